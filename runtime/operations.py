@@ -1,0 +1,103 @@
+"""The operations of the public surface, read from the generated descriptors.
+
+Everything that needs to know which operations exist (the transcoder's index, the server's stages, OpenRPC, the
+README's table, the command line) iterates `load_operations()`; nothing else lists them.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+from google.protobuf.message_factory import GetMessageClass
+from waypost import v1
+from waypost.v1 import options_pb2
+
+if TYPE_CHECKING:
+    from google.protobuf.descriptor import FieldDescriptor, FileDescriptor, MethodDescriptor
+    from google.protobuf.message import Message
+
+DEFAULT_DEADLINE_MS = 15_000
+
+
+@dataclass(frozen=True, eq=False)
+class Operation:
+    """One rpc of the public surface with its options resolved.
+
+    `families`, `available` are lower-case words (`evm`, `cosmos`, `chainless`); `chains` holds the slugs to which the
+    contract narrows the operation, empty for all chains of its families. `deadline` is in seconds.
+    """
+
+    name: str
+    aliases: tuple[str, ...]
+    path: str
+    service: str
+    method: MethodDescriptor
+    request: type[Message]
+    response: type[Message]
+    options: options_pb2.Operation
+    families: frozenset[str]
+    available: frozenset[str]
+    chains: tuple[str, ...]
+    cost: int
+    deadline: float
+
+    @property
+    def takes_items(self) -> bool:
+        """Whether the request is a list of items (`getBlockByNumber` and the like)."""
+        return bool(self.options.params == options_pb2.PARAMS_SHAPE_ITEMS)
+
+
+def member(field: FieldDescriptor) -> options_pb2.Member:
+    """Return the field's `Member` options; an empty message where it has none."""
+    return field.GetOptions().Extensions[options_pb2.member]  # type: ignore[no-any-return]
+
+
+def lower_camel(name: str) -> str:
+    """Return an rpc's name as JSON-RPC writes it: `GetBalance` becomes `getBalance`."""
+    return name[:1].lower() + name[1:]
+
+
+def family_word(number: int) -> str:
+    """Return the lower-case word of a `Family` number: `evm`, `cosmos`, `chainless`."""
+    return options_pb2.Family.Name(number).removeprefix("FAMILY_").lower()  # type: ignore[no-any-return]
+
+
+def public_files() -> list[FileDescriptor]:
+    """Return the file descriptors of package `waypost.v1`, sorted by name."""
+    names = sorted(module.name for module in pkgutil.iter_modules(v1.__path__) if module.name.endswith("_pb2"))
+    return [importlib.import_module(f"waypost.v1.{name}").DESCRIPTOR for name in names]
+
+
+@cache
+def load_operations() -> tuple[Operation, ...]:
+    """Return every rpc of `waypost.v1` that carries the `operation` option, in file and declaration order."""
+    return tuple(
+        _operation(method)
+        for file in public_files()
+        for service in file.services_by_name.values()
+        for method in service.methods
+        if method.GetOptions().HasExtension(options_pb2.operation)
+    )
+
+
+def _operation(method: MethodDescriptor) -> Operation:
+    options = method.GetOptions().Extensions[options_pb2.operation]
+    return Operation(
+        name=options.name or lower_camel(method.name),
+        aliases=tuple(options.aliases),
+        path=f"/{method.containing_service.full_name}/{method.name}",
+        service=method.containing_service.full_name,
+        method=method,
+        request=GetMessageClass(method.input_type),
+        response=GetMessageClass(method.output_type),
+        options=options,
+        families=frozenset(map(family_word, options.families)),
+        available=frozenset(map(family_word, options.available)),
+        chains=tuple(options.chains),
+        cost=options.cost or 1,
+        deadline=(options.deadline_ms or DEFAULT_DEADLINE_MS) / 1000,
+    )
