@@ -10,17 +10,22 @@ import importlib
 import pkgutil
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from google.protobuf.message_factory import GetMessageClass
 from waypost import v1
 from waypost.v1 import options_pb2
 
 if TYPE_CHECKING:
-    from google.protobuf.descriptor import FieldDescriptor, FileDescriptor, MethodDescriptor
+    from google.protobuf.descriptor import EnumValueDescriptor, FieldDescriptor, FileDescriptor, MethodDescriptor
     from google.protobuf.message import Message
 
 DEFAULT_DEADLINE_MS = 15_000
+
+# protoc's own stubs type extensions as plain field descriptors, which the message stubs do not accept as keys.
+_OPERATION: Any = options_pb2.operation
+_MEMBER: Any = options_pb2.member
+_LITERAL: Any = options_pb2.literal
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +58,14 @@ class Operation:
 
 def member(field: FieldDescriptor) -> options_pb2.Member:
     """Return the field's `Member` options; an empty message where it has none."""
-    return field.GetOptions().Extensions[options_pb2.member]  # type: ignore[no-any-return]
+    options: options_pb2.Member = field.GetOptions().Extensions[_MEMBER]
+    return options
+
+
+def literal(value: EnumValueDescriptor) -> options_pb2.Literal:
+    """Return how the enum value is written in JSON; an empty message where it has no option."""
+    options: options_pb2.Literal = value.GetOptions().Extensions[_LITERAL]
+    return options
 
 
 def lower_camel(name: str) -> str:
@@ -63,7 +75,7 @@ def lower_camel(name: str) -> str:
 
 def family_word(number: int) -> str:
     """Return the lower-case word of a `Family` number: `evm`, `cosmos`, `chainless`."""
-    return options_pb2.Family.Name(number).removeprefix("FAMILY_").lower()  # type: ignore[no-any-return]
+    return options_pb2.Family.Name(number).removeprefix("FAMILY_").lower()
 
 
 def public_files() -> list[FileDescriptor]:
@@ -80,12 +92,12 @@ def load_operations() -> tuple[Operation, ...]:
         for file in public_files()
         for service in file.services_by_name.values()
         for method in service.methods
-        if method.GetOptions().HasExtension(options_pb2.operation)
+        if method.GetOptions().HasExtension(_OPERATION)
     )
 
 
 def _operation(method: MethodDescriptor) -> Operation:
-    options = method.GetOptions().Extensions[options_pb2.operation]
+    options: options_pb2.Operation = method.GetOptions().Extensions[_OPERATION]
     return Operation(
         name=options.name or lower_camel(method.name),
         aliases=tuple(options.aliases),
