@@ -1,0 +1,34 @@
+"""Typed settings of the gateway: a TOML file, the environment, and defaults that need neither.
+
+`load_settings` returns the `Settings` tree or raises `runtime.config_errors.ConfigError`.
+"""
+
+from runtime.settings.endpoints import ChainSettings, EndpointKind, EndpointSettings
+from runtime.settings.loading import load_settings
+from runtime.settings.sections import (
+    GrpcSettings,
+    HttpSettings,
+    LogSettings,
+    MetricsSettings,
+    QuotaSettings,
+    ServerLimits,
+    StorageSettings,
+    TranscoderSettings,
+)
+from runtime.settings.tree import Settings
+
+__all__ = [
+    "Settings",
+    "load_settings",
+    "HttpSettings",
+    "GrpcSettings",
+    "QuotaSettings",
+    "ServerLimits",
+    "StorageSettings",
+    "LogSettings",
+    "MetricsSettings",
+    "TranscoderSettings",
+    "ChainSettings",
+    "EndpointSettings",
+    "EndpointKind",
+]

@@ -1,0 +1,96 @@
+"""Chains and the endpoints they are read from."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+from pydantic import Field, PrivateAttr, SecretStr, model_validator
+
+from runtime.config_errors import Refusal
+from runtime.settings.secrets import Section, read_variable
+from runtime.settings.values import Amount, EndpointUrl, JsonOrTable, Label
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+EndpointKind = Literal["jsonrpc", "rest", "comet", "core", "esplora"]
+
+_HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+
+
+class EndpointSettings(Section):
+    """One node or provider that a chain is read from (decisions section 6).
+
+    After validation `url` is always set, wherever it came from; `headers` holds the values of `headers_env`.
+    """
+
+    secret_members: ClassVar[tuple[str, ...]] = ("url",)
+
+    label: Label = Field(description="Name by which logs, metrics and errors know the endpoint; unique in its chain.")
+    url: EndpointUrl = Field(
+        default=SecretStr(""), description="Address of the node, http or https. Treated as a secret: it is never shown."
+    )
+    url_env: str | None = Field(default=None, description="Environment variable that holds the URL, instead of `url`.")
+    url_file: str | None = Field(default=None, description="File that holds the URL, instead of `url`.")
+    kind: EndpointKind = Field(
+        default="jsonrpc",
+        description="Interface that the endpoint speaks: `jsonrpc` (EVM, Solana, Starknet), `rest` and `comet` "
+        "(Cosmos), `core` and `esplora` (Bitcoin).",
+    )
+    headers_env: Annotated[dict[str, str], JsonOrTable] = Field(
+        default_factory=dict,
+        description="Request headers to send, each with the environment variable that holds its value, for example "
+        '`{ Authorization = "NODE_TOKEN" }`.',
+    )
+    weight: int = Field(default=1, ge=1, le=1000, description="Share of the reads, relative to the other endpoints.")
+    rate: Amount | None = Field(
+        default=None, description="Most requests per second to send to the endpoint; unset means no limit."
+    )
+
+    _headers: dict[str, SecretStr] = PrivateAttr(default_factory=dict)
+
+    @property
+    def headers(self) -> Mapping[str, SecretStr]:
+        """The headers to send with every request, by name."""
+        return self._headers
+
+    @model_validator(mode="before")
+    @classmethod
+    def _require_url(cls, data: Any) -> Any:
+        if isinstance(data, dict) and not any(data.get(name) is not None for name in ("url", "url_env", "url_file")):
+            raise Refusal("give url, url_env or url_file", member="url", value="")
+        return data
+
+    @model_validator(mode="after")
+    def _read_headers(self) -> EndpointSettings:
+        for name, variable in self.headers_env.items():
+            if not _HEADER.fullmatch(name):
+                raise Refusal("give header names such as Authorization or x-api-key", member="headers_env", value=name)
+            value = read_variable(variable, f"headers_env.{name}")
+            if any(ord(character) < 32 or ord(character) == 127 for character in value):
+                fix = f"the value of {variable} holds control characters: set it to one line of text"
+                raise Refusal(fix, member=f"headers_env.{name}", value=variable)
+            self._headers[name] = SecretStr(value)
+        return self
+
+
+class ChainSettings(Section):
+    """What the configuration says about one chain; its endpoints replace the built-in public ones."""
+
+    endpoints: Annotated[tuple[EndpointSettings, ...], JsonOrTable] = Field(
+        description="The endpoints to read the chain from, in order of preference. They replace the built-in ones."
+    )
+
+    @model_validator(mode="after")
+    def _check_endpoints(self) -> ChainSettings:
+        if not self.endpoints:
+            fix = "list at least one endpoint, or leave the chain out to use its built-in endpoints"
+            raise Refusal(fix, member="endpoints", value="[]")
+        seen: set[str] = set()
+        for position, endpoint in enumerate(self.endpoints):
+            if endpoint.label in seen:
+                fix = "two endpoints of the chain have this label: give each its own"
+                raise Refusal(fix, member=f"endpoints[{position}].label", value=f'"{endpoint.label}"')
+            seen.add(endpoint.label)
+        return self

@@ -1,0 +1,179 @@
+"""The tables of the configuration file, one class each."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import AfterValidator, Field, SecretStr, model_validator
+
+from runtime.config_errors import Refusal
+from runtime.settings.secrets import Section
+from runtime.settings.values import (  # noqa: TC001 - pydantic evaluates the annotations
+    Amount,
+    Duration,
+    Host,
+    Listen,
+    Networks,
+    Origins,
+    Port,
+    Target,
+    TcpListen,
+)
+
+MEBIBYTE = 1 << 20
+CREDENTIAL_LENGTH = 16
+_SQLITE = ("sqlite+aiosqlite:///", "sqlite:///")
+
+
+def _check_credential(value: SecretStr | None) -> SecretStr | None:
+    if value is not None and len(value.get_secret_value()) < CREDENTIAL_LENGTH:
+        raise Refusal(f"use at least {CREDENTIAL_LENGTH} characters, for example from `openssl rand -hex 32`")
+    return value
+
+
+def _check_storage(value: SecretStr) -> SecretStr:
+    text = value.get_secret_value()
+    for prefix in _SQLITE:
+        if text.startswith(prefix) and len(text) > len(prefix):
+            return SecretStr(_SQLITE[0] + text.removeprefix(prefix))
+    raise Refusal("give the URL of an SQLite file, for example sqlite:////var/lib/waypost/waypost.db")
+
+
+def default_storage_url() -> str:
+    """Return the URL of the SQLite file in the user's data folder (`$XDG_DATA_HOME`, else `~/.local/share`)."""
+    base = os.environ.get("XDG_DATA_HOME") or os.path.join(os.path.expanduser("~"), ".local", "share")
+    return f"{_SQLITE[0]}{Path(base) / 'waypost' / 'waypost.db'}"
+
+
+Credential = Annotated[SecretStr | None, AfterValidator(_check_credential)]
+
+
+class HttpSettings(Section):
+    """The JSON-RPC face."""
+
+    host: Host = Field(default="127.0.0.1", description="Address to listen on; `0.0.0.0` for every interface.")
+    port: Port = Field(default=8080, description="Port of the JSON-RPC face; 0 picks a free one.")
+    trusted_proxies: Networks = Field(
+        default=(),
+        description="Networks of the reverse proxies whose X-Forwarded-For is believed when the demo limits a client.",
+    )
+    max_body_bytes: int = Field(
+        default=MEBIBYTE, ge=1024, le=64 * MEBIBYTE, description="Largest request body that is read, in bytes."
+    )
+    cors_origins: Origins = Field(
+        default=(), description='Web origins that browsers may call from; `["*"]` for every origin.'
+    )
+    max_in_flight: int = Field(
+        default=2000, ge=1, le=1_000_000, description="Most HTTP requests in progress; further ones get 503 at once."
+    )
+
+
+class GrpcSettings(Section):
+    """The gRPC face."""
+
+    secret_members: ClassVar[tuple[str, ...]] = ("credential",)
+
+    host: Host = Field(default="127.0.0.1", description="Address to listen on; `0.0.0.0` for every interface.")
+    port: Port = Field(default=50051, description="Port of the gRPC face; 0 picks a free one.")
+    private_listen: Listen | None = Field(
+        default=None,
+        description="Address for a transcoder in another process: `host:port` or `unix:/path`. Needs `credential`.",
+    )
+    credential: Credential = Field(
+        default=None,
+        description="Secret that a transcoder in another process proves itself with, 16 characters or more.",
+    )
+    credential_env: str | None = Field(default=None, description="Environment variable that holds the credential.")
+    credential_file: str | None = Field(default=None, description="File that holds the credential.")
+    reflection: bool = Field(default=True, description="Whether grpcurl and the like may list the services.")
+
+    @model_validator(mode="after")
+    def _pair_credential(self) -> GrpcSettings:
+        if self.private_listen is not None and self.credential is None:
+            fix = "give the private listener a credential: set credential_env, credential_file or credential"
+            raise Refusal(fix, member="credential", value="")
+        if self.credential is not None and self.private_listen is None:
+            fix = "a credential is for the private listener: set private_listen, or remove the credential"
+            raise Refusal(fix, member="private_listen", value="")
+        return self
+
+
+class QuotaSettings(Section):
+    """How much callers may ask. One unit is one item; heavy operations cost several."""
+
+    default_rate: Amount = Field(default=50, description="Units per second for a key that has no rate of its own.")
+    default_burst: int = Field(default=100, ge=1, le=1_000_000, description="Units that such a key may use at once.")
+    mode: Literal["shared", "per-process"] = Field(
+        default="shared",
+        description="`shared`: a key's quota counts for the whole gateway, which takes one worker. `per-process`: "
+        "every worker counts for itself, so N workers admit up to N times the rate.",
+    )
+    demo_rate: Amount = Field(default=1, description="Units per second for one client address on the demo route.")
+    demo_burst: int = Field(default=1, ge=1, le=1000, description="Units that one demo client may use at once.")
+
+
+class StorageSettings(Section):
+    """Where keys are kept (as hashes)."""
+
+    secret_members: ClassVar[tuple[str, ...]] = ("url",)
+
+    url: Annotated[SecretStr, AfterValidator(_check_storage)] = Field(
+        default_factory=lambda: SecretStr(default_storage_url()),
+        description="Database URL: `sqlite:///` and the path of a file (four slashes for an absolute one). The default "
+        "is `waypost/waypost.db` in the user's data folder.",
+    )
+    url_env: str | None = Field(default=None, description="Environment variable that holds the URL.")
+    url_file: str | None = Field(default=None, description="File that holds the URL.")
+
+
+class LogSettings(Section):
+    """What is logged, on standard error."""
+
+    level: Literal["debug", "info", "warning", "error"] = Field(
+        default="info", description="Least severe level logged."
+    )
+    format: Literal["auto", "json", "console"] = Field(
+        default="auto", description="`json` lines, `console` text, or `auto`: console on a terminal, json otherwise."
+    )
+
+
+class MetricsSettings(Section):
+    """Prometheus metrics."""
+
+    listen: TcpListen | None = Field(
+        default=None,
+        description='Address that serves `/metrics`, for example `"127.0.0.1:9464"`; unset means no metrics listener. '
+        "Worker number n of several adds n to the port.",
+    )
+
+
+class ServerLimits(Section):
+    """How much work is in progress at most; beyond it callers are told at once to come back."""
+
+    max_in_flight: int = Field(default=2000, ge=1, le=1_000_000, description="Items in progress in one process.")
+    max_in_flight_per_key: int = Field(default=256, ge=1, le=1_000_000, description="Items in progress of one key.")
+    drain: Duration = Field(
+        default=20.0, ge=0, le=600, description="How long calls in progress may take to finish when the gateway stops."
+    )
+
+    @model_validator(mode="after")
+    def _compare(self) -> ServerLimits:
+        if self.max_in_flight_per_key > self.max_in_flight:
+            fix = f"one key cannot have more than max_in_flight ({self.max_in_flight})"
+            raise Refusal(fix, member="max_in_flight_per_key", value=str(self.max_in_flight_per_key))
+        return self
+
+
+class TranscoderSettings(Section):
+    """A transcoder in a process of its own (`waypost transcoder`)."""
+
+    secret_members: ClassVar[tuple[str, ...]] = ("credential",)
+
+    grpc_target: Target | None = Field(
+        default=None, description="The server's private listener: `host:port`, `dns:///host:port` or `unix:/path`."
+    )
+    credential: Credential = Field(default=None, description="The same secret as the server's `grpc.credential`.")
+    credential_env: str | None = Field(default=None, description="Environment variable that holds the credential.")
+    credential_file: str | None = Field(default=None, description="File that holds the credential.")

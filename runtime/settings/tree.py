@@ -1,0 +1,107 @@
+"""The whole configuration, and the rules that span several tables."""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import Field, model_validator
+from pydantic_settings import BaseSettings, InitSettingsSource, SettingsConfigDict
+
+from runtime.config_errors import Refusal
+from runtime.settings.endpoints import ChainSettings  # noqa: TC001 - pydantic evaluates the annotations
+from runtime.settings.sections import (
+    GrpcSettings,
+    HttpSettings,
+    LogSettings,
+    MetricsSettings,
+    QuotaSettings,
+    ServerLimits,
+    StorageSettings,
+    TranscoderSettings,
+)
+from runtime.settings.values import split_address
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pydantic_settings import PydanticBaseSettingsSource
+
+# What `load_settings` has read, strongest first. Without it the tree holds what its constructor is given.
+SOURCES: ContextVar[Sequence[dict[str, Any]]] = ContextVar("waypost_settings_sources", default=())
+
+
+class Settings(BaseSettings):
+    """Everything that can be configured; every member has a default.
+
+    Built by `runtime.settings.load_settings` from a TOML file and the environment. Constructed directly it takes its
+    keyword arguments alone and reads neither.
+    """
+
+    model_config = SettingsConfigDict(
+        extra="forbid", frozen=True, hide_input_in_errors=True, validate_default=True, title="Waypost"
+    )
+
+    profile: Literal["mainnet", "devnet"] = Field(
+        default="mainnet",
+        description="`mainnet`: chains are read from their public endpoints unless configured. `devnet`: local nodes; "
+        "the API key `local` is accepted.",
+    )
+    workers: int = Field(default=1, ge=1, le=256, description="Processes that serve the same ports.")
+    http: HttpSettings = Field(default_factory=HttpSettings, description="The JSON-RPC face.")
+    grpc: GrpcSettings = Field(default_factory=GrpcSettings, description="The gRPC face.")
+    quotas: QuotaSettings = Field(
+        default_factory=QuotaSettings,
+        description="How much callers may ask. One unit is one item; heavy operations cost several.",
+    )
+    server_limits: ServerLimits = Field(
+        default_factory=ServerLimits,
+        description="How much work is in progress at most, and how long stopping may take.",
+    )
+    storage: StorageSettings = Field(default_factory=StorageSettings, description="Where keys are kept, as hashes.")
+    log: LogSettings = Field(default_factory=LogSettings, description="What is logged, on standard error.")
+    metrics: MetricsSettings = Field(default_factory=MetricsSettings, description="Prometheus metrics.")
+    transcoder: TranscoderSettings = Field(
+        default_factory=TranscoderSettings, description="A transcoder in a process of its own (`waypost transcoder`)."
+    )
+    chains: dict[str, ChainSettings] = Field(
+        default_factory=dict,
+        description="Chains by slug. A chain that is not listed is read from its built-in public endpoints.",
+    )
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Return the constructor's arguments, then what `load_settings` has read."""
+        return (init_settings, *(InitSettingsSource(settings_cls, values) for values in SOURCES.get()))
+
+    @model_validator(mode="after")
+    def _check_workers(self) -> Settings:
+        if self.workers > 1 and self.quotas.mode == "shared":
+            fix = 'several workers cannot share one quota in memory: set quotas.mode = "per-process", or workers = 1'
+            raise Refusal(fix, member="workers", value=str(self.workers))
+        if self.workers > 1 and 0 in (self.http.port, self.grpc.port):
+            fix = "workers share their ports: give http.port and grpc.port numbers other than 0"
+            raise Refusal(fix, member="workers", value=str(self.workers))
+        return self
+
+    @model_validator(mode="after")
+    def _check_ports(self) -> Settings:
+        taken = {self.http.port: "http.port"} if self.http.port else {}
+        others = {"grpc.port": self.grpc.port}
+        if self.metrics.listen is not None:
+            others["metrics.listen"] = split_address(self.metrics.listen)[1]
+        if self.grpc.private_listen is not None and not self.grpc.private_listen.startswith("unix:"):
+            others["grpc.private_listen"] = split_address(self.grpc.private_listen)[1]
+        for member, port in others.items():
+            if port in taken:
+                raise Refusal(f"{taken[port]} has the same port: give each its own", member=member, value=str(port))
+            if port:
+                taken[port] = member
+        return self
