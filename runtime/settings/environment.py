@@ -6,6 +6,7 @@ import difflib
 from typing import TYPE_CHECKING, Any
 
 from runtime.config_errors import ConfigError, did_you_mean
+from runtime.settings.secrets import Section
 from runtime.settings.tree import Settings
 
 if TYPE_CHECKING:
@@ -29,8 +30,8 @@ def read_environment(environ: Mapping[str, str]) -> tuple[dict[str, Any], dict[s
     """Return the settings that the environment holds, nested, and the variable of each dotted key.
 
     Empty variables count as unset. Raises ConfigError for a variable that names no setting: one with `__` whose
-    section does not exist, or one so near to a known name that it must be a slip. Others beginning with `WAYPOST_`
-    are left alone: they may be named by `*_env` members or set by a container platform.
+    section does not exist, a whole section, or one so near to a known name that it must be a slip. Others beginning
+    with `WAYPOST_` are left alone: they may be named by `*_env` members or set by a container platform.
     """
     values: dict[str, Any] = {}
     origins: dict[str, str] = {}
@@ -58,6 +59,10 @@ def _key_of(name: str) -> str | None:
         known = [variable_of(section) for section in Settings.model_fields]
         guess = did_you_mean(PREFIX + head.upper(), known)
         raise ConfigError(name, "", f"there is no section [{head}]{guess}", origin="the environment")
+    if field is not None:
+        first = next(iter(_section_fields(head)), "<slug>")
+        fix = f"a section is set key by key: set variables such as {variable_of(f'{head}.{first}')}"
+        raise ConfigError(name, "", fix, origin="the environment")
     plain = [variable_of(field) for field in Settings.model_fields if not _is_section(field)]
     if name not in OTHERS:
         slips = difflib.get_close_matches(name, [*plain, *SHORT, *OTHERS], n=1, cutoff=0.9)
@@ -68,6 +73,11 @@ def _key_of(name: str) -> str | None:
 
 def _is_section(name: str) -> bool:
     return name not in ("profile", "workers")
+
+
+def _section_fields(name: str) -> list[str]:
+    annotation = Settings.model_fields[name].annotation
+    return list(annotation.model_fields) if isinstance(annotation, type) and issubclass(annotation, Section) else []
 
 
 def _put(values: dict[str, Any], path: list[str], value: str, variable: str) -> None:

@@ -82,7 +82,8 @@ def _explain_one(
         fix = describe(details.get("ctx", {})) if describe else details["msg"]
         value = "" if details["type"] == "missing" else value
     label = _label(location, sources)
-    return ConfigError(key, f"{value} (endpoint {label})" if label else value, fix, origin=origin(key))
+    value = f"{value} (endpoint {label})".lstrip() if label else value
+    return ConfigError(key, value, fix, origin=origin(key))
 
 
 def _shown(location: Location, value: Any) -> str:

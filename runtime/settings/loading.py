@@ -27,7 +27,8 @@ def load_settings(
     """Return the settings; with no file and no variables the defaults, on profile mainnet.
 
     `path` is a TOML file, else `WAYPOST_CONFIG` names it; `environ` defaults to the process's environment;
-    `overrides` are nested values that win over both (command-line options). Raises ConfigError with every mistake found.
+    `overrides` are nested values that win over both (command-line options). Raises ConfigError with every
+    mistake found.
     """
     environ = os.environ if environ is None else environ
     file = path if path is not None else environ.get(CONFIG) or None
@@ -36,11 +37,12 @@ def load_settings(
     sources: list[dict[str, Any]] = [dict(overrides or {}), variables, table]
 
     def origin(key: str) -> str:
-        if _has(sources[0], key):
+        whole = key.split("[", maxsplit=1)[0]
+        if _has(sources[0], whole):
             return "the command line"
-        if key in origins:
-            return f"environment variable {origins[key]}"
-        return str(file) if _has(table, key.split("[", maxsplit=1)[0]) else ""
+        if whole in origins:
+            return f"environment variable {origins[whole]}"
+        return str(file) if _has(table, whole) else ""
 
     reset_environment, reset_sources = ENVIRONMENT.set(environ), SOURCES.set(sources)
     try:

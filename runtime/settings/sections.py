@@ -177,3 +177,13 @@ class TranscoderSettings(Section):
     credential: Credential = Field(default=None, description="The same secret as the server's `grpc.credential`.")
     credential_env: str | None = Field(default=None, description="Environment variable that holds the credential.")
     credential_file: str | None = Field(default=None, description="File that holds the credential.")
+
+    @model_validator(mode="after")
+    def _pair_credential(self) -> TranscoderSettings:
+        if self.grpc_target is not None and self.credential is None:
+            fix = "give the server's credential: set credential_env, credential_file or credential"
+            raise Refusal(fix, member="credential", value="")
+        if self.credential is not None and self.grpc_target is None:
+            fix = "a credential is for a server in another process: set grpc_target, or remove the credential"
+            raise Refusal(fix, member="grpc_target", value="")
+        return self
