@@ -1,0 +1,36 @@
+"""A relay that counts the HTTP requests which reach the node behind it."""
+
+from __future__ import annotations
+
+import aiohttp
+from aiohttp import web
+
+
+class CountingRelay:
+    """Passes POST bodies to a node and counts them: `requests` HTTP requests so far."""
+
+    def __init__(self, node: str) -> None:
+        self.node, self.requests = node, 0
+
+    async def start(self) -> str:
+        """Listen on a free loopback port and return the relay's URL."""
+        self.session = aiohttp.ClientSession()
+        app = web.Application(client_max_size=32 << 20)
+        app.router.add_post("/", self._relay)
+        self.runner = web.AppRunner(app, access_log=None)
+        await self.runner.setup()
+        site = web.TCPSite(self.runner, "127.0.0.1", 0)
+        await site.start()
+        port = self.runner.addresses[0][1]
+        return f"http://127.0.0.1:{port}/"
+
+    async def close(self) -> None:
+        """Stop listening."""
+        await self.runner.cleanup()
+        await self.session.close()
+
+    async def _relay(self, request: web.Request) -> web.Response:
+        self.requests += 1
+        headers = {"Content-Type": "application/json"}
+        async with self.session.post(self.node, data=await request.read(), headers=headers) as answer:
+            return web.Response(body=await answer.read(), content_type="application/json")

@@ -1,0 +1,83 @@
+"""Imports go one way (design section 2). Every rule is a row; nothing else decides."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+OURS = ("server", "transcoder", "runtime", "cli", "devnet", "bench", "tests", "scripts")
+
+# package (longest prefix wins) -> what of ours it may import
+ALLOWED: dict[str, tuple[str, ...]] = {
+    "runtime": ("runtime",),
+    "transcoder": ("transcoder", "runtime"),
+    "cli": ("cli", "transcoder", "server", "runtime", "devnet"),
+    "devnet": ("devnet", "runtime"),
+    "scripts": ("scripts", "server", "transcoder", "runtime", "devnet", "cli"),
+    "server": ("server", "runtime"),
+    "server.errors": (),
+    "server.checksum": (),
+    "server.storage": ("server.storage", "server.errors", "runtime"),
+    "server.upstream": ("server.upstream", "server.errors", "runtime"),
+    "server.catalog": ("server.catalog", "server.errors", "server.checksum", "runtime"),
+    "server.chains": (
+        "server.chains",
+        "server.catalog",
+        "server.upstream",
+        "server.errors",
+        "server.checksum",
+        "runtime",
+    ),
+    "server.access": ("server.access", "server.storage", "server.errors", "runtime"),
+}
+RPC_FORBIDDEN = {"web3", "aiohttp", "json", "orjson", "msgspec", "requests"}
+
+
+def modules() -> list[Path]:
+    return sorted(path for name in OURS if name != "tests" for path in (ROOT / name).rglob("*.py"))
+
+
+def dotted(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imports(path: Path) -> set[str]:
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative imports hide the direction"
+            found.add(node.module or "")
+            found.update(f"{node.module}.{alias.name}" for alias in node.names)
+    return found
+
+
+def under(name: str, prefix: str) -> bool:
+    return name == prefix or name.startswith(prefix + ".")
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_module_imports_only_what_lies_below_it(path: Path) -> None:
+    name = dotted(path)
+    package = max((rule for rule in ALLOWED if under(name, rule)), key=len, default=None)
+    if package is None:
+        return
+    ours = {module for module in imports(path) if module.split(".")[0] in OURS}
+    wrong = {
+        module
+        for module in ours
+        if not any(under(module, allowed) or module == allowed.rpartition(".")[0] for allowed in ALLOWED[package])
+        and not under(module, package)
+    }
+    assert not wrong, f"{name} may import {ALLOWED[package]}, not {sorted(wrong)}"
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "server/rpc").rglob("*.py")), ids=lambda path: path.name)
+def test_servicers_know_neither_json_nor_http(path: Path) -> None:
+    wrong = {module for module in imports(path) if module.split(".")[0] in RPC_FORBIDDEN}
+    assert not wrong, f"{dotted(path)} imports {sorted(wrong)}"
