@@ -3,6 +3,8 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 MAKEFLAGS += --warn-undefined-variables --no-print-directory
 PYTHON ?= python3
+NETWORK ?= devnet
+PACKAGES := runtime server transcoder cli devnet bench scripts
 BIN := .venv/bin
 PROTOS := $(shell find proto -name '*.proto' | sort)
 
@@ -32,4 +34,31 @@ generate: .venv/dev.stamp ## regenerate the committed stubs from proto/
 	@find generated/waypost -type d -exec touch {}/__init__.py \;
 	@touch generated/waypost/py.typed
 
-.PHONY: help setup setup-dev generate
+operations: .venv/dev.stamp ## rewrite the README's table of operations
+	@$(BIN)/python -m scripts.operations_table
+
+run: .venv/run.stamp ## serve on local chains (NETWORK=mainnet: on public endpoints)
+	@exec ./waypost serve --network $(NETWORK)
+
+lint: .venv/dev.stamp ## style, types, protobuf rules
+	@echo "ruff, mypy, buf ..."
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/ruff format --quiet --check .
+	@$(BIN)/mypy $(PACKAGES)
+	@$(BIN)/buf lint
+	@$(BIN)/buf format --diff --exit-code
+
+test: lint ## run every check
+	@$(BIN)/python -m pytest -q
+
+bench: .venv/dev.stamp ## ratios against bare echoes and the bare node
+	@$(BIN)/python -m bench
+
+locks: ## rewrite locks/ from pyproject.toml (needs uv)
+	@uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --extra run --extra devnet --extra dev pyproject.toml -o locks/dev.txt
+	@uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --extra run --extra devnet -c locks/dev.txt pyproject.toml -o locks/run.txt
+
+clean: ## remove everything that set-up and tests made
+	@rm -rf .venv .devnet .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+.PHONY: help setup setup-dev generate operations run lint test bench locks clean

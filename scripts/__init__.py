@@ -1,0 +1,1 @@
+"""Scripts that write documents out of the descriptors, each checked in CI."""
