@@ -1,0 +1,22 @@
+"""The upstream engine: endpoints, pools, failsafe, batching (design section 6).
+
+`Pool` is what the chain families use; `CallPolicy`, `Reply`, `ErrorTable`, `Classified` and `Verdict` are its terms.
+"""
+
+from server.upstream.identity import IdentityCheck
+from server.upstream.policy import CallPolicy, ProbeResult, Reply
+from server.upstream.pool import Pool
+from server.upstream.transport import open_session
+from server.upstream.verdicts import Classified, ErrorTable, Verdict
+
+__all__ = [
+    "Pool",
+    "CallPolicy",
+    "Reply",
+    "ProbeResult",
+    "ErrorTable",
+    "Classified",
+    "Verdict",
+    "IdentityCheck",
+    "open_session",
+]

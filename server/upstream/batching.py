@@ -1,0 +1,261 @@
+"""Folding the calls of one loop turn into one JSON-RPC batch per endpoint.
+
+Calls that are submitted while the loop runs one turn leave together; heavy calls leave alone, so that the slowest item
+and the size limit hit nobody else. An endpoint that refuses batches, or long ones, is learnt from its refusal and
+served in the size it takes. One bad item fails alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from server.upstream.failures import Failure, Kind
+from server.upstream.jsonrpc import NodeError, Outcome, decode_batch, decode_single, encode_request
+from server.upstream.transport import HttpAnswer, describe_seconds
+from server.upstream.verdicts import Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from server.upstream.endpoint import Endpoint
+    from server.upstream.observer import Observer, Purpose
+    from server.upstream.transport import Transport
+    from server.upstream.verdicts import ErrorTable
+
+MAX_BATCH_BYTES = 256 * 1024
+"""A batch is closed before it grows beyond this; one longer call goes alone."""
+
+_TOO_MANY_REQUESTS = 429
+_REFUSING_STATUSES = frozenset({400, 405, 413, 415, 422})
+_TIMER_SLACK = 0.001
+_IS_ABOUT_BATCHES = re.compile(r"batch", re.IGNORECASE)
+_IS_ABOUT_SIZE = re.compile(r"large|many|exceed|size|limit|max", re.IGNORECASE)
+_NUMBER = re.compile(r"\d{1,6}")
+
+
+class Exchange:
+    """One HTTP request and its answer, shared by its calls, so that it counts once for or against the endpoint."""
+
+    __slots__ = ("blamed", "credited", "retry_after", "seconds", "status")
+
+    def __init__(self) -> None:
+        self.status = 0
+        self.retry_after: float | None = None
+        self.seconds = 0.0
+        self.blamed = False
+        self.credited = False
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What became of one call, and the exchange that it was part of."""
+
+    outcome: Outcome
+    exchange: Exchange
+
+
+class _Item:
+    __slots__ = ("call", "future", "number", "timeout")
+
+    def __init__(self, number: int, call: bytes, timeout: float, future: asyncio.Future[Answer]) -> None:
+        self.number = number
+        self.call = call
+        self.timeout = timeout
+        self.future = future
+
+    def resolve(self, outcome: Outcome, exchange: Exchange) -> None:
+        if not self.future.done():
+            self.future.set_result(Answer(outcome, exchange))
+
+
+class Batcher:
+    """Sends the calls of one endpoint. Request numbers come from the pool, so no two of its calls share one."""
+
+    def __init__(
+        self,
+        chain: str,
+        endpoint: Endpoint,
+        transport: Transport,
+        errors: ErrorTable,
+        observer: Observer,
+        numbers: Iterator[int],
+        clock: Callable[[], float],
+    ) -> None:
+        self._chain = chain
+        self._endpoint = endpoint
+        self._transport = transport
+        self._errors = errors
+        self._observer = observer
+        self._numbers = numbers
+        self._clock = clock
+        self._waiting: list[_Item] = []
+        self._sending: set[asyncio.Task[None]] = set()
+
+    async def submit(self, call: bytes, timeout: float) -> Answer:
+        """Return what became of a cheap call, which shares a batch with the others of this loop turn."""
+        loop = asyncio.get_running_loop()
+        item = _Item(next(self._numbers), call, timeout, loop.create_future())
+        self._waiting.append(item)
+        if len(self._waiting) == 1:
+            # The seam of the hold rule (design section 6): a later moment than the end of this turn.
+            loop.call_soon(self._flush)
+        return await item.future
+
+    async def submit_alone(self, call: bytes, timeout: float, purpose: Purpose = "call") -> Answer:
+        """Return what became of a call that shares its request with no other."""
+        item = _Item(next(self._numbers), call, timeout, asyncio.get_running_loop().create_future())
+        self._start([item], purpose)
+        return await item.future
+
+    async def close(self) -> None:
+        """Give up what is in flight."""
+        tasks = list(self._sending)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _flush(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        for chunk in _split([item for item in waiting if not item.future.done()], self._endpoint.batch_items):
+            self._start(chunk, "call")
+
+    def _start(self, items: list[_Item], purpose: Purpose) -> None:
+        task = asyncio.get_running_loop().create_task(self._send(items, purpose))
+        self._sending.add(task)
+        task.add_done_callback(self._finish(items))
+
+    def _finish(self, items: list[_Item]) -> Callable[[asyncio.Task[None]], None]:
+        def finish(task: asyncio.Task[None]) -> None:
+            self._sending.discard(task)
+            error = None if task.cancelled() else task.exception()
+            for item in items:
+                if not item.future.done():
+                    if error is None:
+                        item.future.cancel()
+                    else:
+                        item.future.set_exception(error)
+
+        return finish
+
+    async def _send(self, items: list[_Item], purpose: Purpose) -> None:
+        if len(items) == 1:
+            await self._send_single(items[0], purpose)
+        else:
+            await self._send_batch(items, purpose)
+
+    async def _send_single(self, item: _Item, purpose: Purpose) -> None:
+        exchange = Exchange()
+        got = await self._post(encode_request(item.number, item.call), [item], exchange, purpose)
+        if isinstance(got, Failure):
+            item.resolve(got, exchange)
+            return
+        outcome = decode_single(got.body, item.number)
+        item.resolve(_explain(outcome, got) if isinstance(outcome, Failure) else outcome, exchange)
+
+    async def _send_batch(self, items: list[_Item], purpose: Purpose) -> None:
+        exchange = Exchange()
+        body = b"[%b]" % b",".join([encode_request(item.number, item.call) for item in items])
+        got = await self._post(body, items, exchange, purpose)
+        if isinstance(got, Failure):
+            if got.kind is Kind.TOO_LARGE:
+                await self._resend(items, (len(items) + 1) // 2, purpose, learns=False)
+            else:
+                _resolve_all(items, got, exchange)
+            return
+        outcomes = decode_batch(got.body, [item.number for item in items])
+        if isinstance(outcomes, dict):
+            missing = Failure(Kind.MISSING, "left out of the answer to a batch")
+            for item in items:
+                item.resolve(outcomes.get(item.number, missing), exchange)
+        elif isinstance(outcomes, NodeError):
+            size = self._refused_size(outcomes, got.status, len(items))
+            if size is None:
+                _resolve_all(items, outcomes, exchange)
+            else:
+                await self._resend(items, size, purpose, learns=True)
+        elif got.status in _REFUSING_STATUSES:
+            await self._resend(items, 1, purpose, learns=True)
+        else:
+            _resolve_all(items, _explain(outcomes, got), exchange)
+
+    def _refused_size(self, error: NodeError, status: int, sent: int) -> int | None:
+        """Return the batch size to try after a batch was answered by one error; None if the error holds for all."""
+        if not _IS_ABOUT_BATCHES.search(error.message):
+            limited = self._errors.classify(status, error.code, error.message, error.data).verdict is Verdict.LIMITED
+            return None if limited or status == _TOO_MANY_REQUESTS else 1
+        stated = [number for number in map(int, _NUMBER.findall(error.message)) if 1 < number < sent]
+        if stated:
+            return max(stated)
+        return (sent + 1) // 2 if _IS_ABOUT_SIZE.search(error.message) else 1
+
+    async def _resend(self, items: list[_Item], size: int, purpose: Purpose, *, learns: bool) -> None:
+        wanted = [item for item in items if not item.future.done()]
+        await asyncio.gather(*(self._send(chunk, purpose) for chunk in _split(wanted, size)))
+        # Only an answer proves that it was the batch and not the node: a broken node refuses single calls as well.
+        if learns and any(_is_answered(item) for item in wanted):
+            self._endpoint.learn_batch_items(size)
+
+    async def _post(
+        self, body: bytes, items: list[_Item], exchange: Exchange, purpose: Purpose
+    ) -> HttpAnswer | Failure:
+        longest = max(item.timeout for item in items)
+        loop = asyncio.get_running_loop()
+        timers = [
+            loop.call_later(item.timeout, item.resolve, _timed_out(item.timeout), exchange)
+            for item in items
+            if item.timeout < longest - _TIMER_SLACK
+        ]
+        url, headers = self._endpoint.address
+        self._endpoint.spend()
+        self._observer.sent(self._chain, self._endpoint.label, purpose, len(items))
+        started = self._clock()
+        try:
+            got = await self._transport.post(url, headers, body, longest)
+        finally:
+            for timer in timers:
+                timer.cancel()
+        exchange.seconds = self._clock() - started
+        if isinstance(got, HttpAnswer):
+            exchange.status = got.status
+            exchange.retry_after = got.retry_after
+            self._observer.answered(self._chain, self._endpoint.label, exchange.seconds)
+        return got
+
+
+def _split(items: list[_Item], size: int) -> list[list[_Item]]:
+    chunks: list[list[_Item]] = []
+    room = 0
+    for item in items:
+        if not chunks or len(chunks[-1]) >= size or len(item.call) > room:
+            chunks.append([])
+            room = MAX_BATCH_BYTES
+        chunks[-1].append(item)
+        room -= len(item.call)
+    return chunks
+
+
+def _resolve_all(items: list[_Item], outcome: Outcome, exchange: Exchange) -> None:
+    for item in items:
+        item.resolve(outcome, exchange)
+
+
+def _is_answered(item: _Item) -> bool:
+    if not item.future.done() or item.future.cancelled() or item.future.exception() is not None:
+        return False
+    return not isinstance(item.future.result().outcome, Failure)
+
+
+def _timed_out(timeout: float) -> Failure:
+    return Failure(Kind.TIMED_OUT, f"no answer within {describe_seconds(timeout)}")
+
+
+def _explain(failure: Failure, got: HttpAnswer) -> Failure:
+    """Return the failure of a body that is no answer, told by the HTTP status where that says more."""
+    if got.status == _TOO_MANY_REQUESTS:
+        return Failure(Kind.LIMITED, "HTTP 429", got.retry_after)
+    if got.status != 200:
+        return Failure(Kind.HTTP_STATUS, f"HTTP {got.status}", got.retry_after)
+    return failure

@@ -1,0 +1,88 @@
+"""The circuit breaker of one endpoint: opens after repeated failures, probes, closes by itself."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+FAILURES_TO_OPEN = 5
+"""Failures in a row that open the breaker."""
+
+RATIO_WINDOW = 20
+"""Attempts over which the failure ratio is judged."""
+
+_RATIO_TO_OPEN = 0.5
+_FIRST_REST = 1.0
+_LONGEST_REST = 30.0
+
+
+class Circuit(Enum):
+    """Where the breaker stands."""
+
+    CLOSED = "closed"
+    OPEN = "open"
+    HALF_OPEN = "half_open"
+
+
+class Breaker:
+    """Counts an endpoint's own failures; times are the pool clock's seconds.
+
+    Open means "asked last", not "never asked": the pool falls back on open endpoints when nothing better is left. The
+    rest doubles from 1 s to at most 30 s while probes fail, so an endpoint is never banned for good.
+    """
+
+    def __init__(self) -> None:
+        self._row = 0
+        self._recent = 0
+        self._recent_failures = 0.0
+        self._rest = _FIRST_REST
+        self._retry_at: float | None = None
+        self._probing = False
+
+    def state(self, now: float) -> Circuit:
+        """Return the state at `now`."""
+        if self._retry_at is None:
+            return Circuit.CLOSED
+        return Circuit.HALF_OPEN if now >= self._retry_at else Circuit.OPEN
+
+    def claim_probe(self, now: float) -> bool:
+        """Return True for the one caller that may probe a half-open endpoint now."""
+        if self._probing or self.state(now) is not Circuit.HALF_OPEN:
+            return False
+        self._probing = True
+        return True
+
+    def release_probe(self) -> None:
+        """Give the probe back, whatever came of it."""
+        self._probing = False
+
+    def succeed(self) -> bool:
+        """Count an answer; return True if that closed the breaker."""
+        self._row = 0
+        self._count(0.0)
+        if self._retry_at is None:
+            return False
+        self._retry_at = None
+        self._rest = _FIRST_REST
+        self._recent = 0
+        self._recent_failures = 0.0
+        return True
+
+    def fail(self, now: float) -> bool:
+        """Count a failure; return True if that opened the breaker."""
+        self._row += 1
+        self._count(1.0)
+        if self._retry_at is not None:
+            if now >= self._retry_at:
+                self._rest = min(self._rest * 2, _LONGEST_REST)
+                self._retry_at = now + self._rest
+            return False
+        often = self._recent >= RATIO_WINDOW and self._recent_failures / RATIO_WINDOW >= _RATIO_TO_OPEN
+        if self._row < FAILURES_TO_OPEN and not often:
+            return False
+        self._retry_at = now + self._rest
+        return True
+
+    def _count(self, failure: float) -> None:
+        # A running sum that forgets as a window of that length would, without keeping the window.
+        self._recent += 1
+        self._recent_failures += failure - self._recent_failures / RATIO_WINDOW

@@ -1,0 +1,127 @@
+"""One configured endpoint of a chain: who it is, and how it has been doing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from yarl import URL
+
+from server.upstream.breaker import Breaker, Circuit
+from server.upstream.latency import LatencyWindow
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from runtime.settings import EndpointSettings
+
+_BATCH_ITEMS = 100
+_RELEARN_SECONDS = 600.0
+_DEFAULT_PAUSE = 1.0
+_LONGEST_PAUSE = 60.0
+
+_HEADERS = {"Content-Type": "application/json", "Accept": "application/json", "Accept-Encoding": "gzip"}
+
+
+class Endpoint:
+    """State of one endpoint. The URL and the headers stay out of every text this class produces."""
+
+    def __init__(
+        self,
+        label: str,
+        url: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        weight: float = 1.0,
+        rate: float | None = None,
+        clock: Callable[[], float],
+    ) -> None:
+        self.label = label
+        self.weight = weight
+        self.clock = clock
+        self.breaker = Breaker()
+        self.latency = LatencyWindow()
+        self.exclusion: str | None = None
+        self.in_flight = 0
+        self._url = URL(url)
+        self._headers = _HEADERS | dict(headers or {})
+        self._rate = _Bucket(rate, clock()) if rate else None
+        self._paused_until = 0.0
+        self._batch_items = _BATCH_ITEMS
+        self._relearn_at = 0.0
+
+    @classmethod
+    def from_settings(cls, settings: EndpointSettings, clock: Callable[[], float]) -> Endpoint:
+        """Return the endpoint that the settings describe."""
+        headers = {name: value.get_secret_value() for name, value in settings.headers.items()}
+        return cls(
+            settings.label,
+            settings.url.get_secret_value(),
+            headers=headers,
+            weight=settings.weight,
+            rate=settings.rate,
+            clock=clock,
+        )
+
+    def __repr__(self) -> str:
+        return f"Endpoint({self.label!r})"
+
+    @property
+    def address(self) -> tuple[URL, dict[str, str]]:
+        """URL and headers, for the transport alone."""
+        return self._url, self._headers
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether the endpoint is of the right chain and its breaker is closed."""
+        return self.exclusion is None and self.breaker.state(self.clock()) is Circuit.CLOSED
+
+    @property
+    def paused_for(self) -> float:
+        """Seconds for which the endpoint asked to be left alone, or its configured rate is used up; 0 if neither."""
+        now = self.clock()
+        wait = max(self._paused_until - now, 0.0)
+        return wait if self._rate is None else max(wait, self._rate.wait(now))
+
+    def pause(self, seconds: float | None) -> None:
+        """Leave the endpoint alone for as long as it asked (at most a minute), a second if it did not say."""
+        duration = _DEFAULT_PAUSE if seconds is None else min(seconds, _LONGEST_PAUSE)
+        self._paused_until = max(self._paused_until, self.clock() + duration)
+
+    def spend(self) -> None:
+        """Count one request against the configured rate."""
+        if self._rate is not None:
+            self._rate.spend(self.clock())
+
+    @property
+    def batch_items(self) -> int:
+        """How many calls one batch may hold; 1 for an endpoint that refuses batches. Tried anew every ten minutes."""
+        if self._batch_items < _BATCH_ITEMS and self.clock() >= self._relearn_at:
+            self._batch_items = _BATCH_ITEMS
+        return self._batch_items
+
+    def learn_batch_items(self, items: int) -> None:
+        """Remember for ten minutes that batches of more than `items` are refused."""
+        self._batch_items = max(1, min(items, self._batch_items))
+        self._relearn_at = self.clock() + _RELEARN_SECONDS
+
+
+class _Bucket:
+    """Tokens refilled at a steady rate, with one second's worth of burst."""
+
+    def __init__(self, rate: float, now: float) -> None:
+        self._rate = rate
+        self._burst = max(rate, 1.0)
+        self._tokens = self._burst
+        self._at = now
+
+    def wait(self, now: float) -> float:
+        self._refill(now)
+        return 0.0 if self._tokens >= 1.0 else (1.0 - self._tokens) / self._rate
+
+    def spend(self, now: float) -> None:
+        self._refill(now)
+        self._tokens -= 1.0
+
+    def _refill(self, now: float) -> None:
+        self._tokens = min(self._burst, self._tokens + (now - self._at) * self._rate)
+        self._at = now

@@ -1,0 +1,55 @@
+"""Why an endpoint gave no usable answer, in a few words that name neither host nor URL."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class Kind(Enum):
+    """The closed set of reasons; the value is the metric label."""
+
+    UNREACHABLE = "unreachable"
+    """No connection: refused, unknown host, TLS failure."""
+
+    DROPPED = "dropped"
+    """The connection closed before the whole answer was there."""
+
+    TIMED_OUT = "timed_out"
+    """Nothing whole within the time of the attempt."""
+
+    HTTP_STATUS = "http_status"
+    """An HTTP status that is no answer."""
+
+    NOT_JSON_RPC = "not_json_rpc"
+    """A body that is no JSON-RPC answer: HTML, cut off, wrong shape."""
+
+    WRONG_ID = "wrong_id"
+    """An answer to some other request."""
+
+    MISSING = "missing"
+    """A batch came back without this item."""
+
+    TOO_LARGE = "too_large"
+    """The answer is longer than the gateway reads."""
+
+    LIMITED = "limited"
+    """The endpoint throttles us."""
+
+    NODE_ERROR = "node_error"
+    """A JSON-RPC error that the chain family counts against the endpoint."""
+
+    CANNOT = "cannot"
+    """A JSON-RPC error by which the endpoint says that another one may do better."""
+
+    EXCLUDED = "excluded"
+    """The endpoint failed its identity check."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """One failed attempt: its kind and short words for people ("HTTP 502", "connection refused")."""
+
+    kind: Kind
+    words: str
+    retry_after: float | None = None

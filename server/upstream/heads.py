@@ -1,0 +1,149 @@
+"""How far each endpoint of a chain is, and how far the chain is: the head a strict majority has reached."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+LASTING_BLOCKS = 10
+"""Block times that a lower (or implausibly high) majority must last before it is believed."""
+
+_LASTING_SECONDS = 3.0
+_FRESH_SECONDS = 10.0
+_TOLERATED_SECONDS = 5.0
+_JUMP_BLOCKS = 256
+_JUMP_FACTOR = 8
+
+
+@dataclass(slots=True)
+class _Sighting:
+    block: int
+    seen_at: float
+    advanced_at: float
+    lag: int
+
+
+class HeadTracker:
+    """Heads of one chain's endpoints; blocks are heights, or slots on Solana.
+
+    The head is the highest block that a strict majority of the endpoints heard of lately has reached. It moves forward
+    only, by no more than the time that passed makes plausible; anything else must last ten block times, so neither a
+    liar nor a real rollback can freeze it. Zero is ignored. Before a majority of the healthy endpoints was heard the
+    head is provisional and follows what is known.
+    """
+
+    def __init__(
+        self,
+        labels: Sequence[str],
+        block_time: float,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        is_healthy: Callable[[str], bool] = lambda _label: True,
+    ) -> None:
+        self._labels = tuple(labels)
+        self._block_time = block_time
+        self._clock = clock
+        self._is_healthy = is_healthy
+        self._fresh = max(LASTING_BLOCKS * block_time, _FRESH_SECONDS)
+        self._lasting = max(LASTING_BLOCKS * block_time, _LASTING_SECONDS)
+        self._tolerance = max(1, math.ceil(_TOLERATED_SECONDS / block_time))
+        self._sightings: dict[str, _Sighting] = {}
+        self._head: int | None = None
+        self._head_at = 0.0
+        self._is_firm = False
+        self._disputed_since: float | None = None
+
+    def observe(self, label: str, block: int) -> None:
+        """Take note that the endpoint answered with this block as its newest; blocks below 1 say nothing."""
+        if block <= 0:
+            return
+        now = self._clock()
+        before = self._sightings.get(label)
+        advanced_at = before.advanced_at if before is not None and block <= before.block else now
+        self._sightings[label] = sighting = _Sighting(block, now, advanced_at, 0)
+        self._settle(now)
+        if self._head is not None:
+            sighting.lag = max(self._head - block, 0)
+
+    def head(self) -> int | None:
+        """Return the chain's head, None before anything was heard."""
+        if self._disputed_since is not None:
+            self._settle(self._clock())
+        return self._head
+
+    def of(self, label: str) -> int | None:
+        """Return the newest block heard from the endpoint, None if nothing was."""
+        sighting = self._sightings.get(label)
+        return None if sighting is None else sighting.block
+
+    def age(self, label: str) -> float | None:
+        """Return the seconds since the endpoint was last heard, None if never."""
+        sighting = self._sightings.get(label)
+        return None if sighting is None else self._clock() - sighting.seen_at
+
+    def is_lagging(self, label: str) -> bool:
+        """Return whether the endpoint was behind the head by more than a few seconds when last heard, not long ago."""
+        sighting = self._sightings.get(label)
+        if sighting is None or self._clock() - sighting.seen_at > self._fresh:
+            return False
+        return sighting.lag > self._tolerance
+
+    def is_behind(self, label: str, block: int) -> bool:
+        """Return whether the endpoint is known not to have `block` yet.
+
+        An endpoint that kept pace when last heard is credited with the blocks of the time since.
+        """
+        sighting = self._sightings.get(label)
+        if sighting is None or sighting.block >= block:
+            return False
+        elapsed = self._clock() - sighting.seen_at
+        if elapsed > self._fresh:
+            return False
+        grown = 0 if sighting.lag > self._tolerance else int(elapsed / self._block_time)
+        return sighting.block + grown < block
+
+    def _settle(self, now: float) -> None:
+        voters = self._voters(now)
+        if not voters:
+            return
+        blocks = sorted((self._sightings[label].block for label in voters), reverse=True)
+        candidate = blocks[len(blocks) // 2]
+        healthy = sum(1 for label in self._labels if self._is_healthy(label))
+        is_majority = len(voters) * 2 > healthy
+        if self._head is None or (not self._is_firm and (is_majority or candidate > self._head)):
+            self._believe(candidate, now)
+            self._is_firm = is_majority
+            return
+        if candidate == self._head:
+            self._disputed_since = None
+        elif candidate > self._head and candidate - self._head <= self._plausible_growth(now):
+            self._believe(candidate, now)
+        elif self._disputed_since is None:
+            self._disputed_since = now
+        elif now - self._disputed_since >= self._lasting:
+            self._believe(candidate, now)
+
+    def _believe(self, block: int, now: float) -> None:
+        self._head = block
+        self._head_at = now
+        self._disputed_since = None
+
+    def _plausible_growth(self, now: float) -> float:
+        return _JUMP_BLOCKS + _JUMP_FACTOR * (now - self._head_at) / self._block_time
+
+    def _voters(self, now: float) -> list[str]:
+        fresh = [
+            label
+            for label, sighting in self._sightings.items()
+            if now - sighting.seen_at <= self._fresh and self._is_healthy(label)
+        ]
+        if len(fresh) < 2:
+            return fresh
+        # An endpoint that stands still while another one moves is stuck: its vote would hold the head back.
+        newest = max(self._sightings[label].advanced_at for label in fresh)
+        return [label for label in fresh if newest - self._sightings[label].advanced_at <= self._fresh]

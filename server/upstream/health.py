@@ -1,0 +1,130 @@
+"""What an answer says about its endpoint: one place decides what counts for it, against it, or not at all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import structlog
+
+from server.errors import ResponseTooLarge
+from server.upstream.failures import Failure, Kind
+from server.upstream.jsonrpc import NodeError
+from server.upstream.policy import CallPolicy, Reply
+from server.upstream.verdicts import Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from server.errors import GatewayError
+    from server.upstream.batching import Answer, Exchange
+    from server.upstream.endpoint import Endpoint
+    from server.upstream.observer import Observer
+    from server.upstream.verdicts import ErrorTable
+
+_log = structlog.get_logger("waypost.upstream")
+
+_TOO_MANY_REQUESTS = 429
+_FAIR_WAIT = 1.0
+"""A time-out after less than this says more about the caller's deadline than about the endpoint."""
+
+_BLAMELESS = frozenset({Kind.TOO_LARGE, Kind.LIMITED, Kind.CANNOT, Kind.EXCLUDED})
+
+
+@dataclass(frozen=True, slots=True)
+class Setback:
+    """An attempt without a result: short words for the trail, and what follows.
+
+    `final` is raised to the caller at once; `explaining` is what the caller gets if no other endpoint can, and means
+    that asking this one again is pointless.
+    """
+
+    words: str
+    final: GatewayError | None = None
+    explaining: GatewayError | None = None
+    retry_after: float | None = None
+
+
+class Health:
+    """Judges answers and keeps the breakers, pauses and latencies of one chain's endpoints."""
+
+    def __init__(self, chain: str, errors: ErrorTable, observer: Observer, clock: Callable[[], float]) -> None:
+        self._chain = chain
+        self._errors = errors
+        self._observer = observer
+        self._clock = clock
+
+    def settle(self, endpoint: Endpoint, answer: Answer, policy: CallPolicy) -> Reply | Setback:
+        """Return the reply, or the setback, after the endpoint's account is brought up to date.
+
+        Several calls of one exchange count once. Time-outs of calls whose cost the outside caller chose, and of
+        impatient callers, do not count; neither do throttling and errors by which a node says that it cannot.
+        """
+        outcome, exchange = answer.outcome, answer.exchange
+        if isinstance(outcome, bytes):
+            self._credit(endpoint, exchange, is_cheap=not (policy.heavy or policy.caller_made))
+            return Reply(outcome, endpoint.label, exchange.seconds)
+        if isinstance(outcome, NodeError):
+            return self._settle_error(endpoint, outcome, exchange)
+        return self.settle_failure(endpoint, outcome, exchange, policy)
+
+    def settle_failure(self, endpoint: Endpoint, failure: Failure, exchange: Exchange, policy: CallPolicy) -> Setback:
+        """Return the setback of an attempt that brought no JSON-RPC answer."""
+        self._observer.failed(self._chain, endpoint.label, failure.kind.value)
+        if failure.kind is Kind.LIMITED:
+            self._pause(endpoint, failure.retry_after)
+        elif failure.kind is Kind.TIMED_OUT:
+            waited = exchange.seconds or _FAIR_WAIT
+            if not (policy.heavy or policy.caller_made) and waited >= _FAIR_WAIT:
+                self._blame(endpoint, exchange)
+        elif failure.kind not in _BLAMELESS:
+            self._blame(endpoint, exchange)
+        too_large = failure.kind is Kind.TOO_LARGE
+        explaining = ResponseTooLarge("the node's answer is larger than the gateway reads") if too_large else None
+        return Setback(failure.words, explaining=explaining, retry_after=failure.retry_after)
+
+    def announce(self, endpoint: Endpoint, state: str) -> None:
+        """Tell the log and the observer that the endpoint's state changed."""
+        self._observer.changed(self._chain, endpoint.label, state)
+        _log.info(
+            "endpoint changed", chain=self._chain, endpoint=endpoint.label, state=state, why=endpoint.exclusion or ""
+        )
+
+    def _settle_error(self, endpoint: Endpoint, error: NodeError, exchange: Exchange) -> Setback:
+        judged = self._errors.classify(exchange.status, error.code, error.message, error.data)
+        if judged.verdict is Verdict.LIMITED or exchange.status == _TOO_MANY_REQUESTS:
+            self._observer.failed(self._chain, endpoint.label, Kind.LIMITED.value)
+            retry_after = judged.retry_after if exchange.retry_after is None else exchange.retry_after
+            self._pause(endpoint, retry_after)
+            return Setback("throttled", retry_after=retry_after)
+        if judged.verdict is Verdict.ANSWER:
+            self._credit(endpoint, exchange, is_cheap=False)
+            return Setback("answered", final=judged.error)
+        if judged.verdict is Verdict.ELSEWHERE:
+            self._observer.failed(self._chain, endpoint.label, Kind.CANNOT.value)
+            return Setback(judged.error.reason.lower().replace("_", " "), explaining=judged.error)
+        self._observer.failed(self._chain, endpoint.label, Kind.NODE_ERROR.value)
+        self._blame(endpoint, exchange)
+        return Setback("node error" if error.code is None else f"node error {error.code}")
+
+    def _credit(self, endpoint: Endpoint, exchange: Exchange, *, is_cheap: bool) -> None:
+        if exchange.credited:
+            return
+        exchange.credited = True
+        if is_cheap:
+            endpoint.latency.add(exchange.seconds)
+        if endpoint.breaker.succeed():
+            self.announce(endpoint, "closed")
+
+    def _blame(self, endpoint: Endpoint, exchange: Exchange) -> None:
+        if exchange.blamed:
+            return
+        exchange.blamed = True
+        if endpoint.breaker.fail(self._clock()):
+            self.announce(endpoint, "open")
+
+    def _pause(self, endpoint: Endpoint, seconds: float | None) -> None:
+        was_paused = endpoint.paused_for > 0
+        endpoint.pause(seconds)
+        if not was_paused:
+            self.announce(endpoint, "limited")

@@ -1,0 +1,182 @@
+"""JSON-RPC 2.0 as nodes speak it: writing requests, and reading answers without touching the bytes of a result.
+
+Results stay the node's own bytes (`msgspec.Raw`): integers of any size, key order and unknown members survive. Nodes
+bend the standard, so reading is lenient where nothing can be mixed up (an id echoed as text, `"error": null`, an error
+object without a code) and strict where it can (an unknown id is nobody's answer).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from server.upstream.failures import Failure, Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_MESSAGE_CHARACTERS = 500
+_URL = re.compile(r"\b[a-z][a-z0-9+.-]*://\S+", re.IGNORECASE)
+
+
+class _Envelope(msgspec.Struct):
+    id: msgspec.Raw = msgspec.Raw()
+    result: msgspec.Raw = msgspec.Raw()
+    error: msgspec.Raw = msgspec.Raw()
+
+
+class _ErrorObject(msgspec.Struct):
+    code: msgspec.Raw = msgspec.Raw()
+    message: msgspec.Raw = msgspec.Raw()
+    data: msgspec.Raw = msgspec.Raw()
+
+
+@dataclass(frozen=True, slots=True)
+class NodeError:
+    """A JSON-RPC error object: integer code or None, the node's text, the JSON of `data` or None."""
+
+    code: int | None
+    message: str
+    data: bytes | None
+
+
+Outcome = bytes | NodeError | Failure
+"""What became of one request: the JSON of its result, the node's error, or why there is no answer."""
+
+_encoder = msgspec.json.Encoder()
+_envelope = msgspec.json.Decoder(_Envelope)
+_envelopes = msgspec.json.Decoder(list[_Envelope])
+_error_object = msgspec.json.Decoder(_ErrorObject)
+
+
+def encode_call(method: str, params: Sequence[object]) -> bytes:
+    """Return the JSON of a request from its method on, to be completed by `encode_request` with an id."""
+    return b'"method":%b,"params":%b}' % (_encoder.encode(method), _encoder.encode(params))
+
+
+def encode_request(number: int, call: bytes) -> bytes:
+    """Return one request object."""
+    return b'{"jsonrpc":"2.0","id":%d,%b' % (number, call)
+
+
+def decode_single(body: bytes, number: int) -> Outcome:
+    """Return the outcome of request `number`, sent alone.
+
+    An error with another id or none is still this request's: nothing else was asked on that exchange. A result is
+    believed only under its own id.
+    """
+    if not _is_utf8(body):
+        return Failure(Kind.NOT_JSON_RPC, "an answer that is not UTF-8")
+    try:
+        envelope = _envelope.decode(body)
+    except (msgspec.DecodeError, RecursionError):
+        return _describe_body(body)
+    if _is_present(envelope.error):
+        return decode_error(bytes(envelope.error))
+    if not envelope.result:
+        return Failure(Kind.NOT_JSON_RPC, "an answer with neither result nor error")
+    if _number(envelope.id) != number:
+        return Failure(Kind.WRONG_ID, "the answer to another request")
+    return bytes(envelope.result)
+
+
+def decode_batch(body: bytes, numbers: Sequence[int]) -> dict[int, Outcome] | NodeError | Failure:
+    """Return the outcomes of a batch by request number; numbers without an answer are absent.
+
+    A single error object instead of a list is returned as such: the node refused the batch as a whole. A number that
+    is answered twice has no believable answer.
+    """
+    if not _is_utf8(body):
+        return Failure(Kind.NOT_JSON_RPC, "an answer that is not UTF-8")
+    try:
+        envelopes = _envelopes.decode(body)
+    except (msgspec.DecodeError, RecursionError):
+        return _decode_refusal(body)
+    asked = set(numbers)
+    outcomes: dict[int, Outcome] = {}
+    for envelope in envelopes:
+        number = _number(envelope.id)
+        if number is None or number not in asked:
+            continue
+        if number in outcomes:
+            outcomes[number] = Failure(Kind.WRONG_ID, "two answers to one request")
+        elif _is_present(envelope.error):
+            outcomes[number] = decode_error(bytes(envelope.error))
+        elif envelope.result:
+            outcomes[number] = bytes(envelope.result)
+        else:
+            outcomes[number] = Failure(Kind.NOT_JSON_RPC, "an answer with neither result nor error")
+    if not outcomes and numbers:
+        if len(envelopes) == 1 and _is_present(envelopes[0].error):
+            return decode_error(bytes(envelopes[0].error))
+        kind = Kind.WRONG_ID if envelopes else Kind.MISSING
+        return Failure(kind, "the answers to other requests" if envelopes else "an empty batch")
+    return outcomes
+
+
+def decode_error(raw: bytes) -> NodeError:
+    """Return an error member, whatever shape the node gave it."""
+    try:
+        parts = _error_object.decode(raw)
+    except (msgspec.DecodeError, RecursionError):
+        return NodeError(None, _text(raw), None)
+    data = bytes(parts.data) if _is_present(parts.data) else None
+    return NodeError(_number(parts.code), _text(bytes(parts.message)), data)
+
+
+def _decode_refusal(body: bytes) -> NodeError | Failure:
+    try:
+        envelope = _envelope.decode(body)
+    except (msgspec.DecodeError, RecursionError):
+        return _describe_body(body)
+    if _is_present(envelope.error):
+        return decode_error(bytes(envelope.error))
+    return Failure(Kind.NOT_JSON_RPC, "one object instead of a batch")
+
+
+def _describe_body(body: bytes) -> Failure:
+    start = body[:64].lstrip()
+    if not start:
+        return Failure(Kind.NOT_JSON_RPC, "an empty answer")
+    if start.startswith(b"<"):
+        return Failure(Kind.NOT_JSON_RPC, "a web page instead of an answer")
+    if start[:1] in b"{[":
+        return Failure(Kind.NOT_JSON_RPC, "a damaged or cut-off answer")
+    return Failure(Kind.NOT_JSON_RPC, "not a JSON-RPC answer")
+
+
+def _is_present(raw: msgspec.Raw) -> bool:
+    return bool(raw) and bytes(raw) != b"null"
+
+
+def _is_utf8(body: bytes) -> bool:
+    if body.isascii():
+        return True
+    try:
+        body.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _number(raw: msgspec.Raw) -> int | None:
+    text = bytes(raw).strip(b'"')
+    digits = text.removeprefix(b"-")
+    if not digits.isdigit() or len(digits) > 18:
+        return None
+    return int(text)
+
+
+def _text(raw: bytes) -> str:
+    if not raw or raw == b"null":
+        return ""
+    try:
+        value = msgspec.json.decode(raw)
+    except (msgspec.DecodeError, RecursionError):
+        return ""
+    text = value if isinstance(value, str) else raw.decode(errors="replace")
+    # Nodes behind proxies quote the addresses (and keys) they were reached by.
+    return _URL.sub("(address)", text)[:_MESSAGE_CHARACTERS]

@@ -1,0 +1,46 @@
+"""What a caller of the pool says about one call, and what it gets back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from server.errors import GatewayError
+
+
+@dataclass(frozen=True, slots=True)
+class CallPolicy:
+    """What the caller knows about a call.
+
+    `heavy`: never shares a batch with cheap calls. `joinable`: identical calls in flight share one answer.
+    `caller_made`: the outside caller chose the cost, so slowness does not count against the endpoint. `min_block`:
+    endpoints known to be behind this block are asked last. `prefer`: label of the endpoint to ask first.
+    `null_elsewhere`: a `null` result is asked of one more endpoint before it is believed.
+    """
+
+    heavy: bool = False
+    joinable: bool = True
+    caller_made: bool = False
+    min_block: int | None = None
+    prefer: str | None = None
+    null_elsewhere: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A node's answer: the JSON of `result` in the node's own bytes, the endpoint's label, the seconds it took."""
+
+    result: bytes
+    endpoint: str
+    latency: float
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeResult:
+    """What one endpoint said to a probe: either `result` (JSON bytes) or `error` is set; `latency` is in seconds."""
+
+    endpoint: str
+    latency: float
+    result: bytes | None = None
+    error: GatewayError | None = None

@@ -1,0 +1,213 @@
+"""All endpoints of one chain behind one `call`: deadline > next endpoint > breaker, with joining and batching.
+
+The nesting is fixed. A call has a deadline; within it the endpoints are asked one after the other, best first; each
+attempt is bounded in time so that a silent endpoint does not use up the deadline; what an attempt says about the
+endpoint goes to its breaker. (A hedge would sit between the attempt and the breaker.)
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import time
+from typing import TYPE_CHECKING
+
+from server.errors import DeadlineExceeded, UpstreamUnavailable
+from server.upstream.batching import Answer, Batcher
+from server.upstream.breaker import Circuit
+from server.upstream.endpoint import Endpoint
+from server.upstream.failures import Failure
+from server.upstream.heads import HeadTracker
+from server.upstream.health import Health
+from server.upstream.identity import Identity, IdentityCheck
+from server.upstream.joining import Flights, Patience
+from server.upstream.journey import Router
+from server.upstream.jsonrpc import encode_call
+from server.upstream.observer import Observer, Unobserved
+from server.upstream.policy import CallPolicy, ProbeResult, Reply
+from server.upstream.selection import Selection
+from server.upstream.transport import Transport
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    import aiohttp
+
+    from runtime.settings import EndpointSettings
+    from server.upstream.verdicts import ErrorTable
+
+DEFAULT_DEADLINE_SECONDS = 30.0
+"""The deadline of a call that comes without one."""
+
+PROBE_SECONDS = 5.0
+"""How long a probe waits for each endpoint."""
+
+VERIFY_SECONDS = 3.0
+"""How long the identity check of an endpoint may take."""
+
+_PLAIN = CallPolicy()
+
+
+class Pool:
+    """The endpoints of one chain and kind.
+
+    `errors` is the family's table of node errors, `http` the session shared by all pools, `block_time` in seconds.
+    `verify` is asked of every endpoint before its first use; an endpoint that fails is excluded by name and asked again
+    every minute of traffic. Nothing is sent while nobody asks.
+    """
+
+    def __init__(
+        self,
+        chain: str,
+        endpoints: Sequence[EndpointSettings],
+        errors: ErrorTable,
+        http: aiohttp.ClientSession,
+        *,
+        block_time: float,
+        clock: Callable[[], float] = time.monotonic,
+        verify: IdentityCheck | None = None,
+        observer: Observer | None = None,
+    ) -> None:
+        self.chain = chain
+        self._clock = clock
+        self._observer = observer or Unobserved()
+        self._endpoints = tuple(Endpoint.from_settings(settings, clock) for settings in endpoints)
+        self._health = Health(chain, errors, self._observer, clock)
+        self.heads = HeadTracker(
+            [endpoint.label for endpoint in self._endpoints], block_time, clock=clock, is_healthy=self._is_healthy
+        )
+        numbers = itertools.count(1)
+        transport = Transport(http)
+        self._batchers = {
+            endpoint: Batcher(chain, endpoint, transport, errors, self._observer, numbers, clock)
+            for endpoint in self._endpoints
+        }
+        self._identities = {
+            endpoint: Identity(endpoint, verify, self._ask_identity, self._health.announce)
+            for endpoint in self._endpoints
+            if verify is not None
+        }
+        selection = Selection(self._endpoints, self.heads)
+        self._router = Router(chain, self._batchers, self._identities, selection, self._health, clock)
+        self._flights: Flights[Reply] = Flights()
+        self._background: set[asyncio.Task[None]] = set()
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The endpoints' labels, in the order of the configuration."""
+        return tuple(endpoint.label for endpoint in self._endpoints)
+
+    async def call(
+        self,
+        method: str,
+        params: Sequence[object],
+        policy: CallPolicy = _PLAIN,
+        *,
+        deadline: float | None = None,
+    ) -> Reply:
+        """Return the answer of one endpoint to a JSON-RPC call.
+
+        `deadline` is in seconds of the pool's clock (`time.monotonic`). Raises the family's error when a node answered
+        with one that is an answer, DeadlineExceeded, the first explaining error when every endpoint says that it
+        cannot, else UpstreamUnavailable with what happened per label.
+        """
+        until = self._clock() + DEFAULT_DEADLINE_SECONDS if deadline is None else deadline
+        call = encode_call(method, params)
+        if not policy.joinable:
+            return await self._travel(call, policy, Patience(until))
+        key = (call, policy)
+        if key in self._flights:
+            self._observer.joined(self.chain)
+        try:
+            return await self._flights.join(
+                key, until, lambda patience: self._travel(call, policy, patience), self._clock
+            )
+        except TimeoutError:
+            pass
+        raise DeadlineExceeded(f"{self.chain} did not answer before the deadline")
+
+    async def probe(self, method: str, params: Sequence[object], *, deadline: float | None = None) -> list[ProbeResult]:
+        """Return what each endpoint says now, in the order of the configuration; an excluded one is not asked.
+
+        Every endpoint gets `PROBE_SECONDS` or the time to `deadline`, whichever is shorter. Nothing is raised for
+        endpoints that fail: the error stands in their row.
+        """
+        call = encode_call(method, params)
+        left = PROBE_SECONDS if deadline is None else max(deadline - self._clock(), 0.0)
+        timeout = min(PROBE_SECONDS, left)
+        return await asyncio.gather(*(self._probe_one(endpoint, call, timeout) for endpoint in self._endpoints))
+
+    def observe_head(self, endpoint: str, block: int) -> None:
+        """Take note of the newest block that an answer of the endpoint told."""
+        self.heads.observe(endpoint, block)
+
+    async def close(self) -> None:
+        """Give up everything in flight."""
+        await self._flights.close()
+        for task in list(self._background):
+            task.cancel()
+        await asyncio.gather(*self._background, return_exceptions=True)
+        for identity in self._identities.values():
+            await identity.close()
+        for batcher in self._batchers.values():
+            await batcher.close()
+
+    async def _travel(self, call: bytes, policy: CallPolicy, patience: Patience) -> Reply:
+        if patience.until <= self._clock():
+            raise DeadlineExceeded(f"{self.chain} was not asked: the deadline had passed")
+        self._wake(call, policy)
+        return await self._router.route(call, policy, patience)
+
+    def _wake(self, call: bytes, policy: CallPolicy) -> None:
+        """Let resting and excluded endpoints earn their way back beside this call, which does not wait for them."""
+        now = self._clock()
+        for endpoint in self._endpoints:
+            if endpoint.exclusion is not None:
+                self._identities[endpoint].recheck()
+            elif (
+                not (policy.heavy or policy.caller_made)
+                and endpoint.breaker.state(now) is Circuit.HALF_OPEN
+                and any(other.is_sound for other in self._endpoints)
+                and endpoint.breaker.claim_probe(now)
+            ):
+                task = asyncio.get_running_loop().create_task(self._mirror(endpoint, call))
+                self._background.add(task)
+                task.add_done_callback(self._background.discard)
+
+    async def _mirror(self, endpoint: Endpoint, call: bytes) -> None:
+        """Send a copy of a cheap call to a half-open endpoint; what comes back only moves its breaker."""
+        try:
+            answer = await self._batchers[endpoint].submit_alone(call, PROBE_SECONDS, "probe")
+            self._health.settle(endpoint, answer, _PLAIN)
+        finally:
+            endpoint.breaker.release_probe()
+
+    async def _ask_identity(self, endpoint: Endpoint, call: bytes) -> Answer:
+        answer = await self._batchers[endpoint].submit_alone(call, VERIFY_SECONDS, "verify")
+        if isinstance(answer.outcome, Failure):
+            self._health.settle_failure(endpoint, answer.outcome, answer.exchange, _PLAIN)
+        return answer
+
+    async def _probe_one(self, endpoint: Endpoint, call: bytes, timeout: float) -> ProbeResult:
+        if endpoint.exclusion is not None:
+            return self._unavailable(endpoint, endpoint.exclusion, 0.0)
+        started = self._clock()
+        identity = self._identities.get(endpoint)
+        failure = None if identity is None else await identity.prove()
+        if failure is not None:
+            return self._unavailable(endpoint, failure.words, self._clock() - started)
+        answer = await self._batchers[endpoint].submit_alone(call, timeout, "probe")
+        got = self._health.settle(endpoint, answer, _PLAIN)
+        if isinstance(got, Reply):
+            return ProbeResult(endpoint.label, got.latency, result=got.result)
+        error = got.final or got.explaining
+        if error is None:
+            return self._unavailable(endpoint, got.words, answer.exchange.seconds)
+        return ProbeResult(endpoint.label, answer.exchange.seconds, error=error)
+
+    def _unavailable(self, endpoint: Endpoint, words: str, seconds: float) -> ProbeResult:
+        error = UpstreamUnavailable(f"{endpoint.label} of {self.chain} did not answer: {words}")
+        return ProbeResult(endpoint.label, seconds, error=error)
+
+    def _is_healthy(self, label: str) -> bool:
+        return any(endpoint.is_sound for endpoint in self._endpoints if endpoint.label == label)

@@ -1,0 +1,46 @@
+"""What one call met on its way through the endpoints, and the error that tells it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from server.errors import DeadlineExceeded, GatewayError, UpstreamUnavailable
+
+if TYPE_CHECKING:
+    from server.upstream.health import Setback
+
+
+class Trail:
+    """Collects, per endpoint label, the last failure in short words, and keeps the first error that explains."""
+
+    def __init__(self, chain: str) -> None:
+        self._chain = chain
+        self._words: dict[str, str] = {}
+        self._explaining: GatewayError | None = None
+        self._retry_after: float | None = None
+
+    def note(self, label: str, setback: Setback) -> None:
+        """Remember what became of an attempt at the endpoint."""
+        self._words[label] = setback.words
+        if self._explaining is None:
+            self._explaining = setback.explaining
+        if setback.retry_after is not None and (self._retry_after is None or setback.retry_after < self._retry_after):
+            self._retry_after = setback.retry_after
+
+    def exhausted(self) -> GatewayError:
+        """Return the error of a call that no endpoint answered."""
+        if self._explaining is not None:
+            return self._explaining
+        retry_after_ms = None if self._retry_after is None else int(self._retry_after * 1000)
+        return UpstreamUnavailable(
+            f"no endpoint of {self._chain} answered: {self._summary()}", retry_after_ms=retry_after_ms
+        )
+
+    def late(self) -> GatewayError:
+        """Return the error of a call whose deadline passed."""
+        if not self._words:
+            return DeadlineExceeded(f"{self._chain} did not answer before the deadline")
+        return DeadlineExceeded(f"{self._chain} did not answer before the deadline: {self._summary()}")
+
+    def _summary(self) -> str:
+        return "; ".join(f"{label}: {words}" for label, words in self._words.items()) or "none is configured"
