@@ -15,11 +15,12 @@ KEY = "<key>"
 
 # Order matters: a URL swallows the key in its path.
 _PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = (
-    (re.compile(r"\b[a-z][a-z0-9+.-]*://[^\s'\"<>\\`|^{}]+", re.IGNORECASE), URL),
+    (re.compile(r"[a-z][a-z0-9+.-]{0,30}(?:://|%3a%2f%2f)[^\s'\"<>`]+", re.IGNORECASE), URL),
     # aiohttp names the host of a connection that failed, asyncio its socket address.
+    (re.compile(r"(?<=\bhost=')[^']*"), URL),
     (re.compile(r"(?<=\bhost )[^\s:]+:\d+|\('[^'\s]+', \d+(?:, \d+, \d+)?\)"), URL),
     (re.compile(r"/[A-Za-z0-9_%.~-]+/v1(?![0-9A-Za-z_])"), f"/{KEY}/v1"),
-    (re.compile(r"\bwp_[A-Za-z0-9_-]+"), KEY),
+    (re.compile(r"wp_[A-Za-z0-9_-]{6,}"), KEY),
     (re.compile(r"\b(bearer|basic)\s+(?!<key>)[A-Za-z0-9._~+/=-]+", re.IGNORECASE), rf"\1 {KEY}"),
     (
         re.compile(

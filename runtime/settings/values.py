@@ -16,6 +16,8 @@ _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _LABEL = re.compile(r"[a-z0-9-]{1,64}")
 _HOST = re.compile(r"[A-Za-z0-9._-]{1,253}")
+# What may not stand in a URL unescaped; redaction takes it for the end of one.
+_UNSAFE = re.compile(r"[\s'\"<>`]")
 _SCHEMES = ("http", "https")
 
 
@@ -161,8 +163,8 @@ def check_endpoint_url(value: SecretStr) -> SecretStr:
         raise Refusal("Waypost asks nodes over HTTP: give the http:// or https:// address of the node")
     if parts.scheme not in _SCHEMES:
         raise Refusal("give a URL that begins with http:// or https://")
-    if not parts.hostname or port == 0 or any(character.isspace() for character in text):
-        raise Refusal("give a URL such as https://node.example.org/rpc, without spaces")
+    if not parts.hostname or port == 0 or _UNSAFE.search(text):
+        raise Refusal("give a URL such as https://node.example.org/rpc, without spaces or quotes")
     return value
 
 

@@ -1,0 +1,132 @@
+"""Structured logs on standard error: one event per line, without secrets.
+
+Everything goes one way: structlog loggers, the standard library's loggers (aiohttp, asyncio, grpc, sqlalchemy),
+warnings and uncaught exceptions all become one event dictionary, which is redacted as a whole just before it is
+rendered. HTTP access logs are off, because a path holds the caller's key (decisions section 6).
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+import threading
+from typing import TYPE_CHECKING, Any, TextIO
+
+import structlog
+
+from runtime.redaction import redact_member
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from structlog.typing import EventDict, Processor, WrappedLogger
+
+    from runtime.settings import LogSettings
+
+LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
+
+# Libraries that are talkative below this level.
+QUIET = {
+    "asyncio": logging.WARNING,
+    "aiosqlite": logging.WARNING,
+    "sqlalchemy": logging.WARNING,
+    "alembic": logging.WARNING,
+}
+OFF = ("aiohttp.access",)
+
+# Set by this module itself, not by callers: nothing in them to redact.
+_PLAIN = frozenset({"timestamp", "level"})
+
+
+def get_logger(name: str) -> structlog.stdlib.BoundLogger:
+    """Return a logger; its events carry `logger` = name."""
+    logger: structlog.stdlib.BoundLogger = structlog.stdlib.get_logger(name)
+    return logger
+
+
+def redact_event(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
+    """Return the event with every member redacted; the last processor before rendering."""
+    return {name: value if name in _PLAIN else redact_member(name, value) for name, value in event.items()}
+
+
+def configure_logs(settings: LogSettings, stream: TextIO | None = None) -> logging.Handler:
+    """Send all logs of the process to `stream` (standard error) and return the handler that writes them.
+
+    Replaces whatever was configured before. Afterwards uncaught exceptions, also of threads, are logged too.
+    """
+    target = sys.stderr if stream is None else stream
+    console = settings.format == "console" or (settings.format == "auto" and target.isatty())
+    shared: list[Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.add_logger_name,
+        structlog.stdlib.add_log_level,
+        structlog.stdlib.PositionalArgumentsFormatter(),
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        structlog.processors.StackInfoRenderer(),
+    ]
+    structlog.configure(
+        processors=[
+            structlog.stdlib.filter_by_level,
+            *shared,
+            structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
+        ],
+        wrapper_class=structlog.stdlib.BoundLogger,
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        cache_logger_on_first_use=False,
+    )
+    handler = EventHandler(target)
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=shared,
+            processors=[
+                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                structlog.processors.ExceptionRenderer(),
+                redact_event,
+                _console(target) if console else structlog.processors.JSONRenderer(ensure_ascii=False),
+            ],
+        )
+    )
+    root = logging.getLogger()
+    for previous in [handler for handler in root.handlers if isinstance(handler, EventHandler)]:
+        root.removeHandler(previous)
+    root.addHandler(handler)
+    root.setLevel(LEVELS[settings.level])
+    for name, level in QUIET.items():
+        logging.getLogger(name).setLevel(max(level, LEVELS[settings.level]))
+    for name in OFF:
+        logging.getLogger(name).disabled = True
+    logging.captureWarnings(True)
+    sys.excepthook = _log_uncaught
+    threading.excepthook = _log_thread
+    return handler
+
+
+class EventHandler(logging.StreamHandler[TextIO]):
+    """Writes events; one that cannot be rendered is replaced by a line that names its logger alone."""
+
+    def handleError(self, record: logging.LogRecord) -> None:
+        """Say that a record was lost, without its text: it has not been redacted."""
+        try:
+            self.stream.write(f'{{"event": "a log record could not be rendered", "logger": "{record.name}"}}\n')
+            self.flush()
+        except (OSError, ValueError):
+            return
+
+
+def _console(stream: TextIO) -> Processor:
+    # The plain formatter takes the traceback as the text that has been redacted.
+    return structlog.dev.ConsoleRenderer(colors=stream.isatty(), exception_formatter=structlog.dev.plain_traceback)
+
+
+def _log_uncaught(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> Any:
+    if issubclass(kind, KeyboardInterrupt):
+        return
+    get_logger("waypost").critical("uncaught exception", exc_info=(kind, error, trace))
+
+
+def _log_thread(uncaught: threading.ExceptHookArgs) -> Any:
+    if uncaught.exc_value is None or issubclass(uncaught.exc_type, SystemExit):
+        return
+    name = uncaught.thread.name if uncaught.thread is not None else ""
+    raised = (uncaught.exc_type, uncaught.exc_value, uncaught.exc_traceback)
+    get_logger("waypost").critical("uncaught exception in a thread", thread=name, exc_info=raised)

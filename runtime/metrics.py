@@ -1,0 +1,169 @@
+"""What is measured, for Prometheus.
+
+One registry per process. Labels are operation, chain, code, reason, endpoint label, outcome and the like: closed or
+configured sets; never an address, a key or a URL. Other modules call the small functions here and know nothing of the
+library.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
+
+CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
+# A label value that is no plain word is counted under this one, so that no caller's text can become a label.
+OTHER = "other"
+
+# An upstream request was answered, the node cannot do it, it failed, it limited us, or it took too long.
+Outcome = Literal["answer", "elsewhere", "sick", "limited", "timeout", "cancelled"]
+CacheResult = Literal["hit", "miss", "stale"]
+Face = Literal["grpc", "jsonrpc"]
+
+_WORD = re.compile(r"[A-Za-z0-9_.-]{0,64}")
+_LATENCIES = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15, 30)
+_SIZES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
+
+REGISTRY = CollectorRegistry(auto_describe=True)
+
+_OPERATIONS = Counter(
+    "waypost_operations",
+    "Calls that ended, by gRPC status code and reason (empty for successes).",
+    ("operation", "chain", "code", "reason"),
+    registry=REGISTRY,
+)
+_OPERATION_SECONDS = Histogram(
+    "waypost_operation_seconds",
+    "How long calls took, in seconds.",
+    ("operation", "chain"),
+    buckets=_LATENCIES,
+    registry=REGISTRY,
+)
+_IN_FLIGHT = Gauge("waypost_in_flight", "Items in progress.", registry=REGISTRY)
+_HTTP = Counter(
+    "waypost_http_requests", "HTTP requests of the JSON-RPC face, by status.", ("status",), registry=REGISTRY
+)
+_BATCH = Histogram(
+    "waypost_batch_items", "Items of one HTTP request.", buckets=(1, 2, 5, 10, 20, 30, 40, 50), registry=REGISTRY
+)
+_REFUSALS = Counter(
+    "waypost_refusals", "Items refused by admission, by face and reason.", ("face", "reason"), registry=REGISTRY
+)
+_UPSTREAM = Counter(
+    "waypost_upstream_requests",
+    "Requests to nodes, by endpoint label and outcome.",
+    ("chain", "endpoint", "outcome"),
+    registry=REGISTRY,
+)
+_UPSTREAM_SECONDS = Histogram(
+    "waypost_upstream_seconds",
+    "How long nodes took to answer, in seconds.",
+    ("chain", "endpoint"),
+    buckets=_LATENCIES,
+    registry=REGISTRY,
+)
+_UPSTREAM_BATCH = Histogram(
+    "waypost_upstream_batch_calls",
+    "Calls that left for a node in one request.",
+    ("chain", "endpoint"),
+    buckets=_SIZES,
+    registry=REGISTRY,
+)
+_FOLD = Histogram(
+    "waypost_fold_reads", "Contract reads folded into one call.", ("chain",), buckets=_SIZES, registry=REGISTRY
+)
+_JOINED = Counter("waypost_joined_calls", "Calls that shared the answer of another.", ("chain",), registry=REGISTRY)
+_HEAD = Gauge("waypost_head_block", "Highest block known of a chain.", ("chain",), registry=REGISTRY)
+_ENDPOINT_UP = Gauge(
+    "waypost_endpoint_up",
+    "1 while an endpoint is used, 0 while it is passed over.",
+    ("chain", "endpoint"),
+    registry=REGISTRY,
+)
+_CACHE = Counter("waypost_cache_lookups", "Cache look-ups by result.", ("cache", "result"), registry=REGISTRY)
+_CACHE_BYTES = Gauge("waypost_cache_bytes", "Bytes held by a cache.", ("cache",), registry=REGISTRY)
+_BUILD = Info("waypost_build", "What is running.", registry=REGISTRY)
+
+
+def word(text: str | None) -> str:
+    """Return a label value: the text if it is a plain word of 64 characters at most, else `other`; None is empty.
+
+    Addresses and keys are words too: callers pass operation names, slugs, endpoint labels and reasons alone.
+    """
+    if text is None:
+        return ""
+    return text if _WORD.fullmatch(text) and not text.startswith(("0x", "wp_")) else OTHER
+
+
+def count_operation(operation: str, chain: str | None, code: str, reason: str | None, seconds: float) -> None:
+    """Count one ended call. `code` is the gRPC status name, `reason` None for a success."""
+    operation, chain = word(operation), word(chain)
+    _OPERATIONS.labels(operation, chain, word(code), word(reason)).inc()
+    _OPERATION_SECONDS.labels(operation, chain).observe(seconds)
+
+
+def add_in_flight(items: int) -> None:
+    """Add items to those in progress; a negative number takes them off."""
+    _IN_FLIGHT.inc(items)
+
+
+def count_http_request(status: int, items: int) -> None:
+    """Count one HTTP request of the JSON-RPC face with its status and number of items (0 when it had no envelope)."""
+    _HTTP.labels(str(status)).inc()
+    if items:
+        _BATCH.observe(items)
+
+
+def count_refusal(face: Face, reason: str, items: int = 1) -> None:
+    """Count items that admission refused."""
+    _REFUSALS.labels(face, word(reason)).inc(items)
+
+
+def count_upstream(chain: str, endpoint: str, outcome: Outcome, seconds: float, calls: int = 1) -> None:
+    """Count one request to a node: its endpoint's label, how it ended, how long it took, how many calls it carried."""
+    chain, endpoint = word(chain), word(endpoint)
+    _UPSTREAM.labels(chain, endpoint, outcome).inc()
+    _UPSTREAM_SECONDS.labels(chain, endpoint).observe(seconds)
+    _UPSTREAM_BATCH.labels(chain, endpoint).observe(calls)
+
+
+def observe_fold(chain: str, reads: int) -> None:
+    """Record how many contract reads one folded call held."""
+    _FOLD.labels(word(chain)).observe(reads)
+
+
+def count_joined(chain: str) -> None:
+    """Count a call that shared the answer of an identical one in flight."""
+    _JOINED.labels(word(chain)).inc()
+
+
+def set_head(chain: str, block: int) -> None:
+    """Record the highest block known of a chain."""
+    _HEAD.labels(word(chain)).set(block)
+
+
+def set_endpoint_up(chain: str, endpoint: str, up: bool) -> None:
+    """Record whether an endpoint is used at present."""
+    _ENDPOINT_UP.labels(word(chain), word(endpoint)).set(1 if up else 0)
+
+
+def count_cache(cache: str, result: CacheResult) -> None:
+    """Count one look-up in a named cache."""
+    _CACHE.labels(word(cache), result).inc()
+
+
+def set_cache_bytes(cache: str, size: int) -> None:
+    """Record how many bytes a named cache holds."""
+    _CACHE_BYTES.labels(word(cache)).set(size)
+
+
+def set_build(version: str, profile: str) -> None:
+    """Record what is running."""
+    _BUILD.info({"version": version, "profile": profile})
+
+
+def render_metrics() -> bytes:
+    """Return everything measured in Prometheus' text format (content type `CONTENT_TYPE`)."""
+    return generate_latest(REGISTRY)
