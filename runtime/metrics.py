@@ -57,6 +57,12 @@ _UPSTREAM = Counter(
     ("chain", "endpoint", "outcome"),
     registry=REGISTRY,
 )
+_UPSTREAM_FAILURES = Counter(
+    "waypost_upstream_failures",
+    "Calls that got no result from an endpoint, by kind.",
+    ("chain", "endpoint", "kind"),
+    registry=REGISTRY,
+)
 _UPSTREAM_SECONDS = Histogram(
     "waypost_upstream_seconds",
     "How long nodes took to answer, in seconds.",
@@ -127,6 +133,11 @@ def count_upstream(chain: str, endpoint: str, outcome: Outcome, seconds: float, 
     _UPSTREAM.labels(chain, endpoint, outcome).inc()
     _UPSTREAM_SECONDS.labels(chain, endpoint).observe(seconds)
     _UPSTREAM_BATCH.labels(chain, endpoint).observe(calls)
+
+
+def count_upstream_failure(chain: str, endpoint: str, kind: str) -> None:
+    """Count one call that got no result from an endpoint; `kind` is out of a closed set of short words."""
+    _UPSTREAM_FAILURES.labels(word(chain), word(endpoint), word(kind)).inc()
 
 
 def observe_fold(chain: str, reads: int) -> None:

@@ -20,6 +20,7 @@ from server.upstream.verdicts import Verdict
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from runtime import metrics
     from server.upstream.endpoint import Endpoint
     from server.upstream.observer import Observer, Purpose
     from server.upstream.transport import Transport
@@ -212,16 +213,17 @@ class Batcher:
         self._endpoint.spend()
         self._observer.sent(self._chain, self._endpoint.label, purpose, len(items))
         started = self._clock()
+        got: HttpAnswer | Failure | None = None
         try:
             got = await self._transport.post(url, headers, body, longest)
         finally:
             for timer in timers:
                 timer.cancel()
-        exchange.seconds = self._clock() - started
+            exchange.seconds = self._clock() - started
+            self._observer.ended(self._chain, self._endpoint.label, _outcome(got), exchange.seconds, len(items))
         if isinstance(got, HttpAnswer):
             exchange.status = got.status
             exchange.retry_after = got.retry_after
-            self._observer.answered(self._chain, self._endpoint.label, exchange.seconds)
         return got
 
 
@@ -246,6 +248,17 @@ def _is_answered(item: _Item) -> bool:
     if not item.future.done() or item.future.cancelled() or item.future.exception() is not None:
         return False
     return not isinstance(item.future.result().outcome, Failure)
+
+
+def _outcome(got: HttpAnswer | Failure | None) -> metrics.Outcome:
+    """Return how a request ended, as far as HTTP tells; None is a request that was given up."""
+    if got is None:
+        return "cancelled"
+    if isinstance(got, Failure):
+        return "timeout" if got.kind is Kind.TIMED_OUT else "sick"
+    if got.status == _TOO_MANY_REQUESTS:
+        return "limited"
+    return "sick" if got.status >= 500 else "answer"
 
 
 def _timed_out(timeout: float) -> Failure:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from server.errors import GatewayError
     from server.upstream.batching import Answer, Exchange
     from server.upstream.endpoint import Endpoint
-    from server.upstream.observer import Observer
+    from server.upstream.observer import Observer, State
     from server.upstream.verdicts import ErrorTable
 
 _log = structlog.get_logger("waypost.upstream")
@@ -70,7 +70,7 @@ class Health:
 
     def settle_failure(self, endpoint: Endpoint, failure: Failure, exchange: Exchange, policy: CallPolicy) -> Setback:
         """Return the setback of an attempt that brought no JSON-RPC answer."""
-        self._observer.failed(self._chain, endpoint.label, failure.kind.value)
+        self._observer.failed(self._chain, endpoint.label, failure.kind)
         if failure.kind is Kind.LIMITED:
             self._pause(endpoint, failure.retry_after)
         elif failure.kind is Kind.TIMED_OUT:
@@ -83,7 +83,7 @@ class Health:
         explaining = ResponseTooLarge("the node's answer is larger than the gateway reads") if too_large else None
         return Setback(failure.words, explaining=explaining, retry_after=failure.retry_after)
 
-    def announce(self, endpoint: Endpoint, state: str) -> None:
+    def announce(self, endpoint: Endpoint, state: State) -> None:
         """Tell the log and the observer that the endpoint's state changed."""
         self._observer.changed(self._chain, endpoint.label, state)
         _log.info(
@@ -93,7 +93,7 @@ class Health:
     def _settle_error(self, endpoint: Endpoint, error: NodeError, exchange: Exchange) -> Setback:
         judged = self._errors.classify(exchange.status, error.code, error.message, error.data)
         if judged.verdict is Verdict.LIMITED or exchange.status == _TOO_MANY_REQUESTS:
-            self._observer.failed(self._chain, endpoint.label, Kind.LIMITED.value)
+            self._observer.failed(self._chain, endpoint.label, Kind.LIMITED)
             retry_after = judged.retry_after if exchange.retry_after is None else exchange.retry_after
             self._pause(endpoint, retry_after)
             return Setback("throttled", retry_after=retry_after)
@@ -101,9 +101,9 @@ class Health:
             self._credit(endpoint, exchange, is_cheap=False)
             return Setback("answered", final=judged.error)
         if judged.verdict is Verdict.ELSEWHERE:
-            self._observer.failed(self._chain, endpoint.label, Kind.CANNOT.value)
+            self._observer.failed(self._chain, endpoint.label, Kind.CANNOT)
             return Setback(judged.error.reason.lower().replace("_", " "), explaining=judged.error)
-        self._observer.failed(self._chain, endpoint.label, Kind.NODE_ERROR.value)
+        self._observer.failed(self._chain, endpoint.label, Kind.NODE_ERROR)
         self._blame(endpoint, exchange)
         return Setback("node error" if error.code is None else f"node error {error.code}")
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from server.upstream.batching import Answer
     from server.upstream.endpoint import Endpoint
+    from server.upstream.observer import State
 
 _RECHECK_SECONDS = 60.0
 
@@ -43,7 +44,7 @@ class Identity:
         endpoint: Endpoint,
         check: IdentityCheck,
         ask: Callable[[Endpoint, bytes], Awaitable[Answer]],
-        on_change: Callable[[Endpoint, str], None],
+        on_change: Callable[[Endpoint, State], None],
     ) -> None:
         self._endpoint = endpoint
         self._call = encode_call(check.method, check.params)

@@ -1,50 +1,72 @@
-"""What the pools tell whoever counts: requests, items, failures, states. Endpoints are named by label only."""
+"""What the pools tell whoever counts: requests, calls, failures, states. Endpoints are named by label only."""
 
 from __future__ import annotations
 
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
-Purpose = Literal["call", "probe", "verify"]
+from runtime import metrics
+
+if TYPE_CHECKING:
+    from server.upstream.failures import Kind
+
+Purpose = Literal["call", "probe", "verify", "head"]
+"""Why a request leaves: for a caller, to see whether an endpoint is back, to check its chain, to learn its head."""
+
+State = Literal["closed", "open", "limited", "excluded", "admitted"]
+"""What became of an endpoint: its breaker closed or opened, it throttles us, it serves the wrong or the right chain."""
 
 
 class Observer(Protocol):
     """Receives the events of all pools; called on the event loop, so it must be quick and must not raise."""
 
-    def sent(self, chain: str, endpoint: str, purpose: Purpose, items: int) -> None:
-        """One HTTP request with `items` JSON-RPC calls left."""
+    def sent(self, chain: str, endpoint: str, purpose: Purpose, calls: int) -> None:
+        """One HTTP request with that many JSON-RPC calls left."""
         ...
 
-    def answered(self, chain: str, endpoint: str, seconds: float) -> None:
-        """One HTTP request came back with something readable."""
+    def ended(self, chain: str, endpoint: str, outcome: metrics.Outcome, seconds: float, calls: int) -> None:
+        """One HTTP request came to its end."""
         ...
 
-    def failed(self, chain: str, endpoint: str, kind: str) -> None:
-        """One attempt at one endpoint failed; `kind` is out of a closed set (`failures.Kind`)."""
+    def failed(self, chain: str, endpoint: str, kind: Kind) -> None:
+        """One call got no result from one endpoint."""
         ...
 
     def joined(self, chain: str) -> None:
         """One call shares the answer of an identical one in flight."""
         ...
 
-    def changed(self, chain: str, endpoint: str, state: str) -> None:
-        """An endpoint's state changed: `closed`, `open`, `limited`, `excluded`, `admitted`."""
+    def changed(self, chain: str, endpoint: str, state: State) -> None:
+        """An endpoint is in another state than before."""
+        ...
+
+    def moved(self, chain: str, head: int) -> None:
+        """The chain's head is another block than before."""
         ...
 
 
-class Unobserved:
-    """An observer that counts nothing."""
+class Measured:
+    """The observer that counts for Prometheus."""
 
-    def sent(self, chain: str, endpoint: str, purpose: Purpose, items: int) -> None:
-        """Count nothing."""
+    def sent(self, chain: str, endpoint: str, purpose: Purpose, calls: int) -> None:
+        """Count nothing: requests are counted when they end."""
 
-    def answered(self, chain: str, endpoint: str, seconds: float) -> None:
-        """Count nothing."""
+    def ended(self, chain: str, endpoint: str, outcome: metrics.Outcome, seconds: float, calls: int) -> None:
+        """Count the request with its outcome, seconds and calls."""
+        metrics.count_upstream(chain, endpoint, outcome, seconds, calls)
 
-    def failed(self, chain: str, endpoint: str, kind: str) -> None:
-        """Count nothing."""
+    def failed(self, chain: str, endpoint: str, kind: Kind) -> None:
+        """Count the failure by kind."""
+        metrics.count_upstream_failure(chain, endpoint, kind.value)
 
     def joined(self, chain: str) -> None:
-        """Count nothing."""
+        """Count the joined call."""
+        metrics.count_joined(chain)
 
-    def changed(self, chain: str, endpoint: str, state: str) -> None:
-        """Count nothing."""
+    def changed(self, chain: str, endpoint: str, state: State) -> None:
+        """Show the endpoint as used or passed over; throttling passes by itself and is counted as a failure."""
+        if state != "limited":
+            metrics.set_endpoint_up(chain, endpoint, state in ("closed", "admitted"))
+
+    def moved(self, chain: str, head: int) -> None:
+        """Show the head."""
+        metrics.set_head(chain, head)

@@ -23,7 +23,7 @@ from server.upstream.identity import Identity, IdentityCheck
 from server.upstream.joining import Flights, Patience
 from server.upstream.journey import Router
 from server.upstream.jsonrpc import encode_call
-from server.upstream.observer import Observer, Unobserved
+from server.upstream.observer import Measured, Observer
 from server.upstream.policy import CallPolicy, ProbeResult, Reply
 from server.upstream.selection import Selection
 from server.upstream.transport import Transport
@@ -70,7 +70,7 @@ class Pool:
     ) -> None:
         self.chain = chain
         self._clock = clock
-        self._observer = observer or Unobserved()
+        self._observer = observer or Measured()
         self._endpoints = tuple(Endpoint.from_settings(settings, clock) for settings in endpoints)
         self._health = Health(chain, errors, self._observer, clock)
         self.heads = HeadTracker(
@@ -139,7 +139,11 @@ class Pool:
 
     def observe_head(self, endpoint: str, block: int) -> None:
         """Take note of the newest block that an answer of the endpoint told."""
+        before = self.heads.head()
         self.heads.observe(endpoint, block)
+        head = self.heads.head()
+        if head is not None and head != before:
+            self._observer.moved(self.chain, head)
 
     async def close(self) -> None:
         """Give up everything in flight."""
