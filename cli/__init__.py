@@ -1,0 +1,1 @@
+"""The `waypost` command: one module per subcommand."""

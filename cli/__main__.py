@@ -1,0 +1,49 @@
+"""Entry of the `waypost` command."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING
+
+from cli.commands import COMMANDS, load_command
+from cli.refusals import print_config_error
+from runtime.config_errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def build_parser(chosen: str | None) -> argparse.ArgumentParser:
+    """Return the parser of the whole command; only the chosen subcommand is given its arguments."""
+    parser = argparse.ArgumentParser(
+        prog="waypost", description="Waypost: one gateway to 24 chains, over gRPC and JSON-RPC.", allow_abbrev=False
+    )
+    subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for name, purpose in COMMANDS.items():
+        subparser = subparsers.add_parser(name, help=purpose, description=purpose, allow_abbrev=False)
+        if name == chosen:
+            load_command(name).add_arguments(subparser)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run `waypost` with the arguments and return the exit code: 0 done, 1 failed, 2 wrong usage, 130 interrupted."""
+    given = list(sys.argv[1:] if argv is None else argv)
+    chosen = next((argument for argument in given if not argument.startswith("-")), None)
+    arguments = build_parser(chosen).parse_args(given)
+    try:
+        return load_command(arguments.command).run(arguments)
+    except ConfigError as error:
+        print_config_error(error, sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # The reader of our output went away (`waypost methods | head`); nothing more can be told it.
+        sys.stderr.close()
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

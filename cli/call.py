@@ -1,0 +1,150 @@
+"""`waypost call`: asks a running gateway over gRPC and prints the answer as the JSON face would."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+import grpc
+import msgspec
+
+from runtime.config_errors import nearest
+from runtime.operations import load_operations
+from transcoder.errors import DOMAIN, Failure, from_status
+from transcoder.fields import fields_of
+from transcoder.render import result_renderer
+from transcoder.requests import parameters_reader
+from transcoder.values import Unprintable
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterable
+
+    from google.protobuf.message import Message
+
+    from runtime.operations import Operation
+    from transcoder.fields import Field
+
+LARGEST_MESSAGE = 64 << 20
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `waypost call`."""
+    port = os.environ.get("WAYPOST_GRPC_PORT") or "50051"
+    parser.add_argument("method", metavar="METHOD", help="name of the operation, for example getBalance")
+    parser.add_argument(
+        "parameters", metavar="KEY=VALUE", nargs="*", help="parameters; lists and objects are written as JSON"
+    )
+    parser.add_argument(
+        "--target", default=f"127.0.0.1:{port}", metavar="HOST:PORT", help="gRPC address of the gateway (%(default)s)"
+    )
+    parser.add_argument("--key", help="API key (default: $WAYPOST_KEY)")
+    parser.add_argument("--tls", action="store_true", help="connect with TLS")
+    parser.add_argument("--timeout", type=float, default=30.0, metavar="SECONDS", help="give up after (%(default)s)")
+    parser.add_argument("--compact", action="store_true", help="print the JSON on one line")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Ask and print; the exit code is 1 when the gateway answered with an error, which goes to standard error."""
+    operation = find_operation(arguments.method)
+    if operation is None:
+        names = [name for known in load_operations() for name in (known.name, *known.aliases)]
+        guess = nearest(arguments.method, names)
+        hint = f"; did you mean {guess}?" if guess else "; `waypost methods` lists them"
+        return _fail(Failure(404, "METHOD_UNKNOWN", f"there is no operation {arguments.method}{hint}"))
+    try:
+        request = parameters_reader(operation)(parameters_json(operation, arguments.parameters))
+    except Failure as failure:
+        return _fail(failure)
+    key = arguments.key or os.environ.get("WAYPOST_KEY")
+    with open_channel(arguments.target, tls=arguments.tls) as channel:
+        try:
+            response = ask(channel, operation, request, key=key, timeout=arguments.timeout)
+            result = result_renderer(operation.response.DESCRIPTOR, operation.options.result)(response)
+        except grpc.RpcError as error:
+            return _fail(explain(error, arguments.target, key))
+        except Unprintable as error:
+            return _fail(Failure(500, "INTERNAL", str(error)))
+    print((result if arguments.compact else msgspec.json.format(result, indent=2)).decode())
+    return 0
+
+
+def find_operation(name: str) -> Operation | None:
+    """Return the operation of that name or alias."""
+    return next((known for known in load_operations() if name == known.name or name in known.aliases), None)
+
+
+def parameters_json(operation: Operation, parameters: Iterable[str]) -> bytes:
+    """Return `params` as JSON from `key=value` texts.
+
+    A value is taken as text where the parameter is text, and as JSON where it is a number, a list or an object, if it
+    is JSON at all; the codec judges the rest. Raises Failure (400) for text without `=` and for a name given twice.
+    """
+    fields = {field.json: field for field in fields_of(operation.request.DESCRIPTOR)}
+    members: dict[str, Any] = {}
+    for parameter in parameters:
+        name, separator, value = parameter.partition("=")
+        if not separator or not name:
+            raise Failure(400, "INVALID_ARGUMENT", f'write parameters as key=value, not "{parameter}"')
+        if name in members:
+            raise Failure(400, "INVALID_ARGUMENT", f'parameter "{name}" is given twice', field=name)
+        members[name] = _member(fields.get(name), value)
+    return msgspec.json.encode(members)
+
+
+def _member(field: Field | None, value: str) -> Any:
+    if field is None or (field.kind == "string" and not field.repeated):
+        return value
+    try:
+        msgspec.json.decode(value)
+    except msgspec.DecodeError:
+        return value
+    return msgspec.Raw(value.encode())
+
+
+def open_channel(target: str, *, tls: bool = False) -> grpc.Channel:
+    """Return a synchronous channel to a gateway."""
+    options = [("grpc.max_receive_message_length", LARGEST_MESSAGE), ("grpc.max_send_message_length", LARGEST_MESSAGE)]
+    if tls:
+        return grpc.secure_channel(target, grpc.ssl_channel_credentials(), options=options)
+    return grpc.insecure_channel(target, options=options)
+
+
+def ask(channel: grpc.Channel, operation: Operation, request: Message, *, key: str | None, timeout: float) -> Message:
+    """Return the gateway's answer through the generated synchronous stub; raises grpc.RpcError."""
+    service = operation.method.containing_service
+    module = importlib.import_module(service.file.name.removesuffix(".proto").replace("/", ".") + "_pb2_grpc")
+    stub = getattr(module, f"{service.name}Stub")(channel)
+    metadata = (("x-api-key", key),) if key else ()
+    response: Message = getattr(stub, operation.method.name)(request, timeout=timeout, metadata=metadata)
+    return response
+
+
+def explain(error: Any, target: str, key: str | None) -> Failure:
+    """Return the failure of a gRPC status, saying what this command's user can change."""
+    failure = from_status(error)
+    if failure.reason == "KEY_MISSING" and not key:
+        message = f"{failure.message} (use --key or WAYPOST_KEY; the devnet's key is local)"
+        return Failure(failure.code, failure.reason, message, field=failure.field)
+    if error.code() is grpc.StatusCode.UNAVAILABLE and not _is_ours(error):
+        return Failure(
+            503, "UPSTREAM_UNAVAILABLE", f"no gateway answers at {target}: start one, or name it with --target"
+        )
+    return failure
+
+
+def _is_ours(error: Any) -> bool:
+    return any(isinstance(value, bytes) and DOMAIN.encode() in value for _, value in error.trailing_metadata() or ())
+
+
+def _fail(failure: Failure) -> int:
+    shown: dict[str, Any] = {"code": failure.code, "message": failure.message, "reason": failure.reason}
+    if failure.field is not None:
+        shown["field"] = failure.field
+    if failure.retry_after_ms is not None:
+        shown["retryAfterMs"] = failure.retry_after_ms
+    print(json.dumps({"error": shown}, indent=2, ensure_ascii=False), file=sys.stderr)
+    return 1
