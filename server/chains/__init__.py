@@ -1,0 +1,1 @@
+"""Chains: their facts, and a driver per family that reads them."""

@@ -1,0 +1,221 @@
+"""What a chain's driver can do, one small protocol per group of operations.
+
+Servicers ask a chain for a capability, never for a family; a driver has a capability by having its methods. All reads
+take the request's `ReadView` and settle it. Figures that other operations build on are frozen values; documents are
+messages.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from waypost.v1 import block_pb2
+
+    from server.chains.view import ReadView
+
+State = Literal["ok", "degraded", "down"]
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """Whether a chain can be read (decisions section 3.1).
+
+    `height` is the newest block known, None when no node ever told one; `latency` the seconds of the fastest answer,
+    None when no node answered; `asked_at` carries UTC.
+    """
+
+    state: State
+    height: int | None
+    latency: float | None
+    asked_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Balance:
+    """An amount in the smallest unit with the decimals to show it by; `block` is the block it was read at.
+
+    `address` (and `token`) are in canonical writing; `token` is None for the native coin. `decimals` is None where the
+    chain does not say how to show the amount.
+    """
+
+    address: str
+    block: int
+    raw: int
+    decimals: int | None
+    token: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TokenFacts:
+    """What a token says about itself: `name` and `symbol` None where it has none, `total_supply` raw."""
+
+    address: str
+    block: int
+    name: str | None
+    symbol: str | None
+    decimals: int
+    total_supply: int
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """How much of an owner's token a spender may move, raw; addresses are in canonical writing."""
+
+    token: str
+    owner: str
+    spender: str
+    block: int
+    raw: int
+    decimals: int
+    symbol: str | None
+
+    @property
+    def is_unlimited(self) -> bool:
+        """Whether it is 2^255 or more (decisions section 3.7)."""
+        return self.raw >= 1 << 255
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """The code at an address; `delegated_to` is the target of an EIP-7702 delegation."""
+
+    address: str
+    block: int
+    code: bytes
+    delegated_to: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class CallRequest:
+    """A call as its caller made it: target, calldata in hex, sender, wei, block (None: the latest)."""
+
+    to: str
+    data: str | None = None
+    sender: str | None = None
+    value: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CallResult:
+    """What a simulated call returned, and the block it ran at."""
+
+    data: bytes
+    block: int
+
+
+@dataclass(frozen=True, slots=True)
+class GasEstimate:
+    """Gas that a transaction would use, and the newest block when that was asked."""
+
+    gas: int
+    block: int
+
+
+@runtime_checkable
+class ReadsHealth(Protocol):
+    """Can tell whether its nodes answer."""
+
+    async def read_health(self) -> Health:
+        """Ask every node now; never raises for a node's sake."""
+        ...
+
+    def last_state(self) -> State | None:
+        """Return the last known state without asking a node, None before anything was heard."""
+        ...
+
+
+@runtime_checkable
+class ReadsHeads(Protocol):
+    """Can tell the newest block."""
+
+    async def read_height(self, view: ReadView) -> int:
+        """Return the number of the newest block (Solana: slot)."""
+        ...
+
+
+@runtime_checkable
+class ReadsBlocks(Protocol):
+    """Can read blocks."""
+
+    def block_hash(self, text: str) -> str:
+        """Return a block hash in the chain's canonical writing; InvalidArgument where it is none."""
+        ...
+
+    async def read_block_by_number(self, number: int, view: ReadView) -> block_pb2.Block:
+        """Return the block; NotFound where the chain has none of that number."""
+        ...
+
+    async def read_block_by_hash(self, block_hash: str, view: ReadView) -> block_pb2.Block:
+        """Return the block; NotFound where no node knows the hash."""
+        ...
+
+
+@runtime_checkable
+class ReadsBlockTransactions(Protocol):
+    """Can read a block with its full transactions."""
+
+    async def read_block_transactions(self, number: int, view: ReadView) -> block_pb2.GetBlockTransactionsResponse:
+        """Return the answer without its `chain`; NotFound where the chain has no block of that number."""
+        ...
+
+
+@runtime_checkable
+class ReadsBalances(Protocol):
+    """Can read native balances."""
+
+    async def read_balance(self, address: str, view: ReadView) -> Balance:
+        """Return the native balance; InvalidArgument (field `address`) for what is no address of the chain."""
+        ...
+
+
+@runtime_checkable
+class ReadsTokens(Protocol):
+    """Can read fungible tokens."""
+
+    async def read_token_balance(self, address: str, token: str, view: ReadView) -> Balance:
+        """Return how much of the token the address holds; NotAToken where there is none."""
+        ...
+
+    async def read_token(self, address: str, view: ReadView) -> TokenFacts:
+        """Return what the token says about itself; NotAToken where there is none."""
+        ...
+
+
+@runtime_checkable
+class ReadsAllowances(Protocol):
+    """Can read ERC-20 allowances."""
+
+    async def read_allowance(self, token: str, owner: str, spender: str, view: ReadView) -> Allowance:
+        """Return the allowance; NotAToken where the address answers none."""
+        ...
+
+
+@runtime_checkable
+class ReadsCode(Protocol):
+    """Can read contract code."""
+
+    async def read_code(self, address: str, view: ReadView) -> Code:
+        """Return the code at the address, empty where there is none."""
+        ...
+
+
+@runtime_checkable
+class SimulatesCalls(Protocol):
+    """Can run a call without submitting it."""
+
+    async def simulate_call(self, call: CallRequest, view: ReadView) -> CallResult:
+        """Return what the call returns; Reverted with the decoded reason where it reverts."""
+        ...
+
+
+@runtime_checkable
+class EstimatesGas(Protocol):
+    """Can estimate a transaction's gas."""
+
+    async def estimate_gas(self, call: CallRequest, view: ReadView) -> GasEstimate:
+        """Return the estimate; Reverted with the decoded reason where the transaction would revert."""
+        ...

@@ -1,0 +1,1 @@
+"""Ethereum and compatible chains over Ethereum JSON-RPC."""

@@ -1,0 +1,68 @@
+"""What the EVM readers need to know of one chain, in the form they use it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from server.chains.evm.multicall import GET_BLOCK_NUMBER, Call
+from server.errors import GatewayError, NotSupported, UpstreamDisagrees
+
+if TYPE_CHECKING:
+    from server.chains.facts import ChainFacts
+
+# Arbitrum's system contract; the NUMBER opcode there tells a block of the parent chain.
+# Source: Arbitrum documentation, ArbSys precompile, arbBlockNumber().
+ARB_SYS = bytes.fromhex("64").rjust(20, b"\0")
+ARB_BLOCK_NUMBER = bytes.fromhex("a3b1b31d")
+
+# Multicall3's canonical address: the same on every chain that has it.
+MULTICALL3 = bytes.fromhex("cA11bde05977b3631167028862bE2a173976CA11")
+
+_NEVER_DEPLOYED = 1 << 63
+
+
+@dataclass(frozen=True, slots=True)
+class EvmChain:
+    """Facts of an EVM chain with addresses as bytes.
+
+    `number_call` is the call whose return word is the block that an execution runs at. `history_is_pinned` says that
+    nodes answer a historical read with that block's state or refuse it; where it is False, an answer counts only if it
+    proves its block.
+    """
+
+    slug: str
+    facts: ChainFacts
+    multicall: bytes
+    deploy_block: int
+    number_call: Call
+    history_is_pinned: bool
+
+    @classmethod
+    def of(cls, facts: ChainFacts) -> EvmChain:
+        """Return the chain of one table of chains.toml."""
+        multicall = MULTICALL3 if facts.multicall is None else bytes.fromhex(facts.multicall.address[2:])
+        number_calls = {
+            "opcode": Call(multicall, GET_BLOCK_NUMBER),
+            "arbsys": Call(ARB_SYS, ARB_BLOCK_NUMBER),
+        }
+        return cls(
+            slug=facts.slug,
+            facts=facts,
+            multicall=multicall,
+            deploy_block=_NEVER_DEPLOYED if facts.multicall is None else facts.multicall.deploy_block,
+            number_call=number_calls[facts.block_number],
+            history_is_pinned=facts.history == "pinned",
+        )
+
+    def answered_elsewhere(self, asked: int, answered: int) -> GatewayError:
+        """Return the failure of a read at block `asked` whose answer proves to be of block `answered`."""
+        if self.history_is_pinned:
+            return UpstreamDisagrees(
+                f"a node of {self.slug} answered for block {answered} when asked for block {asked}"
+            )
+        return NotSupported(
+            f"the nodes of {self.slug} answer only with the latest state (block {answered}), not with that of block "
+            f"{asked}: leave blockHeight out, or configure an archive node for the chain",
+            field="blockHeight",
+        )

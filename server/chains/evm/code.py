@@ -1,0 +1,96 @@
+"""Contract code, with a proof of its block.
+
+`eth_getCode` does not say which block it was answered at, and two items of a JSON-RPC batch may see different heads. So
+at `latest` the code travels together with a `CodeProof` in one batch: the code whose hash the proof names is the code
+at the proof's block. Only when the two differ (the code changed in between), or the node runs no such program, the code
+is read again, pinned, in a second round trip. A read at a given block needs no proof where nodes are honest about
+history.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from eth_hash.auto import keccak
+
+from server.chains.capabilities import Code
+from server.chains.evm.address import address_bytes, parse_address
+from server.chains.evm.answers import data_of, number_of
+from server.chains.evm.probe import NO_CODE, CodeProof, code_proof_program, parse_code_proof
+from server.chains.evm.quantity import block_tag
+from server.checksum import checksum_address
+from server.errors import InvalidArgument, NotSupported, Reverted, UpstreamUnavailable
+from server.upstream.policy import CallPolicy
+
+if TYPE_CHECKING:
+    from server.chains.evm.chain import EvmChain
+    from server.chains.evm.planner import ReadPlanner
+    from server.chains.view import ReadView
+    from server.upstream.pool import Pool
+
+# An EIP-7702 delegation: these three bytes, then the target's address.
+_DELEGATION = bytes.fromhex("ef0100")
+_DELEGATION_SIZE = 23
+
+
+class CodeReader:
+    """Reads code on one chain."""
+
+    def __init__(self, chain: EvmChain, pool: Pool, planner: ReadPlanner) -> None:
+        self._chain = chain
+        self._pool = pool
+        self._planner = planner
+
+    async def read_code(self, address: str, view: ReadView) -> Code:
+        """Return the code at `address`; empty for an account without code, 23 bytes for an EIP-7702 delegation."""
+        account = parse_address(address, "address")
+        if view.block is None or not self._chain.history_is_pinned:
+            async with view.turn():
+                code = await self._proved(account, view)
+        else:
+            code = await self._code(account, view.block, view)
+        is_delegation = len(code) == _DELEGATION_SIZE and code.startswith(_DELEGATION)
+        target = checksum_address("0x" + code[3:].hex()) if is_delegation else None
+        return Code(account, view.block or 0, code, target)
+
+    async def _proved(self, account: str, view: ReadView) -> bytes:
+        chain, asked = self._chain, view.block
+        await self._planner.in_turn()
+        code, proof = await asyncio.gather(self._code(account, asked, view), self._proof(account, asked, view))
+        if proof is not None and asked is not None and proof.block != asked:
+            raise chain.answered_elsewhere(asked, proof.block)
+        if proof is not None and _matches(code, proof):
+            view.settle(proof.block, view.endpoint)
+            return code
+        if not chain.history_is_pinned:
+            raise UpstreamUnavailable(f"the nodes of {chain.slug} do not prove which block they answer for; try again")
+        block = await self._head(view) if proof is None else proof.block
+        view.settle(block, view.endpoint)
+        return await self._code(account, block, view)
+
+    async def _code(self, account: str, block: int | None, view: ReadView) -> bytes:
+        policy = CallPolicy(min_block=block, prefer=view.endpoint)
+        reply = await self._pool.call("eth_getCode", [account, block_tag(block)], policy, deadline=view.deadline)
+        return data_of(reply)
+
+    async def _proof(self, account: str, block: int | None, view: ReadView) -> CodeProof | None:
+        """Return the proof, None where the nodes run no such program."""
+        program = "0x" + code_proof_program(self._chain, address_bytes(account)).hex()
+        policy = CallPolicy(min_block=block, prefer=view.endpoint)
+        try:
+            reply = await self._pool.call(
+                "eth_call", [{"data": program}, block_tag(block)], policy, deadline=view.deadline
+            )
+            return parse_code_proof(data_of(reply))
+        except (Reverted, NotSupported, InvalidArgument, ValueError):
+            return None
+
+    async def _head(self, view: ReadView) -> int:
+        return number_of(await self._pool.call("eth_blockNumber", [], deadline=view.deadline))
+
+
+def _matches(code: bytes, proof: CodeProof) -> bool:
+    if not code:
+        return proof.code_hash in (NO_CODE, bytes(32))
+    return bool(keccak(code) == proof.code_hash)

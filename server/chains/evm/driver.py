@@ -1,0 +1,114 @@
+"""The EVM family's driver: every capability of an EVM chain, on one pool and one planner."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from server.chains.evm.accounts import AccountReader
+from server.chains.evm.blocks import BlockReader
+from server.chains.evm.calls import CallReader
+from server.chains.evm.chain import EvmChain
+from server.chains.evm.code import CodeReader
+from server.chains.evm.heads import HeadReader
+from server.chains.evm.heights import Heights
+from server.chains.evm.planner import ReadPlanner
+from server.chains.evm.tokens import TokenReader
+
+if TYPE_CHECKING:
+    from waypost.v1 import block_pb2
+
+    from server.chains.capabilities import (
+        Allowance,
+        Balance,
+        CallRequest,
+        CallResult,
+        Code,
+        GasEstimate,
+        Health,
+        State,
+        TokenFacts,
+    )
+    from server.chains.facts import ChainFacts
+    from server.chains.view import ReadView
+    from server.upstream.pool import Pool
+
+
+class EvmDriver:
+    """Reads one EVM chain. `judges_age` is False where blocks are made only while somebody asks (local nodes).
+
+    Reads at a block that the caller chose tell a block that does not exist yet (NotFound) from one whose state is gone
+    (ArchiveRequired).
+    """
+
+    def __init__(self, facts: ChainFacts, pool: Pool, *, judges_age: bool = True) -> None:
+        self.chain = EvmChain.of(facts)
+        self.pool = pool
+        self.planner = ReadPlanner(self.chain, pool)
+        self._heights = Heights(facts.slug, pool)
+        self._heads = HeadReader(self.chain, pool, judges_age=judges_age)
+        self._blocks = BlockReader(self.chain, pool)
+        self._accounts = AccountReader(self.chain, self.planner)
+        self._tokens = TokenReader(self.chain, self.planner)
+        self._code = CodeReader(self.chain, pool, self.planner)
+        self._calls = CallReader(self.chain, pool)
+
+    async def read_health(self) -> Health:
+        """See `ReadsHealth`."""
+        return await self._heads.read_health()
+
+    def last_state(self) -> State | None:
+        """See `ReadsHealth`."""
+        return self._heads.last_state()
+
+    async def read_height(self, view: ReadView) -> int:
+        """See `ReadsHeads`."""
+        return await self._heads.read_height(view)
+
+    def block_hash(self, text: str) -> str:
+        """See `ReadsBlocks`."""
+        return self._blocks.block_hash(text)
+
+    async def read_block_by_number(self, number: int, view: ReadView) -> block_pb2.Block:
+        """See `ReadsBlocks`."""
+        return await self._blocks.read_block_by_number(number, view)
+
+    async def read_block_by_hash(self, block_hash: str, view: ReadView) -> block_pb2.Block:
+        """See `ReadsBlocks`."""
+        return await self._blocks.read_block_by_hash(block_hash, view)
+
+    async def read_block_transactions(self, number: int, view: ReadView) -> block_pb2.GetBlockTransactionsResponse:
+        """See `ReadsBlockTransactions`."""
+        return await self._blocks.read_block_transactions(number, view)
+
+    async def read_balance(self, address: str, view: ReadView) -> Balance:
+        """See `ReadsBalances`."""
+        return await self._heights.explain(self._accounts.read_balance(address, view), view)
+
+    async def read_token_balance(self, address: str, token: str, view: ReadView) -> Balance:
+        """See `ReadsTokens`."""
+        return await self._heights.explain(self._tokens.read_token_balance(address, token, view), view)
+
+    async def read_token(self, address: str, view: ReadView) -> TokenFacts:
+        """See `ReadsTokens`."""
+        return await self._heights.explain(self._tokens.read_token(address, view), view)
+
+    async def read_allowance(self, token: str, owner: str, spender: str, view: ReadView) -> Allowance:
+        """See `ReadsAllowances`."""
+        return await self._heights.explain(self._tokens.read_allowance(token, owner, spender, view), view)
+
+    async def read_code(self, address: str, view: ReadView) -> Code:
+        """See `ReadsCode`."""
+        return await self._heights.explain(self._code.read_code(address, view), view)
+
+    async def simulate_call(self, call: CallRequest, view: ReadView) -> CallResult:
+        """See `SimulatesCalls`."""
+        return await self._heights.explain(self._calls.simulate_call(call, view), view, "block")
+
+    async def estimate_gas(self, call: CallRequest, view: ReadView) -> GasEstimate:
+        """See `EstimatesGas`."""
+        return await self._calls.estimate_gas(call, view)
+
+    async def close(self) -> None:
+        """Give up everything in flight."""
+        await self.planner.close()
+        await self.pool.close()

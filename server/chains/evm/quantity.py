@@ -1,0 +1,65 @@
+"""Quantities and words of Ethereum JSON-RPC: hex text, 32-byte words, and the JSON strings around them."""
+
+from __future__ import annotations
+
+from binascii import Error, unhexlify
+
+UINT256_MAX = (1 << 256) - 1
+
+
+def quantity(text: str) -> int:
+    """Return the number of a hex quantity (`"0x1b4"`); strict about the prefix, lenient about leading zeros.
+
+    Raises:
+        ValueError: not a hex quantity.
+    """
+    if not text.startswith(("0x", "0X")) or len(text) < 3:
+        raise ValueError("not a hex quantity")
+    return int(text[2:], 16)
+
+
+def block_tag(block: int | None) -> str:
+    """Return the block parameter of a call: `latest`, or the number without leading zeros."""
+    return "latest" if block is None else hex(block)
+
+
+def json_data(result: bytes) -> bytes:
+    """Return the bytes that a JSON result `"0x..."` writes in hex.
+
+    Raises:
+        ValueError: the result is not a JSON string of hex bytes.
+    """
+    if result[:3] != b'"0x' or result[-1:] != b'"':
+        raise ValueError("not a JSON string of hex bytes")
+    try:
+        return unhexlify(result[3:-1])
+    except Error as error:
+        raise ValueError("not a JSON string of hex bytes") from error
+
+
+def json_quantity(result: bytes) -> int:
+    """Return the number that a JSON result `"0x..."` writes in hex.
+
+    Raises:
+        ValueError: the result is not a JSON string of a hex quantity.
+    """
+    if result[:3] != b'"0x' or result[-1:] != b'"' or len(result) < 5:
+        raise ValueError("not a JSON string of a hex quantity")
+    return int(result[3:-1], 16)
+
+
+def word(data: bytes, index: int = 0) -> int:
+    """Return the unsigned integer of the 32-byte word at `index`.
+
+    Raises:
+        ValueError: `data` ends before it.
+    """
+    start = index * 32
+    if len(data) < start + 32:
+        raise ValueError("the data ends before the word")
+    return int.from_bytes(data[start : start + 32], "big")
+
+
+def address_word(address: bytes) -> bytes:
+    """Return a 20-byte address as the ABI writes it, padded to 32 bytes on the left."""
+    return b"\0" * 12 + address

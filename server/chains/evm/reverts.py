@@ -1,0 +1,92 @@
+"""Why a contract call reverted, from the bytes it reverted with.
+
+Sources: Solidity documentation, "Panic via assert and Error via require" (codes) and "Errors and the Revert Statement".
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from server.chains.evm.quantity import word
+from server.chains.evm.text import read_text
+from server.errors import Reverted
+
+ERROR_STRING = bytes.fromhex("08c379a0")
+PANIC = bytes.fromhex("4e487b71")
+
+_PANICS = {
+    0x00: "generic panic of the compiler",
+    0x01: "assertion failed",
+    0x11: "arithmetic overflow or underflow",
+    0x12: "division or modulo by zero",
+    0x21: "value outside of an enum",
+    0x22: "badly encoded storage byte array",
+    0x31: "pop of an empty array",
+    0x32: "array index out of bounds",
+    0x41: "too much memory allocated",
+    0x51: "call of an uninitialised function",
+}
+
+# What travels in error metadata; longer payloads are cut and say so.
+_MAX_DATA = 1024
+_ANSWER = "data"
+
+
+def describe_revert(data: bytes) -> str:
+    """Return the reason in words: `Error(string)` text, `Panic(uint256)` meaning, or a custom error's selector."""
+    selector, arguments = data[:4], data[4:]
+    if not data:
+        return "execution reverted without a reason"
+    if selector == ERROR_STRING and (text := read_text(arguments)) is not None:
+        return f"execution reverted: {_printable(text)}"
+    if selector == PANIC and len(arguments) == 32:
+        code = word(arguments)
+        return f"execution reverted: panic {code:#04x} ({_PANICS.get(code, 'unknown code')})"
+    if len(data) < 4:
+        return f"execution reverted with data 0x{data.hex()}"
+    return f"execution reverted with custom error 0x{selector.hex()}"
+
+
+def reverted(data: bytes) -> Reverted:
+    """Return the failure of a call that reverted with `data`; its metadata holds `selector` and `data` in hex."""
+    metadata = {_ANSWER: "0x" + data[:_MAX_DATA].hex()}
+    if len(data) >= 4:
+        metadata["selector"] = "0x" + data[:4].hex()
+    if len(data) > _MAX_DATA:
+        metadata["dataLength"] = str(len(data))
+    return Reverted(describe_revert(data), metadata=metadata)
+
+
+def is_revert_payload(data: bytes) -> bool:
+    """Return whether return data is in truth a revert: some nodes hand `Error(string)` or `Panic` out as a result.
+
+    ABI-encoded return data is a multiple of 32 bytes long, a revert payload has four more.
+    """
+    return len(data) % 32 == 4 and data[:4] in (ERROR_STRING, PANIC)
+
+
+def revert_data(data: bytes | None) -> bytes | None:
+    """Return the revert bytes in an error's `data` member; None where it holds none.
+
+    Nodes write `"0x..."`, `"Reverted 0x..."`, `{"data": ...}` or `{"originalError": {"data": ...}}`.
+    """
+    if data is None:
+        return None
+    try:
+        value = msgspec.json.decode(data)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+    for _ in range(3):
+        if isinstance(value, dict):
+            value = value.get("data", value.get("originalError", value.get("result")))
+    if not isinstance(value, str):
+        return None
+    _, separator, digits = value.rpartition("0x")
+    try:
+        return bytes.fromhex(digits) if separator else None
+    except ValueError:
+        return None
+
+
+def _printable(text: str) -> str:
+    return "".join(character if character.isprintable() else " " for character in text).strip()

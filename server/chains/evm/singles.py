@@ -1,0 +1,57 @@
+"""Reads one by one, pinned to a block: where Multicall3 is not deployed, does not run, or must not be trusted."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from server.chains.evm.answers import data_of, number_of
+from server.chains.evm.multicall import GET_ETH_BALANCE, Call, Outcome
+from server.chains.evm.quantity import block_tag
+from server.errors import Reverted
+from server.upstream.policy import CallPolicy
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from server.chains.evm.chain import EvmChain
+    from server.upstream.pool import Pool
+
+
+class SingleReads:
+    """Runs the planner's reads as one `eth_call` or `eth_getBalance` each, in one JSON-RPC batch."""
+
+    def __init__(self, chain: EvmChain, pool: Pool) -> None:
+        self._chain = chain
+        self._pool = pool
+
+    async def read(
+        self, block: int | None, calls: Sequence[Call], policy: CallPolicy, deadline: float | None
+    ) -> tuple[int, str | None, list[Outcome]]:
+        """Return block, endpoint and outcomes of `calls`.
+
+        At `latest` the head's number is asked for first and the reads are pinned to it, a second round trip. Honest
+        only on chains whose nodes answer historical reads with that block's state.
+        """
+        if block is None:
+            head = await self._pool.call("eth_blockNumber", [], policy, deadline=deadline)
+            block = number_of(head)
+            policy = CallPolicy(min_block=block, prefer=head.endpoint)
+        answers = await asyncio.gather(*(self._one(call, block, policy, deadline) for call in calls))
+        endpoint = answers[0][0] if answers else policy.prefer
+        return block, endpoint, [outcome for _, outcome in answers]
+
+    async def _one(
+        self, call: Call, block: int, policy: CallPolicy, deadline: float | None
+    ) -> tuple[str | None, Outcome]:
+        tag = block_tag(block)
+        if call.target == self._chain.multicall and call.data.startswith(GET_ETH_BALANCE):
+            account = "0x" + call.data[-20:].hex()
+            reply = await self._pool.call("eth_getBalance", [account, tag], policy, deadline=deadline)
+            return reply.endpoint, Outcome(True, number_of(reply).to_bytes(32, "big"))
+        params = [{"to": "0x" + call.target.hex(), "data": "0x" + call.data.hex()}, tag]
+        try:
+            reply = await self._pool.call("eth_call", params, policy, deadline=deadline)
+        except Reverted as error:
+            return policy.prefer, Outcome(False, bytes.fromhex(error.metadata.get("data", "0x")[2:]))
+        return reply.endpoint, Outcome(True, data_of(reply))

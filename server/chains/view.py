@@ -1,0 +1,34 @@
+"""The state that one request reads: a chain at one block."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True)
+class ReadView:
+    """One block of one chain, shared by every read of a request (design section 3).
+
+    `block` is None until the first read, which goes to the node as `latest` and reports the block it was answered at;
+    every later read is pinned to that block and prefers the endpoint that answered. A view made with a block is pinned
+    from the start. `deadline` is in seconds of the event loop's clock.
+    """
+
+    block: int | None = None
+    endpoint: str | None = None
+    deadline: float | None = None
+    _turn: asyncio.Lock | None = field(default=None, repr=False, compare=False)
+
+    def settle(self, block: int, endpoint: str | None) -> None:
+        """Pin the view to the block and endpoint of its first answer; later answers change nothing."""
+        if self.block is None:
+            self.block = block
+        if self.endpoint is None:
+            self.endpoint = endpoint
+
+    def turn(self) -> asyncio.Lock:
+        """Return the lock that reads of an unpinned view take, so that the second finds the block of the first."""
+        if self._turn is None:
+            self._turn = asyncio.Lock()
+        return self._turn
