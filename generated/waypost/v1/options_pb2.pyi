@@ -52,6 +52,7 @@ class Format(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     FORMAT_COSMOS_HASH: _ClassVar[Format]
     FORMAT_BECH32: _ClassVar[Format]
     FORMAT_URL: _ClassVar[Format]
+    FORMAT_TREE: _ClassVar[Format]
 RESULT_SHAPE_UNSPECIFIED: ResultShape
 RESULT_SHAPE_DATA_OBJECT: ResultShape
 RESULT_SHAPE_DATA_FIELD: ResultShape
@@ -86,6 +87,7 @@ FORMAT_BASE58: Format
 FORMAT_COSMOS_HASH: Format
 FORMAT_BECH32: Format
 FORMAT_URL: Format
+FORMAT_TREE: Format
 OPERATION_FIELD_NUMBER: _ClassVar[int]
 operation: _descriptor.FieldDescriptor
 MEMBER_FIELD_NUMBER: _ClassVar[int]
@@ -122,7 +124,7 @@ class Operation(_message.Message):
     def __init__(self, name: _Optional[str] = ..., aliases: _Optional[_Iterable[str]] = ..., result: _Optional[_Union[ResultShape, str]] = ..., params: _Optional[_Union[ParamsShape, str]] = ..., families: _Optional[_Iterable[_Union[Family, str]]] = ..., chains: _Optional[_Iterable[str]] = ..., available: _Optional[_Iterable[_Union[Family, str]]] = ..., cost: _Optional[int] = ..., cache_seconds: _Optional[int] = ..., http_status_from: _Optional[str] = ..., deadline_ms: _Optional[int] = ..., group: _Optional[str] = ...) -> None: ...
 
 class Member(_message.Message):
-    __slots__ = ("format", "required", "min", "max", "max_length", "default_value", "nullable", "inline", "csv", "one_of", "min_length", "example")
+    __slots__ = ("format", "required", "min", "max", "max_length", "default_value", "nullable", "inline", "csv", "one_of", "min_length", "example", "children")
     FORMAT_FIELD_NUMBER: _ClassVar[int]
     REQUIRED_FIELD_NUMBER: _ClassVar[int]
     MIN_FIELD_NUMBER: _ClassVar[int]
@@ -135,6 +137,7 @@ class Member(_message.Message):
     ONE_OF_FIELD_NUMBER: _ClassVar[int]
     MIN_LENGTH_FIELD_NUMBER: _ClassVar[int]
     EXAMPLE_FIELD_NUMBER: _ClassVar[int]
+    CHILDREN_FIELD_NUMBER: _ClassVar[int]
     format: Format
     required: bool
     min: int
@@ -147,7 +150,8 @@ class Member(_message.Message):
     one_of: _containers.RepeatedScalarFieldContainer[str]
     min_length: int
     example: str
-    def __init__(self, format: _Optional[_Union[Format, str]] = ..., required: bool = ..., min: _Optional[int] = ..., max: _Optional[int] = ..., max_length: _Optional[int] = ..., default_value: _Optional[str] = ..., nullable: bool = ..., inline: bool = ..., csv: bool = ..., one_of: _Optional[_Iterable[str]] = ..., min_length: _Optional[int] = ..., example: _Optional[str] = ...) -> None: ...
+    children: str
+    def __init__(self, format: _Optional[_Union[Format, str]] = ..., required: bool = ..., min: _Optional[int] = ..., max: _Optional[int] = ..., max_length: _Optional[int] = ..., default_value: _Optional[str] = ..., nullable: bool = ..., inline: bool = ..., csv: bool = ..., one_of: _Optional[_Iterable[str]] = ..., min_length: _Optional[int] = ..., example: _Optional[str] = ..., children: _Optional[str] = ...) -> None: ...
 
 class Literal(_message.Message):
     __slots__ = ("wire", "aliases", "http_status")

@@ -1,0 +1,42 @@
+from waypost.v1 import options_pb2 as _options_pb2
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from google.protobuf import descriptor as _descriptor
+from typing import ClassVar as _ClassVar
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class YieldProtocol(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    YIELD_PROTOCOL_UNSPECIFIED: _ClassVar[YieldProtocol]
+    YIELD_PROTOCOL_LEND_A: _ClassVar[YieldProtocol]
+    YIELD_PROTOCOL_LEND_B: _ClassVar[YieldProtocol]
+    YIELD_PROTOCOL_LEND_C: _ClassVar[YieldProtocol]
+    YIELD_PROTOCOL_LEND_D: _ClassVar[YieldProtocol]
+    YIELD_PROTOCOL_VAULT_A: _ClassVar[YieldProtocol]
+    YIELD_PROTOCOL_VAULT_B: _ClassVar[YieldProtocol]
+    YIELD_PROTOCOL_VAULT_D: _ClassVar[YieldProtocol]
+    YIELD_PROTOCOL_YIELD_A: _ClassVar[YieldProtocol]
+    YIELD_PROTOCOL_TOKENIZED_A: _ClassVar[YieldProtocol]
+    YIELD_PROTOCOL_STAKE_A: _ClassVar[YieldProtocol]
+
+class YieldType(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    YIELD_TYPE_UNSPECIFIED: _ClassVar[YieldType]
+    YIELD_TYPE_LENDING: _ClassVar[YieldType]
+    YIELD_TYPE_VAULT: _ClassVar[YieldType]
+    YIELD_TYPE_STAKING: _ClassVar[YieldType]
+YIELD_PROTOCOL_UNSPECIFIED: YieldProtocol
+YIELD_PROTOCOL_LEND_A: YieldProtocol
+YIELD_PROTOCOL_LEND_B: YieldProtocol
+YIELD_PROTOCOL_LEND_C: YieldProtocol
+YIELD_PROTOCOL_LEND_D: YieldProtocol
+YIELD_PROTOCOL_VAULT_A: YieldProtocol
+YIELD_PROTOCOL_VAULT_B: YieldProtocol
+YIELD_PROTOCOL_VAULT_D: YieldProtocol
+YIELD_PROTOCOL_YIELD_A: YieldProtocol
+YIELD_PROTOCOL_TOKENIZED_A: YieldProtocol
+YIELD_PROTOCOL_STAKE_A: YieldProtocol
+YIELD_TYPE_UNSPECIFIED: YieldType
+YIELD_TYPE_LENDING: YieldType
+YIELD_TYPE_VAULT: YieldType
+YIELD_TYPE_STAKING: YieldType
