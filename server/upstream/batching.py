@@ -196,8 +196,18 @@ class Batcher:
         wanted = [item for item in items if not item.future.done()]
         await asyncio.gather(*(self._send(chunk, purpose) for chunk in _split(wanted, size)))
         # Only an answer proves that it was the batch and not the node: a broken node refuses single calls as well.
-        if learns and any(_is_answered(item) for item in wanted):
+        if learns and any(self._is_answered(item) for item in wanted):
             self._endpoint.learn_batch_items(size)
+
+    def _is_answered(self, item: _Item) -> bool:
+        if not item.future.done() or item.future.cancelled() or item.future.exception() is not None:
+            return False
+        answer = item.future.result()
+        if isinstance(answer.outcome, NodeError):
+            error = answer.outcome
+            judged = self._errors.classify(answer.exchange.status, error.code, error.message, error.data)
+            return judged.verdict is Verdict.ANSWER
+        return isinstance(answer.outcome, bytes)
 
     async def _post(
         self, body: bytes, items: list[_Item], exchange: Exchange, purpose: Purpose
@@ -242,12 +252,6 @@ def _split(items: list[_Item], size: int) -> list[list[_Item]]:
 def _resolve_all(items: list[_Item], outcome: Outcome, exchange: Exchange) -> None:
     for item in items:
         item.resolve(outcome, exchange)
-
-
-def _is_answered(item: _Item) -> bool:
-    if not item.future.done() or item.future.cancelled() or item.future.exception() is not None:
-        return False
-    return not isinstance(item.future.result().outcome, Failure)
 
 
 def _outcome(got: HttpAnswer | Failure | None) -> metrics.Outcome:

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 
 Answered = TypeVar("Answered")
 
+# A flight that ends at its own deadline tells more than this clock can; it gets the moment that takes.
+_SLACK = 0.005
+
 
 class Patience:
     """Until when somebody still waits for a flight; moves later when a more patient caller joins."""
@@ -59,22 +62,17 @@ class Flights(Generic[Answered]):
         Raises TimeoutError at `until` (seconds of `clock`), and what the flight raises, as a copy per caller.
         """
         flight = self._flights.get(key)
-        own_limit = False
         if flight is None:
             patience = Patience(until)
             flight = _Flight(asyncio.get_running_loop().create_task(start(patience)), patience)
             self._flights[key] = flight
             flight.task.add_done_callback(lambda _task: self._forget(key, flight))
-        elif until > flight.patience.until:
-            flight.patience.until = until
         else:
-            own_limit = until < flight.patience.until
+            flight.patience.until = max(flight.patience.until, until)
         flight.waiters += 1
         try:
-            if own_limit:
-                async with asyncio.timeout(max(until - clock(), 0.0)):
-                    return await asyncio.shield(flight.task)
-            return await asyncio.shield(flight.task)
+            async with asyncio.timeout(max(until - clock(), 0.0) + _SLACK):
+                return await asyncio.shield(flight.task)
         except GatewayError as error:
             # One exception object raised in several tasks would collect all their tracebacks.
             raise copy.copy(error) from None

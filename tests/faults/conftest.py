@@ -1,0 +1,146 @@
+"""A real node for the fault tests, and pools in front of faulty copies of it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import subprocess
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
+
+import aiohttp
+import pytest
+import pytest_asyncio
+
+from devnet.install import anvil_binary
+from runtime.settings import EndpointSettings
+from server.chains.evm.node_errors import EvmErrors
+from server.upstream import Pool, open_session
+from tests.faults.simulator import FaultyNode
+
+CHAIN_ID = 31337
+
+
+class Tally:
+    """Counts what the pools send, exactly."""
+
+    def __init__(self) -> None:
+        self.requests: list[tuple[str, str, int]] = []
+        self.failures: Counter[tuple[str, str]] = Counter()
+        self.states: list[tuple[str, str]] = []
+        self.shared = 0
+        self.head: int | None = None
+
+    def sent(self, chain: str, endpoint: str, purpose: str, calls: int) -> None:
+        self.requests.append((endpoint, purpose, calls))
+
+    def ended(self, chain: str, endpoint: str, outcome: str, seconds: float, calls: int) -> None:
+        pass
+
+    def failed(self, chain: str, endpoint: str, kind: Any) -> None:
+        self.failures[endpoint, kind.value] += 1
+
+    def joined(self, chain: str) -> None:
+        self.shared += 1
+
+    def changed(self, chain: str, endpoint: str, state: str) -> None:
+        self.states.append((endpoint, state))
+
+    def moved(self, chain: str, head: int) -> None:
+        self.head = head
+
+
+@pytest.fixture(scope="session")
+def anvil() -> Iterator[Callable[..., tuple[subprocess.Popen[bytes], str]]]:
+    """Starts real nodes; all are stopped at the end."""
+    running: list[subprocess.Popen[bytes]] = []
+
+    def start(*options: str) -> tuple[subprocess.Popen[bytes], str]:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        process = subprocess.Popen(
+            [anvil_binary(), "--port", str(port), "--silent", "--max-persisted-states", "0", *options],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        running.append(process)
+        return process, f"http://127.0.0.1:{port}"
+
+    yield start
+    for process in running:
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
+        process.wait(10)
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def node(anvil: Callable[..., tuple[subprocess.Popen[bytes], str]]) -> str:
+    """The URL of a running anvil with ten blocks."""
+    _, url = anvil("--chain-id", str(CHAIN_ID))
+    await wait_for_node(url)
+    async with aiohttp.ClientSession() as session:
+        await session.post(url, json={"jsonrpc": "2.0", "id": 1, "method": "anvil_mine", "params": ["0xa"]})
+    return url
+
+
+async def wait_for_node(url: str) -> None:
+    async with aiohttp.ClientSession() as session:
+        for _ in range(200):
+            with contextlib.suppress(aiohttp.ClientError):
+                async with session.post(
+                    url, json={"jsonrpc": "2.0", "id": 1, "method": "eth_chainId", "params": []}
+                ) as response:
+                    if response.status == 200:
+                        return
+            await asyncio.sleep(0.05)
+    raise AssertionError("the node did not start")
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def faulty(node: str) -> AsyncIterator[Callable[[], Any]]:
+    """Makes faulty nodes in front of the real one."""
+    made: list[FaultyNode] = []
+
+    async def make(target: str = node) -> FaultyNode:
+        one = FaultyNode(target)
+        await one.start()
+        made.append(one)
+        return one
+
+    yield make
+    for one in made:
+        await one.close()
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def http() -> AsyncIterator[aiohttp.ClientSession]:
+    session = open_session()
+    yield session
+    await session.close()
+
+
+@pytest.fixture
+def tally() -> Tally:
+    return Tally()
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def make_pool(http: aiohttp.ClientSession, tally: Tally) -> AsyncIterator[Callable[..., Pool]]:
+    """Makes pools over URLs, labelled alpha, beta, gamma in that order, or over (label, url) settings."""
+    made: list[Pool] = []
+
+    def make(*urls: str, **options: Any) -> Pool:
+        settings = [
+            EndpointSettings.model_validate({"label": label, "url": url})
+            for label, url in zip(("alpha", "beta", "gamma"), urls, strict=False)
+        ]
+        pool = Pool("ethereum", settings, EvmErrors(), http, **({"block_time": 12.0, "observer": tally} | options))
+        made.append(pool)
+        return pool
+
+    yield make
+    for pool in made:
+        await pool.close()

@@ -1,0 +1,240 @@
+"""How many requests really leave: batches, joined calls, and endpoints that dislike batches."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from server.errors import DeadlineExceeded, UpstreamUnavailable
+from server.upstream import CallPolicy, Pool
+from tests.faults import simulator as faults
+from tests.faults.conftest import Tally
+
+MakeFaulty = Callable[..., Any]
+MakePool = Callable[..., Pool]
+
+
+def soon(seconds: float = 5.0) -> float:
+    return time.monotonic() + seconds
+
+
+async def balance(pool: Pool, number: int, **policy: Any) -> bytes:
+    params = [f"0x{number:040x}", "latest"]
+    return (await pool.call("eth_getBalance", params, CallPolicy(**policy), deadline=soon())).result
+
+
+async def ask_many(pool: Pool, count: int) -> None:
+    results = await asyncio.gather(*(balance(pool, number) for number in range(count)))
+    assert results == [b'"0x0"'] * count
+
+
+async def test_fifty_reads_of_one_turn_leave_as_one_request(
+    faulty: MakeFaulty, make_pool: MakePool, tally: Tally
+) -> None:
+    node = await faulty()
+    pool = make_pool(node.url)
+    await ask_many(pool, 50)
+    assert [len(asked.methods) for asked in node.asked] == [50]
+    assert tally.requests == [("alpha", "call", 50)]
+
+
+async def test_a_single_read_leaves_as_a_plain_request(faulty: MakeFaulty, make_pool: MakePool) -> None:
+    node = await faulty()
+    pool = make_pool(node.url)
+    await balance(pool, 1)
+    assert [asked.is_batch for asked in node.asked] == [False]
+
+
+async def test_batches_are_bounded_in_items_and_bytes(faulty: MakeFaulty, make_pool: MakePool) -> None:
+    node = await faulty()
+    pool = make_pool(node.url)
+    await ask_many(pool, 250)
+    assert sorted(len(asked.methods) for asked in node.asked) == [50, 100, 100]
+    node.asked.clear()
+    long = "0x" + "00" * 50_000
+    calls = [pool.call("web3_sha3", [long + f"{number:02x}"], deadline=soon()) for number in range(10)]
+    await asyncio.gather(*calls)
+    assert sorted(len(asked.methods) for asked in node.asked) == [2, 2, 2, 2, 2]
+
+
+async def test_heavy_calls_never_share_a_request_with_cheap_ones(faulty: MakeFaulty, make_pool: MakePool) -> None:
+    node = await faulty()
+    pool = make_pool(node.url)
+    heavy = [balance(pool, number, heavy=True) for number in range(100, 103)]
+    chosen = [balance(pool, number, caller_made=True) for number in range(200, 202)]
+    await asyncio.gather(*heavy, *chosen, *(balance(pool, number) for number in range(10)))
+    assert sorted(len(asked.methods) for asked in node.asked) == [1, 1, 1, 1, 1, 10]
+
+
+async def test_a_slow_heavy_call_does_not_hold_up_cheap_ones(faulty: MakeFaulty, make_pool: MakePool) -> None:
+    node = await faulty()
+
+    async def slow_when_alone(request: faults.Request) -> None:
+        await (faults.honest if request.asked.is_batch else faults.delay(1.0))(request)
+
+    node.fault = slow_when_alone
+    pool = make_pool(node.url)
+    heavy = asyncio.create_task(balance(pool, 100, heavy=True))
+    started = time.monotonic()
+    await ask_many(pool, 10)
+    assert time.monotonic() - started < 0.5
+    assert await heavy == b'"0x0"'
+
+
+@pytest.mark.parametrize(
+    ("fault", "most"),
+    [
+        (faults.refuse_batches(), 1),
+        (faults.refuse_batches("batch too large", over=10), 10),
+        (faults.refuse_batches("maximum 7 calls in 1 batch", over=7), 7),
+        (faults.refuse_batches("Batch of more than 3 requests are not allowed", over=3), 3),
+    ],
+    ids=["refused", "halved", "stated", "stated otherwise"],
+)
+async def test_an_endpoint_that_refuses_batches_is_learnt(
+    fault: faults.Fault, most: int, faulty: MakeFaulty, make_pool: MakePool, tally: Tally
+) -> None:
+    node = await faulty()
+    node.fault = fault
+    pool = make_pool(node.url)
+    await ask_many(pool, 40)
+    node.asked.clear()
+    await ask_many(pool, 40)
+    sizes = [len(asked.methods) for asked in node.asked]
+    assert sum(sizes) == 40
+    assert max(sizes) <= most
+    assert tally.states == []
+    assert tally.failures == {}
+
+
+async def test_an_endpoint_that_refuses_batches_by_status_is_served_singly(
+    faulty: MakeFaulty, make_pool: MakePool
+) -> None:
+    node = await faulty()
+
+    async def singles_only(request: faults.Request) -> None:
+        await (faults.status("400 Bad Request", b"no arrays") if request.asked.is_batch else faults.honest)(request)
+
+    node.fault = singles_only
+    pool = make_pool(node.url)
+    await ask_many(pool, 5)
+    await ask_many(pool, 5)
+    assert [asked.is_batch for asked in node.asked] == [True] + [False] * 10
+
+
+async def test_a_refused_batch_is_tried_again_after_ten_minutes(faulty: MakeFaulty, make_pool: MakePool) -> None:
+    node = await faulty()
+    node.fault = faults.refuse_batches()
+    skipped = 0.0
+    pool = make_pool(node.url, clock=lambda: time.monotonic() + skipped)
+    await ask_many(pool, 5)
+    node.fault = faults.honest
+    node.asked.clear()
+    skipped = 601.0
+    results = await asyncio.gather(*(pool.call("eth_getBalance", [f"0x{n:040x}", "latest"]) for n in range(5)))
+    assert [reply.result for reply in results] == [b'"0x0"'] * 5
+    assert [len(asked.methods) for asked in node.asked] == [5]
+
+
+async def test_a_broken_node_is_not_mistaken_for_one_that_refuses_batches(
+    faulty: MakeFaulty, make_pool: MakePool
+) -> None:
+    node = await faulty()
+    node.fault = faults.error(-32603, "internal error")
+    pool = make_pool(node.url)
+    results = await asyncio.gather(*(balance(pool, number) for number in range(5)), return_exceptions=True)
+    assert all(isinstance(result, UpstreamUnavailable) for result in results)
+    node.fault = faults.honest
+    node.asked.clear()
+    await ask_many(pool, 5)
+    assert [len(asked.methods) for asked in node.asked] == [5]
+
+
+async def test_a_batch_whose_answer_is_too_long_is_asked_in_parts(
+    faulty: MakeFaulty, make_pool: MakePool, tally: Tally
+) -> None:
+    node = await faulty()
+
+    async def long_for_many(request: faults.Request) -> None:
+        await (faults.huge(33 << 20) if len(request.asked.methods) > 2 else faults.honest)(request)
+
+    node.fault = long_for_many
+    pool = make_pool(node.url)
+    await ask_many(pool, 8)
+    assert tally.failures == {}
+
+
+async def test_identical_reads_in_flight_are_one_read(faulty: MakeFaulty, make_pool: MakePool, tally: Tally) -> None:
+    node = await faulty()
+    node.fault = faults.delay(0.05)
+    pool = make_pool(node.url)
+    first = asyncio.create_task(balance(pool, 1))
+    await asyncio.sleep(0.02)
+    results = await asyncio.gather(first, *(balance(pool, 1) for _ in range(20)))
+    assert results == [b'"0x0"'] * 21
+    assert node.methods == ["eth_getBalance"]
+    assert tally.shared == 20
+
+
+async def test_a_joined_read_survives_its_first_callers_cancellation(faulty: MakeFaulty, make_pool: MakePool) -> None:
+    node = await faulty()
+    node.fault = faults.delay(0.1)
+    pool = make_pool(node.url)
+    first = asyncio.create_task(balance(pool, 1))
+    await asyncio.sleep(0.02)
+    second = asyncio.create_task(balance(pool, 1))
+    await asyncio.sleep(0.02)
+    first.cancel()
+    assert await second == b'"0x0"'
+    with pytest.raises(asyncio.CancelledError):
+        await first
+    assert len(node.asked) == 1
+
+
+async def test_a_read_that_nobody_waits_for_is_given_up(faulty: MakeFaulty, make_pool: MakePool) -> None:
+    node = await faulty()
+    node.fault = faults.delay(0.1)
+    pool = make_pool(node.url)
+    only = asyncio.create_task(balance(pool, 1))
+    await asyncio.sleep(0.02)
+    only.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await only
+    assert await balance(pool, 1) == b'"0x0"'
+    assert len(node.asked) == 2
+
+
+async def test_each_joined_caller_keeps_its_own_deadline(faulty: MakeFaulty, make_pool: MakePool) -> None:
+    node = await faulty()
+    node.fault = faults.delay(0.3)
+    pool = make_pool(node.url)
+    patient = asyncio.create_task(pool.call("eth_blockNumber", [], deadline=soon()))
+    await asyncio.sleep(0.02)
+    with pytest.raises(DeadlineExceeded):
+        await pool.call("eth_blockNumber", [], deadline=soon(0.1))
+    assert (await patient).result == b'"0xa"'
+    hasty = asyncio.create_task(pool.call("eth_blockNumber", [], deadline=soon(0.1)))
+    await asyncio.sleep(0.02)
+    assert (await pool.call("eth_blockNumber", [], deadline=soon())).result == b'"0xa"'
+    with pytest.raises(DeadlineExceeded):
+        await hasty
+
+
+async def test_calls_that_must_not_be_joined_are_not(faulty: MakeFaulty, make_pool: MakePool) -> None:
+    node = await faulty()
+    pool = make_pool(node.url)
+    await asyncio.gather(*(balance(pool, 1, joinable=False) for _ in range(4)))
+    assert node.methods == ["eth_getBalance"] * 4
+
+
+async def test_every_joined_caller_gets_an_error_of_its_own(faulty: MakeFaulty, make_pool: MakePool) -> None:
+    node = await faulty()
+    node.fault = faults.broken
+    pool = make_pool(node.url)
+    errors = await asyncio.gather(*(balance(pool, 1) for _ in range(3)), return_exceptions=True)
+    assert len({id(error) for error in errors}) == 3
+    assert len({str(error) for error in errors}) == 1
