@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from runtime.settings import EndpointSettings
+from server.chains.configured import check_configured
 from server.chains.evm.driver import EvmDriver
 from server.chains.evm.node_errors import EvmErrors
 from server.chains.evm.quantity import quantity
@@ -18,7 +19,7 @@ from server.upstream.identity import IdentityCheck
 from server.upstream.pool import Pool
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     import aiohttp
 
@@ -43,12 +44,13 @@ class Chain:
         self.endpoints = tuple(endpoints)
         self.driver = driver
 
-    def capability(self, wanted: type[Capability]) -> Capability:
+    def capability(self, wanted: Callable[..., Capability]) -> Capability:
         """Return the driver as what it can do, one of the protocols of `capabilities`.
 
         Raises:
             NotAvailable: this build does not read that from chains of this family.
         """
+        # A protocol counts as abstract, so the type checker takes it as a callable only, not as type[Capability].
         driver: Any = self.driver
         if driver is None or not _has(type(driver), wanted):
             raise NotAvailable(f"this build does not answer that for {self.slug} yet")
@@ -70,8 +72,9 @@ class Chains:
         """Return the chains with the endpoints of the settings, or else their public ones.
 
         The profile `devnet` never falls back to public endpoints: a chain without configured ones has none there.
-        Nothing is sent yet.
+        Nothing is sent yet. Raises ConfigError for a configured chain that does not exist.
         """
+        check_configured(settings)
         chains = []
         for facts in load_facts().values():
             endpoints = _endpoints(facts, settings)
@@ -89,7 +92,7 @@ class Chains:
             raise ChainUnknown(f"no chain has that slug; {advice}", field="chain")
         return chain
 
-    def capability(self, slug: str, wanted: type[Capability]) -> Capability:
+    def capability(self, slug: str, wanted: Callable[..., Capability]) -> Capability:
         """Return what `Chain.capability` returns for the chain of that slug."""
         return self.get(slug).capability(wanted)
 
@@ -144,10 +147,10 @@ def _wrong_chain(facts: ChainFacts, result: bytes) -> str | None:
     return None if chain_id == facts.chain_id else f"serves chain id {chain_id} instead of {facts.chain_id}"
 
 
-_has_cache: dict[tuple[type, type], bool] = {}
+_has_cache: dict[tuple[type, object], bool] = {}
 
 
-def _has(driver: type, wanted: type) -> bool:
+def _has(driver: type, wanted: object) -> bool:
     """Return whether the class has the protocol's methods; remembered, because asking a protocol is slow."""
     key = (driver, wanted)
     if key not in _has_cache:

@@ -1,0 +1,78 @@
+"""SystemService."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any
+
+from google.protobuf.timestamp_pb2 import Timestamp
+from waypost.v1 import system_pb2, system_pb2_grpc
+
+from server.chains.capabilities import ReadsHealth
+from server.errors import NotAvailable
+
+if TYPE_CHECKING:
+    from server.chains.registry import Chain, Chains
+
+_CHAIN_STATES = {
+    "ok": system_pb2.CHAIN_STATUS_OK,
+    "degraded": system_pb2.CHAIN_STATUS_DEGRADED,
+    "down": system_pb2.CHAIN_STATUS_DOWN,
+}
+_TROUBLE = ("degraded", "down")
+
+
+class SystemServicer(system_pb2_grpc.SystemServiceServicer):
+    """State of the gateway and its chains (contract section 4.2). `started_at` carries its zone."""
+
+    def __init__(self, chains: Chains, started_at: datetime) -> None:
+        self._chains = chains
+        self._started_at = started_at
+
+    async def GetHealth(self, request: system_pb2.GetHealthRequest, context: Any) -> system_pb2.GetHealthResponse:
+        """Return the gateway's own state and the chains by their last known one; asks no node."""
+        by_state: dict[str, list[str]] = {"ok": [], "degraded": [], "down": [], "unknown": []}
+        for chain in self._chains:
+            by_state[_last_state(chain)].append(chain.slug)
+        has_trouble = any(by_state[state] for state in _TROUBLE)
+        return system_pb2.GetHealthResponse(
+            status=system_pb2.HEALTH_STATUS_DEGRADED if has_trouble else system_pb2.HEALTH_STATUS_OK,
+            version=gateway_version(),
+            uptime_seconds=int((datetime.now(UTC) - self._started_at).total_seconds()),
+            chains=system_pb2.ChainsByState(**{state: sorted(slugs) for state, slugs in by_state.items()}),
+        )
+
+    async def GetChainHealth(
+        self, request: system_pb2.GetChainHealthRequest, context: Any
+    ) -> system_pb2.GetChainHealthResponse:
+        """Ask the chain's nodes now; a chain that cannot be read is an answer, not an error."""
+        chain = self._chains.get(request.chain)
+        health = await chain.capability(ReadsHealth).read_health()
+        asked_at = Timestamp()
+        asked_at.FromDatetime(health.asked_at)
+        return system_pb2.GetChainHealthResponse(
+            chain=chain.slug,
+            status=_CHAIN_STATES[health.state],
+            type=chain.type,
+            block_height=health.height,
+            timestamp=asked_at,
+            latency_ms=None if health.latency is None else round(health.latency * 1000, 3),
+        )
+
+
+@cache
+def gateway_version() -> str:
+    """Return the gateway's version, from its package where that is installed."""
+    try:
+        return version("waypost")
+    except PackageNotFoundError:
+        return "0.1.0"
+
+
+def _last_state(chain: Chain) -> str:
+    try:
+        return chain.capability(ReadsHealth).last_state() or "unknown"
+    except NotAvailable:
+        return "unknown"

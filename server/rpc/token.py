@@ -1,0 +1,76 @@
+"""TokenService."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from waypost.v1 import token_pb2, token_pb2_grpc
+
+from server.chains.amounts import decimal_text
+from server.chains.capabilities import ReadsAllowances, ReadsTokens
+from server.rpc.views import open_view
+
+if TYPE_CHECKING:
+    from server.chains.registry import Chains
+
+
+class TokenServicer(token_pb2_grpc.TokenServiceServicer):
+    """Reads of fungible tokens (contract section 4.3)."""
+
+    def __init__(self, chains: Chains) -> None:
+        self._chains = chains
+
+    async def GetTokenBalance(
+        self, request: token_pb2.GetTokenBalanceRequest, context: Any
+    ) -> token_pb2.GetTokenBalanceResponse:
+        """Return how much of a token an account holds."""
+        reader = self._chains.capability(request.chain, ReadsTokens)
+        view = open_view(request.block_height if request.HasField("block_height") else None)
+        balance = await reader.read_token_balance(request.address, request.token, view)
+        return token_pb2.GetTokenBalanceResponse(
+            chain=request.chain,
+            address=balance.address,
+            token=balance.token or request.token,
+            block_height=balance.block,
+            balance=decimal_text(balance.raw, balance.decimals or 0),
+            balance_raw=str(balance.raw),
+            decimals=balance.decimals,
+        )
+
+    async def GetTokenMetadata(
+        self, request: token_pb2.GetTokenMetadataRequest, context: Any
+    ) -> token_pb2.GetTokenMetadataResponse:
+        """Return what a token says about itself."""
+        reader = self._chains.capability(request.chain, ReadsTokens)
+        view = open_view(request.block_height if request.HasField("block_height") else None)
+        token = await reader.read_token(request.address, view)
+        return token_pb2.GetTokenMetadataResponse(
+            chain=request.chain,
+            address=token.address,
+            evm=token_pb2.EvmTokenMetadata(
+                block_height=token.block,
+                name=token.name,
+                symbol=token.symbol,
+                decimals=token.decimals,
+                total_supply=str(token.total_supply),
+            ),
+        )
+
+    async def GetTokenAllowance(
+        self, request: token_pb2.GetTokenAllowanceRequest, context: Any
+    ) -> token_pb2.GetTokenAllowanceResponse:
+        """Return how much of an owner's tokens a spender may move."""
+        reader = self._chains.capability(request.chain, ReadsAllowances)
+        view = open_view(request.block_height if request.HasField("block_height") else None)
+        allowance = await reader.read_allowance(request.address, request.owner, request.spender, view)
+        return token_pb2.GetTokenAllowanceResponse(
+            chain=request.chain,
+            token=allowance.token,
+            symbol=allowance.symbol,
+            owner=allowance.owner,
+            spender=allowance.spender,
+            block_height=allowance.block,
+            allowance=decimal_text(allowance.raw, allowance.decimals),
+            allowance_raw=str(allowance.raw),
+            is_unlimited=allowance.is_unlimited,
+        )
