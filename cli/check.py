@@ -1,0 +1,93 @@
+"""`waypost check`: validates a configuration and says what each chain will use."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from cli.options import add_config, add_network, config_path, read_settings
+from runtime.operations import load_operations
+from server.chains.configured import check_configured
+from server.chains.facts import load_facts
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterable
+
+    from runtime.settings import EndpointSettings, Settings
+    from server.chains.facts import ChainFacts, PublicEndpoint
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `waypost check`."""
+    add_config(parser)
+    add_network(parser)
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Report; a wrong configuration is a ConfigError, which the command answers with exit code 1."""
+    settings = read_settings(arguments)
+    check_configured(settings)
+    report = describe(settings)
+    if arguments.json:
+        print(json.dumps(report, indent=2))
+        return 0
+    file = config_path(arguments)
+    print(f"configuration  {file if file is not None else 'none: every default'}")
+    for name, value in report["settings"].items():
+        print(f"{name:<14} {value}")
+    print()
+    width = max(len(row["chain"]) for row in report["chains"])
+    for row in report["chains"]:
+        kinds = ", ".join(f"{count} {kind}" for kind, count in row["kinds"].items()) or "no endpoint"
+        labels = ", ".join(row["endpoints"])
+        unread = "" if row["answers"] else "  [no operation reads this chain yet]"
+        print(f"{row['chain']:<{width}}  {row['source']:<10}  {kinds}{': ' if labels else ''}{labels}{unread}")
+    print("\nThe configuration is valid.")
+    return 0
+
+
+def describe(settings: Settings) -> dict[str, Any]:
+    """Return what the configuration amounts to: `settings` in words, and a row for every chain.
+
+    A row has chain, family, source (`configured`, `built-in` or `none`), endpoints (labels), kinds (counts) and
+    answers (whether this build has an operation that reads the family). No URL and no secret is in it.
+    """
+    return {
+        "settings": {
+            "profile": settings.profile,
+            "workers": settings.workers,
+            "JSON-RPC": f"{settings.http.host}:{settings.http.port}",
+            "gRPC": f"{settings.grpc.host}:{settings.grpc.port}",
+            "private gRPC": settings.grpc.private_listen or "off",
+            "transcoder to": settings.transcoder.grpc_target or "the server in the same process",
+            "quota of a key": f"{settings.quotas.default_rate:g}/s, {settings.quotas.default_burst} at once",
+            "quota of demo": f"{settings.quotas.demo_rate:g}/s, {settings.quotas.demo_burst} at once",
+            "metrics": settings.metrics.listen or "off",
+            "log": f"{settings.log.level}, {settings.log.format}",
+        },
+        "chains": [_row(facts, settings) for facts in load_facts().values()],
+    }
+
+
+def _row(facts: ChainFacts, settings: Settings) -> dict[str, Any]:
+    configured = settings.chains.get(facts.slug)
+    endpoints: Iterable[EndpointSettings | PublicEndpoint]
+    if configured is not None:
+        source, endpoints = "configured", configured.endpoints
+    elif settings.profile == "devnet":
+        # Local nodes are added by `waypost serve --network devnet`; public ones never answer for them.
+        source, endpoints = "none", ()
+    else:
+        source, endpoints = "built-in", facts.endpoints
+    endpoints = tuple(endpoints)
+    return {
+        "chain": facts.slug,
+        "family": facts.family,
+        "source": source,
+        "endpoints": [endpoint.label for endpoint in endpoints],
+        "kinds": dict(Counter(endpoint.kind for endpoint in endpoints)),
+        "answers": any(facts.family in operation.available for operation in load_operations()),
+    }

@@ -1,0 +1,65 @@
+"""When to stop: SIGTERM and SIGINT ask for a graceful end, a second one for an immediate one."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from contextlib import suppress
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
+SIGNALS = (signal.SIGTERM, signal.SIGINT)
+T = TypeVar("T")
+
+
+class Stop:
+    """Says when the process has been asked to stop, and when waiting any longer is unwanted."""
+
+    def __init__(self) -> None:
+        self.requested = asyncio.Event()
+        self.hurried = asyncio.Event()
+
+    def listen(self) -> None:
+        """Take the signals of the running loop's process."""
+        loop = asyncio.get_running_loop()
+        for number in SIGNALS:
+            loop.add_signal_handler(number, self.ask)
+
+    async def follow_parent(self) -> None:
+        """Ask for a stop when standard input ends: the parent, which holds the other end, is gone."""
+        loop = asyncio.get_running_loop()
+        reader = asyncio.StreamReader()
+        await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+        await reader.read()
+        self.requested.set()
+
+    def ask(self) -> None:
+        """Ask for a stop; a second time, for one without waiting."""
+        if self.requested.is_set():
+            self.hurried.set()
+        self.requested.set()
+
+    async def wait_for(self, work: Coroutine[None, None, T]) -> T | None:
+        """Return what the work returns, or None once a stop is asked for; the work is cancelled then."""
+        return await first(work, self.requested)
+
+    async def unless_hurried(self, work: Coroutine[None, None, T]) -> T | None:
+        """Return what the work returns, or None once it must end at once; the work is cancelled then."""
+        return await first(work, self.hurried)
+
+
+async def first(work: Coroutine[None, None, T], event: asyncio.Event) -> T | None:
+    """Return the work's result unless the event happens first; the work is then cancelled and None returned."""
+    task, waiting = asyncio.ensure_future(work), asyncio.ensure_future(event.wait())
+    try:
+        await asyncio.wait((task, waiting), return_when=asyncio.FIRST_COMPLETED)
+        return task.result() if task.done() else None
+    finally:
+        for unfinished in (task, waiting):
+            if not unfinished.done():
+                unfinished.cancel()
+                with suppress(asyncio.CancelledError):
+                    await unfinished
