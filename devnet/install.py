@@ -16,6 +16,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import time
 import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -31,6 +32,7 @@ _SYSTEMS = {"Linux": "linux", "Darwin": "darwin"}
 _MACHINES = {"x86_64": "amd64", "AMD64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
 _LOCKED_ANVIL = "@foundry-rs/anvil-linux-amd64"
 _NPM_TIMEOUT = 180
+_DAY = 86_400
 
 
 class InstallError(Exception):
@@ -54,6 +56,25 @@ def installed(progress: Progress = lambda line: None) -> Path:
 def anvil_binary() -> Path:
     """Return the path of the anvil executable for this platform, installing it first if needed. Raises InstallError."""
     return _platform_binary(installed())
+
+
+def cache_folder(kind: str, digest: str) -> Path:
+    """Return the folder `.devnet/<kind>/<digest>`, made if missing; folders of that kind older than a day go."""
+    folder = STATE / kind / digest
+    if not folder.is_dir():
+        with _lock(STATE / "install.lock"):
+            folder.mkdir(parents=True, exist_ok=True)
+            for other in folder.parent.iterdir():
+                if other != folder and time.time() - other.stat().st_mtime > _DAY:
+                    shutil.rmtree(other, ignore_errors=True)
+    return folder
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file so that no other process ever reads half of it."""
+    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
+    partial.write_text(text)
+    partial.replace(path)
 
 
 def _install(folder: Path, progress: Progress) -> None:

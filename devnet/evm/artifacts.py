@@ -1,0 +1,88 @@
+"""Creation code of the devnet's contracts: originals out of npm packages, stand-ins compiled from devnet/contracts."""
+
+import hashlib
+import json
+import re
+from functools import cache
+from pathlib import Path
+
+from devnet.install import HERE, InstallError, cache_folder, installed, write_whole
+
+CONTRACTS = HERE / "contracts"
+
+# Contracts that are somebody else's, as published: name -> file below the installed packages.
+_ORIGINALS = {
+    "weth9": "node_modules/canonical-weth/build/contracts/WETH9.json",
+    "erc20": "node_modules/@openzeppelin/contracts/build/contracts/ERC20PresetMinterPauser.json",
+    "proxy": "node_modules/@openzeppelin/contracts/build/contracts/ERC1967Proxy.json",
+}
+_MULTICALL = "viem/contracts.js"
+
+# Contracts of a few instructions, as runtime code. Gas burner: JUMPDEST PUSH0 JUMP. Bombers: PUSH3 1000000 PUSH0 REVERT
+# or RETURN. Silent: STOP.
+RUNTIMES = {
+    "gas_burner": bytes.fromhex("5b5f56"),
+    "revert_bomber": bytes.fromhex("620f42405ffd"),
+    "return_bomber": bytes.fromhex("620f42405ff3"),
+    "silent": bytes.fromhex("00"),
+}
+
+_NUMBER, _GASLIMIT = 0x43, 0x45
+_PUSH1, _PUSH32 = 0x60, 0x7F
+
+
+@cache
+def original(name: str) -> bytes:
+    """Return the creation code of a contract out of a package. Raises KeyError for an unknown name."""
+    document = json.loads((installed() / _ORIGINALS[name]).read_text())
+    return bytes.fromhex(document["bytecode"].removeprefix("0x"))
+
+
+@cache
+def multicall3() -> bytes:
+    """Return the creation code of Multicall3."""
+    found = re.search(r"exports\.multicall3Bytecode = '0x([0-9a-f]+)'", (installed() / _MULTICALL).read_text())
+    if found is None:
+        raise InstallError("the pinned package holds no Multicall3 bytecode")
+    return bytes.fromhex(found[1])
+
+
+def with_parent_number(runtime: bytes) -> bytes:
+    """Return runtime code in which NUMBER became GASLIMIT, outside of push data.
+
+    A node cannot show contracts another block number than it reports. Nitro does: contracts see the number of a block
+    of the parent chain. So on such a chain Multicall3 reads the block's gas limit in place of its number, and the node
+    runs with the parent's block number as gas limit.
+    """
+    code = bytearray(runtime)
+    at = 0
+    while at < len(code):
+        if code[at] == _NUMBER:
+            code[at] = _GASLIMIT
+        at += code[at] - _PUSH1 + 2 if _PUSH1 <= code[at] <= _PUSH32 else 1
+    return bytes(code)
+
+
+@cache
+def stand_ins() -> dict[str, bytes]:
+    """Return the creation code of every contract of devnet/contracts by file name, compiled once per content."""
+    sources = sorted(CONTRACTS.glob("*.vy"))
+    digest = hashlib.sha256(b"".join(path.name.encode() + path.read_bytes() for path in sources)).hexdigest()[:16]
+    cached = cache_folder("contracts", digest) / "creation.json"
+    if not cached.is_file():
+        write_whole(cached, json.dumps({name: code.hex() for name, code in _compile(sources).items()}))
+    return {name: bytes.fromhex(code) for name, code in json.loads(cached.read_text()).items()}
+
+
+def _compile(sources: list[Path]) -> dict[str, bytes]:
+    from vyper.compiler import compile_code
+    from vyper.compiler.input_bundle import FilesystemInputBundle
+
+    bundle = FilesystemInputBundle([CONTRACTS])
+    compiled = {}
+    for path in sources:
+        output = compile_code(
+            path.read_text(), contract_path=str(path), input_bundle=bundle, output_formats=["bytecode"]
+        )
+        compiled[path.stem] = bytes.fromhex(output["bytecode"].removeprefix("0x"))
+    return compiled
