@@ -1,0 +1,1 @@
+"""The JSON-RPC 2.0 face: everything it knows of the operations comes from the generated descriptors."""

@@ -1,0 +1,145 @@
+"""Executes request objects: each on its own, all at once, answered in their order (contract section 4.1)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from grpc import StatusCode
+from grpc.aio import AioRpcError
+
+from transcoder.envelope import NULL, InvalidItem, Item, read_item
+from transcoder.errors import STATUSES, Failure, from_status, internal
+from transcoder.names import clipped
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    import msgspec
+    from google.protobuf.message import Message
+
+    from transcoder.exchange import Exchange
+    from transcoder.index import Index, Method
+
+DISCOVER = "rpc.discover"
+MIRRORED = frozenset({401, 429, 503})
+
+# Why a notification is answered after all (decisions 1.6): it never was a request of ours, or its caller may not ask.
+UNEXECUTED = frozenset(
+    {
+        *("PARSE_ERROR", "INVALID_REQUEST", "METHOD_UNKNOWN", "INVALID_ARGUMENT", "UNKNOWN_PARAMETER"),
+        *("CHAIN_UNKNOWN", "CHAIN_UNSUPPORTED", "KEY_MISSING", "KEY_INVALID", "RATE_LIMITED"),
+    }
+)
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What one item is answered: a response object (None for a notification) and the HTTP status of a single call."""
+
+    body: bytes | None
+    status: int = 200
+    retry_after_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Started:
+    """A call on its way."""
+
+    method: Method
+    call: Any
+    identity: bytes | None
+
+
+class Batch:
+    """Executes the items of HTTP requests over the index's channel."""
+
+    def __init__(self, index: Index, document: Callable[[str], bytes]) -> None:
+        self._index = index
+        self._document = document
+
+    async def run(
+        self, items: Sequence[bytes | msgspec.Raw], exchange: Exchange, base: Callable[[], str]
+    ) -> list[Answer]:
+        """Return the answers of the items, in their order; one that fails leaves the others alone.
+
+        Every call leaves before the first answer is awaited. When the HTTP client goes away (this coroutine is
+        cancelled) the calls still on their way are cancelled.
+        """
+        started = [self._start(item, exchange, base) for item in items]
+        answers: list[Answer] = []
+        try:
+            for entry in started:
+                answers.append(entry if isinstance(entry, Answer) else await self._finish(entry, exchange))
+        except asyncio.CancelledError:
+            for entry in started[len(answers) :]:
+                if isinstance(entry, _Started):
+                    entry.call.cancel()
+            raise
+        return answers
+
+    def _start(self, raw: bytes | msgspec.Raw, exchange: Exchange, base: Callable[[], str]) -> _Started | Answer:
+        try:
+            item = read_item(raw)
+        except InvalidItem as invalid:
+            return failed(invalid.failure, invalid.identity, exchange)
+        try:
+            if item.method == DISCOVER:
+                return self._discover(item, base)
+            method = self._index.find(item.method)
+            request = method.read(item.params)
+            call = method.call(request, timeout=method.timeout, metadata=exchange.metadata)
+        except Failure as failure:
+            return failed(failure, item.identity, exchange)
+        except Exception:
+            return _defect(item.method, item.identity, exchange)
+        return _Started(method, call, item.identity)
+
+    async def _finish(self, started: _Started, exchange: Exchange) -> Answer:
+        method = started.method
+        try:
+            response: Message = await started.call
+            result = method.render(response)
+            status = method.status_of(response)
+        except AioRpcError as error:
+            return failed(from_status(error), started.identity, exchange)
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            # The call was cancelled, but not by our own client.
+            return failed(Failure(*STATUSES[StatusCode.CANCELLED]), started.identity, exchange)
+        except Exception:
+            return _defect(method.operation.name, started.identity, exchange)
+        return succeeded(result, started.identity, status)
+
+    def _discover(self, item: Item, base: Callable[[], str]) -> Answer:
+        if bytes(item.params).strip() not in (b"", b"{}", b"[]", NULL):
+            raise Failure(400, "INVALID_ARGUMENT", "rpc.discover takes no parameters; send an empty object")
+        return succeeded(self._document(base()), item.identity)
+
+
+def succeeded(result: bytes, identity: bytes | None, status: int = 200) -> Answer:
+    """Return the answer of an item that has a result."""
+    if identity is None:
+        return Answer(None, 204)
+    return Answer(b"".join((b'{"jsonrpc":"2.0","result":', result, b',"id":', identity, b"}")), status)
+
+
+def failed(failure: Failure, identity: bytes | None, exchange: Exchange) -> Answer:
+    """Return the answer of an item that has none."""
+    if identity is None:
+        if failure.reason not in UNEXECUTED:
+            return Answer(None, 204)
+        identity = NULL
+    status = failure.code if failure.code in MIRRORED else 200
+    return Answer(failure.body(identity, exchange.request_id), status, failure.retry_after_ms)
+
+
+def _defect(method: str, identity: bytes | None, exchange: Exchange) -> Answer:
+    _log.exception("an item failed", extra={"operation": clipped(method), "request_id": exchange.request_id})
+    return failed(internal(), identity, exchange)

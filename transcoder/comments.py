@@ -1,0 +1,74 @@
+"""The proto files' comments, from the descriptor set that is generated with them."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import waypost
+from google.protobuf.descriptor_pb2 import FileDescriptorSet
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from google.protobuf.descriptor_pb2 import FileDescriptorProto
+
+# Field numbers within descriptor.proto, of which the paths of SourceCodeInfo are made.
+_FILE_MESSAGES, _FILE_ENUMS, _FILE_SERVICES = 4, 5, 6
+_MESSAGE_FIELDS, _MESSAGE_NESTED, _MESSAGE_ENUMS = 2, 3, 4
+_ENUM_VALUES = 2
+_SERVICE_METHODS = 2
+
+
+@cache
+def load_comments() -> dict[str, str]:
+    """Return the comment of every message, field, enum, enum value, service and rpc by its full name, as one line.
+
+    The full name of an enum value includes its enum's. Raises FileNotFoundError without generated/descriptors.binpb.
+    """
+    (package,) = waypost.__path__
+    content = (Path(package).parent / "descriptors.binpb").read_bytes()
+    comments: dict[str, str] = {}
+    for file in FileDescriptorSet.FromString(content).file:
+        written = {
+            tuple(place.path): re.sub(r"\s+", " ", place.leading_comments).strip()
+            for place in file.source_code_info.location
+            if place.leading_comments
+        }
+        for path, name in _elements(file):
+            if path in written:
+                comments[name] = written[path]
+    return comments
+
+
+def _elements(file: FileDescriptorProto) -> Iterator[tuple[tuple[int, ...], str]]:
+    scope = file.package
+    for index, message in enumerate(file.message_type):
+        yield from _message(message, (_FILE_MESSAGES, index), scope)
+    for index, enum in enumerate(file.enum_type):
+        yield from _enum(enum, (_FILE_ENUMS, index), scope)
+    for index, service in enumerate(file.service):
+        name = f"{scope}.{service.name}"
+        yield (_FILE_SERVICES, index), name
+        for number, method in enumerate(service.method):
+            yield (_FILE_SERVICES, index, _SERVICE_METHODS, number), f"{name}.{method.name}"
+
+
+def _message(message: Any, path: tuple[int, ...], scope: str) -> Iterator[tuple[tuple[int, ...], str]]:
+    name = f"{scope}.{message.name}"
+    yield path, name
+    for index, field in enumerate(message.field):
+        yield (*path, _MESSAGE_FIELDS, index), f"{name}.{field.name}"
+    for index, nested in enumerate(message.nested_type):
+        yield from _message(nested, (*path, _MESSAGE_NESTED, index), name)
+    for index, enum in enumerate(message.enum_type):
+        yield from _enum(enum, (*path, _MESSAGE_ENUMS, index), name)
+
+
+def _enum(enum: Any, path: tuple[int, ...], scope: str) -> Iterator[tuple[tuple[int, ...], str]]:
+    name = f"{scope}.{enum.name}"
+    yield path, name
+    for index, value in enumerate(enum.value):
+        yield (*path, _ENUM_VALUES, index), f"{name}.{value.name}"

@@ -1,0 +1,83 @@
+"""Descriptors -> methods: which JSON-RPC names exist, and how each is read, called and answered."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from runtime.operations import literal
+from transcoder.errors import Failure
+from transcoder.names import clipped, nearest
+from transcoder.render import result_renderer
+from transcoder.requests import parameters_reader
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from google.protobuf.message import Message
+
+    from runtime.operations import Operation
+    from transcoder.requests import Parameters
+
+# The server ends a call at its deadline; waiting a little longer lets its own answer arrive.
+SLACK = 0.5
+
+
+class DuplicateName(ValueError):
+    """Two operations claim one JSON-RPC name."""
+
+
+class Method:
+    """One operation on a channel. Its codecs are compiled when it is first asked for."""
+
+    def __init__(self, operation: Operation, channel: Any) -> None:
+        self.operation = operation
+        self.timeout = operation.deadline + SLACK
+        self.call = channel.unary_unary(
+            operation.path,
+            request_serializer=operation.request.SerializeToString,
+            response_deserializer=operation.response.FromString,
+        )
+
+    @cached_property
+    def read(self) -> Parameters:
+        """The function from raw `params` to a request message; raises Failure (400)."""
+        return parameters_reader(self.operation)
+
+    @cached_property
+    def render(self) -> Callable[[Message], bytes]:
+        """The function from a response message to the bytes of `result`."""
+        return result_renderer(self.operation.response.DESCRIPTOR, self.operation.options.result)
+
+    @cached_property
+    def status_of(self) -> Callable[[Message], int]:
+        """The function from a response message to the HTTP status of a single call."""
+        name = self.operation.options.http_status_from
+        if not name:
+            return lambda _: 200
+        field = self.operation.response.DESCRIPTOR.fields_by_name[name]
+        statuses = {value.number: literal(value).http_status or 200 for value in field.enum_type.values}
+        return lambda response: statuses.get(getattr(response, name), 200)
+
+
+class Index:
+    """Every JSON-RPC name, aliases included. Raises DuplicateName when two operations share one."""
+
+    def __init__(self, operations: Iterable[Operation], channel: Any) -> None:
+        self._methods: dict[str, Method] = {}
+        for operation in operations:
+            method = Method(operation, channel)
+            for name in (operation.name, *operation.aliases):
+                if name in self._methods:
+                    other = self._methods[name].operation.path
+                    raise DuplicateName(f"{operation.path} and {other} both claim the JSON-RPC name {name}")
+                self._methods[name] = method
+
+    def find(self, name: str) -> Method:
+        """Return the method of that name. Raises Failure (404) naming the nearest one."""
+        try:
+            return self._methods[name]
+        except KeyError:
+            near = nearest(name, self._methods)
+            hint = f'; did you mean "{near}"?' if near else "; rpc.discover lists the operations"
+            raise Failure(404, "METHOD_UNKNOWN", f'unknown method "{clipped(name)}"{hint}') from None

@@ -1,0 +1,29 @@
+"""How deeply a JSON text is nested, found before anything parses it.
+
+Parsers recurse: the bound keeps every later step (ours, the server's, a node's) far from its own limit.
+"""
+
+from __future__ import annotations
+
+import re
+
+DEEPEST = 64
+
+_STRINGS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
+_EVERYTHING_ELSE = bytes(byte for byte in range(256) if byte not in b"[]{}")
+_ONE_KIND = bytes.maketrans(b"{}", b"[]")
+
+
+def nests_too_deeply(text: bytes) -> bool:
+    """Return whether arrays and objects in the text are nested more than 64 deep. The text need not be valid JSON."""
+    if text.count(b"[") + text.count(b"{") <= DEEPEST:
+        return False
+    brackets = _STRINGS.sub(b"", text).translate(_ONE_KIND, _EVERYTHING_ELSE)
+    # Each round takes one level of innermost pairs away, at the speed of bytes.replace.
+    for _ in range(DEEPEST):
+        rest = brackets.replace(b"[]", b"")
+        if len(rest) == len(brackets):
+            # No pairs are left: nothing, or brackets without a partner, which only the parser can judge.
+            return brackets.count(b"[") > DEEPEST
+        brackets = rest
+    return bool(brackets)

@@ -1,0 +1,84 @@
+"""The plain pages beside the API: what this is, liveness, readiness, and the OpenRPC document."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import orjson
+
+from transcoder.errors import Failure
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from aiohttp import web
+
+    from transcoder.admission import Admission
+    from transcoder.exchange import Exchange
+
+JSON = "application/json"
+TEXT = "text/plain; charset=utf-8"
+
+_HOST = re.compile(r"[A-Za-z0-9._-]{1,253}(?::[0-9]{1,5})?|\[[0-9A-Fa-f:.]{2,45}\](?::[0-9]{1,5})?")
+
+HOME = """\
+Waypost: read-only data from 24 blockchains, over JSON-RPC 2.0 and gRPC.
+
+API        POST {base}/<API_KEY>/v1   (POST {base}/demo/v1 without a key, one request per second)
+OpenRPC    GET  {base}/openrpc.json   (also the method rpc.discover)
+Alive      GET  {base}/livez
+Ready      GET  {base}/readyz
+
+curl {base}/demo/v1 -H 'Content-Type: application/json' \\
+  -d '{{"jsonrpc":"2.0","method":"getBlockHeight","params":{{"chain":"ethereum"}},"id":1}}'
+"""
+
+
+class Pages:
+    """Answers `GET` by path: status, content type, body."""
+
+    def __init__(self, admission: Admission, document: Callable[[str], bytes]) -> None:
+        self._admission = admission
+        self._document = document
+        self._answers = {"/": self._home, "/openrpc.json": self._openrpc, "/livez": self._live, "/readyz": self._ready}
+
+    def __contains__(self, path: str) -> bool:
+        return path in self._answers
+
+    async def answer(self, path: str, base: str, exchange: Exchange) -> tuple[int, str, bytes]:
+        """Return the page; the path must be one of ours."""
+        return await self._answers[path](base, exchange)
+
+    async def _home(self, base: str, _: Exchange) -> tuple[int, str, bytes]:
+        return 200, TEXT, HOME.format(base=base).encode()
+
+    async def _openrpc(self, base: str, _: Exchange) -> tuple[int, str, bytes]:
+        return 200, JSON, self._document(base)
+
+    async def _live(self, _base: str, _: Exchange) -> tuple[int, str, bytes]:
+        return 200, JSON, b'{"live":true}'
+
+    async def _ready(self, _: str, exchange: Exchange) -> tuple[int, str, bytes]:
+        try:
+            readiness = await self._admission.readiness(exchange)
+        except Failure as failure:
+            return 503, JSON, orjson.dumps({"ready": False, "chains": {}, "message": failure.message})
+        chains: dict[str, list[str]] = {"ok": [], "degraded": [], "down": [], "unknown": []}
+        for slug, state in sorted(readiness.chains.items()):
+            chains.setdefault(state, []).append(slug)
+        body = orjson.dumps({"ready": readiness.ready, "chains": chains})
+        return (200 if readiness.ready else 503), JSON, body
+
+
+def base_of(request: web.BaseRequest, *, behind_proxy: bool) -> str:
+    """Return the base URL that the client used, without a trailing slash.
+
+    `behind_proxy` says that the peer is a trusted proxy, whose X-Forwarded-Proto is believed. A Host header that is no
+    plain host and port is replaced by a placeholder rather than repeated.
+    """
+    host = request.headers.get("Host", "")
+    scheme = "http"
+    if behind_proxy and request.headers.get("X-Forwarded-Proto", "").strip().lower() == "https":
+        scheme = "https"
+    return f"{scheme}://{host if _HOST.fullmatch(host) else 'localhost'}"

@@ -1,0 +1,132 @@
+"""JSON -> message: one generated Python function per request message type, compiled on first use.
+
+A function takes an object's members and returns the message. Members that hold a `NativeJson` anywhere are read
+unparsed level by level, so that the caller's own bytes arrive. JSON types and unknown names are decided here, values by
+the server (decisions 1.8); `null` means absent.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from google.protobuf.message_factory import GetMessageClass
+
+from transcoder import scalars
+from transcoder.fields import Field, UnsupportedField, fields_of, holds_native
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from google.protobuf.descriptor import Descriptor
+    from google.protobuf.message import Message
+
+    Reader = Callable[[dict[str, Any], str], Message]
+
+_NAMESPACE: dict[str, Any] = {
+    name: getattr(scalars, name)
+    for name in (
+        "text", "integer", "number", "boolean", "choice", "timestamp", "table", "elements", "parsed", "raw_members",
+        "raw_elements", "native", "unknown",
+    )
+}  # fmt: skip
+
+_CONVERTERS = {
+    "string": "text",
+    "integer": "integer",
+    "number": "number",
+    "boolean": "boolean",
+    "enum": "choice",
+    "timestamp": "timestamp",
+    "native": "native",
+}
+# The class a value must have to need no converter. Integers are range-checked beside it.
+_CLASSES = {"string": "str", "boolean": "bool"}
+
+
+def message_reader(message: Descriptor) -> Reader:
+    """Return the function `(members, where) -> message`, compiling it on first use.
+
+    `members` maps names to parsed values, or to `msgspec.Raw` where `holds_native(message)`; `where` is the path of the
+    object for messages, empty or ending in a dot. It raises `Failure` (400) for a wrong type or an unknown name.
+    """
+    name = _function_name(message)
+    if name not in _NAMESPACE:
+        _NAMESPACE[f"C_{name}"] = GetMessageClass(message)
+        _NAMESPACE[f"N_{name}"] = tuple(field.json for field in fields_of(message))
+        exec(compile(source_of(message), f"<read {message.full_name}>", "exec"), _NAMESPACE)
+    function: Reader = _NAMESPACE[name]
+    return function
+
+
+def source_of(message: Descriptor) -> str:
+    """Return the generated Python source of one message type's reader."""
+    name = _function_name(message)
+    raw = holds_native(message)
+    lines = [f"def {name}(o, w):", "    f = {}", "    n = 0"]
+    for field in fields_of(message):
+        if field.options.inline:
+            raise UnsupportedField(f"{field.descriptor.full_name}: a request cannot be read from inline members")
+        constant = f"F_{field.descriptor.full_name.replace('.', '_')}"
+        _NAMESPACE[constant] = field
+        if field.entry is not None:
+            _NAMESPACE[constant + "_E"] = field.entry
+        lines += [
+            f"    if {field.json!r} in o:",
+            "        n += 1",
+            f"        v = o[{field.json!r}]",
+            *(f"        {line}" for line in _member(field, constant, raw=raw)),
+        ]
+    lines += ["    if n != len(o):", f"        raise unknown(o, N_{name}, w)", f"    return C_{name}(**f)"]
+    return "\n".join(lines)
+
+
+def _member(field: Field, constant: str, *, raw: bool) -> list[str]:
+    where = f"w + {field.json!r}"
+    native = raw and _is_native(field)
+    lines: list[str] = []
+    if raw and not native:
+        lines.append(f"v = parsed(v, {where})")
+    lines.append("if bytes(v) != b'null':" if native else "if v is not None:")
+    target = f"f[{field.name!r}]"
+    if field.entry is not None:
+        opened = f"raw_members(v, {where}, {constant})" if native else f"table(v, {where}, {constant})"
+        value = _converted(field.entry, f"{constant}_E", "e", f"w + {field.json!r} + '.' + k", raw=native)
+        lines.append(f"    {target} = {{k: {value} for k, e in {opened}.items()}}")
+    elif field.repeated:
+        opened = f"raw_elements(v, {where}, {constant})" if native else f"elements(v, {where}, {constant})"
+        value = _converted(field, constant, "e", f"f'{{w}}{field.json}[{{i}}]'", raw=native)
+        lines.append(f"    {target} = [{value} for i, e in enumerate({opened})]")
+    else:
+        value = _converted(field, constant, "v", where, raw=native)
+        quick = _quick(field)
+        lines.append(f"    {target} = v if {quick} else {value}" if quick else f"    {target} = {value}")
+    return lines
+
+
+def _converted(field: Field, constant: str, source: str, where: str, *, raw: bool) -> str:
+    if field.kind != "message":
+        return f"{_CONVERTERS[field.kind]}({source}, {where}, {constant})"
+    child = field.descriptor.message_type
+    message_reader(child)
+    opened = "raw_members" if raw else "table"
+    return f"{_function_name(child)}({opened}({source}, {where}, {constant}), {where} + '.')"
+
+
+def _quick(field: Field) -> str | None:
+    """Return the test under which a parsed value can be taken as it is."""
+    if field.kind in _CLASSES:
+        return f"v.__class__ is {_CLASSES[field.kind]}"
+    if field.kind == "integer":
+        low, high = field.bounds
+        return f"v.__class__ is int and {low} <= v <= {high}"
+    return None
+
+
+def _is_native(field: Field) -> bool:
+    inner = field.entry or field
+    return inner.kind == "native" or (inner.kind == "message" and holds_native(inner.descriptor.message_type))
+
+
+def _function_name(message: Descriptor) -> str:
+    name: str = message.full_name
+    return "read_" + name.replace(".", "_")

@@ -1,0 +1,171 @@
+"""Message -> JSON: one generated Python function per message type, compiled on first use.
+
+A function returns the message's members as a dict that orjson prints in one go. The generated text holds every
+decision that the descriptors allow to take beforehand (names, order, presence, formats), so that at run time there are
+only attribute reads. JSON rules: design section 4, decisions 1.7 and 2.3 to 2.6.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import orjson
+from waypost.v1 import options_pb2
+
+from transcoder import values
+from transcoder.fields import REAL, SAFE, WIDE, Field, UnsupportedField, fields_of, holds_native, literals_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from google.protobuf.descriptor import Descriptor
+    from google.protobuf.message import Message
+
+    Members = Callable[[Message], dict[str, Any]]
+
+_NAMESPACE: dict[str, Any] = {
+    "wide": values.wide,
+    "real": values.real,
+    "rfc3339": values.rfc3339,
+    "cursor": values.cursor,
+    "native": values.native,
+    "native_members": values.native_members,
+}
+
+
+def members_renderer(message: Descriptor) -> Members:
+    """Return the function that turns a message of this type into its JSON members, compiling it on first use."""
+    name = _function_name(message)
+    if name not in _NAMESPACE:
+        exec(compile(source_of(message), f"<render {message.full_name}>", "exec"), _NAMESPACE)
+    function: Members = _NAMESPACE[name]
+    return function
+
+
+def result_renderer(message: Descriptor, shape: int) -> Callable[[Message], bytes]:
+    """Return the function that prints a response message as the `result` value, `{"data": ...}`.
+
+    Raises `values.Unprintable` (at run time) for a value that JSON cannot carry unharmed.
+    """
+    members = members_renderer(message)
+    if shape != options_pb2.RESULT_SHAPE_DATA_FIELD:
+        return lambda response: b'{"data":' + orjson.dumps(members(response)) + b"}"
+    (only,) = fields_of(message)
+    name = only.json
+    return lambda response: b'{"data":' + orjson.dumps(members(response).get(name)) + b"}"
+
+
+def source_of(message: Descriptor) -> str:
+    """Return the generated Python source of one message type's renderer."""
+    lines = [f"def {_function_name(message)}(m):"]
+    pending: list[str] = []
+    started = False
+
+    def flush() -> None:
+        nonlocal started
+        if pending or not started:
+            literal = "{" + ", ".join(pending) + "}"
+            lines.append(f"    d.update({literal})" if started else f"    d = {literal}")
+        pending.clear()
+        started = True
+
+    refuse_clashes(message)
+    for field in fields_of(message):
+        value = _value(field)
+        if field.options.inline:
+            flush()
+            lines += _inlined(field)
+        elif field.presence and not field.options.nullable:
+            flush()
+            lines += [f"    if m.HasField({field.name!r}):", f"        d[{field.json!r}] = {value}"]
+        elif field.presence:
+            pending.append(f"{field.json!r}: {value} if m.HasField({field.name!r}) else None")
+        else:
+            pending.append(f"{field.json!r}: {value}")
+    flush()
+    lines.append("    return d")
+    return "\n".join(lines)
+
+
+def _inlined(field: Field) -> list[str]:
+    if field.repeated or field.is_map or field.kind not in {"message", "native"}:
+        raise UnsupportedField(f"{field.descriptor.full_name}: only a message can be printed inline")
+    part = f"m.{field.name}"
+    if field.kind == "native":
+        part = f"native_members({part}, {field.descriptor.full_name!r})"
+        # The typed members come first and win; the source's own members of the same name are left out.
+        merge = f"d = {{**d, **{part}, **d}}"
+    else:
+        child = field.descriptor.message_type
+        part = _call(child, part)
+        merge = f"d = {{**d, **{part}, **d}}" if holds_native(child) else f"d.update({part})"
+    return [f"    if m.HasField({field.name!r}):", f"        {merge}"]
+
+
+def _value(field: Field) -> str:
+    source = f"m.{field.name}"
+    if field.entry is not None:
+        # A map has no order of its own: sorted, equal messages print as equal bytes.
+        return f"{{k: {_one(field.entry, 'e')} for k, e in sorted({source}.items())}}"
+    if field.repeated:
+        plain = _one(field, "e")
+        return f"list({source})" if plain == "e" else f"[{plain} for e in {source}]"
+    return _one(field, source)
+
+
+def _one(field: Field, source: str) -> str:
+    where = repr(field.descriptor.full_name)
+    kind, options = field.kind, field.options
+    if kind == "string":
+        return f"cursor({source})" if options.format == options_pb2.FORMAT_CURSOR else source
+    if kind == "integer" and field.descriptor.cpp_type in WIDE:
+        return f"(v if {-SAFE} <= (v := {source}) <= {SAFE} else wide(v, {where}))"
+    if kind == "number" and field.descriptor.cpp_type in REAL:
+        # inf - inf and nan - nan are nan, which is true; every finite number gives 0.0.
+        return f"(real(v, {where}) if (v := {source}) - v else v)"
+    if kind == "enum":
+        table = f"T_{field.descriptor.enum_type.full_name.replace('.', '_')}"
+        _NAMESPACE[table] = literals_of(field.descriptor.enum_type)[0]
+        return f"{table}.get({source})"
+    if kind == "timestamp":
+        seconds = options.format == options_pb2.FORMAT_UNIX_SECONDS
+        return f"{source}.seconds" if seconds else f"rfc3339({source})"
+    if kind == "native":
+        return f"native({source})"
+    if kind == "message":
+        return _call(field.descriptor.message_type, source)
+    return source
+
+
+def _call(message: Descriptor, argument: str) -> str:
+    members_renderer(message)
+    return f"{_function_name(message)}({argument})"
+
+
+def refuse_clashes(message: Descriptor) -> None:
+    """Refuse a message that would print two members under one name. Members of a `oneof` never meet each other."""
+    owners: dict[str, Field] = {}
+    for field in fields_of(message):
+        for name in printed_names(field):
+            other = owners.setdefault(name, field)
+            if other is not field and not _exclude_each_other(other, field):
+                raise UnsupportedField(f"{message.full_name}: two members are named {name}")
+
+
+def printed_names(field: Field) -> tuple[str, ...]:
+    """Return the names that the field adds to the object it is printed in, those of native payloads aside."""
+    if not field.options.inline:
+        return (field.json,)
+    if field.kind != "message":
+        return ()
+    return tuple(name for inner in fields_of(field.descriptor.message_type) for name in printed_names(inner))
+
+
+def _exclude_each_other(one: Field, other: Field) -> bool:
+    oneof = one.descriptor.containing_oneof
+    return oneof is not None and oneof == other.descriptor.containing_oneof
+
+
+def _function_name(message: Descriptor) -> str:
+    name: str = message.full_name
+    return "render_" + name.replace(".", "_")

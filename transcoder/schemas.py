@@ -1,0 +1,187 @@
+"""Descriptors -> JSON Schema (draft 7), for parameters and for results."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from waypost.v1 import options_pb2
+
+from transcoder.comments import load_comments
+from transcoder.fields import TEXT_LENGTH, Field, fields_of, literals_of
+from transcoder.scalars import ALSO_INTEGERS, narrowed
+
+if TYPE_CHECKING:
+    from google.protobuf.descriptor import Descriptor
+
+    Schema = dict[str, Any]
+
+PATTERNS = {
+    options_pb2.FORMAT_CHAIN: "^[a-z0-9]+$",
+    options_pb2.FORMAT_EVM_ADDRESS: "^0x[0-9a-fA-F]{40}$",
+    options_pb2.FORMAT_EVM_HASH: "^0x[0-9a-fA-F]{64}$",
+    options_pb2.FORMAT_HEX_DATA: "^0x([0-9a-fA-F]{2})*$",
+    options_pb2.FORMAT_HEX_QUANTITY: "^0x[0-9a-fA-F]{1,64}$",
+    options_pb2.FORMAT_DECIMAL: r"^-?[0-9]+(\.[0-9]+)?$",
+    options_pb2.FORMAT_UINT: "^[0-9]+$",
+    options_pb2.FORMAT_BLOCK: "^([0-9]+|latest)$",
+    options_pb2.FORMAT_HEX_BLOCK: "^(0x[0-9a-fA-F]{1,16}|latest)$",
+    options_pb2.FORMAT_DATE: "^[0-9]{4}-[0-9]{2}-[0-9]{2}$",
+    options_pb2.FORMAT_BASE58: "^[1-9A-HJ-NP-Za-km-z]{32,44}$",
+    options_pb2.FORMAT_COSMOS_HASH: "^[0-9a-fA-F]{64}$",
+    options_pb2.FORMAT_BECH32: "^[a-z]+1[02-9ac-hj-np-z]{6,90}$",
+    options_pb2.FORMAT_URL: "^https?://",
+}
+
+
+class Schemas:
+    """Builds schemas and collects, under `components`, those of the messages that results refer to."""
+
+    def __init__(self) -> None:
+        self.components: dict[str, Schema] = {}
+        self._comments = load_comments()
+
+    def comment(self, name: str) -> str:
+        """Return the comment of a descriptor by its full name, empty where there is none."""
+        return self._comments.get(name, "")
+
+    def parameter(self, field: Field) -> Schema:
+        """Return what one request field accepts."""
+        return self._field(field, request=True)
+
+    def item(self, message: Descriptor) -> Schema:
+        """Return what an object within a request accepts."""
+        fields = fields_of(message)
+        return {
+            "type": "object",
+            "properties": {field.json: self.parameter(field) for field in fields},
+            "required": [field.json for field in fields if field.options.required],
+            "additionalProperties": False,
+        }
+
+    def result(self, field: Field) -> Schema:
+        """Return how one response field is printed."""
+        return self._field(field, request=False)
+
+    def reference(self, message: Descriptor) -> Schema:
+        """Return a reference to a response message's schema, building it once."""
+        name = message.full_name.rpartition(".")[2]
+        if name not in self.components:
+            self.components[name] = {}  # claimed before it is built, so that nothing builds it twice
+            self.components[name] = self._message(message)
+        return {"$ref": f"#/components/schemas/{name}"}
+
+    def _message(self, message: Descriptor) -> Schema:
+        properties: dict[str, Schema] = {}
+        required: list[str] = []
+        always: list[Schema] = []
+        choices: dict[str, list[Schema]] = {}
+        for field in fields_of(message):
+            if not field.options.inline:
+                properties[field.json] = self.result(field)
+                if not field.presence or field.options.nullable:
+                    required.append(field.json)
+            elif field.kind == "message":
+                part = self.reference(field.descriptor.message_type)
+                oneof = field.descriptor.containing_oneof
+                if oneof is None:
+                    always.append(part)
+                else:
+                    choices.setdefault(oneof.name, []).append(part)
+        schema: Schema = {"title": message.name, "type": "object", "properties": properties}
+        if comment := self.comment(message.full_name):
+            schema["description"] = comment
+        if required:
+            schema["required"] = required
+        # An inline member's own members stand in this object; which ones depends on the chain family.
+        always += [{"anyOf": parts} for parts in choices.values()]
+        if always:
+            schema["allOf"] = always
+        return schema
+
+    def _field(self, field: Field, *, request: bool) -> Schema:
+        if field.entry is not None:
+            schema: Schema = {"type": "object", "additionalProperties": self._one(field.entry, request=request)}
+        elif field.repeated:
+            schema = self._list(field, request=request)
+        else:
+            schema = self._one(field, request=request)
+        if field.options.nullable:
+            schema = _nullable(schema)
+        if comment := self.comment(field.descriptor.full_name):
+            # Draft 7 ignores what stands beside $ref.
+            schema = {"allOf": [schema]} if "$ref" in schema else schema
+            schema["description"] = comment
+        if request:
+            if field.options.default_value:
+                schema["default"] = _default(field)
+            if field.options.example:
+                schema["examples"] = [json.loads(field.options.example)]
+        return schema
+
+    def _list(self, field: Field, *, request: bool) -> Schema:
+        schema: Schema = {"type": "array", "items": self._one(field, request=request)}
+        if request:
+            schema["maxItems"] = field.most
+            if field.options.min_length:
+                schema["minItems"] = field.options.min_length
+            if field.options.csv:
+                return {"anyOf": [schema, {"type": "string", "description": "The same, separated by commas."}]}
+        return schema
+
+    def _one(self, field: Field, *, request: bool) -> Schema:
+        kind = field.kind
+        if kind == "string":
+            return _text(field, request=request)
+        if kind == "integer":
+            return _integer(field, request=request)
+        if kind == "enum":
+            printed, read = literals_of(field.descriptor.enum_type)
+            return {"type": "string", "enum": list(read) if request else [text for text in printed.values() if text]}
+        if kind == "timestamp":
+            if field.options.format == options_pb2.FORMAT_UNIX_SECONDS:
+                return {"type": "integer"}
+            return {"type": "string", "format": "date-time"}
+        if kind == "native":
+            return {}
+        if kind == "message":
+            message = field.descriptor.message_type
+            return self.item(message) if request else self.reference(message)
+        return {"type": kind}
+
+
+def _text(field: Field, *, request: bool) -> Schema:
+    options = field.options
+    schema: Schema = {"type": "string"}
+    integers = options.format in ALSO_INTEGERS if request else options.format == options_pb2.FORMAT_CURSOR
+    if integers:
+        schema["type"] = ["string", "integer"]
+    if options.format in PATTERNS:
+        schema["pattern"] = PATTERNS[options.format]
+    if options.one_of:
+        schema["enum"] = list(options.one_of)
+    elif request and not field.repeated:
+        schema["maxLength"] = options.max_length or TEXT_LENGTH
+        if options.min_length:
+            schema["minLength"] = options.min_length
+    return schema
+
+
+def _integer(field: Field, *, request: bool) -> Schema:
+    if not request:
+        return {"type": "integer"}
+    low, high = narrowed(field)
+    return {"type": "integer", "minimum": low, "maximum": high}
+
+
+def _nullable(schema: Schema) -> Schema:
+    if isinstance(schema.get("type"), str) and "enum" not in schema:
+        return {**schema, "type": [schema["type"], "null"]}
+    return {"anyOf": [schema, {"type": "null"}]} if schema else schema
+
+
+def _default(field: Field) -> Any:
+    text = field.options.default_value
+    if field.kind in {"integer", "number", "boolean"} and not field.repeated:
+        return json.loads(text)
+    return text

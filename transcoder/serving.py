@@ -1,0 +1,110 @@
+"""Serves the application over HTTP.
+
+What aiohttp would answer by itself is answered in JSON too, and nothing is logged that holds a path: the path holds
+the key.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING
+
+from aiohttp import hdrs, web
+
+from transcoder.app import REQUEST_ID
+from transcoder.envelope import NULL
+from transcoder.errors import Failure, internal
+from transcoder.exchange import request_id_from
+from transcoder.pages import JSON
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+_log = logging.getLogger(__name__)
+
+
+class Serving:
+    """A running HTTP listener."""
+
+    def __init__(self, runner: web.BaseRunner, port: int) -> None:
+        self._runner = runner
+        self.port = port
+
+    async def close(self) -> None:
+        """Stop listening, let the requests in progress finish within the grace time, then close."""
+        await self._runner.cleanup()
+
+
+async def serve(
+    app: web.Application, host: str, port: int, *, reuse_port: bool = False, grace: float = 30.0
+) -> Serving:
+    """Listen on the address (port 0 picks a free one) and return the running listener.
+
+    A request whose client goes away is cancelled, and its calls with it. Raises OSError when the address is taken.
+    """
+    runner = _Runner(app, access_log=None, handler_cancellation=True, shutdown_timeout=grace)
+    await runner.setup()
+    try:
+        site = web.TCPSite(runner, host, port, reuse_port=reuse_port or None)
+        await site.start()
+    except OSError:
+        await runner.cleanup()
+        raise
+    bound: int = runner.addresses[0][1]
+    return Serving(runner, bound)
+
+
+class _Runner(web.AppRunner):
+    async def _make_server(self) -> web.Server:
+        server = await super()._make_server()
+        return _Server(
+            _guarded(server.request_handler),
+            request_factory=server.request_factory,
+            loop=asyncio.get_running_loop(),
+            **server._kwargs,
+        )
+
+
+class _Server(web.Server):
+    def __call__(self) -> web.RequestHandler:
+        return _Connection(self, loop=self._loop, **self._kwargs)
+
+
+class _Connection(web.RequestHandler):
+    def handle_error(
+        self,
+        request: web.BaseRequest,
+        status: int = 500,
+        exc: BaseException | None = None,
+        message: str | None = None,
+    ) -> web.StreamResponse:
+        """Answer what is no HTTP request, or a handler's defect, with a JSON error object; closes the connection."""
+        request_id = request_id_from(None)
+        # The exception's own text repeats what was sent, perhaps a key: its type must do.
+        _log.warning("an HTTP request failed: %s", type(exc).__name__, extra={"request_id": request_id})
+        if request.writer.output_size > 0:
+            raise ConnectionError("the answer has begun already")
+        failure = internal() if status >= 500 else Failure(400, "INVALID_REQUEST", "this is not a valid HTTP request")
+        response = _json(failure, status, request_id)
+        response.force_close()
+        return response
+
+
+def _guarded(
+    handler: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]],
+) -> Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]:
+    async def answer(request: web.BaseRequest) -> web.StreamResponse:
+        try:
+            return await handler(request)
+        except web.HTTPException as refusal:
+            # Only what never reaches our catch-all route, `OPTIONS *` for example.
+            failure = Failure(404, "NOT_FOUND", "there is nothing here; the API is at POST /<API_KEY>/v1")
+            return _json(failure, refusal.status, request_id_from(request.headers.get(REQUEST_ID)))
+
+    return answer
+
+
+def _json(failure: Failure, status: int, request_id: str) -> web.Response:
+    headers = {hdrs.CONTENT_TYPE: JSON, REQUEST_ID: request_id}
+    return web.Response(body=failure.body(NULL, request_id), status=status, headers=headers)
