@@ -1,0 +1,1 @@
+"""The gateway's server: the gRPC face over chain drivers, protocol readers and off-chain sources."""

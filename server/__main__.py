@@ -1,0 +1,29 @@
+"""`python -m server` serves the gRPC face alone, as `waypost server` does."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+
+from runtime.logs import get_logger
+from runtime.settings import load_settings
+from server.app import Gateway
+
+
+async def serve() -> None:
+    """Serve until SIGTERM or SIGINT, then let calls in flight finish for the configured time."""
+    settings = load_settings()
+    gateway = await Gateway.create(settings)
+    stopped = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stopped.set)
+    try:
+        port = await gateway.start()
+        get_logger("waypost.server").info("serving", grpc_port=port)
+        await stopped.wait()
+    finally:
+        await gateway.drain(settings.server_limits.drain)
+
+
+if __name__ == "__main__":
+    asyncio.run(serve())

@@ -1,0 +1,65 @@
+"""Admission: key, then quota. The one enforcement point for HTTP callers (through AccessService) and gRPC callers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from server.access.principals import LOCAL, Policy, Principal
+from server.errors import KeyInvalid, KeyMissing
+
+if TYPE_CHECKING:
+    from server.access.directory import KeyDirectory
+    from server.access.flights import Flights
+    from server.access.quotas import Quotas
+
+RESERVED_KEYS = frozenset({"demo", "local"})
+"""Words that are never API keys: `demo` is a route, `local` the fixed key of the devnet."""
+
+
+class Admission:
+    """Who may call, at which quota.
+
+    `accepts_local` is true on the devnet alone. `default` is the quota of keys that have none of their own, `demo` that
+    of one client address on the demo route.
+    """
+
+    def __init__(
+        self,
+        directory: KeyDirectory,
+        quotas: Quotas,
+        flights: Flights,
+        *,
+        accepts_local: bool,
+        default: Policy,
+        demo: Policy,
+    ) -> None:
+        self.quotas = quotas
+        self.flights = flights
+        self._directory = directory
+        self._accepts_local = accepts_local
+        self._default = default
+        self._demo = demo
+
+    async def identify(self, api_key: str) -> Principal:
+        """Return whose key it is. Raises KeyMissing for an empty key, KeyInvalid for one that opens nothing."""
+        if not api_key:
+            raise KeyMissing("no API key was given; send it as metadata `x-api-key` or `authorization: Bearer <key>`")
+        if api_key in RESERVED_KEYS:
+            return self._reserved(api_key)
+        record = self._directory.peek(api_key) or await self._directory.find(api_key)
+        if record is None:
+            raise KeyInvalid("the API key is unknown or revoked; check that it was copied whole")
+        if record.rate is None:
+            return Principal(f"key:{record.id}", self._default)
+        return Principal(f"key:{record.id}", Policy("key", record.rate, record.burst or self._default.burst))
+
+    def demo_client(self, address: str) -> Principal:
+        """Return the principal of a client address on the demo route."""
+        return Principal(f"demo:{address}", self._demo)
+
+    def _reserved(self, api_key: str) -> Principal:
+        if api_key == "local" and self._accepts_local:
+            return LOCAL
+        if api_key == "local":
+            raise KeyInvalid("the key `local` works on the devnet only; create a key with `waypost keys create`")
+        raise KeyInvalid("`demo` is no API key; the demo is a route of the HTTP face, gRPC callers need a key")

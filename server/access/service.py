@@ -1,0 +1,55 @@
+"""AccessService: what the transcoder asks about callers. Served to trusted callers alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from waypost.internal.v1 import access_pb2, access_pb2_grpc
+
+from server.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from server.access.admission import Admission
+
+MOST_ITEMS = 50
+"""Items of one HTTP request (contract section 4.1)."""
+
+
+class AccessServicer(access_pb2_grpc.AccessServiceServicer):
+    """Admission of HTTP requests and readiness. `states` returns the state of every chain without asking a node."""
+
+    def __init__(self, admission: Admission, states: Callable[[], Mapping[str, str]]) -> None:
+        self._admission = admission
+        self._states = states
+        self.ready = False
+
+    async def Admit(self, request: access_pb2.AdmitRequest, context: Any) -> access_pb2.AdmitResponse:
+        """Check the key and charge its quota for the request's items, in one operation.
+
+        Raises KeyMissing, KeyInvalid; InvalidArgument for a number of items outside 1 to 50.
+        """
+        if not 1 <= request.items <= MOST_ITEMS:
+            raise InvalidArgument(f"items is {request.items}; write 1 to {MOST_ITEMS}", field="items")
+        if request.demo:
+            principal = self._admission.demo_client(request.client_address)
+        else:
+            principal = await self._admission.identify(request.api_key)
+        grant = self._admission.quotas.charge(principal, request.items)
+        policy = principal.policy
+        return access_pb2.AdmitResponse(
+            principal=principal.encode(),
+            admitted=grant.admitted,
+            policy=policy.name,
+            limit=policy.limit,
+            remaining=grant.remaining,
+            window_seconds=policy.window_seconds,
+            retry_after_ms=grant.retry_after_ms,
+        )
+
+    async def GetReadiness(
+        self, request: access_pb2.GetReadinessRequest, context: Any
+    ) -> access_pb2.GetReadinessResponse:
+        """Return whether requests are being taken, and what is known of each chain."""
+        return access_pb2.GetReadinessResponse(ready=self.ready, chains=self._states())

@@ -1,0 +1,167 @@
+"""The server as a whole: what is built, in which order it opens, and how it ends."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from grpc_health.v1 import health_pb2_grpc
+from grpc_reflection.v1alpha import reflection_pb2_grpc
+from waypost.internal.v1 import access_pb2_grpc
+
+from runtime.logs import get_logger
+from runtime.operations import load_operations
+from server.access.admission import Admission
+from server.access.directory import KeyDirectory
+from server.access.flights import Flights
+from server.access.keys import KeyStore
+from server.access.principals import Policy
+from server.access.quotas import Quotas
+from server.access.service import AccessServicer
+from server.chains.registry import Chains
+from server.inprocess import InProcessChannel
+from server.listeners import ListenError, bind, open_listener
+from server.rpc.health import HealthServicer
+from server.rpc.interceptor import StagesInterceptor
+from server.rpc.pipeline import build_stages
+from server.rpc.reflection import reflection_servicer, working_services
+from server.rpc.registration import SERVICERS, Dependencies, HandlerCollector, PathHandlers, public_handlers
+from server.storage.database import open_database
+from server.upstream.observer import Measured
+from server.upstream.transport import open_session
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import aiohttp
+    import grpc
+    from sqlalchemy.ext.asyncio import AsyncEngine
+
+    from runtime.settings import Settings
+
+__all__ = ["Gateway", "ListenError"]
+
+_log = get_logger("waypost.server")
+
+
+class Gateway:
+    """The gRPC server with everything behind it.
+
+    `create` builds and opens nothing public; `channel` serves the same process with or without `start`; `start` binds
+    the gRPC face; `drain` ends it all.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        chains: Chains,
+        http: aiohttp.ClientSession,
+        database: AsyncEngine,
+        servicers: Iterable[type],
+    ) -> None:
+        self.chains = chains
+        self.keys = KeyStore(database)
+        self._settings = settings
+        self._http = http
+        self._database = database
+        self._directory = KeyDirectory(self.keys)
+        self._draining: asyncio.Task[None] | None = None
+        self._servers: list[grpc.aio.Server] = []
+        admission = _admission(settings, self._directory)
+        operations = load_operations()
+        self._access = AccessServicer(admission, self.states)
+        self._health = HealthServicer(working_services(operations))
+
+        collector = HandlerCollector()
+        collector.handlers.update(
+            public_handlers(Dependencies(chains, settings, datetime.now(UTC)), servicers=servicers)
+        )
+        access_pb2_grpc.add_AccessServiceServicer_to_server(self._access, collector)  # type: ignore[no-untyped-call]
+        staged = dict(collector.handlers)
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, collector)
+        if settings.grpc.reflection:
+            reflection_pb2_grpc.add_ServerReflectionServicer_to_server(reflection_servicer(operations), collector)
+        self._handlers = PathHandlers(collector.handlers)
+
+        credential = settings.grpc.credential
+        stages = build_stages(chains.families, admission, credential.get_secret_value() if credential else None)
+        by_path = {operation.path: operation for operation in operations}
+        self._public = StagesInterceptor(stages, by_path, private=False)
+        self._private = StagesInterceptor(stages, by_path, private=True)
+        composed = {path: self._private.compose(path, handler) for path, handler in staged.items()}
+        self._channel = InProcessChannel({path: handler for path, handler in composed.items() if handler is not None})
+        # In process the gateway answers from now on.
+        self._access.ready = True
+
+    @classmethod
+    async def create(cls, settings: Settings, *, servicers: Iterable[type] = SERVICERS) -> Gateway:
+        """Return a gateway for the settings: database migrated, chains loaded, nothing bound and nothing asked yet.
+
+        Raises OSError or `sqlalchemy.exc.SQLAlchemyError` when the key store cannot be opened.
+        """
+        database = await open_database(settings.storage.url.get_secret_value())
+        http = open_session()
+        try:
+            return cls(settings, Chains.load(settings, http, observer=Measured()), http, database, servicers)
+        except BaseException:
+            await http.close()
+            await database.dispose()
+            raise
+
+    def channel(self) -> InProcessChannel:
+        """Return the trusted channel for the transcoder in the same process."""
+        return self._channel
+
+    def states(self) -> dict[str, str]:
+        """Return the state of every chain as last seen: `ok`, `degraded`, `down`, or `unknown` before its first use."""
+        return {chain.slug: (chain.driver and chain.driver.last_state()) or "unknown" for chain in self.chains}
+
+    async def start(self) -> int:
+        """Bind the public gRPC face, and the private listener where one is configured; return the public port.
+
+        Raises ListenError when an address cannot be had.
+        """
+        grpc_settings = self._settings.grpc
+        public = open_listener(self._handlers, self._public, shared_port=self._settings.workers > 1)
+        self._servers.append(public)
+        port = bind(public, f"{grpc_settings.host}:{grpc_settings.port}", "grpc.host and grpc.port")
+        if grpc_settings.private_listen is not None:
+            private = open_listener(self._handlers, self._private, shared_port=self._settings.workers > 1)
+            self._servers.append(private)
+            bind(private, grpc_settings.private_listen, "grpc.private_listen")
+        for server in self._servers:
+            await server.start()
+        self._health.open()
+        return port
+
+    async def drain(self, grace: float) -> None:
+        """End: readiness goes first, calls in flight may finish for `grace` seconds, then everything is closed.
+
+        Further calls of it wait for the first one.
+        """
+        if self._draining is None:
+            self._draining = asyncio.create_task(self._drain(grace))
+        await asyncio.shield(self._draining)
+
+    async def _drain(self, grace: float) -> None:
+        self._access.ready = False
+        self._health.drain()
+        _log.info("draining", grace_seconds=grace)
+        await asyncio.gather(*(server.stop(grace) for server in self._servers), self._channel.close(grace))
+        await self.chains.close()
+        await self._http.close()
+        await self._directory.close()
+        await self._database.dispose()
+
+
+def _admission(settings: Settings, directory: KeyDirectory) -> Admission:
+    quotas, limits = settings.quotas, settings.server_limits
+    return Admission(
+        directory,
+        Quotas(),
+        Flights(limits.max_in_flight, limits.max_in_flight_per_key),
+        accepts_local=settings.profile == "devnet",
+        default=Policy("default", quotas.default_rate, quotas.default_burst),
+        demo=Policy("demo", quotas.demo_rate, quotas.demo_burst),
+    )

@@ -1,0 +1,1 @@
+"""Catalogues: tokens, registry, marketplace apps; data files and their loaders."""

@@ -1,0 +1,267 @@
+"""The caller's side of a call over the in-process channel, and the task that serves it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from contextvars import Context
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+import grpc
+from grpc.aio import AioRpcError, Metadata
+
+from server.inprocess.context import InProcessContext
+from server.inprocess.metadata import received
+from server.inprocess.trust import TRUSTED
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator
+
+    from server.inprocess.metadata import Entries
+
+_log = logging.getLogger(__name__)
+_OK = grpc.StatusCode.OK
+
+
+class InProcessCall(grpc.aio.UnaryUnaryCall[Any, Any]):  # type: ignore[misc]  # grpc has no types
+    """One call: awaitable for its response, raising AioRpcError for a status other than OK.
+
+    `handler` is None for a method that does not exist. Cancelling the awaiting task cancels the call.
+    """
+
+    __slots__ = (
+        "_callbacks",
+        "_cancelled_here",
+        "_code",
+        "_deadline",
+        "_details",
+        "_failure",
+        "_initial",
+        "_loop",
+        "_max_bytes",
+        "_parse",
+        "_parsed",
+        "_payload",
+        "_task",
+        "_timer",
+        "_trailing",
+        "_waiters",
+    )
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        parse: Callable[[bytes], Any] | None,
+        timeout: float | None,
+        max_bytes: int,
+    ) -> None:
+        self._loop = loop
+        self._parse = parse
+        self._max_bytes = max_bytes
+        self._deadline = None if timeout is None else monotonic() + timeout
+        self._code: grpc.StatusCode | None = None
+        self._details = ""
+        self._initial: Entries | None = None
+        self._trailing: Entries = ()
+        self._payload: bytes | None = None
+        self._parsed: Any = None
+        self._failure: BaseException | None = None
+        self._cancelled_here = False
+        self._waiters: list[asyncio.Future[None]] = []
+        self._callbacks: list[Callable[[Any], None]] = []
+        self._task: asyncio.Task[None] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+
+    def start(self, handler: grpc.RpcMethodHandler[Any, Any], request: bytes, metadata: Entries) -> asyncio.Task[None]:
+        """Serve the call in a task and contextvars context of its own."""
+        context = Context()
+        # A fresh context, as on a socket: nothing of the caller's request leaks into the callee's.
+        context.run(TRUSTED.set, True)
+        self._task = self._loop.create_task(self._serve(handler, request, metadata), context=context)
+        if self._deadline is not None:
+            self._timer = self._loop.call_later(self._deadline - monotonic(), self._expire)
+        return self._task
+
+    def fail(self, failure: BaseException) -> None:
+        """End the call before it started, with an exception that awaiting it raises (a caller's mistake)."""
+        self._failure = failure
+        self.settle(grpc.StatusCode.INTERNAL, str(failure))
+
+    def settle(self, code: grpc.StatusCode, details: str, trailing: Entries = (), payload: bytes | None = None) -> None:
+        """Give the call its status, once; later ones are ignored."""
+        if self._code is not None:
+            return
+        self._code = code
+        self._details = details
+        self._trailing = trailing
+        self._payload = payload
+        if self._timer is not None:
+            self._timer.cancel()
+        self._wake()
+        for callback in self._callbacks:
+            self._run_callback(callback)
+
+    def __await__(self) -> Generator[Any, None, Any]:
+        """Return the response message."""
+        if self._code is None:
+            yield from self._settled()
+        if self._failure is not None:
+            raise self._failure
+        if self._cancelled_here:
+            raise asyncio.CancelledError
+        if self._code is not _OK:
+            raise self._error()
+        if self._payload is not None:
+            self._parsed = self._parse(self._payload) if self._parse else self._payload
+            self._payload = None
+        return self._parsed
+
+    async def initial_metadata(self) -> Metadata:
+        """Return the initial metadata once it is known."""
+        while self._initial is None and self._code is None:
+            await self._waiter()
+        return Metadata(*(self._initial or ()))
+
+    async def trailing_metadata(self) -> Metadata:
+        """Return the trailing metadata at the end of the call."""
+        await self.wait()
+        return Metadata(*self._trailing)
+
+    async def code(self) -> grpc.StatusCode:
+        """Return the status at the end of the call."""
+        await self.wait()
+        return self._code or grpc.StatusCode.UNKNOWN
+
+    async def details(self) -> str:
+        """Return the status's text at the end of the call; empty when it is OK."""
+        await self.wait()
+        return "" if self._code is _OK else self._details
+
+    async def debug_error_string(self) -> str:
+        """Return status and text at the end of the call."""
+        code = await self.code()
+        return "" if code is _OK else f"{code.name}:{self._details}"
+
+    async def wait_for_connection(self) -> None:
+        """Return at once: there is no connection to wait for."""
+
+    async def wait(self) -> None:
+        """Wait for the status."""
+        while self._code is None:
+            await self._waiter()
+
+    def cancelled(self) -> bool:
+        """Return whether the call ended as CANCELLED."""
+        return self._code is grpc.StatusCode.CANCELLED
+
+    def done(self) -> bool:
+        """Return whether the call has its status."""
+        return self._code is not None
+
+    def time_remaining(self) -> float | None:
+        """Return the seconds left to the deadline, at least 0; None without one."""
+        return None if self._deadline is None else max(0.0, self._deadline - monotonic())
+
+    def cancel(self) -> bool:
+        """Cancel the call and its servicer; False when it has ended already."""
+        if self._code is not None:
+            return False
+        self._cancelled_here = True
+        self.settle(grpc.StatusCode.CANCELLED, "Locally cancelled by application!")
+        self._stop_servicer()
+        return True
+
+    def add_done_callback(self, callback: Callable[[Any], None]) -> None:
+        """Call back with this call at its end, at once when it has ended."""
+        if self._code is None:
+            self._callbacks.append(callback)
+        else:
+            self._run_callback(callback)
+
+    async def _serve(self, handler: grpc.RpcMethodHandler[Any, Any], request: bytes, metadata: Entries) -> None:
+        context = InProcessContext(metadata, self._deadline, self._publish_initial)
+        try:
+            parse = handler.request_deserializer
+            response = await handler.unary_unary(parse(request) if parse else request, context)
+            if context.aborted is None:
+                serialise = handler.response_serializer
+                self._answer(context, serialise(response) if serialise and context.status in (None, _OK) else response)
+        except grpc.aio.AbortError:
+            pass
+        except asyncio.CancelledError:
+            self.settle(grpc.StatusCode.UNAVAILABLE, "The call was interrupted in the server.")
+        except Exception as error:
+            _log.exception("a servicer raised %s", type(error).__name__)
+            code = context.status if context.status not in (None, _OK) else grpc.StatusCode.UNKNOWN
+            if context.aborted is None:
+                self._end(code or grpc.StatusCode.UNKNOWN, f"Unexpected {type(error)}: {error}", context)
+        if context.aborted is not None:
+            self._end(context.status or grpc.StatusCode.UNKNOWN, context.text, context)
+        context.finish()
+
+    def _answer(self, context: InProcessContext, payload: Any) -> None:
+        if context.status not in (None, _OK):
+            self._end(context.status or grpc.StatusCode.UNKNOWN, context.text, context)
+        elif len(payload) > self._max_bytes:
+            text = f"SERVER: Sent message larger than max ({len(payload)} vs. {self._max_bytes})"
+            self.settle(grpc.StatusCode.RESOURCE_EXHAUSTED, text)
+        else:
+            self._end(_OK, "", context, payload)
+
+    def _end(
+        self, code: grpc.StatusCode, details: str, context: InProcessContext, payload: bytes | None = None
+    ) -> None:
+        try:
+            trailing = received(context.trailing)
+        except (TypeError, ValueError):
+            self.settle(grpc.StatusCode.INTERNAL, "Invalid metadata")
+        else:
+            self.settle(code, details, trailing, payload)
+
+    def _publish_initial(self, initial: Entries) -> None:
+        self._initial = initial
+        self._wake()
+
+    def _expire(self) -> None:
+        self.settle(grpc.StatusCode.DEADLINE_EXCEEDED, "Deadline Exceeded")
+        self._stop_servicer()
+
+    def _stop_servicer(self) -> None:
+        if self._task is not None and not self._task.done():
+            self._task.cancel()
+
+    def _settled(self) -> Generator[Any, None, None]:
+        while self._code is None:
+            try:
+                yield from self._waiter()
+            except asyncio.CancelledError:
+                self.cancel()
+                raise
+
+    def _waiter(self) -> asyncio.Future[None]:
+        waiter = self._loop.create_future()
+        self._waiters.append(waiter)
+        return waiter
+
+    def _wake(self) -> None:
+        waiters, self._waiters = self._waiters, []
+        for waiter in waiters:
+            if not waiter.done():
+                waiter.set_result(None)
+
+    def _run_callback(self, callback: Callable[[Any], None]) -> None:
+        try:
+            callback(self)
+        except Exception:
+            _log.exception("a done callback failed")
+
+    def _error(self) -> AioRpcError:
+        code = self._code or grpc.StatusCode.UNKNOWN
+        return AioRpcError(
+            code,
+            Metadata(*(self._initial or ())),
+            Metadata(*self._trailing),
+            details=self._details,
+            debug_error_string=f"{code.name}:{self._details}",
+        )

@@ -1,0 +1,170 @@
+"""The servicer's side of a call over the in-process channel."""
+
+from __future__ import annotations
+
+import logging
+from time import monotonic
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import grpc
+
+from server.inprocess.metadata import check_types, received
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from server.inprocess.metadata import Entries
+
+_log = logging.getLogger(__name__)
+_UNARY_ONLY = "the in-process channel carries unary calls only"
+
+
+class InProcessContext(grpc.aio.ServicerContext[Any, Any]):  # type: ignore[misc]  # grpc has no types
+    """What the servicer learns and sets; `InProcessCall` reads the outcome from it."""
+
+    __slots__ = (
+        "_callbacks",
+        "_deadline",
+        "_invocation",
+        "_publish_initial",
+        "aborted",
+        "finished",
+        "initial",
+        "status",
+        "text",
+        "trailing",
+    )
+
+    def __init__(self, invocation: Entries, deadline: float | None, publish_initial: Callable[[Entries], None]) -> None:
+        self._invocation = invocation
+        self._deadline = deadline
+        self._publish_initial = publish_initial
+        self._callbacks: list[Callable[[Any], None]] | None = None
+        self.initial: Entries | None = None
+        self.trailing: Any = ()
+        self.status: grpc.StatusCode | None = None
+        self.text = ""
+        self.aborted: grpc.aio.AbortError | None = None
+        self.finished = False
+
+    async def read(self) -> Any:
+        """Refuse: there are no streams in process."""
+        raise grpc.aio.UsageError(_UNARY_ONLY)
+
+    async def write(self, message: Any) -> None:
+        """Refuse: there are no streams in process."""
+        raise grpc.aio.UsageError(_UNARY_ONLY)
+
+    async def send_initial_metadata(self, initial_metadata: Any) -> None:
+        """Send initial metadata; UsageError the second time, and after the end of the call."""
+        self._check_running()
+        if self.initial is not None:
+            raise grpc.aio.UsageError("Send initial metadata failed: already sent")
+        try:
+            self.initial = received(initial_metadata)
+        except (TypeError, ValueError):
+            # A socket ends the call with this status; so does the call that finds it.
+            self.status, self.text = grpc.StatusCode.INTERNAL, "Invalid metadata"
+            self.aborted = grpc.aio.AbortError("Invalid metadata")
+            raise self.aborted from None
+        self._publish_initial(self.initial)
+
+    async def abort(self, code: grpc.StatusCode, details: str = "", trailing_metadata: Any = ()) -> NoReturn:
+        """End the call with a status other than OK; always raises."""
+        if self.aborted is not None:
+            raise grpc.aio.UsageError("Abort already called!")
+        self.aborted = grpc.aio.AbortError("Locally aborted.")
+        if trailing_metadata or not self.trailing:
+            check_types(trailing_metadata)
+            self.trailing = tuple(trailing_metadata)
+        self.status = code if isinstance(code, grpc.StatusCode) else grpc.StatusCode.UNKNOWN
+        self.text = details or self.text
+        raise self.aborted
+
+    async def abort_with_status(self, status: grpc.Status) -> NoReturn:
+        """End the call with the given status; always raises."""
+        await self.abort(status.code, status.details, status.trailing_metadata)
+
+    def set_trailing_metadata(self, trailing_metadata: Any) -> None:
+        """Set what is sent with the status."""
+        check_types(trailing_metadata)
+        self.trailing = tuple(trailing_metadata)
+
+    def invocation_metadata(self) -> Any:
+        """Return the caller's metadata."""
+        return self._invocation
+
+    def set_code(self, code: grpc.StatusCode) -> None:
+        """Set the status of a call that returns; with one other than OK its response is dropped."""
+        self.status = code
+
+    def set_details(self, details: str) -> None:
+        """Set the text of the status."""
+        self.text = details
+
+    def set_compression(self, compression: grpc.Compression) -> None:
+        """Do nothing: nothing is compressed in process."""
+
+    def disable_next_message_compression(self) -> None:
+        """Do nothing: nothing is compressed in process."""
+
+    def peer(self) -> str:
+        """Return `inproc:`; the caller is this process."""
+        return "inproc:"
+
+    def peer_identities(self) -> Iterable[bytes] | None:
+        """Return None: calls in process are not authenticated by the transport."""
+        return None
+
+    def peer_identity_key(self) -> str | None:
+        """Return None: calls in process are not authenticated by the transport."""
+        return None
+
+    def auth_context(self) -> Mapping[str, Iterable[bytes]]:
+        """Return an empty mapping: calls in process are not authenticated by the transport."""
+        return {}
+
+    def time_remaining(self) -> Any:
+        """Return the seconds left to the caller's deadline, at least 0; None when it set none."""
+        return None if self._deadline is None else max(0.0, self._deadline - monotonic())
+
+    def trailing_metadata(self) -> Any:
+        """Return the trailing metadata set so far."""
+        return self.trailing
+
+    def code(self) -> Any:
+        """Return the status set so far, None at first."""
+        return self.status
+
+    def details(self) -> str:
+        """Return the text set so far."""
+        return self.text
+
+    def add_done_callback(self, callback: Callable[[Any], None]) -> None:
+        """Call back with this context once the servicer has ended."""
+        if self._callbacks is None:
+            self._callbacks = []
+        self._callbacks.append(callback)
+
+    def cancelled(self) -> bool:
+        """Return whether the servicer set CANCELLED as the status, as grpc.aio has it."""
+        return self.status is grpc.StatusCode.CANCELLED
+
+    def done(self) -> bool:
+        """Return whether the call has its status."""
+        return self.finished or self.aborted is not None
+
+    def finish(self) -> None:
+        """Mark the end of the servicer and run the callbacks; one that fails is logged."""
+        self.finished = True
+        for callback in self._callbacks or ():
+            try:
+                callback(self)
+            except Exception:
+                _log.exception("a done callback failed")
+
+    def _check_running(self) -> None:
+        if self.aborted is not None:
+            raise self.aborted
+        if self.finished:
+            raise grpc.aio.UsageError("RPC already finished.")

@@ -1,0 +1,52 @@
+"""The syntax of metadata, as gRPC's HTTP/2 mapping has it."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    Entries = tuple[tuple[str, str | bytes], ...]
+
+_legal_key = re.compile(r"[0-9a-z_.-]+").fullmatch
+_legal_text = re.compile(r"[\x20-\x7e]*").fullmatch
+
+
+def received(metadata: Iterable[tuple[str, str | bytes]] | None) -> Entries:
+    """Return the metadata as the other side receives it: bytes under `-bin` keys, text under all others.
+
+    Raises TypeError for entries that are not pairs of text and text or bytes, and ValueError for keys with other
+    characters than `[0-9a-z_.-]` and for text outside of printable ASCII.
+    """
+    return tuple([_received(entry) for entry in metadata]) if metadata else ()
+
+
+def check_types(metadata: object) -> None:
+    """Raise TypeError unless the metadata is an iterable of (text, text or bytes) tuples; keys may be illegal still."""
+    entries = None if isinstance(metadata, dict) or not hasattr(metadata, "__iter__") else tuple(metadata)
+    if entries is None or not all(
+        isinstance(entry, tuple) and len(entry) == 2 and isinstance(entry[0], str) and isinstance(entry[1], str | bytes)
+        for entry in entries
+    ):
+        raise TypeError("trailing metadata is a sequence of (text, text or bytes) tuples")
+
+
+def _received(entry: tuple[str, str | bytes]) -> tuple[str, str | bytes]:
+    key, value = entry
+    if not isinstance(key, str):
+        raise TypeError(f"metadata keys are text, not {type(key).__name__}")
+    if not _legal_key(key):
+        raise ValueError(f"metadata key {key!r} is not made of 0-9 a-z _ . -")
+    if key.endswith("-bin"):
+        if not isinstance(value, bytes):
+            raise TypeError(f"metadata {key} holds bytes, not {type(value).__name__}")
+        return key, value
+    if isinstance(value, bytes):
+        value = value.decode("latin-1")
+    if not isinstance(value, str):
+        raise TypeError(f"metadata {key} holds text, not {type(value).__name__}")
+    if not _legal_text(value):
+        raise ValueError(f"metadata {key} holds more than printable ASCII; name it {key}-bin and give bytes")
+    return key, value

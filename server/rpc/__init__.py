@@ -1,0 +1,1 @@
+"""The gRPC face: servicers, the interceptor with its stages, registration."""

@@ -1,0 +1,73 @@
+"""The one interceptor: an ordered list of stages, composed once per method (design section 3).
+
+A stage is an object with `bind(method, inner) -> handler`: it wraps the handler of the stages behind it, or returns it
+as it is when it has nothing to do for that method, so that a call passes only what concerns it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+import grpc
+
+from server.rpc.stages.state import Method
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+    from runtime.operations import Operation
+    from server.rpc.stages.state import Handler
+
+PUBLIC = "/waypost.v1."
+INTERNAL = "/waypost.internal."
+
+
+class Stage(Protocol):
+    """One step that calls pass on their way to the servicer."""
+
+    def bind(self, method: Method, inner: Handler) -> Handler:
+        """Return `inner` with this step in front of it."""
+
+
+class StagesInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[misc]  # grpc has no types
+    """Puts the stages in front of every rpc of Waypost; health and reflection pass untouched.
+
+    With `private` false, rpcs outside the public surface do not exist. Composed handlers take and return serialised
+    bytes: parsing and serialising are a stage.
+    """
+
+    def __init__(self, stages: Sequence[Stage], operations: Mapping[str, Operation], *, private: bool) -> None:
+        self._stages = tuple(stages)
+        self._operations = operations
+        self._private = private
+        self._composed: dict[str, grpc.RpcMethodHandler[Any, Any] | None] = {}
+
+    async def intercept_service(
+        self,
+        continuation: Callable[[grpc.HandlerCallDetails], Awaitable[grpc.RpcMethodHandler[Any, Any]]],
+        handler_call_details: grpc.HandlerCallDetails,
+    ) -> grpc.RpcMethodHandler[Any, Any] | None:
+        """Return the method's composed handler; None (UNIMPLEMENTED) for methods that this listener does not have."""
+        path = handler_call_details.method
+        try:
+            return self._composed[path]
+        except KeyError:
+            pass
+        handler = await continuation(handler_call_details)
+        if handler is None:
+            # Not remembered: callers choose paths freely.
+            return None
+        composed = self._composed[path] = self.compose(path, handler)
+        return composed
+
+    def compose(self, path: str, handler: grpc.RpcMethodHandler[Any, Any]) -> grpc.RpcMethodHandler[Any, Any] | None:
+        """Return the handler behind the stages; None when this listener does not have the method."""
+        if path.startswith(INTERNAL) and not self._private:
+            return None
+        if not path.startswith((PUBLIC, INTERNAL)):
+            return handler
+        method = Method(path, handler, self._operations.get(path), self._private)
+        composed = handler.unary_unary
+        for stage in reversed(self._stages):
+            composed = stage.bind(method, composed)
+        return grpc.unary_unary_rpc_method_handler(composed)

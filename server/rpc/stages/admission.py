@@ -1,0 +1,100 @@
+"""Stage 4: key, quota and in-flight limits of gRPC callers; items of the transcoder arrive admitted already."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from runtime.metrics import add_in_flight, count_refusal
+from server.access.principals import decode
+from server.errors import GatewayError, KeyInvalid, RateLimited
+from server.rpc.stages.state import REQUEST
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from server.access.admission import Admission
+    from server.access.principals import Principal
+    from server.access.quotas import Grant
+    from server.rpc.stages.state import Context, Handler, Method, RequestState
+
+_BEARER = "bearer "
+
+
+class AdmissionStage:
+    """Admits one call: a trusted caller's principal as it is, everybody else by key and quota, one unit a call."""
+
+    def __init__(self, admission: Admission) -> None:
+        self._admission = admission
+
+    def bind(self, method: Method, inner: Handler) -> Handler:
+        """Return `inner` for admitted callers only; rpcs outside the public surface are for trusted callers."""
+        if method.operation is None:
+            return _trusted_only(inner)
+        flights = self._admission.flights
+        admit_key = self._admit_key
+
+        async def admit(request: Any, context: Context) -> Any:
+            state = REQUEST.get()
+            principal = _vouched(state) if state.trusted else None
+            if principal is None:
+                try:
+                    principal = await admit_key(state)
+                except GatewayError as refusal:
+                    count_refusal("grpc", refusal.reason)
+                    raise
+            state.principal = principal
+            flights.enter(principal)
+            add_in_flight(1)
+            try:
+                return await inner(request, context)
+            finally:
+                flights.leave(principal)
+                add_in_flight(-1)
+
+        return admit
+
+    async def _admit_key(self, state: RequestState) -> Principal:
+        principal = await self._admission.identify(_presented_key(state))
+        grant = self._admission.quotas.charge(principal, 1)
+        policy = principal.policy
+        if not policy.unlimited:
+            state.trailing.extend(quota_metadata(principal, grant))
+        if not grant.admitted:
+            raise RateLimited(
+                f"the quota of {policy.rate:g} calls a second is used up; try again in {grant.retry_after_ms} ms",
+                retry_after_ms=grant.retry_after_ms,
+            )
+        return principal
+
+
+def quota_metadata(principal: Principal, grant: Grant) -> tuple[tuple[str, str], ...]:
+    """Return the quota as `ratelimit` and `ratelimit-policy` metadata (draft-ietf-httpapi-ratelimit-headers)."""
+    policy = principal.policy
+    return (
+        ("ratelimit", f'"{policy.name}";r={grant.remaining};t={grant.reset_seconds}'),
+        ("ratelimit-policy", f'"{policy.name}";q={policy.limit};w={policy.window_seconds}'),
+    )
+
+
+def _vouched(state: RequestState) -> Principal | None:
+    text = state.metadata.get("x-waypost-principal")
+    return decode(text) if isinstance(text, str) else None
+
+
+def _presented_key(state: RequestState) -> str:
+    key = state.metadata.get("x-api-key")
+    if isinstance(key, str) and key:
+        return key
+    bearer = state.metadata.get("authorization")
+    if isinstance(bearer, str) and bearer[: len(_BEARER)].lower() == _BEARER:
+        return bearer[len(_BEARER) :].strip()
+    return ""
+
+
+def _trusted_only(inner: Handler) -> Handler:
+    async def admit(request: Any, context: Context) -> Any:
+        if not REQUEST.get().trusted:
+            raise KeyInvalid("this listener serves the transcoder; send its credential as `x-waypost-credential`")
+        return await inner(request, context)
+
+    return admit

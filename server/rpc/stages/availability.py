@@ -1,0 +1,154 @@
+"""Stage 7: whether this build answers the operation, and for the chains asked for."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+from waypost.v1 import options_pb2
+
+from runtime.operations import member
+from server.errors import ChainUnknown, ChainUnsupported, NotAvailable
+from server.rpc.stages.paths import is_repeated, item_root, json_name, shown
+from server.rpc.stages.state import REQUEST
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from typing import Any
+
+    from google.protobuf.descriptor import Descriptor, FieldDescriptor
+    from google.protobuf.message import Message
+
+    from runtime.operations import Operation
+    from server.rpc.stages.state import Context, Handler, Method
+
+    Slugs = Callable[[Any, str], Iterator[tuple[str, str]]]
+
+CHAINLESS = "chainless"
+# Lists longer than this are refused by validation; what stands beyond need not be looked at.
+_LONGEST_LIST = 1000
+
+
+class Availability:
+    """Refuses what the contract or this build lacks, naming what there is instead.
+
+    `families` maps every chain slug to its family word.
+    """
+
+    def __init__(self, families: Mapping[str, str]) -> None:
+        self._families = families
+
+    def bind(self, method: Method, inner: Handler) -> Handler:
+        """Return `inner` for the chains that have the operation."""
+        operation = method.operation
+        if operation is None:
+            return inner
+        if not operation.available:
+            return _never(operation)
+        readers = _slug_readers(operation.method.input_type)
+        if not readers:
+            return inner
+        rule = ChainRule(operation, self._families)
+        root = item_root(operation)
+
+        async def select(request: Message, context: Context) -> Any:
+            state = REQUEST.get()
+            for read in readers:
+                for path, slug in read(request, root):
+                    rule.check(path, slug)
+                    if not state.chain:
+                        state.chain = slug
+            return await inner(request, context)
+
+        return select
+
+
+class ChainRule:
+    """Which chains one operation answers for."""
+
+    def __init__(self, operation: Operation, families: Mapping[str, str]) -> None:
+        self._operation = operation
+        self._families = families
+        needs_chain = operation.families - {CHAINLESS}
+        # An operation of no family takes a chain as a filter only: every known one will do.
+        narrowed = [slug for slug, family in families.items() if not needs_chain or family in needs_chain]
+        self._have = [slug for slug in narrowed if not operation.chains or slug in operation.chains]
+        self._answered = frozenset(
+            slug for slug in self._have if not needs_chain or families[slug] in operation.available
+        )
+
+    def check(self, path: str, slug: str) -> None:
+        """Raise ChainUnknown, ChainUnsupported or NotAvailable unless the operation answers for the chain."""
+        if slug in self._answered:
+            return
+        name = self._operation.name
+        if slug not in self._families:
+            raise ChainUnknown(f"no chain has the slug {shown(slug)}; {self._suggestion(slug)}", field=path)
+        if slug not in self._have:
+            raise ChainUnsupported(f"{name} does not exist on {slug}; it does on: {', '.join(self._have)}", field=path)
+        answered = [other for other in self._have if other in self._answered]
+        raise NotAvailable(f"{name} is not available on {slug} yet; it is on: {', '.join(answered)}", field=path)
+
+    def _suggestion(self, slug: str) -> str:
+        close = get_close_matches(slug.lower()[:64], list(self._families), n=1)
+        return f"did you mean `{close[0]}`?" if close else f"chains are: {', '.join(self._families)}"
+
+
+def _never(operation: Operation) -> Handler:
+    async def refuse(request: Any, context: Context) -> Any:
+        raise NotAvailable(f"{operation.name} is part of the contract but not available yet")
+
+    return refuse
+
+
+def _slug_readers(message: Descriptor) -> list[Slugs]:
+    """Return functions that list the (path, slug) pairs that a request of the type names; absent ones are left out."""
+    readers: list[Slugs] = []
+    for field in message.fields:
+        if field.message_type is not None and not field.message_type.GetOptions().map_entry:
+            nested = _slug_readers(field.message_type)
+            if nested:
+                readers.append(_nested(field, nested))
+        elif member(field).format == options_pb2.FORMAT_CHAIN:
+            readers.append(_list(field) if is_repeated(field) else _single(field))
+    return readers
+
+
+def _single(field: FieldDescriptor) -> Slugs:
+    name, shown_name = field.name, json_name(field)
+
+    def read(message: Any, root: str) -> Iterator[tuple[str, str]]:
+        slug = getattr(message, name)
+        if slug:
+            yield shown_name, slug
+
+    return read
+
+
+def _list(field: FieldDescriptor) -> Slugs:
+    name, shown_name = field.name, json_name(field)
+
+    def read(message: Any, root: str) -> Iterator[tuple[str, str]]:
+        for position, slug in enumerate(getattr(message, name)[:_LONGEST_LIST]):
+            yield f"{shown_name}[{position}]", slug
+
+    return read
+
+
+def _nested(field: FieldDescriptor, readers: list[Slugs]) -> Slugs:
+    name, shown_name = field.name, json_name(field)
+    listed = is_repeated(field)
+
+    def read(message: Any, root: str) -> Iterator[tuple[str, str]]:
+        if listed:
+            children = [
+                (f"{root or shown_name}[{i}]", child) for i, child in enumerate(getattr(message, name)[:_LONGEST_LIST])
+            ]
+        else:
+            children = [(shown_name, getattr(message, name))] if message.HasField(name) else []
+        for prefix, child in children:
+            for inner in readers:
+                for path, slug in inner(child, ""):
+                    yield f"{prefix}.{path}", slug
+
+    return read

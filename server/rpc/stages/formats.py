@@ -1,0 +1,101 @@
+"""What a text parameter must be, by `Format`: a predicate with the sentence that tells the caller what to write.
+
+Formats that depend on the chain (FORMAT_ADDRESS, FORMAT_HASH, FORMAT_BECH32) are checked by the chain's driver.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from waypost.v1 import options_pb2
+
+from server.catalog.symbols import PRICED_SYMBOLS
+from server.checksum import checksum_address
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    Check = Callable[[str], str | None]
+
+MAX_UINT256 = (1 << 256) - 1
+MAX_INTEGER = (1 << 53) - 1
+
+
+def _pattern(pattern: str, advice: str) -> Check:
+    matches = re.compile(pattern).fullmatch
+
+    def check(text: str) -> str | None:
+        return None if matches(text) else advice
+
+    return check
+
+
+def _evm_address(text: str) -> str | None:
+    try:
+        checksum_address(text)
+    except ValueError as error:
+        return str(error)
+    return None
+
+
+def _uint(text: str) -> str | None:
+    if re.fullmatch(r"[0-9]{1,78}", text) and int(text) <= MAX_UINT256:
+        return None
+    return "write an unsigned integer below 2^256 in decimal digits"
+
+
+def _block(text: str) -> str | None:
+    if text == "latest" or (re.fullmatch(r"[0-9]{1,16}", text) and int(text) <= MAX_INTEGER):
+        return None
+    return "write a block number in decimal digits, or `latest`"
+
+
+def _symbol(text: str) -> str | None:
+    if text in PRICED_SYMBOLS:
+        return None
+    return f"write one of {', '.join(PRICED_SYMBOLS)}"
+
+
+def _date(text: str) -> str | None:
+    advice = "write a calendar date as YYYY-MM-DD"
+    if not re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", text):
+        return advice
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return advice
+    return None
+
+
+def _url(text: str) -> str | None:
+    advice = "write an absolute http or https URL"
+    try:
+        parts = urlsplit(text)
+    except ValueError:
+        return advice
+    return None if parts.scheme in ("http", "https") and parts.hostname else advice
+
+
+CHECKS: Mapping[int, Check] = {
+    options_pb2.FORMAT_EVM_ADDRESS: _evm_address,
+    options_pb2.FORMAT_EVM_HASH: _pattern(r"0x[0-9a-fA-F]{64}", "write 0x and 64 hex digits"),
+    options_pb2.FORMAT_HEX_DATA: _pattern(r"0x([0-9a-fA-F]{2})*", "write 0x and an even number of hex digits"),
+    options_pb2.FORMAT_HEX_QUANTITY: _pattern(r"0x[0-9a-fA-F]{1,64}", "write 0x and 1 to 64 hex digits"),
+    options_pb2.FORMAT_DECIMAL: _pattern(r"[0-9]{1,78}(\.[0-9]{1,78})?", "write a decimal number such as 12.5"),
+    options_pb2.FORMAT_UINT: _uint,
+    options_pb2.FORMAT_BLOCK: _block,
+    options_pb2.FORMAT_HEX_BLOCK: _pattern(r"latest|0x[0-9a-fA-F]{1,14}", "write a hex block number, or `latest`"),
+    options_pb2.FORMAT_CURSOR: _pattern(
+        r"[A-Za-z0-9:._=-]{1,256}", "write the cursor of the previous page as it was answered"
+    ),
+    options_pb2.FORMAT_SYMBOL: _symbol,
+    options_pb2.FORMAT_DATE: _date,
+    options_pb2.FORMAT_BASE58: _pattern(
+        r"[1-9A-HJ-NP-Za-km-z]{32,44}", "write a Base58 public key of 32 to 44 characters"
+    ),
+    options_pb2.FORMAT_COSMOS_HASH: _pattern(r"[0-9a-fA-F]{64}", "write 64 hex digits without 0x"),
+    options_pb2.FORMAT_URL: _url,
+}

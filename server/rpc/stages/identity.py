@@ -1,0 +1,53 @@
+"""Stage 1: gives the call its request id and its state, and settles whether the caller is trusted."""
+
+from __future__ import annotations
+
+import hmac
+import re
+import secrets
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from server.inprocess import TRUSTED
+from server.rpc.stages.state import REQUEST, RequestState
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from server.rpc.stages.state import Context, Handler, Method
+
+_acceptable = re.compile(r"[A-Za-z0-9._-]{1,64}").fullmatch
+
+
+class Identity:
+    """Starts the state of a call.
+
+    A caller's `x-request-id` is kept when it is 1 to 64 characters of `[A-Za-z0-9._-]`; otherwise one is made. Trusted
+    are callers in this process, and on the private listener those that present `credential`.
+    """
+
+    def __init__(self, credential: str | None = None) -> None:
+        self._credential = credential.encode() if credential else None
+
+    def bind(self, method: Method, inner: Handler) -> Handler:
+        """Return `inner` with the call's state set up around it."""
+        operation = method.operation
+        credential = self._credential if method.private else None
+
+        async def identify(request: Any, context: Context) -> Any:
+            metadata = dict(context.invocation_metadata() or ())
+            given = metadata.get("x-request-id")
+            request_id = given if isinstance(given, str) and _acceptable(given) else secrets.token_hex(8)
+            trusted = TRUSTED.get() or (credential is not None and _matches(metadata, credential))
+            state = RequestState(request_id, operation, monotonic(), metadata, trusted)
+            state.trailing.append(("x-request-id", request_id))
+            # Never reset: every call runs in a task and context of its own.
+            REQUEST.set(state)
+            return await inner(request, context)
+
+        return identify
+
+
+def _matches(metadata: dict[str, Any], credential: bytes) -> bool:
+    given = metadata.get("x-waypost-credential")
+    return isinstance(given, str) and hmac.compare_digest(given.encode(), credential)

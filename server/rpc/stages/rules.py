@@ -1,0 +1,205 @@
+"""Rules of request messages, compiled from the `Member` options of their fields.
+
+A rule is `(message, prefix) -> None` and raises InvalidArgument naming the parameter, what was got and what to write.
+Absent parameters get their default value here, before the servicer sees the request.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+from google.protobuf.descriptor import FieldDescriptor
+
+from runtime.operations import literal, member
+from server.errors import InvalidArgument
+from server.rpc.stages.formats import CHECKS
+from server.rpc.stages.paths import is_repeated, json_name, shown
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from google.protobuf.descriptor import Descriptor
+
+    Rule = Callable[[Any, str], None]
+    ValueRule = Callable[[Any, str], None]
+
+DEFAULT_MAX_CHARACTERS = 4096
+DEFAULT_MAX_ELEMENTS = 1000
+_TEXTS = (FieldDescriptor.CPPTYPE_STRING,)
+_NUMBERS = (
+    FieldDescriptor.CPPTYPE_INT32,
+    FieldDescriptor.CPPTYPE_INT64,
+    FieldDescriptor.CPPTYPE_UINT32,
+    FieldDescriptor.CPPTYPE_UINT64,
+    FieldDescriptor.CPPTYPE_FLOAT,
+    FieldDescriptor.CPPTYPE_DOUBLE,
+)
+
+
+@cache
+def compile_rules(message: Descriptor, items_name: str = "") -> tuple[Rule, ...]:
+    """Return the rules of a message type; empty where its fields accept whatever their types allow.
+
+    `items_name` is the name under which callers know the field `items` of a multi-item operation.
+    """
+    rules = (_field_rule(field, items_name) for field in message.fields)
+    return tuple(rule for rule in rules if rule is not None)
+
+
+def _field_rule(field: FieldDescriptor, items_name: str) -> Rule | None:
+    if field.message_type is not None and field.message_type.GetOptions().map_entry:
+        return None
+    if is_repeated(field):
+        return _list_rule(field, items_name if field.name == "items" and items_name else json_name(field))
+    options = member(field)
+    name, shown_name = field.name, json_name(field)
+    check = _value_rule(field)
+    default = _default(field)
+    missing = _missing(shown_name, field) if options.required else None
+    if check is None and default is None and missing is None:
+        return None
+    has_presence = field.has_presence
+
+    def rule(message: Any, prefix: str) -> None:
+        value = getattr(message, name)
+        if (not message.HasField(name)) if has_presence else (not value):
+            if default is not None:
+                setattr(message, name, default)
+            elif missing is not None:
+                missing(prefix)
+        elif check is not None:
+            check(value, prefix + shown_name)
+
+    return rule
+
+
+def _list_rule(field: FieldDescriptor, shown_name: str) -> Rule:
+    options = member(field)
+    name = field.name
+    most = options.max_length or DEFAULT_MAX_ELEMENTS
+    least = options.min_length
+    check = _value_rule(field)
+    missing = _missing(shown_name, field) if options.required else None
+
+    def rule(message: Any, prefix: str) -> None:
+        values = getattr(message, name)
+        path = prefix + shown_name
+        if not values:
+            if missing is not None:
+                missing(prefix)
+            return
+        if not least <= len(values) <= most:
+            bound = f"at least {least}" if len(values) < least else f"at most {most}"
+            raise InvalidArgument(f"{path} has {len(values)} elements; give {bound}", field=path)
+        if check is not None:
+            for position, value in enumerate(values):
+                check(value, f"{path}[{position}]")
+
+    return rule
+
+
+def _missing(shown_name: str, field: FieldDescriptor) -> Callable[[str], None]:
+    example = member(field).example
+    advice = f"; for example {example}" if example else ""
+
+    def refuse(prefix: str) -> None:
+        path = prefix + shown_name
+        raise InvalidArgument(f"{path} is required{advice}", field=path)
+
+    return refuse
+
+
+def _value_rule(field: FieldDescriptor) -> ValueRule | None:
+    """Return the rule of one value of the field (of one element, when the field is a list)."""
+    if field.message_type is not None:
+        return _message_rule(field.message_type)
+    if field.enum_type is not None:
+        return _enum_rule(field)
+    if field.cpp_type in _TEXTS and field.type != FieldDescriptor.TYPE_BYTES:
+        return _text_rule(field)
+    if field.cpp_type in _NUMBERS:
+        return _number_rule(field)
+    return None
+
+
+def _message_rule(message: Descriptor) -> ValueRule | None:
+    if message.file.package != "waypost.v1":
+        return None
+    rules = compile_rules(message)
+    if not rules:
+        return None
+
+    def check(value: Any, path: str) -> None:
+        prefix = path + "."
+        for rule in rules:
+            rule(value, prefix)
+
+    return check
+
+
+def _enum_rule(field: FieldDescriptor) -> ValueRule:
+    values = field.enum_type.values_by_number
+    texts = [literal(value).wire or value.name for number, value in sorted(values.items()) if number]
+
+    def check(value: int, path: str) -> None:
+        if value not in values:
+            raise InvalidArgument(f"{path} is {value}; write one of {', '.join(texts)}", field=path)
+
+    return check
+
+
+def _number_rule(field: FieldDescriptor) -> ValueRule | None:
+    options = member(field)
+    least = options.min if options.HasField("min") else None
+    most = options.max if options.HasField("max") else None
+    if least is None and most is None:
+        return None
+
+    def check(value: float, path: str) -> None:
+        # Written so that NaN fails both.
+        if least is not None and not value >= least:
+            raise InvalidArgument(f"{path} is {value}; write a number of at least {least}", field=path)
+        if most is not None and not value <= most:
+            raise InvalidArgument(f"{path} is {value}; write a number of at most {most}", field=path)
+
+    return check
+
+
+def _text_rule(field: FieldDescriptor) -> ValueRule:
+    options = member(field)
+    # On a list, lengths count its elements.
+    most = DEFAULT_MAX_CHARACTERS if is_repeated(field) else options.max_length or DEFAULT_MAX_CHARACTERS
+    least = 1 if is_repeated(field) else options.min_length
+    allowed = tuple(options.one_of)
+    check_format = CHECKS.get(options.format)
+
+    def check(value: str, path: str) -> None:
+        if len(value) > most:
+            raise InvalidArgument(f"{path} has {len(value)} characters; write at most {most}", field=path)
+        if len(value) < least:
+            raise InvalidArgument(f"{path} is {shown(value)}; write at least {least} characters", field=path)
+        if allowed and value not in allowed:
+            raise InvalidArgument(f"{path} is {shown(value)}; write one of {', '.join(allowed)}", field=path)
+        if check_format is not None:
+            advice = check_format(value)
+            if advice is not None:
+                raise InvalidArgument(f"{path} is {shown(value)}; {advice}", field=path)
+
+    return check
+
+
+def _default(field: FieldDescriptor) -> Any:
+    text = member(field).default_value
+    if not text or field.message_type is not None:
+        return None
+    if field.enum_type is not None:
+        return next(number for number, value in field.enum_type.values_by_number.items() if literal(value).wire == text)
+    if field.cpp_type == FieldDescriptor.CPPTYPE_BOOL:
+        return text == "true"
+    if field.cpp_type in (FieldDescriptor.CPPTYPE_FLOAT, FieldDescriptor.CPPTYPE_DOUBLE):
+        return float(text)
+    if field.cpp_type in _NUMBERS:
+        return int(text)
+    return text

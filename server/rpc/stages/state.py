@@ -1,0 +1,66 @@
+"""What is known about the call being served, in one contextvar.
+
+Request state never travels as attributes of the gRPC context: that works in process and fails on a socket.
+"""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+    from typing import Any, TypeAlias
+
+    import grpc
+
+    from runtime.operations import Operation
+    from server.access.principals import Principal
+    from server.errors import GatewayError
+
+    # Requests are messages inside the message stage and serialised bytes outside of it, responses likewise.
+    Context: TypeAlias = grpc.aio.ServicerContext[Any, Any]
+    Handler = Callable[[Any, Context], Awaitable[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """One rpc as the stages see it; `operation` is None for rpcs that are not part of the public surface."""
+
+    path: str
+    handler: grpc.RpcMethodHandler[Any, Any]
+    operation: Operation | None
+    private: bool = False
+
+    @property
+    def name(self) -> str:
+        """The operation's JSON-RPC name, or the rpc's own name."""
+        return self.operation.name if self.operation else self.path.rpartition("/")[2]
+
+
+@dataclass(slots=True)
+class RequestState:
+    """The call being served. Times are seconds of the monotonic clock; `chain` is the slug once it is known to exist.
+
+    `trailing` is what is sent as trailing metadata whatever the outcome; `error` is the failure that is answered.
+    """
+
+    request_id: str
+    operation: Operation | None
+    started: float
+    metadata: Mapping[str, str | bytes]
+    trusted: bool = False
+    principal: Principal | None = None
+    deadline: float | None = None
+    chain: str = ""
+    trailing: list[tuple[str, str | bytes]] = field(default_factory=list)
+    error: GatewayError | None = None
+
+
+REQUEST: ContextVar[RequestState] = ContextVar("waypost_request")
+
+
+def current() -> RequestState:
+    """Return the state of the call being served; LookupError outside of one."""
+    return REQUEST.get()

@@ -1,0 +1,63 @@
+"""Stage 8: checks the request against the options of its fields and fills in defaults; then charges what it costs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from server.rpc.stages.paths import item_root
+from server.rpc.stages.rules import compile_rules
+from server.rpc.stages.state import REQUEST
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from google.protobuf.message import Message
+
+    from server.access.quotas import Quotas
+    from server.rpc.stages.state import Context, Handler, Method
+
+
+class Validation:
+    """Lets valid requests through, with absent parameters set to their default values."""
+
+    def bind(self, method: Method, inner: Handler) -> Handler:
+        """Return `inner` behind the rules of its request type."""
+        operation = method.operation
+        if operation is None:
+            return inner
+        rules = compile_rules(operation.method.input_type, item_root(operation))
+        if not rules:
+            return inner
+
+        async def validate(request: Message, context: Context) -> Any:
+            for rule in rules:
+                rule(request, "")
+            return await inner(request, context)
+
+        return validate
+
+
+class Costs:
+    """Charges what a valid call costs beyond the one unit of its admission.
+
+    The call has been admitted, so it is not refused here: the caller's later calls wait for the debt.
+    """
+
+    def __init__(self, quotas: Quotas) -> None:
+        self._quotas = quotas
+
+    def bind(self, method: Method, inner: Handler) -> Handler:
+        """Return `inner`, charged by cost and number of items where that is more than one unit."""
+        operation = method.operation
+        if operation is None or (operation.cost == 1 and not operation.takes_items):
+            return inner
+        cost, takes_items = operation.cost, operation.takes_items
+        quotas = self._quotas
+
+        async def charge(request: Any, context: Context) -> Any:
+            principal = REQUEST.get().principal
+            if principal is not None:
+                quotas.owe(principal, cost * (len(request.items) if takes_items else 1) - 1)
+            return await inner(request, context)
+
+        return charge

@@ -1,0 +1,1 @@
+"""What outlives a process: tables, migrations and the database behind them."""

@@ -1,0 +1,58 @@
+"""The database behind a URL, brought to the newest schema when it is opened."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import event
+from sqlalchemy.engine import make_url
+from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
+
+from server.storage.migrations import upgrade
+
+if TYPE_CHECKING:
+    from sqlalchemy.engine import URL
+
+# Drivers that work on an event loop, by backend.
+_DRIVERS = {"sqlite": "sqlite+aiosqlite", "postgresql": "postgresql+asyncpg"}
+
+
+async def open_database(url: str) -> AsyncEngine:
+    """Return an engine for the URL with every migration applied; an SQLite file and its folder are made if missing.
+
+    Raises OSError when the file or its folder cannot be made, `sqlalchemy.exc.SQLAlchemyError` when the database
+    refuses.
+    """
+    target = make_url(url)
+    target = target.set(drivername=_DRIVERS.get(target.get_backend_name(), target.drivername))
+    if target.get_backend_name() == "sqlite":
+        _make_private_file(target)
+    # hide_parameters: hashes of keys stay out of errors and logs.
+    engine = create_async_engine(target, hide_parameters=True)
+    if target.get_backend_name() == "sqlite":
+        event.listen(engine.sync_engine, "connect", _configure_sqlite)
+    try:
+        await upgrade(engine)
+    except BaseException:
+        await engine.dispose()
+        raise
+    return engine
+
+
+def _make_private_file(url: URL) -> None:
+    if not url.database or url.database == ":memory:":
+        return
+    path = Path(url.database)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # Hashes of keys are nobody else's business.
+    path.touch(mode=0o600, exist_ok=True)
+
+
+def _configure_sqlite(connection: Any, record: Any) -> None:
+    cursor = connection.cursor()
+    # Readers do not wait for the command line's writes, and a writer waits for another instead of failing.
+    cursor.execute("PRAGMA journal_mode = WAL")
+    cursor.execute("PRAGMA busy_timeout = 5000")
+    cursor.execute("PRAGMA synchronous = NORMAL")
+    cursor.close()

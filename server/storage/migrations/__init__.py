@@ -1,0 +1,5 @@
+"""Migrations, applied by the program itself: nobody runs a tool by hand."""
+
+from server.storage.migrations.runner import upgrade
+
+__all__ = ["upgrade"]
