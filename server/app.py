@@ -135,6 +135,11 @@ class Gateway:
         self._health.open()
         return port
 
+    def refuse_readiness(self) -> None:
+        """Report not ready, to the transcoder and on gRPC health, while everything is still answered."""
+        self._access.ready = False
+        self._health.drain()
+
     async def drain(self, grace: float) -> None:
         """End: readiness goes first, calls in flight may finish for `grace` seconds, then everything is closed.
 
@@ -145,8 +150,7 @@ class Gateway:
         await asyncio.shield(self._draining)
 
     async def _drain(self, grace: float) -> None:
-        self._access.ready = False
-        self._health.drain()
+        self.refuse_readiness()
         _log.info("draining", grace_seconds=grace)
         await asyncio.gather(*(server.stop(grace) for server in self._servers), self._channel.close(grace))
         await self.chains.close()
