@@ -82,6 +82,10 @@ class Devnet:
         """Mine empty blocks on a chain now and return its new height."""
         return await self._miners[chain].mine(blocks)
 
+    def summary(self) -> list[dict[str, object]]:
+        """Return {chain, url, pid} of each node."""
+        return [{"chain": slug, "url": node.url, "pid": node.pid} for slug, node in self.nodes.items()]
+
     def settings_overrides(self) -> dict[str, Any]:
         """Return what the gateway's settings need to use these nodes, as the nested mapping that the settings are."""
         return {
@@ -130,8 +134,7 @@ def _note_running(devnet: Devnet) -> Path:
     """Leave a note for `python -m devnet status` and return its path."""
     RUNNING.mkdir(parents=True, exist_ok=True)
     path = RUNNING / f"{os.getpid()}-{id(devnet)}.json"
-    nodes = [{"chain": slug, "url": node.url, "pid": node.pid} for slug, node in devnet.nodes.items()]
-    write_whole(path, json.dumps({"launcher": os.getpid(), "started": time.time(), "nodes": nodes}))
+    write_whole(path, json.dumps({"launcher": os.getpid(), "nodes": devnet.summary()}))
     return path
 
 

@@ -1,1 +1,11 @@
 """The 16 EVM chains of the devnet: one anvil process per chain and the world each is seeded with."""
+
+WORD = "node"
+"""What an EVM chain is here: somebody else's full implementation. The other words are `engine` and `model`."""
+
+CONTRACTS = {
+    "original": "WETH9, Multicall3, OpenZeppelin ERC-20 (18 decimals) and ERC-1967 proxy, as published on npm",
+    "variant": "Multicall3 on arbitrum, which reads a parent chain's block number as contracts do there",
+    "stand-in": "other tokens, ArbSys and the odd contracts: our own code with the same read ABI",
+}
+"""What the seeded contracts are, in the words of the devnet's status."""

@@ -19,10 +19,15 @@ _NOISE = 20_000  # nanoseconds
 
 
 class Miner:
-    """Mines on one node; nothing else may mine on it meanwhile."""
+    """Mines on one node; nothing else may mine on it meanwhile.
 
-    def __init__(self, node: Node) -> None:
+    `interval` is the time between blocks while somebody asks, the chain's own by default; both times are in seconds.
+    """
+
+    def __init__(self, node: Node, *, interval: float | None = None, pause_after: float = PAUSE_AFTER) -> None:
         self._node = node
+        self._interval = node.chain.interval if interval is None else interval
+        self._pause_after = pause_after
         self._turn = asyncio.Lock()
         self._mined_at = time.monotonic()
 
@@ -51,7 +56,7 @@ class Miner:
             if uses is None or used is None or uses - used > _NOISE:
                 asked_at = now
             used = uses
-            if now - asked_at < PAUSE_AFTER and now - self._mined_at >= self._node.chain.interval:
+            if now - asked_at < self._pause_after and now - self._mined_at >= self._interval:
                 try:
                     await self.mine()
                 except (NodeError, aiohttp.ClientError, TimeoutError, OSError):

@@ -33,9 +33,9 @@ class Guard(Protocol):
 class Node:
     """An anvil process on a free loopback port."""
 
-    def __init__(self, chain: Chain, http: aiohttp.ClientSession) -> None:
+    def __init__(self, chain: Chain, http: aiohttp.ClientSession, url: str = "") -> None:
         self.chain = chain
-        self.url = ""
+        self.url = url  # known after `start`, or of a node that somebody else has started
         self._http = http
         self._process: asyncio.subprocess.Process | None = None
         self._ids = itertools.count(1)

@@ -133,7 +133,7 @@ def _gift(token: Token) -> bytes:
 
 
 def _approvals(chain: Chain) -> Iterator[Step]:
-    """Yield ALICE's approvals: each token, to the first spender without limit, to the n-th after it n thousand tokens."""
+    """Yield ALICE's approvals of each token: unlimited for the first spender, n thousand for the n-th after it."""
     spenders = {**chain.spenders, "bob": known.BOB}
     for token in chain.tokens:
         for place, (name, spender) in enumerate(spenders.items()):

@@ -1,0 +1,88 @@
+"""What runs, as a table: each chain with what it is, its endpoint, its head and its memory."""
+
+import asyncio
+import json
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import aiohttp
+
+from devnet import evm
+from devnet.evm.node import Node, NodeError
+from devnet.evm.world import load_world
+from devnet.launcher import RUNNING
+
+_WITHIN = aiohttp.ClientTimeout(total=2)
+_COLUMNS = ("chain", "is a", "chain id", "native", "endpoint", "head", "pid", "memory")
+
+
+async def describe_running() -> str:
+    """Return the table of every devnet that runs on this tree, or a line that none does."""
+    notes = list(_running_notes())
+    if not notes:
+        return "no devnet is running; start one with `python -m devnet` or `make run`"
+    return "\n\n".join([await describe(note["nodes"]) for note in notes])
+
+
+async def describe(nodes: Sequence[dict[str, object]]) -> str:
+    """Return the table of these nodes, each given as {chain, url, pid}, and what the contracts on them are."""
+    world = load_world()
+    async with aiohttp.ClientSession(timeout=_WITHIN) as http:
+        heads = await asyncio.gather(*(_head(http, str(node["chain"]), str(node["url"])) for node in nodes))
+    rows = [
+        (
+            str(node["chain"]),
+            evm.WORD,
+            str(world[str(node["chain"])].chain_id),
+            world[str(node["chain"])].native,
+            str(node["url"]),
+            head,
+            str(node["pid"]),
+            _memory(str(node["pid"])),
+        )
+        for node, head in zip(nodes, heads, strict=True)
+    ]
+    return "\n".join([*_aligned([_COLUMNS, *rows]), "", *(f"{word}: {what}" for word, what in evm.CONTRACTS.items())])
+
+
+async def _head(http: aiohttp.ClientSession, slug: str, url: str) -> str:
+    node = Node(load_world()[slug], http, url)
+    try:
+        return str(int(await node.call("eth_blockNumber"), 16))
+    except (aiohttp.ClientError, TimeoutError, OSError, NodeError):
+        return "no answer"
+
+
+def _running_notes() -> Iterable[dict[str, list[dict[str, object]]]]:
+    """Yield the notes of launchers that are alive; notes of others are removed."""
+    for path in sorted(RUNNING.glob("*.json")):
+        note = json.loads(path.read_text())
+        if _is_alive(note["launcher"]):
+            yield note
+        else:
+            path.unlink(missing_ok=True)
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _memory(pid: str) -> str:
+    try:
+        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    except OSError:
+        return "?"
+    resident = next((line.split()[1] for line in lines if line.startswith("VmRSS:")), None)
+    return "?" if resident is None else f"{int(resident) // 1024} MB"
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
