@@ -91,7 +91,7 @@ class Batch:
             if item.method == DISCOVER:
                 return self._discover(item, base)
             method = self._index.find(item.method)
-            request = method.read(item.params)
+            request = method.request(item.method, item.params)
             call = method.call(request, timeout=method.timeout, metadata=exchange.metadata)
         except Failure as failure:
             return failed(failure, item.identity, exchange)

@@ -15,6 +15,7 @@ from waypost.v1.common_pb2 import Reason
 
 from runtime.operations import literal
 from transcoder.fields import fields_of
+from transcoder.requests import parameter_fields
 from transcoder.schemas import Schemas
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ def _method(operation: Operation, name: str, schemas: Schemas) -> dict[str, Any]
 
 def _params(operation: Operation, schemas: Schemas) -> list[dict[str, Any]]:
     documents = []
-    for field in fields_of(operation.request.DESCRIPTOR):
+    for field in parameter_fields(operation):
         schema = schemas.parameter(field)
         if operation.takes_items:
             parts = [part.json for part in fields_of(field.descriptor.message_type)]

@@ -9,11 +9,12 @@ from runtime.operations import literal
 from transcoder.errors import Failure
 from transcoder.names import clipped, nearest
 from transcoder.render import result_renderer
-from transcoder.requests import parameters_reader
+from transcoder.requests import parameters_reader, stands_for_many
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    import msgspec
     from google.protobuf.message import Message
 
     from runtime.operations import Operation
@@ -38,6 +39,14 @@ class Method:
             request_serializer=operation.request.SerializeToString,
             response_deserializer=operation.response.FromString,
         )
+        self._names_itself = stands_for_many(operation)
+
+    def request(self, name: str, params: bytes | msgspec.Raw) -> Message:
+        """Return the request message of a call under this name. Raises Failure (400)."""
+        request = self.read(params)
+        if self._names_itself:
+            request.method = name  # type: ignore[attr-defined]  # every such request has it (options.proto)
+        return request
 
     @cached_property
     def read(self) -> Parameters:
@@ -61,7 +70,10 @@ class Method:
 
 
 class Index:
-    """Every JSON-RPC name, aliases included. Raises DuplicateName when two operations share one."""
+    """Every JSON-RPC name, aliases included. Raises DuplicateName when two operations share one.
+
+    A name that ends in `*` stands for every name that begins with the text before it.
+    """
 
     def __init__(self, operations: Iterable[Operation], channel: Any) -> None:
         self._methods: dict[str, Method] = {}
@@ -72,12 +84,19 @@ class Index:
                     other = self._methods[name].operation.path
                     raise DuplicateName(f"{operation.path} and {other} both claim the JSON-RPC name {name}")
                 self._methods[name] = method
+        prefixes = [name.removesuffix("*") for name in self._methods if name.endswith("*")]
+        # The longest prefix is the most particular one.
+        self._prefixes = sorted(prefixes, key=len, reverse=True)
 
     def find(self, name: str) -> Method:
         """Return the method of that name. Raises Failure (404) naming the nearest one."""
         try:
             return self._methods[name]
         except KeyError:
-            near = nearest(name, self._methods)
-            hint = f'; did you mean "{near}"?' if near else "; rpc.discover lists the operations"
-            raise Failure(404, "METHOD_UNKNOWN", f'unknown method "{clipped(name)}"{hint}') from None
+            pass
+        for prefix in self._prefixes:
+            if name.startswith(prefix):
+                return self._methods[prefix + "*"]
+        near = nearest(name, self._methods)
+        hint = f'; did you mean "{near}"?' if near else "; rpc.discover lists the operations"
+        raise Failure(404, "METHOD_UNKNOWN", f'unknown method "{clipped(name)}"{hint}')

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 from waypost.v1 import options_pb2
 
-from transcoder import values
+from transcoder import tree, values
 from transcoder.fields import REAL, SAFE, WIDE, Field, UnsupportedField, fields_of, holds_native, literals_of
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ _NAMESPACE: dict[str, Any] = {
     "cursor": values.cursor,
     "native": values.native,
     "native_members": values.native_members,
+    "nested": tree.nested,
 }
 
 
@@ -107,10 +108,20 @@ def _value(field: Field) -> str:
     if field.entry is not None:
         # A map has no order of its own: sorted, equal messages print as equal bytes.
         return f"{{k: {_one(field.entry, 'e')} for k, e in sorted({source}.items())}}"
+    if field.options.format == options_pb2.FORMAT_TREE:
+        return _tree(field, source)
     if field.repeated:
         plain = _one(field, "e")
         return f"list({source})" if plain == "e" else f"[{plain} for e in {source}]"
     return _one(field, source)
+
+
+def _tree(field: Field, source: str) -> str:
+    row = field.descriptor.message_type
+    if not field.repeated or tree.PARENT not in row.fields_by_name or not field.options.children:
+        raise UnsupportedField(f"{field.descriptor.full_name}: a tree needs rows with a parent, and `children`")
+    members_renderer(row)
+    return f"nested({source}, {_function_name(row)}, {field.options.children!r}, {field.descriptor.full_name!r})"
 
 
 def _one(field: Field, source: str) -> str:

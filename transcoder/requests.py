@@ -24,6 +24,21 @@ _ANY: msgspec.json.Decoder[Any] = msgspec.json.Decoder()
 _RAW: msgspec.json.Decoder[dict[str, msgspec.Raw]] = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
+# The field that takes the called name where one operation stands for many (Operation.name in options.proto).
+CALLED = "method"
+
+
+def stands_for_many(operation: Operation) -> bool:
+    """Return whether the operation answers every name with its prefix (`svc_*`)."""
+    return operation.name.endswith("*")
+
+
+def parameter_fields(operation: Operation) -> tuple[Field, ...]:
+    """Return the request's fields that `params` may hold."""
+    fields = fields_of(operation.request.DESCRIPTOR)
+    return tuple(field for field in fields if field.name != CALLED) if stands_for_many(operation) else fields
+
+
 def parameters_reader(operation: Operation) -> Parameters:
     """Return the function that reads the raw `params` of the operation (empty bytes when there were none).
 
@@ -36,7 +51,9 @@ def parameters_reader(operation: Operation) -> Parameters:
 
 def _object_reader(operation: Operation) -> Parameters:
     message = operation.request.DESCRIPTOR
-    names = ", ".join(field.json for field in fields_of(message)) or "none"
+    known = tuple(field.json for field in parameter_fields(operation))
+    names = ", ".join(known) or "none"
+    hidden = frozenset({CALLED}) if stands_for_many(operation) else frozenset()
     members = message_reader(message)
     decode = (_RAW if holds_native(message) else _ANY).decode
     empty = operation.request
@@ -49,6 +66,8 @@ def _object_reader(operation: Operation) -> Parameters:
         except msgspec.DecodeError:
             value = scalars.parsed(raw, "")
         if value.__class__ is dict:
+            if hidden and not hidden.isdisjoint(value):
+                raise scalars.unknown(hidden, known, "")
             return members(value, "")
         if value is None or value == []:
             return empty()

@@ -95,7 +95,9 @@ def choice(value: Any, where: str, field: Field) -> int:
     known = literals_of(field.descriptor.enum_type)[1]
     if value.__class__ is str and value in known:
         return known[value]
-    raise refused(where, field, "one of " + ", ".join(f'"{name}"' for name in known), value)
+    # Which of them this field takes is checked by the server; the hint is narrowed already.
+    accepted = field.options.one_of or known
+    raise refused(where, field, "one of " + ", ".join(f'"{name}"' for name in accepted), value)
 
 
 def timestamp(value: Any, where: str, field: Field) -> Timestamp:

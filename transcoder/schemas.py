@@ -10,6 +10,7 @@ from waypost.v1 import options_pb2
 from transcoder.comments import load_comments
 from transcoder.fields import TEXT_LENGTH, Field, fields_of, literals_of
 from transcoder.scalars import ALSO_INTEGERS, narrowed
+from transcoder.tree import PARENT
 
 if TYPE_CHECKING:
     from google.protobuf.descriptor import Descriptor
@@ -102,6 +103,8 @@ class Schemas:
     def _field(self, field: Field, *, request: bool) -> Schema:
         if field.entry is not None:
             schema: Schema = {"type": "object", "additionalProperties": self._one(field.entry, request=request)}
+        elif field.options.format == options_pb2.FORMAT_TREE:
+            schema = self._tree(field)
         elif field.repeated:
             schema = self._list(field, request=request)
         else:
@@ -129,6 +132,18 @@ class Schemas:
                 return {"anyOf": [schema, {"type": "string", "description": "The same, separated by commas."}]}
         return schema
 
+    def _tree(self, field: Field) -> Schema:
+        """Return the schema of rows that are printed nested: a row, and rows of the same kind below it."""
+        row = field.descriptor.message_type
+        name = f"{row.name}Tree"
+        if name not in self.components:
+            self.components[name] = {}
+            flat = self._message(row)
+            properties = {key: value for key, value in flat["properties"].items() if key != PARENT}
+            below = {"type": "array", "items": {"$ref": f"#/components/schemas/{name}"}}
+            self.components[name] = {**flat, "title": name, "properties": {**properties, field.options.children: below}}
+        return {"anyOf": [{"$ref": f"#/components/schemas/{name}"}, {"type": "null"}]}
+
     def _one(self, field: Field, *, request: bool) -> Schema:
         kind = field.kind
         if kind == "string":
@@ -136,8 +151,7 @@ class Schemas:
         if kind == "integer":
             return _integer(field, request=request)
         if kind == "enum":
-            printed, read = literals_of(field.descriptor.enum_type)
-            return {"type": "string", "enum": list(read) if request else [text for text in printed.values() if text]}
+            return {"type": "string", "enum": _literals(field, request=request)}
         if kind == "timestamp":
             if field.options.format == options_pb2.FORMAT_UNIX_SECONDS:
                 return {"type": "integer"}
@@ -148,6 +162,16 @@ class Schemas:
             message = field.descriptor.message_type
             return self.item(message) if request else self.reference(message)
         return {"type": kind}
+
+
+def _literals(field: Field, *, request: bool) -> list[str]:
+    printed, read = literals_of(field.descriptor.enum_type)
+    if not request:
+        return [text for text in printed.values() if text]
+    if not field.options.one_of:
+        return list(read)
+    numbers = {read[text] for text in field.options.one_of}
+    return [text for text, number in read.items() if number in numbers]
 
 
 def _text(field: Field, *, request: bool) -> Schema:
@@ -170,6 +194,8 @@ def _text(field: Field, *, request: bool) -> Schema:
 def _integer(field: Field, *, request: bool) -> Schema:
     if not request:
         return {"type": "integer"}
+    if field.options.one_of:
+        return {"type": "integer", "enum": [int(text) for text in field.options.one_of]}
     low, high = narrowed(field)
     return {"type": "integer", "minimum": low, "maximum": high}
 

@@ -1,4 +1,4 @@
-"""Serves the application over HTTP.
+"""How the application is served.
 
 What aiohttp would answer by itself is answered in JSON too, and nothing is logged that holds a path: the path holds
 the key.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from aiohttp import hdrs, web
 
@@ -24,38 +24,17 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 
-class Serving:
-    """A running HTTP listener."""
+class Runner(web.AppRunner):
+    """An `aiohttp.web.AppRunner` for `create_app`.
 
-    def __init__(self, runner: web.BaseRunner, port: int) -> None:
-        self._runner = runner
-        self.port = port
-
-    async def close(self) -> None:
-        """Stop listening, let the requests in progress finish within the grace time, then close."""
-        await self._runner.cleanup()
-
-
-async def serve(
-    app: web.Application, host: str, port: int, *, reuse_port: bool = False, grace: float = 30.0
-) -> Serving:
-    """Listen on the address (port 0 picks a free one) and return the running listener.
-
-    A request whose client goes away is cancelled, and its calls with it. Raises OSError when the address is taken.
+    It cancels a request, and the calls made for it, when the HTTP client goes away; it answers malformed HTTP with a
+    JSON error object; it keeps no access log. Further arguments are `AppRunner`'s own (`keepalive_timeout`,
+    `shutdown_timeout`).
     """
-    runner = _Runner(app, access_log=None, handler_cancellation=True, shutdown_timeout=grace)
-    await runner.setup()
-    try:
-        site = web.TCPSite(runner, host, port, reuse_port=reuse_port or None)
-        await site.start()
-    except OSError:
-        await runner.cleanup()
-        raise
-    bound: int = runner.addresses[0][1]
-    return Serving(runner, bound)
 
+    def __init__(self, app: web.Application, **options: Any) -> None:
+        super().__init__(app, access_log=None, handler_cancellation=True, handle_signals=False, **options)
 
-class _Runner(web.AppRunner):
     async def _make_server(self) -> web.Server:
         server = await super()._make_server()
         return _Server(
@@ -72,6 +51,8 @@ class _Server(web.Server):
 
 
 class _Connection(web.RequestHandler):
+    __slots__ = ()
+
     def handle_error(
         self,
         request: web.BaseRequest,
