@@ -1,0 +1,37 @@
+"""Local nodes for every test that reads a chain. Each worker of pytest-xdist starts its own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from devnet.install import anvil_binary as installed_anvil
+from devnet.launcher import Devnet
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+
+@pytest.fixture(scope="session")
+def anvil_binary() -> Path:
+    """The anvil executable, installed on first use."""
+    return installed_anvil()
+
+
+@pytest.fixture(scope="session")
+async def devnet() -> AsyncIterator[Devnet]:
+    """Three chains with their world: ethereum, arbitrum (its contracts see another block number), polygon.
+
+    Nothing moves by itself: blocks are made by `await devnet.mine(slug, blocks)`. The session's tests share it.
+    """
+    async with Devnet.start(("ethereum", "arbitrum", "polygon"), mines=False) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+async def full_devnet() -> AsyncIterator[Devnet]:
+    """All 16 EVM chains, otherwise as `devnet`."""
+    async with Devnet.start(mines=False) as running:
+        yield running
