@@ -5,6 +5,7 @@
 
 from server.upstream.identity import IdentityCheck
 from server.upstream.policy import CallPolicy, ProbeResult, Reply
+from server.upstream.polling import HeadQuery
 from server.upstream.pool import Pool
 from server.upstream.transport import open_session
 from server.upstream.verdicts import Classified, ErrorTable, Verdict
@@ -18,5 +19,6 @@ __all__ = [
     "Classified",
     "Verdict",
     "IdentityCheck",
+    "HeadQuery",
     "open_session",
 ]

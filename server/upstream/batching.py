@@ -105,7 +105,7 @@ class Batcher:
             loop.call_soon(self._flush)
         return await item.future
 
-    async def submit_alone(self, call: bytes, timeout: float, purpose: Purpose = "call") -> Answer:
+    async def submit_alone(self, call: bytes, timeout: float, purpose: Purpose = "heavy") -> Answer:
         """Return what became of a call that shares its request with no other."""
         item = _Item(next(self._numbers), call, timeout, asyncio.get_running_loop().create_future())
         self._start([item], purpose)
@@ -221,6 +221,8 @@ class Batcher:
         ]
         url, headers = self._endpoint.address
         self._endpoint.spend()
+        if purpose != "heavy":
+            self._endpoint.begin(exchange)
         self._observer.sent(self._chain, self._endpoint.label, purpose, len(items))
         started = self._clock()
         got: HttpAnswer | Failure | None = None
@@ -229,6 +231,7 @@ class Batcher:
         finally:
             for timer in timers:
                 timer.cancel()
+            self._endpoint.end(exchange)
             exchange.seconds = self._clock() - started
             self._observer.ended(self._chain, self._endpoint.label, _outcome(got), exchange.seconds, len(items))
         if isinstance(got, HttpAnswer):

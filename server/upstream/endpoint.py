@@ -18,6 +18,8 @@ _BATCH_ITEMS = 100
 _RELEARN_SECONDS = 600.0
 _DEFAULT_PAUSE = 1.0
 _LONGEST_PAUSE = 60.0
+_STUCK_SECONDS = 0.1
+_STUCK_FACTOR = 8
 
 _HEADERS = {"Content-Type": "application/json", "Accept": "application/json", "Accept-Encoding": "gzip"}
 
@@ -42,6 +44,7 @@ class Endpoint:
         self.latency = LatencyWindow()
         self.exclusion: str | None = None
         self.in_flight = 0
+        self._pending: dict[object, float] = {}
         self._url = URL(url)
         self._headers = _HEADERS | dict(headers or {})
         self._rate = _Bucket(rate, clock()) if rate else None
@@ -74,6 +77,22 @@ class Endpoint:
     def is_sound(self) -> bool:
         """Whether the endpoint is of the right chain and its breaker is closed."""
         return self.exclusion is None and self.breaker.state(self.clock()) is Circuit.CLOSED
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether a cheap request has been out for much longer than usual: a first sign, before any time-out."""
+        if not self._pending or self.latency.p95 is None:
+            return False
+        oldest = next(iter(self._pending.values()))
+        return self.clock() - oldest > max(_STUCK_SECONDS, self.latency.p95 * _STUCK_FACTOR)
+
+    def begin(self, exchange: object) -> None:
+        """Take note that a cheap request left."""
+        self._pending[exchange] = self.clock()
+
+    def end(self, exchange: object) -> None:
+        """Take note that it came to its end, whichever."""
+        self._pending.pop(exchange, None)
 
     @property
     def paused_for(self) -> float:

@@ -16,6 +16,9 @@ LASTING_BLOCKS = 10
 _LASTING_SECONDS = 3.0
 _FRESH_SECONDS = 10.0
 _TOLERATED_SECONDS = 5.0
+_PACE_FACTOR = 2
+"""Chains may be this much faster than their nominal block time."""
+
 _JUMP_BLOCKS = 256
 _JUMP_FACTOR = 8
 
@@ -25,7 +28,6 @@ class _Sighting:
     block: int
     seen_at: float
     advanced_at: float
-    lag: int
 
 
 class HeadTracker:
@@ -65,10 +67,8 @@ class HeadTracker:
         now = self._clock()
         before = self._sightings.get(label)
         advanced_at = before.advanced_at if before is not None and block <= before.block else now
-        self._sightings[label] = sighting = _Sighting(block, now, advanced_at, 0)
+        self._sightings[label] = _Sighting(block, now, advanced_at)
         self._settle(now)
-        if self._head is not None:
-            sighting.lag = max(self._head - block, 0)
 
     def head(self) -> int | None:
         """Return the chain's head, None before anything was heard."""
@@ -87,25 +87,32 @@ class HeadTracker:
         return None if sighting is None else self._clock() - sighting.seen_at
 
     def is_lagging(self, label: str) -> bool:
-        """Return whether the endpoint was behind the head by more than a few seconds when last heard, not long ago."""
+        """Return whether the endpoint is behind the head by more than a few seconds, as far as was heard lately."""
         sighting = self._sightings.get(label)
-        if sighting is None or self._clock() - sighting.seen_at > self._fresh:
+        if sighting is None or self._head is None:
             return False
-        return sighting.lag > self._tolerance
+        reach = self._reach(sighting)
+        return reach is not None and self._head - reach > self._tolerance
 
     def is_behind(self, label: str, block: int) -> bool:
         """Return whether the endpoint is known not to have `block` yet.
 
-        An endpoint that kept pace when last heard is credited with the blocks of the time since.
+        An endpoint that keeps pace is credited with the blocks of the time since it was heard.
         """
         sighting = self._sightings.get(label)
         if sighting is None or sighting.block >= block:
             return False
+        reach = self._reach(sighting)
+        if reach is None:
+            return False
+        return (sighting.block if self.is_lagging(label) else reach) < block
+
+    def _reach(self, sighting: _Sighting) -> int | None:
+        """Return the block that the endpoint may have by now; None if it was heard too long ago to tell."""
         elapsed = self._clock() - sighting.seen_at
         if elapsed > self._fresh:
-            return False
-        grown = 0 if sighting.lag > self._tolerance else int(elapsed / self._block_time)
-        return sighting.block + grown < block
+            return None
+        return sighting.block + int(_PACE_FACTOR * elapsed / self._block_time)
 
     def _settle(self, now: float) -> None:
         voters = self._voters(now)

@@ -28,7 +28,8 @@ _TOO_MANY_REQUESTS = 429
 _FAIR_WAIT = 1.0
 """A time-out after less than this says more about the caller's deadline than about the endpoint."""
 
-_BLAMELESS = frozenset({Kind.TOO_LARGE, Kind.LIMITED, Kind.CANNOT, Kind.EXCLUDED})
+_COSTLY = frozenset({Kind.TIMED_OUT, Kind.TOO_LARGE})
+"""Failures that a call may cause by what it asks for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +58,8 @@ class Health:
     def settle(self, endpoint: Endpoint, answer: Answer, policy: CallPolicy) -> Reply | Setback:
         """Return the reply, or the setback, after the endpoint's account is brought up to date.
 
-        Several calls of one exchange count once. Time-outs of calls whose cost the outside caller chose, and of
-        impatient callers, do not count; neither do throttling and errors by which a node says that it cannot.
+        Several calls of one exchange count once. Slow and overlong answers to costly calls, and time-outs of impatient
+        callers, do not count; neither do throttling and errors by which a node says that it cannot.
         """
         outcome, exchange = answer.outcome, answer.exchange
         if isinstance(outcome, bytes):
@@ -73,11 +74,7 @@ class Health:
         self._observer.failed(self._chain, endpoint.label, failure.kind)
         if failure.kind is Kind.LIMITED:
             self._pause(endpoint, failure.retry_after)
-        elif failure.kind is Kind.TIMED_OUT:
-            waited = exchange.seconds or _FAIR_WAIT
-            if not (policy.heavy or policy.caller_made) and waited >= _FAIR_WAIT:
-                self._blame(endpoint, exchange)
-        elif failure.kind not in _BLAMELESS:
+        elif not self._is_excused(failure.kind, exchange, policy):
             self._blame(endpoint, exchange)
         too_large = failure.kind is Kind.TOO_LARGE
         explaining = ResponseTooLarge("the node's answer is larger than the gateway reads") if too_large else None
@@ -106,6 +103,11 @@ class Health:
         self._observer.failed(self._chain, endpoint.label, Kind.NODE_ERROR)
         self._blame(endpoint, exchange)
         return Setback("node error" if error.code is None else f"node error {error.code}")
+
+    def _is_excused(self, kind: Kind, exchange: Exchange, policy: CallPolicy) -> bool:
+        if kind in _COSTLY and (policy.heavy or policy.caller_made):
+            return True
+        return kind is Kind.TIMED_OUT and 0 < exchange.seconds < _FAIR_WAIT
 
     def _credit(self, endpoint: Endpoint, exchange: Exchange, *, is_cheap: bool) -> None:
         if exchange.credited:

@@ -9,8 +9,9 @@ from runtime import metrics
 if TYPE_CHECKING:
     from server.upstream.failures import Kind
 
-Purpose = Literal["call", "probe", "verify", "head"]
-"""Why a request leaves: for a caller, to see whether an endpoint is back, to check its chain, to learn its head."""
+Purpose = Literal["call", "heavy", "probe", "verify", "head"]
+"""Why a request leaves: for callers, for one costly call, to see how an endpoint is, to check its chain, to learn its
+head."""
 
 State = Literal["closed", "open", "limited", "excluded", "admitted"]
 """What became of an endpoint: its breaker closed or opened, it throttles us, it serves the wrong or the right chain."""

@@ -8,6 +8,7 @@ endpoint goes to its breaker. (A hedge would sit between the attempt and the bre
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import time
 from typing import TYPE_CHECKING
@@ -25,6 +26,7 @@ from server.upstream.journey import Router
 from server.upstream.jsonrpc import encode_call
 from server.upstream.observer import Measured, Observer
 from server.upstream.policy import CallPolicy, ProbeResult, Reply
+from server.upstream.polling import HeadPoller, HeadQuery
 from server.upstream.selection import Selection
 from server.upstream.transport import Transport
 
@@ -53,7 +55,8 @@ class Pool:
 
     `errors` is the family's table of node errors, `http` the session shared by all pools, `block_time` in seconds.
     `verify` is asked of every endpoint before its first use; an endpoint that fails is excluded by name and asked again
-    every minute of traffic. Nothing is sent while nobody asks.
+    every minute of traffic. With `head`, endpoints are asked for their newest block while the chain is in use, unless
+    answers tell it anyway (`observe_head`). Nothing is sent while nobody asks.
     """
 
     def __init__(
@@ -66,6 +69,7 @@ class Pool:
         block_time: float,
         clock: Callable[[], float] = time.monotonic,
         verify: IdentityCheck | None = None,
+        head: HeadQuery | None = None,
         observer: Observer | None = None,
     ) -> None:
         self.chain = chain
@@ -89,6 +93,8 @@ class Pool:
         }
         selection = Selection(self._endpoints, self.heads)
         self._router = Router(chain, self._batchers, self._identities, selection, self._health, clock)
+        self._head = head
+        self._poller = None if head is None else HeadPoller(self._endpoints, self.heads, block_time, self._poll, clock)
         self._flights: Flights[Reply] = Flights()
         self._background: set[asyncio.Task[None]] = set()
 
@@ -148,6 +154,8 @@ class Pool:
     async def close(self) -> None:
         """Give up everything in flight."""
         await self._flights.close()
+        if self._poller is not None:
+            await self._poller.close()
         for task in list(self._background):
             task.cancel()
         await asyncio.gather(*self._background, return_exceptions=True)
@@ -164,6 +172,8 @@ class Pool:
 
     def _wake(self, call: bytes, policy: CallPolicy) -> None:
         """Let resting and excluded endpoints earn their way back beside this call, which does not wait for them."""
+        if self._poller is not None:
+            self._poller.touch()
         now = self._clock()
         for endpoint in self._endpoints:
             if endpoint.exclusion is not None:
@@ -185,6 +195,20 @@ class Pool:
             self._health.settle(endpoint, answer, _PLAIN)
         finally:
             endpoint.breaker.release_probe()
+
+    async def _poll(self, endpoint: Endpoint) -> None:
+        """Ask one endpoint for its head; a failure counts as any other, an unreadable head is none."""
+        if self._head is None:
+            return
+        identity = self._identities.get(endpoint)
+        if identity is not None and await identity.prove() is not None:
+            return
+        call = encode_call(self._head.method, self._head.params)
+        answer = await self._batchers[endpoint].submit_alone(call, PROBE_SECONDS, "head")
+        got = self._health.settle(endpoint, answer, _PLAIN)
+        if isinstance(got, Reply):
+            with contextlib.suppress(ValueError):
+                self.observe_head(endpoint.label, self._head.read(got.result))
 
     async def _ask_identity(self, endpoint: Endpoint, call: bytes) -> Answer:
         answer = await self._batchers[endpoint].submit_alone(call, VERIFY_SECONDS, "verify")

@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from server.upstream.policy import CallPolicy
 
 _STICKINESS = 1.3
-_READY, _LAGGING, _PAUSED, _RESTING = range(4)
+_READY, _LATE, _PAUSED, _RESTING = range(4)
 
 
 class Selection:
-    """Orders the endpoints of a pool: sound before lagging before throttled before broken, then by latency over weight.
+    """Orders the endpoints of a pool: sound before late before throttled before broken, then by latency over weight.
 
     The first choice stays the first choice until another one is clearly (30 %) better, because calls only fold at
     the endpoint that they share. An endpoint that was never measured is tried first: that is how it gets measured.
@@ -46,8 +46,8 @@ class Selection:
             level = _RESTING
         elif endpoint.paused_for > 0:
             level = _PAUSED
-        elif self._is_late(endpoint, policy):
-            level = _LAGGING
+        elif endpoint.is_stuck or self._is_late(endpoint, policy):
+            level = _LATE
         else:
             level = _READY
             if endpoint.label == policy.prefer:

@@ -7,8 +7,7 @@ import contextlib
 import socket
 import subprocess
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import aiohttp
 import pytest
@@ -19,6 +18,9 @@ from runtime.settings import EndpointSettings
 from server.chains.evm.node_errors import EvmErrors
 from server.upstream import Pool, open_session
 from tests.faults.simulator import FaultyNode
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Iterator
 
 CHAIN_ID = 31337
 
@@ -137,7 +139,8 @@ async def make_pool(http: aiohttp.ClientSession, tally: Tally) -> AsyncIterator[
             EndpointSettings.model_validate({"label": label, "url": url})
             for label, url in zip(("alpha", "beta", "gamma"), urls, strict=False)
         ]
-        pool = Pool("ethereum", settings, EvmErrors(), http, **({"block_time": 12.0, "observer": tally} | options))
+        known: dict[str, Any] = {"block_time": 12.0, "observer": tally} | options
+        pool = Pool("ethereum", settings, EvmErrors(), http, **known)
         made.append(pool)
         return pool
 

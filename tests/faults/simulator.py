@@ -1,7 +1,7 @@
 """A node with faults: a small HTTP server in front of a real node that passes requests on and spoils answers.
 
-It speaks raw sockets, so that it can do what an HTTP framework forbids: stop in the middle of a body, promise more bytes
-than it sends, or say nothing at all.
+It speaks raw sockets, so that it can do what an HTTP framework forbids: stop in the middle of a body, promise more
+bytes than it sends, or say nothing at all.
 """
 
 from __future__ import annotations

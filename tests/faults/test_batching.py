@@ -5,14 +5,16 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from server.errors import DeadlineExceeded, UpstreamUnavailable
 from server.upstream import CallPolicy, Pool
 from tests.faults import simulator as faults
-from tests.faults.conftest import Tally
+
+if TYPE_CHECKING:
+    from tests.faults.conftest import Tally
 
 MakeFaulty = Callable[..., Any]
 MakePool = Callable[..., Pool]

@@ -6,14 +6,16 @@ import asyncio
 import json
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from server.errors import ArchiveRequired, DeadlineExceeded, ResponseTooLarge, Reverted, UpstreamUnavailable
 from server.upstream import CallPolicy, Pool
 from tests.faults import simulator as faults
-from tests.faults.conftest import Tally
+
+if TYPE_CHECKING:
+    from tests.faults.conftest import Tally
 
 FUNDED = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266"
 BALANCE = b'"0x21e19e0c9bab2400000"'
@@ -111,7 +113,7 @@ async def test_an_item_that_is_answered_twice_is_not_believed(faulty: MakeFaulty
     liar, good = await faulty(), await faulty()
     liar.fault = faults.twice
     pool = make_pool(liar.url, good.url)
-    assert await asyncio.gather(balance(pool), balance(pool, "0x" + "0" * 40)) == [BALANCE, b'"0x0"']
+    assert list(await asyncio.gather(balance(pool), balance(pool, "0x" + "0" * 40))) == [BALANCE, b'"0x0"']
     assert len(good.asked) == 1
 
 

@@ -1,0 +1,83 @@
+"""Asking endpoints for their head while their chain is in use, and not otherwise."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+
+    from server.upstream.endpoint import Endpoint
+    from server.upstream.heads import HeadTracker
+
+TRAFFIC_SECONDS = 60.0
+"""A chain that nobody asked for this long is not polled."""
+
+_SHORTEST_PAUSE = 1.0
+_LONGEST_PAUSE = 12.0
+
+
+@dataclass(frozen=True, slots=True)
+class HeadQuery:
+    """A family's way to ask a node for its newest block.
+
+    `read` gets the JSON of the result and returns the height (or slot); ValueError if it is none.
+    """
+
+    method: str
+    params: Sequence[object]
+    read: Callable[[bytes], int]
+
+
+class HeadPoller:
+    """Polls the endpoints that no answer told about lately, once a block time (1 to 12 s) while there is traffic.
+
+    A pool with one endpoint has nothing to compare and is never polled.
+    """
+
+    def __init__(
+        self,
+        endpoints: Sequence[Endpoint],
+        heads: HeadTracker,
+        block_time: float,
+        poll: Callable[[Endpoint], Awaitable[None]],
+        clock: Callable[[], float],
+    ) -> None:
+        self._endpoints = tuple(endpoints)
+        self._heads = heads
+        self._pause = min(max(block_time, _SHORTEST_PAUSE), _LONGEST_PAUSE)
+        self._poll = poll
+        self._clock = clock
+        self._asked_at = 0.0
+        self._running: asyncio.Task[None] | None = None
+
+    def touch(self) -> None:
+        """Take note that the chain is asked now."""
+        if len(self._endpoints) < 2:
+            return
+        self._asked_at = self._clock()
+        if self._running is None:
+            self._running = asyncio.get_running_loop().create_task(self._run())
+            self._running.add_done_callback(self._finish)
+
+    async def close(self) -> None:
+        """Stop polling."""
+        if self._running is not None:
+            self._running.cancel()
+            await asyncio.gather(self._running, return_exceptions=True)
+
+    async def _run(self) -> None:
+        while self._clock() - self._asked_at < TRAFFIC_SECONDS:
+            await asyncio.gather(*(self._poll(endpoint) for endpoint in self._endpoints if self._is_due(endpoint)))
+            await asyncio.sleep(self._pause)
+
+    def _is_due(self, endpoint: Endpoint) -> bool:
+        if endpoint.exclusion is not None or endpoint.paused_for > 0:
+            return False
+        age = self._heads.age(endpoint.label)
+        return age is None or age >= self._pause
+
+    def _finish(self, _task: asyncio.Task[None]) -> None:
+        self._running = None
