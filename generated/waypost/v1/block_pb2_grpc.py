@@ -85,8 +85,8 @@ class BlockServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def GetBlockByHash(self, request, context):
-        """Returns up to 50 blocks by hash, chains mixed as wanted. Use it when a block must be exactly the one meant, whatever
-        a reorganisation did; a block that cannot be had has an error in its row.
+        """Returns up to 50 blocks by hash, chains mixed as wanted. Use it when a block must be exactly the one meant,
+        whatever a reorganisation did; a block that cannot be had has an error in its row.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

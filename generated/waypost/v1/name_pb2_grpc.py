@@ -60,8 +60,8 @@ class NameServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def ReverseEns(self, request, context):
-        """Returns the primary ENS name of an address, checked forwards. Use it to show addresses; an address without a primary
-        name answers 404.
+        """Returns the primary ENS name of an address, checked forwards. Use it to show addresses; an address without a
+        primary name answers 404.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -93,7 +93,8 @@ class NftServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def GetNftTokenOwner(self, request, context):
-        """Returns the owner of an ERC-721 token. Use it when only ownership matters; a token that was never minted answers 404.
+        """Returns the owner of an ERC-721 token. Use it when only ownership matters; a token that was never minted answers
+        404.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

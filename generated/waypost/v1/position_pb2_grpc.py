@@ -120,8 +120,8 @@ class PositionServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def GetLendBV2UserPositions(self, request, context):
-        """Returns a wallet's supplies and debts in five markets of version 2 of lend-b. Use it for old positions; the protocol
-        is deprecated.
+        """Returns a wallet's supplies and debts in five markets of version 2 of lend-b. Use it for old positions; the
+        protocol is deprecated.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -70,8 +70,8 @@ class PriceServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def GetPrices(self, request, context):
-        """Returns the current prices of up to 50 tokens. Use it to price a list in one call; a symbol without a live price has
-        an error in its row.
+        """Returns the current prices of up to 50 tokens. Use it to price a list in one call; a symbol without a live price
+        has an error in its row.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

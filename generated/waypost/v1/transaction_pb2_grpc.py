@@ -65,8 +65,8 @@ class TransactionServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def GetTransactionByHash(self, request, context):
-        """Returns up to 50 transactions by hash, chains mixed as wanted. Use it for what was sent; how it ended is GetReceipt.
-        A transaction that cannot be had has an error in its row.
+        """Returns up to 50 transactions by hash, chains mixed as wanted. Use it for what was sent; how it ended is
+        GetReceipt. A transaction that cannot be had has an error in its row.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -120,8 +120,8 @@ class YieldServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def GetYieldsYieldAImpliedApy(self, request, context):
-        """Returns the yearly rate that a wallet's principal tokens earn from its entry price to expiry. Use it for positions in
-        yield-a; a wallet without an entry answers 404.
+        """Returns the yearly rate that a wallet's principal tokens earn from its entry price to expiry. Use it for positions
+        in yield-a; a wallet without an entry answers 404.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
