@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy.exc import SQLAlchemyError
 
 from cli.options import add_config, read_settings
-from runtime.config_errors import ConfigError
+from cli.refusals import storage_refusal
 from server.access.keys import KeyNotFound, KeyStore
 from server.storage.database import open_database
 
@@ -56,8 +56,7 @@ async def _run(arguments: argparse.Namespace, settings: Settings) -> int:
     try:
         engine = await open_database(settings.storage.url.get_secret_value())
     except (OSError, SQLAlchemyError) as error:
-        fix = f"the key store cannot be opened ({type(error).__name__}): give a file that this user may write"
-        raise ConfigError("storage.url", "(hidden)", fix) from None
+        raise storage_refusal(error) from None
     try:
         store = KeyStore(engine)
         if arguments.action == "create":

@@ -10,6 +10,7 @@ from runtime.settings import load_settings
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Mapping
 
     from runtime.settings import Settings
 
@@ -50,13 +51,31 @@ def add_network(parser: argparse.ArgumentParser) -> None:
 
 
 def read_settings(arguments: argparse.Namespace, further: dict[str, Any] | None = None) -> Settings:
-    """Return the settings that the arguments name, `further` nested values on top; raises ConfigError."""
-    overrides = dict(further or {})
+    """Return the settings that the arguments name, with `further` nested values under them; raises ConfigError."""
+    return load_settings(config_path(arguments), overrides=merge(further or {}, given_overrides(arguments)))
+
+
+def given_overrides(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return the settings that the arguments themselves carry, nested."""
+    overrides: dict[str, Any] = {}
     for argument, key in OVERRIDES.items():
         value = getattr(arguments, argument, None)
         if value is not None:
-            _put(overrides, key.split("."), value)
-    return load_settings(config_path(arguments), overrides=overrides)
+            *sections, last = key.split(".")
+            table = overrides
+            for section in sections:
+                table = table.setdefault(section, {})
+            table[last] = value
+    return overrides
+
+
+def merge(weak: Mapping[str, Any], strong: Mapping[str, Any]) -> dict[str, Any]:
+    """Return both nested mappings as one; where they differ `strong` wins."""
+    merged = dict(weak)
+    for name, value in strong.items():
+        known = merged.get(name)
+        merged[name] = merge(known, value) if isinstance(known, dict) and isinstance(value, dict) else value
+    return merged
 
 
 def config_path(arguments: argparse.Namespace) -> Path | None:
@@ -65,10 +84,3 @@ def config_path(arguments: argparse.Namespace) -> Path | None:
         return Path(arguments.config)
     named = os.environ.get("WAYPOST_CONFIG")
     return Path(named) if named else None
-
-
-def _put(values: dict[str, Any], path: list[str], value: Any) -> None:
-    for part in path[:-1]:
-        values[part] = dict(values.get(part, {}))
-        values = values[part]
-    values[path[-1]] = value

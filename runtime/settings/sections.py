@@ -13,6 +13,7 @@ from runtime.settings.secrets import Section
 from runtime.settings.values import (  # noqa: TC001 - pydantic evaluates the annotations
     Amount,
     Duration,
+    GrpcHost,
     Host,
     Listen,
     Networks,
@@ -75,7 +76,7 @@ class GrpcSettings(Section):
 
     secret_members: ClassVar[tuple[str, ...]] = ("credential",)
 
-    host: Host = Field(default="127.0.0.1", description="Address to listen on; `0.0.0.0` for every interface.")
+    host: GrpcHost = Field(default="127.0.0.1", description="Address to listen on; `0.0.0.0` for every interface.")
     port: Port = Field(default=50051, description="Port of the gRPC face; 0 picks a free one.")
     private_listen: Listen | None = Field(
         default=None,

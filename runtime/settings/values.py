@@ -54,13 +54,18 @@ def parse_json(value: object) -> object:
 
 
 def check_host(value: str) -> str:
-    """Return a host name or IP address."""
+    """Return a host name or IP address, IPv6 addresses without brackets."""
     try:
-        return str(ipaddress.ip_address(value))
+        return str(ipaddress.ip_address(value.strip("[]")))
     except ValueError:
         if not _HOST.fullmatch(value):
             raise Refusal('give an IP address or host name without a port, for example "127.0.0.1"') from None
         return value
+
+
+def bracket_host(value: str) -> str:
+    """Return a checked host as gRPC wants it before a colon: IPv6 addresses in brackets."""
+    return f"[{value}]" if ":" in value else value
 
 
 def check_listen(value: str) -> str:
@@ -171,6 +176,7 @@ def check_endpoint_url(value: SecretStr) -> SecretStr:
 Duration = Annotated[float, BeforeValidator(parse_duration)]
 Port = Annotated[int, Field(ge=0, le=65535)]
 Host = Annotated[str, AfterValidator(check_host)]
+GrpcHost = Annotated[Host, AfterValidator(bracket_host)]
 Listen = Annotated[str, AfterValidator(check_listen)]
 TcpListen = Annotated[str, AfterValidator(check_tcp_listen)]
 Target = Annotated[str, AfterValidator(check_target)]

@@ -1,0 +1,146 @@
+"""Opens and ends the gateway's faces in one process, in the right order."""
+
+from __future__ import annotations
+
+import time
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import grpc
+from aiohttp import web
+from sqlalchemy.exc import SQLAlchemyError
+
+from cli.refusals import http_refusal, listen_refusal, metrics_refusal, storage_refusal
+from runtime.config_errors import ConfigError
+from runtime.logs import get_logger
+from runtime.metrics import set_build
+from runtime.metrics_listener import start_metrics
+from server.app import Gateway, ListenError
+from transcoder.app import create_app
+from transcoder.serving import Runner
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from cli.stopping import Stop
+    from runtime.settings import Settings
+
+LARGEST_MESSAGE = 64 << 20
+VERSION = "0.1.0"
+# A little longer than load balancers keep idle connections (60 s is usual), so that they close first.
+KEEPALIVE_SECONDS = 75.0
+
+# A transcoder in its own process finds a dead server within half a minute and spreads calls over all its addresses.
+CHANNEL_OPTIONS: tuple[tuple[str, Any], ...] = (
+    ("grpc.max_receive_message_length", LARGEST_MESSAGE),
+    ("grpc.max_send_message_length", LARGEST_MESSAGE),
+    ("grpc.keepalive_time_ms", 20_000),
+    ("grpc.keepalive_timeout_ms", 10_000),
+    ("grpc.keepalive_permit_without_calls", 1),
+    ("grpc.http2.max_pings_without_data", 0),
+    ("grpc.lb_policy_name", "round_robin"),
+    ("grpc.initial_reconnect_backoff_ms", 200),
+    ("grpc.max_reconnect_backoff_ms", 5_000),
+)
+
+_log = get_logger("waypost.process")
+
+
+@dataclass(frozen=True)
+class Ports:
+    """The ports that were bound; None for a face that this process does not have."""
+
+    http: int | None
+    grpc: int | None
+
+
+async def run_gateway(
+    settings: Settings, stop: Stop, announce: Callable[[Ports], None], *, http: bool = True, worker: int = 0
+) -> None:
+    """Run the gRPC server, and the JSON-RPC face in front of it unless `http` is False, until a stop is asked for.
+
+    `announce` is called once with the bound ports when everything answers. Raises ConfigError for an address or a key
+    store that cannot be had.
+    """
+    ending = Ending(settings.server_limits.drain, stop)
+    async with AsyncExitStack() as stack:
+        await _open_metrics(stack, settings, worker)
+        try:
+            gateway = await Gateway.create(settings)
+        except (OSError, SQLAlchemyError) as error:
+            raise storage_refusal(error) from None
+        stack.push_async_callback(lambda: gateway.drain(ending.remaining()))
+        try:
+            grpc_port = await gateway.start()
+        except ListenError as error:
+            raise listen_refusal(error) from None
+        http_port = await _open_http(stack, settings, gateway.channel()) if http else None
+        ports = Ports(http_port, grpc_port)
+        _log.info("serving", profile=settings.profile, http_port=ports.http, grpc_port=ports.grpc, worker=worker)
+        announce(ports)
+        await stop.requested.wait()
+        gateway.refuse_readiness()
+        ending.begin()
+
+
+async def run_transcoder(settings: Settings, stop: Stop, announce: Callable[[Ports], None], *, worker: int = 0) -> None:
+    """Run the JSON-RPC face alone, in front of the server at `transcoder.grpc_target`, until a stop is asked for."""
+    target, credential = settings.transcoder.grpc_target, settings.transcoder.credential
+    if target is None or credential is None:
+        fix = "name the server's private listener, for example --grpc-target 127.0.0.1:50052"
+        raise ConfigError("transcoder.grpc_target", "", fix)
+    async with AsyncExitStack() as stack:
+        await _open_metrics(stack, settings, worker)
+        channel = await stack.enter_async_context(grpc.aio.insecure_channel(target, options=CHANNEL_OPTIONS))
+        port = await _open_http(stack, settings, channel, credential.get_secret_value())
+        _log.info("serving", profile=settings.profile, http_port=port, worker=worker)
+        announce(Ports(port, None))
+        await stop.requested.wait()
+        _log.info("draining", grace_seconds=settings.server_limits.drain)
+
+
+class Ending:
+    """How long what is in progress may still take."""
+
+    def __init__(self, grace: float, stop: Stop) -> None:
+        self._grace = grace
+        self._stop = stop
+        self._began: float | None = None
+
+    def begin(self) -> None:
+        """Start the clock."""
+        self._began = time.monotonic()
+
+    def remaining(self) -> float:
+        """Return the seconds left: none once in a hurry, or when it never got to serving."""
+        if self._began is None or self._stop.hurried.is_set():
+            return 0.0
+        return max(0.0, self._grace - (time.monotonic() - self._began))
+
+
+async def _open_http(stack: AsyncExitStack, settings: Settings, channel: Any, credential: str | None = None) -> int:
+    http = settings.http
+    app = create_app(channel, http, credential=credential)
+    runner = Runner(app, keepalive_timeout=KEEPALIVE_SECONDS, shutdown_timeout=settings.server_limits.drain)
+    # Closing it stops listening, lets the requests in progress finish, and closes the connections.
+    stack.push_async_callback(runner.cleanup)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, http.host, http.port, reuse_port=settings.workers > 1 or None).start()
+    except OSError as error:
+        raise http_refusal(http.host, http.port, error) from None
+    port: int = runner.addresses[0][1]
+    return port
+
+
+async def _open_metrics(stack: AsyncExitStack, settings: Settings, worker: int) -> None:
+    set_build(VERSION, settings.profile)
+    listen = settings.metrics.listen
+    if listen is None:
+        return
+    try:
+        runner, _ = await start_metrics(listen, worker=worker)
+    except OSError as error:
+        raise metrics_refusal(listen, error) from None
+    stack.push_async_callback(runner.cleanup)

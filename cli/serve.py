@@ -1,0 +1,100 @@
+"""`waypost serve`: the whole gateway in one process, or in several fresh ones on the same ports."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+from cli.faces import Ports, run_gateway
+from cli.greeting import greeting
+from cli.options import (
+    add_config,
+    add_grpc_port,
+    add_http_port,
+    add_network,
+    config_path,
+    given_overrides,
+    merge,
+    read_settings,
+)
+from cli.process import run_process
+from cli.workers import report_ready, run_workers
+from server.chains.configured import check_configured
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from cli.stopping import Stop
+    from runtime.settings import Settings
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `waypost serve`."""
+    add_config(parser)
+    add_network(parser)
+    add_http_port(parser)
+    add_grpc_port(parser)
+    parser.add_argument(
+        "--workers",
+        metavar="N",
+        type=int,
+        help='processes on the same ports; more than one needs quotas.mode "per-process"',
+    )
+    parser.add_argument("--worker", type=int, metavar="NUMBER", help=argparse.SUPPRESS)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Serve until a signal; on the devnet start its nodes first and end them last."""
+    settings = read_settings(arguments)
+    check_configured(settings)
+    if arguments.worker is not None:
+        return run_process(lambda stop: _work(settings, stop, arguments.worker), settings.log)
+    return run_process(lambda stop: _serve(arguments, settings, stop), settings.log)
+
+
+async def _serve(arguments: argparse.Namespace, settings: Settings, stop: Stop) -> int:
+    async with _local_chains(settings, stop) as found:
+        if found is None:
+            return 0
+        overrides = merge(found, given_overrides(arguments))
+        settings = read_settings(arguments, found)
+
+        def announce(ports: Ports) -> None:
+            print(greeting(settings, ports), flush=True)
+
+        if settings.workers == 1:
+            await stop.unless_hurried(run_gateway(settings, stop, announce))
+            return 0
+        return await run_workers(
+            settings.workers,
+            stop,
+            lambda: announce(Ports(settings.http.port, settings.grpc.port)),
+            config=config_path(arguments),
+            overrides=overrides,
+            grace=settings.server_limits.drain,
+        )
+
+
+async def _work(settings: Settings, stop: Stop, number: int) -> int:
+    parent = asyncio.create_task(stop.follow_parent())
+    await stop.unless_hurried(run_gateway(settings, stop, lambda ports: report_ready(), worker=number))
+    parent.cancel()
+    return 0
+
+
+@asynccontextmanager
+async def _local_chains(settings: Settings, stop: Stop) -> AsyncIterator[dict[str, Any] | None]:
+    """Run the devnet's nodes where the profile asks for them and no chain is configured.
+
+    Yields the settings that they bring, empty without them; None when a stop was asked for before they were up.
+    """
+    if settings.profile != "devnet" or settings.chains:
+        yield {}
+        return
+    # Imported here: everything else serves without the devnet's packages.
+    from cli.local_chains import run_local_chains
+
+    async with run_local_chains(stop) as devnet:
+        yield None if devnet is None else devnet.settings_overrides()

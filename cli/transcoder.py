@@ -1,0 +1,38 @@
+"""`waypost transcoder`: the JSON-RPC face alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cli.faces import Ports, run_transcoder
+from cli.options import add_config, add_http_port, read_settings
+from cli.process import run_process
+
+if TYPE_CHECKING:
+    import argparse
+
+    from cli.stopping import Stop
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `waypost transcoder`."""
+    add_config(parser)
+    add_http_port(parser)
+    parser.add_argument(
+        "--grpc-target", metavar="TARGET", help="the server's private listener: HOST:PORT or unix:/path"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Serve until a signal."""
+    settings = read_settings(arguments, {"workers": 1})
+
+    def announce(ports: Ports) -> None:
+        target = settings.transcoder.grpc_target
+        print(f"Waypost serves JSON-RPC on http://{settings.http.host}:{ports.http} for {target}", flush=True)
+
+    async def main(stop: Stop) -> int:
+        await stop.unless_hurried(run_transcoder(settings, stop, announce))
+        return 0
+
+    return run_process(main, settings.log)
