@@ -30,7 +30,7 @@ class Flights:
         flying = self._by_principal[name]
         if flying >= self._limit_per_principal and not principal.policy.unlimited:
             raise RateLimited(
-                f"this key already has {self._limit_per_principal} calls in flight; wait for answers before sending more",
+                f"this key already has {self._limit_per_principal} calls in flight; wait for answers first",
                 retry_after_ms=250,
             )
         self._by_principal[name] = flying + 1

@@ -62,7 +62,7 @@ class InProcessCall(grpc.aio.UnaryUnaryCall[Any, Any]):  # type: ignore[misc]  #
         self._deadline = None if timeout is None else monotonic() + timeout
         self._code: grpc.StatusCode | None = None
         self._details = ""
-        self._initial: Entries | None = None
+        self._initial: Entries = ()
         self._trailing: Entries = ()
         self._payload: bytes | None = None
         self._parsed: Any = None
@@ -118,10 +118,9 @@ class InProcessCall(grpc.aio.UnaryUnaryCall[Any, Any]):  # type: ignore[misc]  #
         return self._parsed
 
     async def initial_metadata(self) -> Metadata:
-        """Return the initial metadata once it is known."""
-        while self._initial is None and self._code is None:
-            await self._waiter()
-        return Metadata(*(self._initial or ()))
+        """Return the initial metadata at the end of the call; a unary call on a socket learns of it no earlier."""
+        await self.wait()
+        return Metadata(*self._initial)
 
     async def trailing_metadata(self) -> Metadata:
         """Return the trailing metadata at the end of the call."""
@@ -180,48 +179,47 @@ class InProcessCall(grpc.aio.UnaryUnaryCall[Any, Any]):  # type: ignore[misc]  #
             self._run_callback(callback)
 
     async def _serve(self, handler: grpc.RpcMethodHandler[Any, Any], request: bytes, metadata: Entries) -> None:
-        context = InProcessContext(metadata, self._deadline, self._publish_initial)
+        context = InProcessContext(metadata, self._deadline)
         try:
             parse = handler.request_deserializer
             response = await handler.unary_unary(parse(request) if parse else request, context)
             if context.aborted is None:
-                serialise = handler.response_serializer
-                self._answer(context, serialise(response) if serialise and context.status in (None, _OK) else response)
+                self._answer(context, response, handler.response_serializer)
         except grpc.aio.AbortError:
             pass
         except asyncio.CancelledError:
             self.settle(grpc.StatusCode.UNAVAILABLE, "The call was interrupted in the server.")
         except Exception as error:
             _log.exception("a servicer raised %s", type(error).__name__)
-            code = context.status if context.status not in (None, _OK) else grpc.StatusCode.UNKNOWN
             if context.aborted is None:
-                self._end(code or grpc.StatusCode.UNKNOWN, f"Unexpected {type(error)}: {error}", context)
+                self._end(context, _failure(context.status), f"Unexpected {type(error)}: {error}")
+        # Also when the servicer swallowed what abort raised.
         if context.aborted is not None:
-            self._end(context.status or grpc.StatusCode.UNKNOWN, context.text, context)
+            self._end(context, _failure(context.status), context.text)
         context.finish()
 
-    def _answer(self, context: InProcessContext, payload: Any) -> None:
+    def _answer(self, context: InProcessContext, response: Any, serialise: Callable[[Any], bytes] | None) -> None:
         if context.status not in (None, _OK):
-            self._end(context.status or grpc.StatusCode.UNKNOWN, context.text, context)
-        elif len(payload) > self._max_bytes:
+            self._end(context, _failure(context.status), context.text)
+            return
+        payload = serialise(response) if serialise else response
+        if len(payload) > self._max_bytes:
             text = f"SERVER: Sent message larger than max ({len(payload)} vs. {self._max_bytes})"
             self.settle(grpc.StatusCode.RESOURCE_EXHAUSTED, text)
         else:
-            self._end(_OK, "", context, payload)
+            self._end(context, _OK, "", payload)
 
     def _end(
-        self, code: grpc.StatusCode, details: str, context: InProcessContext, payload: bytes | None = None
+        self, context: InProcessContext, code: grpc.StatusCode, details: str, payload: bytes | None = None
     ) -> None:
         try:
             trailing = received(context.trailing)
         except (TypeError, ValueError):
             self.settle(grpc.StatusCode.INTERNAL, "Invalid metadata")
-        else:
-            self.settle(code, details, trailing, payload)
-
-    def _publish_initial(self, initial: Entries) -> None:
-        self._initial = initial
-        self._wake()
+            return
+        if context.initial and self._code is None:
+            self._initial = context.initial
+        self.settle(code, details, trailing, payload)
 
     def _expire(self) -> None:
         self.settle(grpc.StatusCode.DEADLINE_EXCEEDED, "Deadline Exceeded")
@@ -260,8 +258,12 @@ class InProcessCall(grpc.aio.UnaryUnaryCall[Any, Any]):  # type: ignore[misc]  #
         code = self._code or grpc.StatusCode.UNKNOWN
         return AioRpcError(
             code,
-            Metadata(*(self._initial or ())),
+            Metadata(*self._initial),
             Metadata(*self._trailing),
             details=self._details,
             debug_error_string=f"{code.name}:{self._details}",
         )
+
+
+def _failure(status: grpc.StatusCode | None) -> grpc.StatusCode:
+    return grpc.StatusCode.UNKNOWN if status is None or status is _OK else status

@@ -26,7 +26,6 @@ class InProcessContext(grpc.aio.ServicerContext[Any, Any]):  # type: ignore[misc
         "_callbacks",
         "_deadline",
         "_invocation",
-        "_publish_initial",
         "aborted",
         "finished",
         "initial",
@@ -35,10 +34,9 @@ class InProcessContext(grpc.aio.ServicerContext[Any, Any]):  # type: ignore[misc
         "trailing",
     )
 
-    def __init__(self, invocation: Entries, deadline: float | None, publish_initial: Callable[[Entries], None]) -> None:
+    def __init__(self, invocation: Entries, deadline: float | None) -> None:
         self._invocation = invocation
         self._deadline = deadline
-        self._publish_initial = publish_initial
         self._callbacks: list[Callable[[Any], None]] | None = None
         self.initial: Entries | None = None
         self.trailing: Any = ()
@@ -67,7 +65,6 @@ class InProcessContext(grpc.aio.ServicerContext[Any, Any]):  # type: ignore[misc
             self.status, self.text = grpc.StatusCode.INTERNAL, "Invalid metadata"
             self.aborted = grpc.aio.AbortError("Invalid metadata")
             raise self.aborted from None
-        self._publish_initial(self.initial)
 
     async def abort(self, code: grpc.StatusCode, details: str = "", trailing_metadata: Any = ()) -> NoReturn:
         """End the call with a status other than OK; always raises."""
