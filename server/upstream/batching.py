@@ -1,8 +1,9 @@
 """Folding the calls of one loop turn into one JSON-RPC batch per endpoint.
 
-Calls that are submitted while the loop runs one turn leave together; heavy calls leave alone, so that the slowest item
-and the size limit hit nobody else. An endpoint that refuses batches, or long ones, is learnt from its refusal and
-served in the size it takes. One bad item fails alone.
+Calls that are submitted while the loop runs one turn leave together, and a little later if they come in quick
+succession (`hold`); heavy calls leave alone, so that the slowest item and the size limit hit nobody else. An endpoint
+that refuses batches, or long ones, is learnt from its refusal and served in the size it takes. One bad item fails
+alone.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from server.upstream.failures import Failure, Kind
+from server.upstream.hold import Hold
 from server.upstream.jsonrpc import NodeError, Outcome, decode_batch, decode_single, encode_request
 from server.upstream.transport import HttpAnswer, describe_seconds
 from server.upstream.verdicts import Verdict
@@ -92,17 +94,21 @@ class Batcher:
         self._observer = observer
         self._numbers = numbers
         self._clock = clock
+        self._hold = Hold(endpoint.latency)
         self._waiting: list[_Item] = []
         self._sending: set[asyncio.Task[None]] = set()
 
     async def submit(self, call: bytes, timeout: float) -> Answer:
-        """Return what became of a cheap call, which shares a batch with the others of this loop turn."""
+        """Return what became of a cheap call, which shares a batch with the others of its moment."""
         loop = asyncio.get_running_loop()
         item = _Item(next(self._numbers), call, timeout, loop.create_future())
+        hold = self._hold.seconds(self._clock())
         self._waiting.append(item)
         if len(self._waiting) == 1:
-            # The seam of the hold rule (design section 6): a later moment than the end of this turn.
-            loop.call_soon(self._flush)
+            if hold > 0:
+                loop.call_later(hold, self._flush)
+            else:
+                loop.call_soon(self._flush)
         return await item.future
 
     async def submit_alone(self, call: bytes, timeout: float, purpose: Purpose = "heavy") -> Answer:

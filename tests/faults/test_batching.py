@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -240,3 +241,37 @@ async def test_every_joined_caller_gets_an_error_of_its_own(faulty: MakeFaulty, 
     errors = await asyncio.gather(*(balance(pool, 1) for _ in range(3)), return_exceptions=True)
     assert len({id(error) for error in errors}) == 3
     assert len({str(error) for error in errors}) == 1
+
+
+async def test_a_lone_caller_is_never_held(faulty: MakeFaulty, make_pool: MakePool) -> None:
+    node = await faulty()
+    node.fault = faults.delay(0.03)
+    pool = make_pool(node.url)
+    latencies = []
+    for number in range(10):
+        started = time.monotonic()
+        reply = await pool.call("eth_getBalance", [f"0x{number:040x}", "latest"], deadline=soon())
+        latencies.append(time.monotonic() - started - reply.latency)
+    assert sorted(latencies)[5] < 0.002
+
+
+async def test_reads_in_quick_succession_fold_at_a_distant_node(
+    faulty: MakeFaulty, make_pool: MakePool, tally: Tally
+) -> None:
+    node = await faulty()
+    node.fault = faults.delay(0.03)
+    pool = make_pool(node.url)
+    await balance(pool, 1)
+    tasks = []
+    chance = random.Random(7)
+    started = time.monotonic()
+    due = 0.0
+    for number in range(500):
+        due += chance.expovariate(500)
+        wait = started + due - time.monotonic()
+        if wait > 0:
+            await asyncio.sleep(wait)
+        tasks.append(asyncio.create_task(balance(pool, 1000 + number)))
+    await asyncio.gather(*tasks)
+    requests = len(tally.requests) - 1
+    assert 500 / requests >= 1.7
