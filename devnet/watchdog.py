@@ -2,10 +2,21 @@
 
 import os
 import subprocess
+from contextlib import suppress
 from types import TracebackType
 
 # Reads process ids until the other end of the pipe closes, which the kernel does for every way a process can end.
-_SCRIPT = 'pids=; while read -r pid; do pids="$pids $pid"; done; [ -z "$pids" ] || kill -9 $pids 2>/dev/null'
+# An id that ended is taken off the list: it may belong to somebody else by then.
+_SCRIPT = """
+pids=
+while read -r change pid; do
+    left=
+    for known in $pids; do [ "$known" = "$pid" ] || left="$left $known"; done
+    pids=$left
+    [ "$change" = ended ] || pids="$pids $pid"
+done
+[ -z "$pids" ] || kill -9 $pids 2>/dev/null
+"""
 
 
 class Watchdog:
@@ -32,13 +43,21 @@ class Watchdog:
 
     def watch(self, pid: int) -> None:
         """End this process too when the launcher is gone."""
-        assert self._shell.stdin is not None
-        self._shell.stdin.write(f"{pid}\n".encode())
-        self._shell.stdin.flush()
+        self._tell("started", pid)
+
+    def forget(self, pid: int) -> None:
+        """Leave this process alone: it has ended."""
+        self._tell("ended", pid)
 
     def close(self) -> None:
-        """Let go: the processes have been ended in order, and their ids may belong to others soon."""
+        """Let go of all: they have been ended in order."""
         self._shell.kill()
         self._shell.wait()
         assert self._shell.stdin is not None
         self._shell.stdin.close()
+
+    def _tell(self, change: str, pid: int) -> None:
+        assert self._shell.stdin is not None
+        with suppress(BrokenPipeError):  # somebody ended the shell; the launcher still ends its nodes in order
+            self._shell.stdin.write(f"{change} {pid}\n".encode())
+            self._shell.stdin.flush()

@@ -29,6 +29,9 @@ class Guard(Protocol):
     def watch(self, pid: int) -> None:
         """Take on a process."""
 
+    def forget(self, pid: int) -> None:
+        """Let go of a process that has ended."""
+
 
 class Node:
     """An anvil process on a free loopback port."""
@@ -38,6 +41,7 @@ class Node:
         self.url = url  # known after `start`, or of a node that somebody else has started
         self._http = http
         self._process: asyncio.subprocess.Process | None = None
+        self._guard: Guard | None = None
         self._ids = itertools.count(1)
 
     @property
@@ -66,6 +70,7 @@ class Node:
                 stderr=asyncio.subprocess.DEVNULL,
                 start_new_session=True,  # Ctrl-C reaches the launcher alone, which ends its nodes in order
             )
+            self._guard = guard
             guard.watch(self._process.pid)
             if await self._answers():
                 return
@@ -87,13 +92,16 @@ class Node:
             if self._process.returncode is None:
                 self._process.kill()  # it holds nothing that is worth an orderly end
             await self._process.wait()
+            if self._guard is not None:
+                self._guard.forget(self._process.pid)
+                self._guard = None
 
     async def _answers(self) -> bool:
         deadline = asyncio.get_running_loop().time() + _READY_WITHIN
         while asyncio.get_running_loop().time() < deadline and self.pid is not None:
             try:
                 found = int(await self.call("eth_chainId"), 16)
-            except (aiohttp.ClientError, OSError):
+            except (aiohttp.ClientError, OSError, ValueError, NodeError):
                 await asyncio.sleep(0.01)
                 continue
             # Somebody else may have taken the port between the choice and the start.
