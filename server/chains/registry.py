@@ -12,11 +12,10 @@ from runtime.settings import EndpointSettings
 from server.chains.configured import check_configured
 from server.chains.evm.driver import EvmDriver
 from server.chains.evm.node_errors import EvmErrors
-from server.chains.evm.quantity import quantity
+from server.chains.evm.quantity import json_quantity, quantity
 from server.chains.facts import ChainFacts, load_facts
 from server.errors import ChainUnknown, NotAvailable
-from server.upstream.identity import IdentityCheck
-from server.upstream.pool import Pool
+from server.upstream import HeadQuery, IdentityCheck, Pool
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -133,6 +132,7 @@ def _open_evm(
         http,
         block_time=facts.block_time,
         verify=IdentityCheck("eth_chainId", [], lambda result: _wrong_chain(facts, result)),
+        head=HeadQuery("eth_blockNumber", [], json_quantity),
         observer=observer,
     )
     return EvmDriver(facts, pool, judges_age=settings.profile != "devnet")

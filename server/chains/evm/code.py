@@ -56,7 +56,6 @@ class CodeReader:
 
     async def _proved(self, account: str, view: ReadView) -> bytes:
         chain, asked = self._chain, view.block
-        await self._planner.in_turn()
         code, proof = await asyncio.gather(self._code(account, asked, view), self._proof(account, asked, view))
         if proof is not None and asked is not None and proof.block != asked:
             raise chain.answered_elsewhere(asked, proof.block)
@@ -70,6 +69,7 @@ class CodeReader:
         return await self._code(account, block, view)
 
     async def _code(self, account: str, block: int | None, view: ReadView) -> bytes:
+        await self._planner.in_turn()
         policy = CallPolicy(min_block=block, prefer=view.endpoint)
         reply = await self._pool.call("eth_getCode", [account, block_tag(block)], policy, deadline=view.deadline)
         return data_of(reply)
@@ -77,6 +77,7 @@ class CodeReader:
     async def _proof(self, account: str, block: int | None, view: ReadView) -> CodeProof | None:
         """Return the proof, None where the nodes run no such program."""
         program = "0x" + code_proof_program(self._chain, address_bytes(account)).hex()
+        await self._planner.in_turn()
         policy = CallPolicy(min_block=block, prefer=view.endpoint)
         try:
             reply = await self._pool.call(

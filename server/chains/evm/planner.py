@@ -126,7 +126,8 @@ class ReadPlanner:
         if gate is None:
             loop = asyncio.get_running_loop()
             gate = self._gate = loop.create_future()
-            loop.call_soon(self._open_gate)
+            # Two steps, not one: reads that a request starts as tasks of their own arrive one step later.
+            loop.call_soon(loop.call_soon, self._open_gate)
         return gate
 
     def _open_gate(self) -> None:

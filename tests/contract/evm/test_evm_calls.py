@@ -1,0 +1,138 @@
+"""Callers' own calls: results, reverts with their reasons, gas."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from server.chains.capabilities import CallRequest
+from server.chains.view import ReadView
+from server.errors import ArchiveRequired, InvalidArgument, NotFound, NotSupported, Reverted
+from tests.contract.evm.nodes import ALICE, BOB, GAS_BURNER, NOBODY, OWNER, PROBER, REVERT_BOMBER, USDC, call_data
+
+if TYPE_CHECKING:
+    from server.chains.registry import Chains
+
+
+def prober(signature: str, *arguments: object, **options) -> CallRequest:
+    return CallRequest(to=PROBER, data=call_data(signature, *arguments), **options)
+
+
+async def test_a_call_returns_raw_data_and_its_block(driver, ethereum):
+    result = await driver.simulate_call(prober("answer()"), ReadView())
+    assert result.data == (42).to_bytes(32, "big")
+    assert result.block == await ethereum.height()
+
+
+async def test_the_call_runs_at_the_block_that_the_answer_names(driver, ethereum):
+    for block in (None, ethereum.blocks["built"]):
+        result = await driver.simulate_call(prober("block_number()"), ReadView(block=block))
+        assert int.from_bytes(result.data, "big") == result.block
+        assert block in (None, result.block)
+
+
+async def test_sender_and_value_arrive(driver):
+    result = await driver.simulate_call(prober("deposit()", sender=ALICE.lower(), value=10**18), ReadView())
+    assert int.from_bytes(result.data, "big") == 10**18
+    transfer = CallRequest(to=USDC, data=call_data("transfer(address,uint256)", BOB, 1), sender=ALICE)
+    assert int.from_bytes((await driver.simulate_call(transfer, ReadView())).data, "big") == 1
+
+
+async def test_nothing_is_submitted(driver, ethereum):
+    before = await ethereum.height()
+    await driver.simulate_call(prober("say(uint256,string)", 7, "hello"), ReadView())
+    number = await ethereum.call("eth_call", {"to": PROBER, "data": call_data("number()")}, "latest")
+    assert (int(number, 16), await ethereum.height()) == (0, before)
+
+
+async def test_an_account_without_code_returns_nothing(driver):
+    assert (await driver.simulate_call(CallRequest(to=NOBODY, data="0x"), ReadView())).data == b""
+
+
+@pytest.mark.parametrize(
+    ("call", "message", "selector"),
+    [
+        (prober("fail_with_reason(string)", "out of luck"), "execution reverted: out of luck", "0x08c379a0"),
+        (
+            prober("fail_with_panic()"),
+            "execution reverted: panic 0x11 (arithmetic overflow or underflow)",
+            "0x4e487b71",
+        ),
+        (prober("fail_silently()"), "execution reverted without a reason", None),
+        (prober("no_such_function()"), "execution reverted without a reason", None),
+    ],
+)
+async def test_reverts_have_their_reason(driver, call, message, selector):
+    for ask in (driver.simulate_call, driver.estimate_gas):
+        with pytest.raises(Reverted) as caught:
+            await ask(call, ReadView())
+        assert caught.value.message == message
+        assert caught.value.metadata.get("selector") == selector
+
+
+async def test_a_custom_error_has_selector_and_data(driver):
+    with pytest.raises(Reverted) as caught:
+        await driver.simulate_call(prober("fail_with_code(uint256)", 77), ReadView())
+    selector = call_data("Failed(uint256)", 77)[:10]
+    assert caught.value.message == f"execution reverted with custom error {selector}"
+    assert caught.value.metadata == {"selector": selector, "data": call_data("Failed(uint256)", 77)}
+
+
+async def test_a_revert_bomb_is_cut_to_size(driver):
+    with pytest.raises(Reverted) as caught:
+        await driver.simulate_call(CallRequest(to=REVERT_BOMBER, data="0x"), ReadView())
+    assert len(caught.value.metadata["data"]) == 2 + 2 * 1024
+    assert caught.value.metadata["dataLength"] == "1000000"
+
+
+async def test_running_out_of_gas_is_an_answer(driver):
+    with pytest.raises(Reverted, match="runs out of gas"):
+        await driver.simulate_call(CallRequest(to=GAS_BURNER, data="0x"), ReadView())
+
+
+async def test_a_sender_that_cannot_pay_is_told_so(driver):
+    call = CallRequest(to=ALICE, data="0x", sender=NOBODY, value=2**200)
+    with pytest.raises(Reverted, match="cannot pay"):
+        await driver.simulate_call(call, ReadView())
+
+
+async def test_gas_of_a_transfer_and_of_a_call(driver, ethereum):
+    transfer = await driver.estimate_gas(CallRequest(to=BOB, sender=ALICE, value=1), ReadView())
+    assert transfer.gas == 21_000
+    assert transfer.block == await ethereum.height()
+    call = prober("say(uint256,string)", 1, "x", sender=ALICE)
+    expected = int(await ethereum.call("eth_estimateGas", {"from": ALICE, "to": PROBER, "data": call.data}), 16)
+    assert (await driver.estimate_gas(call, ReadView())).gas == expected
+
+
+async def test_blocks_beyond_the_head_or_too_old(driver, ethereum):
+    with pytest.raises(NotFound) as caught:
+        await driver.simulate_call(prober("answer()"), ReadView(block=await ethereum.height() + 5))
+    assert caught.value.field == "block"
+    with pytest.raises(ArchiveRequired):
+        await driver.simulate_call(prober("answer()"), ReadView(block=19_000_000))
+
+
+async def test_where_history_is_unproved(chains: Chains, hyperliquid):
+    node, _ = hyperliquid
+    driver = chains.get("hyperliquid").driver
+    result = await driver.simulate_call(prober("block_number()"), ReadView())
+    assert int.from_bytes(result.data, "big") == result.block == await node.height()
+    with pytest.raises(NotSupported, match="latest state"):
+        await driver.simulate_call(prober("answer()"), ReadView(block=await node.height() - 1))
+
+
+@pytest.mark.parametrize(
+    ("call", "field"),
+    [
+        (CallRequest(to="0x1", data="0x"), "to"),
+        (CallRequest(to=OWNER, data="0x", sender="cosmos1abc"), "from"),
+        (CallRequest(to=OWNER, data="0x", value=2**256), "value"),
+    ],
+)
+async def test_bad_calls_are_refused_without_a_node(driver, requests, call, field):
+    for ask in (driver.simulate_call, driver.estimate_gas):
+        with requests([]), pytest.raises(InvalidArgument) as caught:
+            await ask(call, ReadView())
+        assert caught.value.field == field

@@ -1,0 +1,82 @@
+"""Chain health: what nodes answer decides it, and a dead node is an answer."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from runtime.settings import Settings
+from server.chains.registry import Chains
+from server.chains.view import ReadView
+from server.errors import NotAvailable, UpstreamUnavailable
+from server.upstream import open_session
+from tests.contract.evm.nodes import ALICE, Anvil
+
+DEAD = "http://127.0.0.1:9"
+
+
+def load(profile: str, http, *urls: str) -> Chains:
+    endpoints = [{"label": f"node-{index}", "url": url} for index, url in enumerate(urls)]
+    return Chains.load(
+        Settings.model_validate({"profile": profile, "chains": {"ethereum": {"endpoints": endpoints}}}), http
+    )
+
+
+async def test_one_dead_endpoint_of_two_is_ok(ethereum):
+    async with open_session() as http:
+        chains = load("devnet", http, DEAD, ethereum.url)
+        driver = chains.get("ethereum").driver
+        assert driver.last_state() is None
+        health = await driver.read_health()
+        assert (health.state, health.height) == ("ok", await ethereum.height())
+        assert 0 < health.latency < 5
+        assert datetime.now(UTC) - health.asked_at < timedelta(seconds=5)
+        assert driver.last_state() == "ok"
+        await chains.close()
+
+
+async def test_no_endpoint_that_answers_is_down(ethereum):
+    async with open_session() as http:
+        chains = load("devnet", http, DEAD)
+        driver = chains.get("ethereum").driver
+        health = await driver.read_health()
+        assert (health.state, health.height, health.latency) == ("down", None, None)
+        assert driver.last_state() == "down"
+        with pytest.raises(UpstreamUnavailable):
+            await driver.read_balance(ALICE, ReadView())
+        await chains.close()
+
+
+async def test_a_chain_without_endpoints_is_down_and_says_so():
+    async with open_session() as http:
+        chains = Chains.load(Settings.model_validate({"profile": "devnet"}), http)
+        driver = chains.get("gnosis").driver
+        assert (await driver.read_health()).state == "down"
+        with pytest.raises(UpstreamUnavailable):
+            await driver.read_height(ReadView())
+        with pytest.raises(NotAvailable):
+            chains.capability("solana", type(driver))
+        await chains.close()
+
+
+async def test_a_head_that_stands_still_is_degraded_but_not_on_local_nodes(session):
+    node = await Anvil.start(session, "--chain-id", "1", "--timestamp", "1700000000", "--no-mining")
+    try:
+        async with open_session() as http:
+            for profile, state in (("mainnet", "degraded"), ("devnet", "ok")):
+                chains = load(profile, http, node.url)
+                health = await chains.get("ethereum").driver.read_health()
+                assert (health.state, health.height) == (state, 0)
+                await chains.close()
+    finally:
+        node.stop()
+
+
+async def test_a_node_of_another_chain_does_not_make_it_healthy(arbitrum):
+    async with open_session() as http:
+        chains = load("devnet", http, arbitrum.url)
+        with pytest.raises(UpstreamUnavailable, match="42161"):
+            await chains.get("ethereum").driver.read_height(ReadView())
+        assert (await chains.get("ethereum").driver.read_health()).state == "down"
+        await chains.close()
