@@ -40,6 +40,7 @@ class Runner(web.AppRunner):
         return _Server(
             _guarded(server.request_handler),
             request_factory=server.request_factory,
+            handler_cancellation=server.handler_cancellation,
             loop=asyncio.get_running_loop(),
             **server._kwargs,
         )
