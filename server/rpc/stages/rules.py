@@ -141,11 +141,15 @@ def _message_rule(message: Descriptor) -> ValueRule | None:
 
 def _enum_rule(field: FieldDescriptor) -> ValueRule:
     values = field.enum_type.values_by_number
-    texts = [literal(value).wire or value.name for number, value in sorted(values.items()) if number]
+    texts = {number: literal(value).wire or value.name for number, value in sorted(values.items()) if number}
+    narrowed = member(field).one_of
+    accepted = {number: text for number, text in texts.items() if not narrowed or text in narrowed}
 
     def check(value: int, path: str) -> None:
-        if value not in values:
-            raise InvalidArgument(f"{path} is {value}; write one of {', '.join(texts)}", field=path)
+        # 0 given on purpose (an optional enum) means the same as none.
+        if value and value not in accepted:
+            got = texts.get(value, value)
+            raise InvalidArgument(f"{path} is {got}; write one of {', '.join(accepted.values())}", field=path)
 
     return check
 
@@ -154,10 +158,13 @@ def _number_rule(field: FieldDescriptor) -> ValueRule | None:
     options = member(field)
     least = options.min if options.HasField("min") else None
     most = options.max if options.HasField("max") else None
-    if least is None and most is None:
+    allowed = tuple(options.one_of)
+    if least is None and most is None and not allowed:
         return None
 
     def check(value: float, path: str) -> None:
+        if allowed and str(value) not in allowed:
+            raise InvalidArgument(f"{path} is {value}; write one of {', '.join(allowed)}", field=path)
         # Written so that NaN fails both.
         if least is not None and not value >= least:
             raise InvalidArgument(f"{path} is {value}; write a number of at least {least}", field=path)
