@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import waypost
-from google.protobuf.descriptor_pb2 import FileDescriptorSet
+from runtime.descriptors import read_file_set
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,10 +26,8 @@ def load_comments() -> dict[str, str]:
 
     The full name of an enum value includes its enum's. Raises FileNotFoundError without generated/descriptors.binpb.
     """
-    (package,) = waypost.__path__
-    content = (Path(package).parent / "descriptors.binpb").read_bytes()
     comments: dict[str, str] = {}
-    for file in FileDescriptorSet.FromString(content).file:
+    for file in read_file_set().file:
         written = {
             tuple(place.path): re.sub(r"\s+", " ", place.leading_comments).strip()
             for place in file.source_code_info.location

@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING
 
 from google.protobuf import descriptor_pb2
 from google.protobuf.descriptor_pool import DescriptorPool
+from google.rpc import error_details_pb2
 from grpc_health.v1 import health_pb2
 from grpc_reflection.v1alpha import reflection_pb2
 from grpc_reflection.v1alpha._async import ReflectionServicer
 
+from runtime.descriptors import read_file_set
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from google.protobuf.descriptor import FileDescriptor
 
@@ -35,21 +38,33 @@ def reflection_servicer(operations: Iterable[Operation]) -> ReflectionServicer:
     operations = tuple(operations)
     listed = working_services(operations)
     pool = DescriptorPool()
+    # The generated modules carry no JSON names, the committed set does: clients print `blockHeight` and `@type`.
+    committed = {file.name: file for file in read_file_set().file}
     added: set[str] = set()
     for operation in operations:
         if operation.service in listed:
-            _add(operation.method.containing_service.file, pool, added)
-    _add(health_pb2.DESCRIPTOR, pool, added)
-    _add(reflection_pb2.DESCRIPTOR, pool, added)
+            _add(operation.method.containing_service.file, pool, added, committed)
+    _add(health_pb2.DESCRIPTOR, pool, added, committed)
+    _add(reflection_pb2.DESCRIPTOR, pool, added, committed)
+    _add(error_details_pb2.DESCRIPTOR, pool, added, committed)  # so that clients can print the details of an error
     return ReflectionServicer((*listed, HEALTH, REFLECTION), pool=pool)
 
 
-def _add(file: FileDescriptor, pool: DescriptorPool, added: set[str]) -> None:
+def _add(
+    file: FileDescriptor,
+    pool: DescriptorPool,
+    added: set[str],
+    committed: Mapping[str, descriptor_pb2.FileDescriptorProto],
+) -> None:
     if file.name in added:
         return
     added.add(file.name)
     for dependency in file.dependencies:
-        _add(dependency, pool, added)
+        _add(dependency, pool, added, committed)
     proto = descriptor_pb2.FileDescriptorProto()
-    file.CopyToProto(proto)  # type: ignore[no-untyped-call]
+    if file.name in committed:
+        proto.CopyFrom(committed[file.name])
+        proto.ClearField("source_code_info")
+    else:
+        file.CopyToProto(proto)  # type: ignore[no-untyped-call]
     pool.Add(proto)  # type: ignore[no-untyped-call]
