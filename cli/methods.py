@@ -20,10 +20,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """List the operations, by group in the contract's order."""
-    rows = [describe(operation) for operation in load_operations()]
+    """List the operations by group."""
+    rows = sorted(map(describe, load_operations()), key=lambda row: str(row["group"]))
     if arguments.available:
-        rows = [row for row in rows if row["state"] == "available"]
+        rows = [row for row in rows if row["available"]]
     print(json.dumps(rows, indent=2) if arguments.json else table(rows))
     return 0
 

@@ -45,7 +45,8 @@ async def run_workers(
 
     `announce` is called once when all of them serve.
     """
-    command = [sys.executable, "-m", "cli", "serve"]
+    safely = ["-P"] if sys.flags.safe_path else []
+    command = [sys.executable, *safely, "-m", "cli", "serve"]
     if config is not None:
         command += ["--config", str(config)]
     environment = worker_environment(os.environ, {**overrides, "workers": count})

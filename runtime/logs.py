@@ -38,6 +38,22 @@ OFF = ("aiohttp.access",)
 _PLAIN = frozenset({"timestamp", "level"})
 
 
+def route_logs() -> None:
+    """Send structlog's events, redacted and as text, to the standard library's loggers.
+
+    This holds from the import of this module on, so that nothing is printed raw by a process (a test, a script) that
+    never calls `configure_logs`.
+    """
+    _use(
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.PositionalArgumentsFormatter(),
+        structlog.processors.StackInfoRenderer(),
+        structlog.processors.ExceptionRenderer(),
+        redact_event,
+        _as_text,
+    )
+
+
 def get_logger(name: str) -> structlog.stdlib.BoundLogger:
     """Return a logger; its events carry `logger` = name."""
     logger: structlog.stdlib.BoundLogger = structlog.stdlib.get_logger(name)
@@ -64,16 +80,7 @@ def configure_logs(settings: LogSettings, stream: TextIO | None = None) -> loggi
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         structlog.processors.StackInfoRenderer(),
     ]
-    structlog.configure(
-        processors=[
-            structlog.stdlib.filter_by_level,
-            *shared,
-            structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
-        ],
-        wrapper_class=structlog.stdlib.BoundLogger,
-        logger_factory=structlog.stdlib.LoggerFactory(),
-        cache_logger_on_first_use=False,
-    )
+    _use(*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter)
     handler = EventHandler(target)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
@@ -113,6 +120,21 @@ class EventHandler(logging.StreamHandler[TextIO]):
             return
 
 
+def _use(*processors: Processor) -> None:
+    structlog.configure(
+        processors=[structlog.stdlib.filter_by_level, *processors],
+        wrapper_class=structlog.stdlib.BoundLogger,
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        cache_logger_on_first_use=False,
+    )
+
+
+def _as_text(logger: WrappedLogger, method: str, event: EventDict) -> tuple[tuple[str], dict[str, bool]]:
+    text = structlog.processors.KeyValueRenderer(key_order=["event"])(logger, method, event)
+    # The traceback is in the text, redacted; the standard library shall not print it again.
+    return (text,), {"exc_info": False}
+
+
 def _console(stream: TextIO) -> Processor:
     # The plain formatter takes the traceback as the text that has been redacted.
     return structlog.dev.ConsoleRenderer(colors=stream.isatty(), exception_formatter=structlog.dev.plain_traceback)
@@ -130,3 +152,6 @@ def _log_thread(uncaught: threading.ExceptHookArgs) -> Any:
     name = uncaught.thread.name if uncaught.thread is not None else ""
     raised = (uncaught.exc_type, uncaught.exc_value, uncaught.exc_traceback)
     get_logger("waypost").critical("uncaught exception in a thread", thread=name, exc_info=raised)
+
+
+route_logs()

@@ -17,7 +17,7 @@ import pytest
 import structlog
 from aiohttp import web
 
-from runtime.logs import EventHandler, configure_logs, get_logger
+from runtime.logs import EventHandler, configure_logs, get_logger, route_logs
 from runtime.settings import LogSettings
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def logs(request: pytest.FixtureRequest) -> Iterator[Capture]:
     logging.captureWarnings(False)
     logging.getLogger("aiohttp.access").disabled = access
     sys.excepthook, threading.excepthook = hooks
-    structlog.reset_defaults()
+    route_logs()
 
 
 def test_an_event_is_one_line_of_json(logs: Capture) -> None:
@@ -189,6 +189,20 @@ def test_configuring_twice_writes_once(logs: Capture) -> None:
     logging.getLogger().removeHandler(handler)
     assert logs.text == ""
     assert len(again.getvalue().splitlines()) == 1
+
+
+def test_nothing_is_raw_before_logs_are_configured(
+    caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+) -> None:
+    try:
+        raise ValueError(URL)
+    except ValueError:
+        get_logger("waypost.test").exception("read failed", target=URL)
+    assert "read failed" in caplog.text
+    assert SECRET not in caplog.text
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert SECRET not in captured.err
 
 
 CRASH = f"""

@@ -81,7 +81,20 @@ def test_no_label_is_named_after_what_must_not_be_one() -> None:
         for found in family.samples
         for label in found.labels
     }
-    allowed = {"operation", "chain", "code", "reason", "face", "status", "endpoint", "outcome", "cache", "result", "le"}
+    allowed = {
+        "operation",
+        "chain",
+        "code",
+        "reason",
+        "face",
+        "status",
+        "endpoint",
+        "outcome",
+        "cache",
+        "result",
+        "le",
+        "kind",
+    }
     assert names <= allowed | {"version", "profile"}
 
 
