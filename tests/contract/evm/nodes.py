@@ -61,7 +61,7 @@ class Anvil:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
-        process = subprocess.Popen(
+        process = subprocess.Popen(  # noqa: ASYNC220 - takes milliseconds, and outlives the loop's own child handling
             [anvil_binary(), "--port", str(port), "--silent", "--max-persisted-states", "0", *options],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -165,7 +165,7 @@ async def build_world(node: Anvil) -> None:
 
 
 async def build_arbitrum(node: Anvil) -> None:
-    """Put in Multicall3 as Nitro shows it (NUMBER is not the chain's number) and ArbSys, which tells the chain's own."""
+    """Put in Multicall3 as Nitro shows it (NUMBER is another chain's number) and ArbSys, which tells the chain's own."""
     await node.place(MULTICALL3, multicall3())
     code = await node.call("eth_getCode", MULTICALL3, "latest")
     await node.call("anvil_setCode", MULTICALL3, "0x" + with_parent_number(bytes.fromhex(code[2:])).hex())
