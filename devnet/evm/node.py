@@ -13,7 +13,7 @@ import aiohttp
 from devnet.evm.world import Chain
 from devnet.install import STATE, anvil_binary
 
-DEPTH = 640  # states that stay readable: the seeded blocks and well over 500 further ones
+DEPTH = 560  # states that stay readable: the seeded blocks and some 540 further ones
 EPOCH = 4  # safe trails the head by this many blocks, finalized by twice as many
 _READY_WITHIN = 20.0
 _ATTEMPTS = 4

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from devnet import known
-from devnet.evm.mining import Miner, processor_time
+from devnet.evm.mining import Miner, paced, processor_time
 from devnet.launcher import Devnet
 from tests.e2e.devnet_reads import read
 
@@ -27,8 +27,8 @@ async def test_old_heights_stay_readable_and_the_base_fee_stays_put() -> None:
         node = devnet.nodes["gnosis"]
         first = node.chain.height
         before = await height_of(node)
-        after = await devnet.mine("gnosis", 550)
-        assert after == before + 550
+        after = await devnet.mine("gnosis", 520)
+        assert after == before + 520
         assert int(await node.call("eth_getBalance", known.VITALIK, hex(first)), 16) == known.NATIVE_AT_FIRST
         token = node.chain.tokens[1]
         balance = await read(node, token.address, "balanceOf(address)", [known.VITALIK], "uint256", first)
@@ -69,6 +69,16 @@ async def test_blocks_come_while_somebody_asks_and_stop_when_nobody_does() -> No
         finally:
             timer.cancel()
             await asyncio.gather(timer, return_exceptions=True)
+
+
+def test_long_sessions_slow_down() -> None:
+    assert paced(2.0, 0) == 2.0
+    assert paced(2.0, 300) == 4.0
+    day, mined, clock = 86_400.0, 0, 0.0
+    while clock < day:
+        clock += paced(2.0, mined)
+        mined += 1
+    assert 1_500 < mined < 2_500
 
 
 async def test_an_idle_chain_stands_still() -> None:
