@@ -62,7 +62,7 @@ PANIC = "4e487b71" + f"{0x12:064x}"
         (200, -32000, "requested too many blocks from 1 to 9, maximum is set to 5", "elsewhere", "RANGE_TOO_LARGE"),
         (200, -32000, "failed to recreate state", "elsewhere", "ARCHIVE_REQUIRED"),
         (200, -32000, "no historical RPC is available for this historical request", "elsewhere", "ARCHIVE_REQUIRED"),
-        (200, -32000, "block range is larger than max block range, max block range = 5", "elsewhere", "RANGE_TOO_LARGE"),
+        (200, -32000, "block range is larger than max block range, max = 5", "elsewhere", "RANGE_TOO_LARGE"),
         (200, -32603, "block range is too wide (maximum 1024)", "elsewhere", "RANGE_TOO_LARGE"),
         (200, -32000, "State already discarded for 0x12", "elsewhere", "ARCHIVE_REQUIRED"),
         (200, -32602, "might be querying historical state that is not available", "elsewhere", "ARCHIVE_REQUIRED"),
