@@ -79,7 +79,7 @@ class ChainSettings(Section):
     """What the configuration says about one chain; its endpoints replace the built-in public ones."""
 
     endpoints: Annotated[tuple[EndpointSettings, ...], JsonOrTable] = Field(
-        description="The endpoints to read the chain from, in order of preference. They replace the built-in ones."
+        description="The endpoints to read the chain from. They replace the built-in ones."
     )
 
     @model_validator(mode="after")
