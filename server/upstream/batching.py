@@ -42,9 +42,10 @@ _NUMBER = re.compile(r"\d{1,6}")
 class Exchange:
     """One HTTP request and its answer, shared by its calls, so that it counts once for or against the endpoint."""
 
-    __slots__ = ("blamed", "credited", "retry_after", "seconds", "status")
+    __slots__ = ("blamed", "credited", "retry_after", "seconds", "started", "status")
 
-    def __init__(self) -> None:
+    def __init__(self, started: float) -> None:
+        self.started = started
         self.status = 0
         self.retry_after: float | None = None
         self.seconds = 0.0
@@ -154,7 +155,7 @@ class Batcher:
             await self._send_batch(items, purpose)
 
     async def _send_single(self, item: _Item, purpose: Purpose) -> None:
-        exchange = Exchange()
+        exchange = Exchange(self._clock())
         got = await self._post(encode_request(item.number, item.call), [item], exchange, purpose)
         if isinstance(got, Failure):
             item.resolve(got, exchange)
@@ -163,7 +164,7 @@ class Batcher:
         item.resolve(_explain(outcome, got) if isinstance(outcome, Failure) else outcome, exchange)
 
     async def _send_batch(self, items: list[_Item], purpose: Purpose) -> None:
-        exchange = Exchange()
+        exchange = Exchange(self._clock())
         body = b"[%b]" % b",".join([encode_request(item.number, item.call) for item in items])
         got = await self._post(body, items, exchange, purpose)
         if isinstance(got, Failure):
@@ -230,7 +231,6 @@ class Batcher:
         if purpose != "heavy":
             self._endpoint.begin(exchange)
         self._observer.sent(self._chain, self._endpoint.label, purpose, len(items))
-        started = self._clock()
         got: HttpAnswer | Failure | None = None
         try:
             got = await self._transport.post(url, headers, body, longest)
@@ -238,7 +238,7 @@ class Batcher:
             for timer in timers:
                 timer.cancel()
             self._endpoint.end(exchange)
-            exchange.seconds = self._clock() - started
+            exchange.seconds = self._clock() - exchange.started
             self._observer.ended(self._chain, self._endpoint.label, _outcome(got), exchange.seconds, len(items))
         if isinstance(got, HttpAnswer):
             exchange.status = got.status

@@ -11,6 +11,7 @@ RATIO_WINDOW = 20
 """Attempts over which the failure ratio is judged."""
 
 _RATIO_TO_OPEN = 0.5
+_DOUBT = 1.0
 _FIRST_REST = 1.0
 _LONGEST_REST = 30.0
 
@@ -36,6 +37,7 @@ class Breaker:
         self._recent_failures = 0.0
         self._rest = _FIRST_REST
         self._retry_at: float | None = None
+        self._doubt_until = 0.0
         self._probing = False
 
     def state(self, now: float) -> Circuit:
@@ -43,6 +45,10 @@ class Breaker:
         if self._retry_at is None:
             return Circuit.CLOSED
         return Circuit.HALF_OPEN if now >= self._retry_at else Circuit.OPEN
+
+    def is_doubted(self, now: float) -> bool:
+        """Return whether a failure is so recent that others should be asked first: a second per failure in a row."""
+        return now < self._doubt_until
 
     def claim_probe(self, now: float) -> bool:
         """Return True for the one caller that may probe a half-open endpoint now."""
@@ -58,6 +64,7 @@ class Breaker:
     def succeed(self) -> bool:
         """Count an answer; return True if that closed the breaker."""
         self._row = 0
+        self._doubt_until = 0.0
         self._count(0.0)
         if self._retry_at is None:
             return False
@@ -70,6 +77,7 @@ class Breaker:
     def fail(self, now: float) -> bool:
         """Count a failure; return True if that opened the breaker."""
         self._row += 1
+        self._doubt_until = now + min(self._row, FAILURES_TO_OPEN) * _DOUBT
         self._count(1.0)
         if self._retry_at is not None:
             if now >= self._retry_at:

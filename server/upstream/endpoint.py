@@ -79,6 +79,11 @@ class Endpoint:
         return self.exclusion is None and self.breaker.state(self.clock()) is Circuit.CLOSED
 
     @property
+    def is_doubtful(self) -> bool:
+        """Whether the endpoint failed a moment ago, or seems to be failing now."""
+        return self.breaker.is_doubted(self.clock()) or self.is_stuck
+
+    @property
     def is_stuck(self) -> bool:
         """Whether a cheap request has been out for much longer than usual: a first sign, before any time-out."""
         if not self._pending or self.latency.p95 is None:

@@ -28,6 +28,14 @@ _TOO_MANY_REQUESTS = 429
 _FAIR_WAIT = 1.0
 """A time-out after less than this says more about the caller's deadline than about the endpoint."""
 
+_LEVELS: dict[State, str] = {
+    "closed": "info",
+    "open": "warning",
+    "limited": "debug",
+    "excluded": "warning",
+    "admitted": "info",
+}
+
 _COSTLY = frozenset({Kind.TIMED_OUT, Kind.TOO_LARGE})
 """Failures that a call may cause by what it asks for."""
 
@@ -75,6 +83,8 @@ class Health:
         if failure.kind is Kind.LIMITED:
             self._pause(endpoint, failure.retry_after)
         elif not self._is_excused(failure.kind, exchange, policy):
+            if failure.kind is Kind.TIMED_OUT and not exchange.blamed:
+                endpoint.latency.add(self._clock() - exchange.started)
             self._blame(endpoint, exchange)
         too_large = failure.kind is Kind.TOO_LARGE
         explaining = ResponseTooLarge("the node's answer is larger than the gateway reads") if too_large else None
@@ -83,9 +93,8 @@ class Health:
     def announce(self, endpoint: Endpoint, state: State) -> None:
         """Tell the log and the observer that the endpoint's state changed."""
         self._observer.changed(self._chain, endpoint.label, state)
-        _log.info(
-            "endpoint changed", chain=self._chain, endpoint=endpoint.label, state=state, why=endpoint.exclusion or ""
-        )
+        why = {"why": endpoint.exclusion} if endpoint.exclusion else {}
+        getattr(_log, _LEVELS[state])("endpoint " + state, chain=self._chain, endpoint=endpoint.label, **why)
 
     def _settle_error(self, endpoint: Endpoint, error: NodeError, exchange: Exchange) -> Setback:
         judged = self._errors.classify(exchange.status, error.code, error.message, error.data)
@@ -99,6 +108,7 @@ class Health:
             return Setback("answered", final=judged.error)
         if judged.verdict is Verdict.ELSEWHERE:
             self._observer.failed(self._chain, endpoint.label, Kind.CANNOT)
+            self._measure(endpoint, exchange, is_cheap=False)
             return Setback(judged.error.reason.lower().replace("_", " "), explaining=judged.error)
         self._observer.failed(self._chain, endpoint.label, Kind.NODE_ERROR)
         self._blame(endpoint, exchange)
@@ -107,16 +117,20 @@ class Health:
     def _is_excused(self, kind: Kind, exchange: Exchange, policy: CallPolicy) -> bool:
         if kind in _COSTLY and (policy.heavy or policy.caller_made):
             return True
-        return kind is Kind.TIMED_OUT and 0 < exchange.seconds < _FAIR_WAIT
+        return kind is Kind.TIMED_OUT and self._clock() - exchange.started < _FAIR_WAIT
 
     def _credit(self, endpoint: Endpoint, exchange: Exchange, *, is_cheap: bool) -> None:
         if exchange.credited:
             return
         exchange.credited = True
-        if is_cheap:
-            endpoint.latency.add(exchange.seconds)
+        self._measure(endpoint, exchange, is_cheap=is_cheap)
         if endpoint.breaker.succeed():
             self.announce(endpoint, "closed")
+
+    def _measure(self, endpoint: Endpoint, exchange: Exchange, *, is_cheap: bool) -> None:
+        # Any answer will do for a first figure: an endpoint without one would be tried first for ever.
+        if is_cheap or endpoint.latency.median is None:
+            endpoint.latency.add(exchange.seconds)
 
     def _blame(self, endpoint: Endpoint, exchange: Exchange) -> None:
         if exchange.blamed:

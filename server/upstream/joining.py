@@ -6,7 +6,7 @@ import asyncio
 import copy
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from server.errors import GatewayError
+from server.errors import GatewayError, UpstreamUnavailable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Hashable
@@ -73,6 +73,12 @@ class Flights(Generic[Answered]):
         try:
             async with asyncio.timeout(max(until - clock(), 0.0) + _SLACK):
                 return await asyncio.shield(flight.task)
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if (task is not None and task.cancelling()) or not flight.task.cancelled():
+                raise
+            # The flight was given up, not this caller.
+            raise UpstreamUnavailable("the read was abandoned; try again") from None
         except GatewayError as error:
             # One exception object raised in several tasks would collect all their tracebacks.
             raise copy.copy(error) from None

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from server.upstream.breaker import Circuit
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Callable, Coroutine, Sequence
 
     from server.upstream.endpoint import Endpoint
     from server.upstream.heads import HeadTracker
@@ -42,7 +44,7 @@ class HeadPoller:
         endpoints: Sequence[Endpoint],
         heads: HeadTracker,
         block_time: float,
-        poll: Callable[[Endpoint], Awaitable[None]],
+        poll: Callable[[Endpoint], Coroutine[Any, Any, None]],
         clock: Callable[[], float],
     ) -> None:
         self._endpoints = tuple(endpoints)
@@ -52,6 +54,7 @@ class HeadPoller:
         self._clock = clock
         self._asked_at = 0.0
         self._running: asyncio.Task[None] | None = None
+        self._polls: dict[Endpoint, asyncio.Task[None]] = {}
 
     def touch(self) -> None:
         """Take note that the chain is asked now."""
@@ -64,17 +67,28 @@ class HeadPoller:
 
     async def close(self) -> None:
         """Stop polling."""
-        if self._running is not None:
-            self._running.cancel()
-            await asyncio.gather(self._running, return_exceptions=True)
+        tasks = [*self._polls.values(), *([] if self._running is None else [self._running])]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _run(self) -> None:
         while self._clock() - self._asked_at < TRAFFIC_SECONDS:
-            await asyncio.gather(*(self._poll(endpoint) for endpoint in self._endpoints if self._is_due(endpoint)))
+            for endpoint in filter(self._is_due, self._endpoints):
+                # Not waited for: a silent endpoint must not delay what the others say.
+                self._polls[endpoint] = asyncio.get_running_loop().create_task(self._poll_one(endpoint))
             await asyncio.sleep(self._pause)
 
+    async def _poll_one(self, endpoint: Endpoint) -> None:
+        try:
+            await self._poll(endpoint)
+        finally:
+            del self._polls[endpoint]
+
     def _is_due(self, endpoint: Endpoint) -> bool:
-        if endpoint.exclusion is not None or endpoint.paused_for > 0:
+        if endpoint in self._polls or endpoint.exclusion is not None or endpoint.paused_for > 0:
+            return False
+        if endpoint.breaker.state(self._clock()) is Circuit.OPEN:
             return False
         age = self._heads.age(endpoint.label)
         return age is None or age >= self._pause

@@ -46,7 +46,7 @@ class Selection:
             level = _RESTING
         elif endpoint.paused_for > 0:
             level = _PAUSED
-        elif endpoint.is_stuck or self._is_late(endpoint, policy):
+        elif endpoint.is_doubtful or self._is_late(endpoint, policy):
             level = _LATE
         else:
             level = _READY

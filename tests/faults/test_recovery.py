@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from server.errors import UpstreamUnavailable
+from server.errors import DeadlineExceeded, UpstreamUnavailable
 from server.upstream import CallPolicy, HeadQuery, IdentityCheck, Pool
 from tests.faults import simulator as faults
 
@@ -54,11 +54,14 @@ async def test_a_broken_endpoint_is_left_alone_then_probed_and_used_again(
     sick, good = await faulty(), await faulty()
     pool = make_pool(sick.url, good.url, clock=clock)
     sick.fault = faults.broken
-    for _ in range(20):
-        assert await ask(pool) == "beta"
+    for failures in range(1, 6):
+        for _ in range(10):
+            assert await ask(pool) == "beta"
+        assert len(sick.asked) == failures  # one caller pays for finding out, the next ones do not
+        clock.ahead += 5
     assert tally.states == [("alpha", "open")]
+    clock.ahead -= 5
     asked = len(sick.asked)
-    assert asked == 5
     await ask(pool)
     assert len(sick.asked) == asked  # nothing is sent while it rests
 
@@ -277,3 +280,42 @@ async def test_a_pool_of_one_is_never_polled(faulty: MakeFaulty, make_pool: Make
     await ask(pool)
     await settle()
     assert node.methods == ["eth_getBalance"]
+
+
+async def test_an_impatient_item_of_a_batch_does_not_count_against_the_node(
+    faulty: MakeFaulty, make_pool: MakePool, tally: Tally
+) -> None:
+    node = await faulty()
+    node.fault = faults.delay(0.2)
+    pool = make_pool(node.url)
+    for _ in range(6):
+        now = time.monotonic()
+        patient = pool.call("eth_blockNumber", [], deadline=now + 5)
+        hasty = pool.call("eth_chainId", [], deadline=now + 0.05)
+        results = await asyncio.gather(patient, hasty, return_exceptions=True)
+        assert not isinstance(results[0], BaseException)
+        assert isinstance(results[1], DeadlineExceeded)
+    assert tally.states == []
+
+
+async def test_closing_tells_the_callers_instead_of_cancelling_them(faulty: MakeFaulty, make_pool: MakePool) -> None:
+    node = await faulty()
+    node.fault = faults.silence
+    pool = make_pool(node.url)
+    waiting = [asyncio.create_task(pool.call("eth_blockNumber", [])) for _ in range(3)]
+    await settle()
+    await pool.close()
+    results = await asyncio.gather(*waiting, return_exceptions=True)
+    assert [type(result) for result in results] == [UpstreamUnavailable] * 3
+
+
+async def test_a_silent_endpoint_does_not_delay_what_the_others_say_of_the_head(
+    faulty: MakeFaulty, make_pool: MakePool
+) -> None:
+    nodes = [await faulty() for _ in range(3)]
+    pool = make_pool(*(node.url for node in nodes), head=HEAD)
+    nodes[2].fault = faults.silence
+    await ask(pool)
+    await settle()
+    assert pool.heads.head() == 10
+    assert pool.heads.of("gamma") is None

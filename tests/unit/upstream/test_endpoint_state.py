@@ -58,6 +58,17 @@ def test_the_breaker_opens_after_failures_in_a_row_and_probes_one_at_a_time() ->
     assert breaker.state(1.0) is Circuit.CLOSED
 
 
+def test_a_fresh_failure_is_doubted_for_a_second_each() -> None:
+    breaker = Breaker()
+    breaker.fail(10.0)
+    assert [breaker.is_doubted(at) for at in (10.0, 10.9, 11.0)] == [True, True, False]
+    breaker.fail(20.0)
+    assert [breaker.is_doubted(at) for at in (21.9, 22.0)] == [True, False]
+    breaker.fail(30.0)
+    breaker.succeed()
+    assert not breaker.is_doubted(30.0)
+
+
 def test_the_breaker_rests_longer_while_probes_fail_but_never_for_good() -> None:
     breaker = Breaker()
     for _ in range(FAILURES_TO_OPEN):
