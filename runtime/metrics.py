@@ -8,6 +8,7 @@ library.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Literal
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info
@@ -105,9 +106,19 @@ def word(text: str | None) -> str:
 
 def count_operation(operation: str, chain: str | None, code: str, reason: str | None, seconds: float) -> None:
     """Count one ended call. `code` is the gRPC status name, `reason` None for a success."""
+    count, duration = _operation_series(operation, chain, code, reason)
+    count.inc()
+    duration.observe(seconds)
+
+
+@lru_cache(maxsize=4096)
+def _operation_series(operation: str, chain: str | None, code: str, reason: str | None) -> tuple[Counter, Histogram]:
+    # Finding a series by its labels costs more than counting in it.
     operation, chain = word(operation), word(chain)
-    _OPERATIONS.labels(operation, chain, word(code), word(reason)).inc()
-    _OPERATION_SECONDS.labels(operation, chain).observe(seconds)
+    return (
+        _OPERATIONS.labels(operation, chain, word(code), word(reason)),
+        _OPERATION_SECONDS.labels(operation, chain),
+    )
 
 
 def add_in_flight(items: int) -> None:

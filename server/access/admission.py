@@ -10,6 +10,7 @@ from server.errors import KeyInvalid, KeyMissing
 if TYPE_CHECKING:
     from server.access.directory import KeyDirectory
     from server.access.flights import Flights
+    from server.access.keys import KeyRecord
     from server.access.quotas import Quotas
 
 RESERVED_KEYS = frozenset({"demo", "local"})
@@ -39,6 +40,8 @@ class Admission:
         self._accepts_local = accepts_local
         self._default = default
         self._demo = demo
+        # A key's quota never changes; one entry for each live key.
+        self._principals: dict[int, Principal] = {}
 
     async def identify(self, api_key: str) -> Principal:
         """Return whose key it is. Raises KeyMissing for an empty key, KeyInvalid for one that opens nothing."""
@@ -49,13 +52,20 @@ class Admission:
         record = self._directory.peek(api_key) or await self._directory.find(api_key)
         if record is None:
             raise KeyInvalid("the API key is unknown or revoked; check that it was copied whole")
-        if record.rate is None:
-            return Principal(f"key:{record.id}", self._default)
-        return Principal(f"key:{record.id}", Policy("key", record.rate, record.burst or self._default.burst))
+        principal = self._principals.get(record.id)
+        if principal is None:
+            principal = self._principals[record.id] = self._owner(record)
+        return principal
 
     def demo_client(self, address: str) -> Principal:
         """Return the principal of a client address on the demo route."""
         return Principal(f"demo:{address}", self._demo)
+
+    def _owner(self, record: KeyRecord) -> Principal:
+        if record.rate is None and record.burst is None:
+            return Principal(f"key:{record.id}", self._default)
+        rate, burst = record.rate or self._default.rate, record.burst or self._default.burst
+        return Principal(f"key:{record.id}", Policy("key", rate, burst))
 
     def _reserved(self, api_key: str) -> Principal:
         if api_key == "local" and self._accepts_local:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass
 from time import monotonic_ns
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -15,8 +14,7 @@ if TYPE_CHECKING:
 _NANOSECONDS = 1_000_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class Grant:
+class Grant(NamedTuple):
     """What a charge yielded: of the units asked for, the first `admitted` may pass.
 
     `remaining` units could follow at once; after `retry_after_ms` one more could (0 when one could now);

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import grpc
 
-from server.rpc.stages.state import Method
+from server.rpc.stages.state import RECEIVED, Method
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -49,6 +49,8 @@ class StagesInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[misc]  # gr
     ) -> grpc.RpcMethodHandler[Any, Any] | None:
         """Return the method's composed handler; None (UNIMPLEMENTED) for methods that this listener does not have."""
         path = handler_call_details.method
+        # The handler runs in this same task and context.
+        RECEIVED.set(handler_call_details.invocation_metadata)
         try:
             return self._composed[path]
         except KeyError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from runtime.metrics import add_in_flight, count_refusal
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from server.access.admission import Admission
-    from server.access.principals import Principal
+    from server.access.principals import Policy, Principal
     from server.access.quotas import Grant
     from server.rpc.stages.state import Context, Handler, Method, RequestState
 
@@ -72,8 +73,13 @@ def quota_metadata(principal: Principal, grant: Grant) -> tuple[tuple[str, str],
     policy = principal.policy
     return (
         ("ratelimit", f'"{policy.name}";r={grant.remaining};t={grant.reset_seconds}'),
-        ("ratelimit-policy", f'"{policy.name}";q={policy.limit};w={policy.window_seconds}'),
+        ("ratelimit-policy", _policy_text(policy)),
     )
+
+
+@lru_cache(maxsize=256)
+def _policy_text(policy: Policy) -> str:
+    return f'"{policy.name}";q={policy.limit};w={policy.window_seconds}'
 
 
 def _vouched(state: RequestState) -> Principal | None:

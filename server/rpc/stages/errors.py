@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import grpc
 from google.protobuf.any_pb2 import Any as AnyMessage
 from google.protobuf.duration_pb2 import Duration
-from google.rpc import error_details_pb2, status_pb2  # type: ignore[import-untyped]
+from google.rpc import error_details_pb2, status_pb2
 
 from runtime.logs import get_logger
 from server.errors import GatewayError, Internal, UpstreamUnavailable

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import hmac
+import itertools
 import re
 import secrets
 from time import monotonic
 from typing import TYPE_CHECKING
 
 from server.inprocess import TRUSTED
-from server.rpc.stages.state import REQUEST, RequestState
+from server.rpc.stages.state import RECEIVED, REQUEST, RequestState
 
 if TYPE_CHECKING:
     from typing import Any
 
     from server.rpc.stages.state import Context, Handler, Method
 
+# Unique without asking for randomness at every call.
+_PROCESS = secrets.token_hex(6)
+_calls = itertools.count(1)
 _acceptable = re.compile(r"[A-Za-z0-9._-]{1,64}").fullmatch
 
 
@@ -35,9 +39,11 @@ class Identity:
         credential = self._credential if method.private else None
 
         async def identify(request: Any, context: Context) -> Any:
-            metadata = dict(context.invocation_metadata() or ())
+            # A socket's metadata is decoded anew at every look; the interceptor has it already.
+            received = RECEIVED.get()
+            metadata = dict(received if received is not None else context.invocation_metadata())
             given = metadata.get("x-request-id")
-            request_id = given if isinstance(given, str) and _acceptable(given) else secrets.token_hex(8)
+            request_id = given if isinstance(given, str) and _acceptable(given) else f"{_PROCESS}-{next(_calls):x}"
             trusted = TRUSTED.get() or (credential is not None and _matches(metadata, credential))
             state = RequestState(request_id, operation, monotonic(), metadata, trusted)
             state.trailing.append(("x-request-id", request_id))

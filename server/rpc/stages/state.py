@@ -59,6 +59,8 @@ class RequestState:
 
 
 REQUEST: ContextVar[RequestState] = ContextVar("waypost_request")
+RECEIVED: ContextVar[tuple[tuple[str, str | bytes], ...] | None] = ContextVar("waypost_received", default=None)
+"""The caller's metadata as the interceptor was given it; None in process, where there is no interceptor on the way."""
 
 
 def current() -> RequestState:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import grpc
 import pytest
-from google.rpc import error_details_pb2, status_pb2  # type: ignore[import-untyped]
+from google.rpc import error_details_pb2, status_pb2
 from grpc import StatusCode
 from waypost.v1.account_pb2 import GetBalanceRequest, GetBalanceResponse
 
