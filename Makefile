@@ -27,12 +27,16 @@ help: ## show this help
 setup: .venv/run.stamp ## set up what serving needs
 setup-dev: .venv/dev.stamp ## set up what developing needs
 
+# Written beside and swapped in at the end: nothing that runs meanwhile finds the stubs gone.
 generate: .venv/dev.stamp ## regenerate the committed stubs from proto/
-	@rm -rf generated/waypost generated/descriptors.binpb
-	@$(BIN)/python -m grpc_tools.protoc -I proto --python_out=generated --pyi_out=generated --grpc_python_out=generated $(PROTOS)
-	@$(BIN)/buf build --as-file-descriptor-set -o generated/descriptors.binpb
-	@find generated/waypost -type d -exec touch {}/__init__.py \;
-	@touch generated/waypost/py.typed
+	@rm -rf .generated && mkdir .generated
+	@$(BIN)/python -m grpc_tools.protoc -I proto --python_out=.generated --pyi_out=.generated --grpc_python_out=.generated $(PROTOS)
+	@$(BIN)/buf build --as-file-descriptor-set -o .generated/descriptors.binpb
+	@find .generated/waypost -type d -exec touch {}/__init__.py \;
+	@touch .generated/waypost/py.typed
+	@cp -r .generated/. generated/
+	@diff -rq .generated generated | sed -n 's/^Only in \(generated[^:]*\): \(.*\)/\1\/\2/p' | grep -v __pycache__ | xargs -r rm -r
+	@rm -rf .generated
 
 operations: .venv/dev.stamp ## rewrite the README's table of operations
 	@$(BIN)/python -m scripts.operations_table
