@@ -34,9 +34,7 @@ generate: .venv/dev.stamp ## regenerate the committed stubs from proto/
 	@$(BIN)/buf build --as-file-descriptor-set -o .generated/descriptors.binpb
 	@find .generated/waypost -type d -exec touch {}/__init__.py \;
 	@touch .generated/waypost/py.typed
-	@cp -r .generated/. generated/
-	@diff -rq .generated generated | sed -n 's/^Only in \(generated[^:]*\): \(.*\)/\1\/\2/p' | grep -v __pycache__ | xargs -r rm -r
-	@rm -rf .generated
+	@mv generated .replaced && mv .generated generated && rm -rf .replaced
 
 operations: .venv/dev.stamp ## rewrite the README's table of operations
 	@$(BIN)/python -m scripts.operations_table
