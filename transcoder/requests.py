@@ -86,20 +86,22 @@ def _items_reader(operation: Operation) -> Parameters:
     members = message_reader(item)
     parts = fields_of(item)
 
+    form = ":".join(part.json for part in parts)
+    wanted = f'params must be an array of objects or {{"{items.json}": "{form},..."}}'
+
     def read(raw: bytes | msgspec.Raw) -> Message:
         value = scalars.parsed(raw, "") if raw else None
         if value.__class__ is dict:
             if len(value) > 1 or (value and items.json not in value):
                 raise scalars.unknown(value, (items.json,), "")
             value = value.get(items.json)
+            if value.__class__ is str:
+                value = scalars.split(value, items.json, items.most)
         if value is None:
             value = []
-        elif value.__class__ is str:
-            value = scalars.split(value, items.json, items.most)
-        elif value.__class__ is not list:
-            form = ":".join(part.json for part in parts)
-            message = f'params must be an array of objects or {{"{items.json}": "{form},..."}}'
-            raise Failure(400, "INVALID_ARGUMENT", f"{message}, not {scalars.described(value)}", field=items.json)
+        if value.__class__ is not list:
+            message = f"{wanted}, not {scalars.described(value)}"
+            raise Failure(400, "INVALID_ARGUMENT", message, field=items.json)
         scalars.bounded(value, items.json, items)
         rows = [members(_row(element, index, parts), f"params[{index}].") for index, element in enumerate(value)]
         return operation.request(**{items.name: rows})
