@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import socket
 import subprocess
+import time
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
@@ -52,6 +53,21 @@ class Tally:
 
     def moved(self, chain: str, head: int) -> None:
         self.head = head
+
+
+class Clock:
+    """The real clock, which a test can put forward."""
+
+    def __init__(self) -> None:
+        self.ahead = 0.0
+
+    def __call__(self) -> float:
+        return time.monotonic() + self.ahead
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
 
 
 @pytest.fixture(scope="session")
@@ -131,13 +147,13 @@ def tally() -> Tally:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def make_pool(http: aiohttp.ClientSession, tally: Tally) -> AsyncIterator[Callable[..., Pool]]:
-    """Makes pools over URLs, labelled alpha, beta, gamma in that order, or over (label, url) settings."""
+    """Makes pools over URLs, labelled alpha, beta, gamma in that order."""
     made: list[Pool] = []
 
-    def make(*urls: str, **options: Any) -> Pool:
+    def make(*urls: str, weights: tuple[int, ...] = (1, 1, 1), **options: Any) -> Pool:
         settings = [
-            EndpointSettings.model_validate({"label": label, "url": url})
-            for label, url in zip(("alpha", "beta", "gamma"), urls, strict=False)
+            EndpointSettings.model_validate({"label": label, "url": url, "weight": weight})
+            for label, url, weight in zip(("alpha", "beta", "gamma"), urls, weights, strict=False)
         ]
         known: dict[str, Any] = {"block_time": 12.0, "observer": tally} | options
         pool = Pool("ethereum", settings, EvmErrors(), http, **known)

@@ -14,27 +14,12 @@ from server.upstream import CallPolicy, HeadQuery, IdentityCheck, Pool
 from tests.faults import simulator as faults
 
 if TYPE_CHECKING:
-    from tests.faults.conftest import Tally
+    from tests.faults.conftest import Clock, Tally
 
 MakeFaulty = Callable[..., Any]
 MakePool = Callable[..., Pool]
 
 BALANCE = ("eth_getBalance", ["0x" + "0" * 40, "latest"])
-
-
-class Clock:
-    """The real clock, which a test can put forward."""
-
-    def __init__(self) -> None:
-        self.ahead = 0.0
-
-    def __call__(self) -> float:
-        return time.monotonic() + self.ahead
-
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
 
 
 async def ask(pool: Pool, **policy: Any) -> str:
