@@ -2,63 +2,49 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from cli.faces import Ports
     from runtime.settings import Settings
 
 # The key that the devnet, and nothing else, accepts.
 DEVNET_KEY = "local"
-ACCOUNT = "0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045"
-TOKEN = "0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48"  # USDC
 
 _EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "[::1]", "[::]": "[::1]"}
+_DEMO = '{"jsonrpc":"2.0","id":1,"method":"getBlockHeight","params":{"chain":"ethereum"}}'
 
 
-def greeting(settings: Settings, ports: Ports) -> str:
-    """Return the text to print: the addresses and, on the devnet, lines that work when pasted."""
-    http = f"http://{_reachable(settings.http.host)}:{ports.http}"
-    grpc = f"{_reachable(settings.grpc.host)}:{ports.grpc}"
-    if settings.profile != "devnet":
-        return "\n".join(
-            (
-                "Waypost is serving.",
-                f"  JSON-RPC  {http}/<key>/v1  (without a key: {http}/demo/v1)",
-                f"  gRPC      {grpc}",
-                f"  OpenRPC   {http}/openrpc.json",
-                "  A key:    ./waypost keys create NAME",
-            )
-        )
-    base = f"{http}/{DEVNET_KEY}"
-    chain = "ethereum"
-    some = list(settings.chains)[:3]
-    lines = [
-        "Waypost is serving local chains.",
-        f"  Base URL  {base}   (POST {base}/v1)",
-        f"  gRPC      {grpc}   (metadata x-api-key: {DEVNET_KEY})",
-        f"  OpenRPC   {http}/openrpc.json",
-        "",
-        "Try:",
-        _curl(base, _request(1, "getBalance", {"chain": chain, "address": ACCOUNT})),
-        _curl(base, _request(1, "getTokenMetadata", {"chain": chain, "address": TOKEN})),
-        _curl(base, "[" + ",".join(_request(n, "getBlockHeight", {"chain": c}) for n, c in enumerate(some, 1)) + "]"),
-        f"  grpcurl -plaintext -H 'x-api-key: {DEVNET_KEY}' -d '{{\"chain\":\"{chain}\"}}' {grpc} "
-        "waypost.v1.BlockService/GetBlockHeight",
-        "",
-        "Ctrl-C ends the gateway and the nodes.",
-    ]
-    return "\n".join(lines)
+def base_url(settings: Settings, ports: Ports) -> str:
+    """Return the JSON-RPC address that a client on this machine pastes: with the devnet's key, or the demo's."""
+    key = DEVNET_KEY if settings.profile == "devnet" else "demo"
+    return f"http://{_reachable(settings.http.host)}:{ports.http}/{key}"
 
 
-def _request(number: int, method: str, params: dict[str, str]) -> str:
-    request = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
-    return json.dumps(request, separators=(",", ":"))
-
-
-def _curl(base: str, body: str) -> str:
-    return f"  curl -s {base}/v1 -H 'content-type: application/json' -d '{body}'"
+def greeting(settings: Settings, ports: Ports, examples: Sequence[str] = ()) -> str:
+    """Return the text to print: the addresses and lines that work when pasted."""
+    base = base_url(settings, ports)
+    http, grpc = base.rpartition("/")[0], f"{_reachable(settings.grpc.host)}:{ports.grpc}"
+    if settings.profile == "devnet":
+        lines = [
+            "Waypost is serving local chains.",
+            f"  Base URL  {base}  (POST {base}/v1)",
+            f"  gRPC      {grpc}  (metadata x-api-key: {DEVNET_KEY})",
+            f"  OpenRPC   {http}/openrpc.json",
+        ]
+    else:
+        lines = [
+            "Waypost is serving.",
+            f"  Base URL  {http}/<key>  (`./waypost keys create NAME` makes a key; without one: {base})",
+            f"  gRPC      {grpc}  (metadata x-api-key: <key>)",
+            f"  OpenRPC   {http}/openrpc.json",
+        ]
+        examples = examples or (f"curl -s {base}/v1 -H 'content-type: application/json' -d '{_DEMO}'",)
+    if examples:
+        lines += ["", "Try:", *(f"  {line}" for line in examples)]
+    return "\n".join([*lines, "", "Ctrl-C ends it."])
 
 
 def _reachable(host: str) -> str:

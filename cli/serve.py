@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from cli.faces import Ports, run_gateway
-from cli.greeting import greeting
+from cli.greeting import base_url, greeting
 from cli.options import (
     add_config,
     add_grpc_port,
@@ -62,7 +62,7 @@ async def _serve(arguments: argparse.Namespace, settings: Settings, stop: Stop) 
         settings = read_settings(arguments, found)
 
         def announce(ports: Ports) -> None:
-            print(greeting(settings, ports), flush=True)
+            print(greeting(settings, ports, _examples(settings, ports) if found else ()), flush=True)
 
         if settings.workers == 1:
             await stop.unless_hurried(run_gateway(settings, stop, announce))
@@ -75,6 +75,13 @@ async def _serve(arguments: argparse.Namespace, settings: Settings, stop: Stop) 
             overrides=overrides,
             grace=settings.server_limits.drain,
         )
+
+
+def _examples(settings: Settings, ports: Ports) -> list[str]:
+    from devnet.examples import run_lines
+
+    assert ports.grpc is not None
+    return run_lines(base_url(settings, ports), ports.grpc)
 
 
 async def _work(settings: Settings, stop: Stop, number: int) -> int:

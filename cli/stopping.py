@@ -28,6 +28,12 @@ class Stop:
         for number in SIGNALS:
             loop.add_signal_handler(number, self.ask)
 
+    def ignore(self) -> None:
+        """Give the signals back."""
+        loop = asyncio.get_running_loop()
+        for number in SIGNALS:
+            loop.remove_signal_handler(number)
+
     async def follow_parent(self) -> None:
         """Ask for a stop when standard input ends: the parent, which holds the other end, is gone."""
         loop = asyncio.get_running_loop()

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 # A worker that ends sooner than this has not served: starting it again would only loop.
 SHORTEST_LIFE = 5.0
+# How long a worker may take beyond its grace before it is killed.
+OVERSTAY = 5.0
 READY = "ready"
 
 _log = get_logger("waypost.workers")
@@ -52,8 +54,10 @@ async def run_workers(
     environment = worker_environment(os.environ, {**overrides, "workers": count})
     workers = [Worker(number, [*command, "--worker", str(number)], environment) for number in range(count)]
     try:
-        started = await asyncio.gather(*(worker.start() for worker in workers))
-        if not all(started):
+        started = await stop.wait_for(_start(workers))
+        if started is None:
+            return 0
+        if not started:
             return 1
         announce()
         kept = await stop.wait_for(_keep(workers))
@@ -71,6 +75,11 @@ class Worker:
         self._environment = environment
         self._process: Process | None = None
         self._began = 0.0
+
+    @property
+    def pid(self) -> int | None:
+        """The process id while it runs, else None."""
+        return self._process.pid if self._process is not None and self._process.returncode is None else None
 
     async def start(self) -> bool:
         """Start it; return whether it came to serve."""
@@ -99,7 +108,7 @@ class Worker:
         process.send_signal(signal.SIGTERM)
         waiting = asyncio.ensure_future(process.wait())
         hurry = asyncio.ensure_future(stop.hurried.wait())
-        await asyncio.wait((waiting, hurry), timeout=grace + 5.0, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait((waiting, hurry), timeout=grace + OVERSTAY, return_when=asyncio.FIRST_COMPLETED)
         hurry.cancel()
         if not waiting.done() and stop.hurried.is_set():
             process.send_signal(signal.SIGTERM)
@@ -123,6 +132,11 @@ def worker_environment(environ: Mapping[str, str], overrides: Mapping[str, Any])
 def report_ready() -> None:
     """Tell the parent that this worker serves."""
     print(READY, flush=True)
+
+
+async def _start(workers: list[Worker]) -> bool:
+    """Return whether all of them came to serve."""
+    return all(await asyncio.gather(*(worker.start() for worker in workers)))
 
 
 async def _keep(workers: list[Worker]) -> bool:
