@@ -1,0 +1,29 @@
+"""One gateway over the shared devnet for the end-to-end tests."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from runtime.settings import load_settings
+from tests.e2e.gateway import RunningGateway, run_gateway
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from devnet.launcher import Devnet
+
+
+@pytest.fixture(scope="session")
+async def gateway(devnet: Devnet, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[RunningGateway]:
+    """A gateway on loopback sockets over the devnet's chains, with a key store of its own."""
+    folder: Path = tmp_path_factory.mktemp("gateway")
+    overrides = devnet.settings_overrides() | {
+        "storage": {"url": f"sqlite+aiosqlite:///{folder / 'waypost.db'}"},
+        "grpc": {"host": "127.0.0.1", "port": 0},
+        "http": {"host": "127.0.0.1"},
+    }
+    async with run_gateway(load_settings(environ={}, overrides=overrides)) as running:
+        yield running

@@ -1,0 +1,104 @@
+"""One question for every working operation, and questions that must be refused, asked of the devnet over both faces.
+
+A new operation adds a line to `QUESTIONS`; a test notices when one is missing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from google.protobuf.json_format import ParseDict
+
+from devnet import known
+from runtime.operations import Operation, load_operations
+
+if TYPE_CHECKING:
+    from google.protobuf.message import Message
+
+OPERATIONS = {operation.name: operation for operation in load_operations()}
+USDC = "0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48"
+BALANCE_OF = "0x70a08231" + known.VITALIK[2:].lower().rjust(64, "0")
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked: the method and its parameters, items as an array."""
+
+    method: str
+    params: Any = field(default_factory=dict)
+    note: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.note}".strip()
+
+    @property
+    def operation(self) -> Operation:
+        """The operation asked."""
+        return OPERATIONS[self.method]
+
+    def message(self) -> Message:
+        """Return the same question as a request message, through protobuf's own JSON reader."""
+        members = {"items": self.params} if isinstance(self.params, list) else self.params
+        return ParseDict(members, self.operation.request())
+
+
+def ethereum(**params: Any) -> dict[str, Any]:
+    """Return parameters on ethereum; `from_` becomes `from`."""
+    return {"chain": "ethereum", **{name.rstrip("_"): value for name, value in params.items()}}
+
+
+QUESTIONS = [
+    Question("getHealth"),
+    Question("getChainHealth", ethereum()),
+    Question("getBlockHeight", ethereum()),
+    Question("getBlockTransactions", ethereum(blockNumber=26050010), "crowded"),
+    Question("getBlockByNumber", [ethereum(block=26050010), {"chain": "polygon", "block": 1}], "one missing"),
+    Question("getBlockByHash", [ethereum(hash="latest")], "hash filled in"),
+    Question("getBalance", ethereum(address=known.VITALIK)),
+    Question("getBalance", {"chain": "arbitrum", "address": known.VITALIK.lower()}, "arbitrum, lower case"),
+    Question("getBalance", ethereum(address=known.VITALIK, blockHeight=26050000), "history"),
+    Question("getTokenBalance", ethereum(address=known.VITALIK, token=USDC)),
+    Question("getTokenBalance", ethereum(address=known.VITALIK, token=known.WHOLE_TOKEN), "no decimals"),
+    Question("getTokenMetadata", ethereum(address=known.MKR), "bytes32 texts"),
+    Question("getTokenMetadata", ethereum(address=known.NAMELESS_TOKEN), "neither name nor symbol"),
+    Question("getTokenMetadata", ethereum(address=known.UNICODE_TOKEN), "outside ASCII"),
+    Question("getTokenAllowance", ethereum(address=USDC, owner=known.VITALIK, spender=known.ALICE)),
+    Question("getCode", ethereum(address=known.DELEGATED), "delegated account"),
+    Question("getCode", ethereum(address=known.UNTOUCHED), "no code"),
+    Question("simulateCall", ethereum(to=USDC, data=BALANCE_OF)),
+    Question("estimateGas", ethereum(to=known.BOB, from_=known.ALICE, value="0x1")),
+]
+
+REFUSED = [
+    Question("getBalance", {}, "nothing"),
+    Question("getBalance", ethereum(), "no address"),
+    Question("getBalance", ethereum(address="0x1234"), "short address"),
+    Question("getBalance", ethereum(address="0xD8dA6BF26964aF9D7eEd9e03E53415D37aA96045"), "wrong checksum"),
+    Question("getBalance", ethereum(address="0x" + "a" * 5000), "oversized address"),
+    Question("getBalance", {"chain": "etherum", "address": known.VITALIK}, "unknown chain"),
+    Question("getBalance", {"chain": "cosmoshub", "address": known.VITALIK}, "family without the operation"),
+    Question("getBalance", {"chain": "solana", "address": known.VITALIK}, "family not built"),
+    Question("getBalance", ethereum(address=known.VITALIK, blockHeight=-1), "negative height"),
+    Question("getBalance", ethereum(address=known.VITALIK, blockHeight=99_000_000), "height beyond the head"),
+    Question("getTokenBalance", ethereum(address=known.VITALIK, token=known.PROBER), "no token"),
+    Question("getTokenBalance", ethereum(address=known.VITALIK, token=known.UNTOUCHED), "no contract"),
+    Question("getTokenMetadata", ethereum(address=known.DESTROYED_TOKEN), "self-destructed"),
+    Question("getTokenAllowance", ethereum(address=USDC, owner=known.VITALIK), "no spender"),
+    Question("simulateCall", ethereum(to=USDC), "no data"),
+    Question("simulateCall", ethereum(to=USDC, data="0x1"), "odd hex"),
+    Question("simulateCall", ethereum(to=known.REVERT_BOMBER, data="0x"), "reverts"),
+    Question("estimateGas", ethereum(to=known.REVERT_BOMBER), "reverts"),
+    Question("getCode", ethereum(address="vitalik"), "no address at all"),
+    Question("getBlockByNumber", [], "no items"),
+    Question(
+        "getBlockByNumber", [ethereum(block=26050010), {"chain": "nowhere", "block": 1}], "unknown chain in an item"
+    ),
+    Question("getBlockByNumber", [ethereum(block=1)] * 51, "51 items"),
+    Question("getBlockByNumber", [ethereum(block=99_000_000)], "only a missing block"),
+    Question("getBlockByHash", [ethereum(hash="0x12")], "short hash"),
+    Question("getBlockTransactions", ethereum(blockNumber=99_000_000), "missing block"),
+    Question("getBlockTransactions", {"chain": "bitcoin", "blockNumber": 1}, "family without the operation"),
+    Question("getChainHealth", {"chain": ""}, "empty chain"),
+    Question("traceTransaction", ethereum(hash="0x" + "0" * 64), "unknown or not built"),
+]

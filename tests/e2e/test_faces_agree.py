@@ -1,0 +1,131 @@
+"""Both faces give the same answer: every working operation, asked over JSON-RPC and over a gRPC socket.
+
+The JSON of a gRPC answer is printed here by protobuf's own printer into Python values and compared member by member
+where it can be (integers that protobuf prints as text are compared as integers), so that the transcoder's renderer is
+not its own judge. Errors are compared by code, reason, field and message.
+"""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import grpc
+import orjson
+import pytest
+from google.protobuf.json_format import MessageToDict
+from google.rpc import error_details_pb2, status_pb2
+
+from runtime.operations import load_operations
+from tests.e2e.questions import QUESTIONS, REFUSED, Question
+from transcoder.render import result_renderer
+
+if TYPE_CHECKING:
+    from tests.e2e.gateway import RunningGateway
+
+CODES = {
+    grpc.StatusCode.INVALID_ARGUMENT: 400,
+    grpc.StatusCode.OUT_OF_RANGE: 400,
+    grpc.StatusCode.FAILED_PRECONDITION: 400,
+    grpc.StatusCode.UNAUTHENTICATED: 401,
+    grpc.StatusCode.PERMISSION_DENIED: 401,
+    grpc.StatusCode.NOT_FOUND: 404,
+    grpc.StatusCode.UNIMPLEMENTED: 404,
+    grpc.StatusCode.RESOURCE_EXHAUSTED: 429,
+    grpc.StatusCode.UNAVAILABLE: 503,
+    grpc.StatusCode.DEADLINE_EXCEEDED: 503,
+}
+# Members that say when they were made rather than what was asked.
+MOMENTARY = {"timestamp", "latencyMs", "uptimeSeconds", "blockHeight", "height"}
+
+
+def test_every_working_operation_has_a_question() -> None:
+    working = {operation.name for operation in load_operations() if operation.available}
+    assert working == {question.method for question in QUESTIONS}
+
+
+@pytest.mark.parametrize("question", QUESTIONS, ids=str)
+async def test_answers_agree(question: Question, gateway: RunningGateway) -> None:
+    question = await fill_in(question, gateway)
+    printed = await gateway.ask(question.method, question.params)
+    assert "error" not in printed, printed
+    message = await gateway.ask_grpc(question.operation, question.message())
+    expected = MessageToDict(message, always_print_fields_with_no_presence=True)
+    compare(printed["result"]["data"], expected, question.method)
+    rendered = result_renderer(message.DESCRIPTOR, question.operation.options.result)(message)
+    assert still(orjson.loads(rendered)) == still(printed["result"])
+
+
+async def fill_in(question: Question, gateway: RunningGateway) -> Question:
+    """Return the question with the hash of a real block where it says `latest`."""
+    if "hash filled in" not in question.note:
+        return question
+    answer = await gateway.ask("getBlockByNumber", [{"chain": "ethereum", "block": 26050010}])
+    block = answer["result"]["data"]["results"][0]["block"]
+    return replace(question, params=[{**item, "hash": block["hash"]} for item in question.params])
+
+
+def still(value: Any) -> Any:
+    """Return the value without what changes from one call to the next; a measured latency comes with its time."""
+    if isinstance(value, dict):
+        moving = {"latencyMs", "uptimeSeconds"} | ({"timestamp"} if "latencyMs" in value else set())
+        return {name: still(inner) for name, inner in value.items() if name not in moving}
+    return [still(inner) for inner in value] if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize("question", REFUSED, ids=str)
+async def test_refusals_agree(question: Question, gateway: RunningGateway) -> None:
+    printed = await gateway.ask(question.method, question.params)
+    assert "error" in printed, printed
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await gateway.ask_grpc(question.operation, question.message())
+    status = status_pb2.Status()
+    trailing = dict(caught.value.trailing_metadata() or ())
+    details = trailing["grpc-status-details-bin"]
+    assert isinstance(details, bytes)
+    status.ParseFromString(details)
+    info, violation = error_details_pb2.ErrorInfo(), error_details_pb2.BadRequest()
+    for detail in status.details:
+        if not detail.Unpack(info):
+            detail.Unpack(violation)
+    error = printed["error"]
+    assert error["code"] == CODES[caught.value.code()]
+    assert error["message"] == caught.value.details()
+    assert error["data"]["reason"] == info.reason
+    assert info.domain == "waypost"
+    fields = [entry.field for entry in violation.field_violations]
+    assert error["data"].get("field") == (fields[0] if fields else None)
+
+
+def compare(printed: Any, expected: Any, where: str) -> None:
+    """Walk both values; protobuf prints 64-bit integers as text, times with fractions, and keeps oneof wrappers."""
+    if isinstance(expected, dict) and set(expected) == {"json"}:
+        native = orjson.loads(base64.b64decode(expected["json"]))
+        assert native == {name: printed[name] for name in native}, where
+        return
+    if isinstance(expected, dict) and isinstance(printed, dict):
+        for name, value in expected.items():
+            if name in MOMENTARY:
+                assert name in printed, f"{where}.{name}"
+            elif name in printed:
+                compare(printed[name], value, f"{where}.{name}")
+            elif isinstance(value, dict):
+                compare(printed, value, where)  # a member printed inline
+            else:
+                assert not value, f"{where}: {name} is missing"
+        return
+    if isinstance(expected, list):
+        assert isinstance(printed, list)
+        assert len(printed) == len(expected), where
+        for number, (left, right) in enumerate(zip(printed, expected, strict=True)):
+            compare(left, right, f"{where}[{number}]")
+        return
+    if isinstance(printed, bool) or isinstance(expected, bool):
+        assert printed is expected, where
+    elif isinstance(printed, int) and isinstance(expected, str):
+        assert printed == int(expected) if expected.isdecimal() else printed > 0, where
+    elif isinstance(expected, str) and expected.isupper() and "_" in expected:
+        assert str(printed).upper() in expected, where  # an enum: its literal against its name
+    else:
+        assert printed == expected, where
