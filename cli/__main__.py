@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from cli.commands import COMMANDS, load_command
 from cli.refusals import print_config_error
 from runtime.config_errors import ConfigError
+from runtime.version import VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,6 +20,7 @@ def build_parser(chosen: str | None) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="waypost", description="Waypost: one gateway to 24 chains, over gRPC and JSON-RPC.", allow_abbrev=False
     )
+    parser.add_argument("--version", action="version", version=f"Waypost {VERSION}")
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, purpose in COMMANDS.items():
         subparser = subparsers.add_parser(name, help=purpose, description=purpose, allow_abbrev=False)

@@ -16,6 +16,7 @@ from runtime.config_errors import ConfigError
 from runtime.logs import get_logger
 from runtime.metrics import set_build
 from runtime.metrics_listener import start_metrics
+from runtime.version import VERSION
 from server.app import Gateway, ListenError
 from transcoder.app import create_app
 from transcoder.serving import Runner
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from runtime.settings import Settings
 
 LARGEST_MESSAGE = 64 << 20
-VERSION = "0.1.0"
 # A little longer than load balancers keep idle connections (60 s is usual), so that they close first.
 KEEPALIVE_SECONDS = 75.0
 

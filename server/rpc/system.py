@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 from google.protobuf.timestamp_pb2 import Timestamp
 from waypost.v1 import system_pb2, system_pb2_grpc
 
+from runtime.version import VERSION
 from server.chains.capabilities import ReadsHealth
 from server.errors import NotAvailable
 
@@ -39,7 +38,7 @@ class SystemServicer(system_pb2_grpc.SystemServiceServicer):
         has_trouble = any(by_state[state] for state in _TROUBLE)
         return system_pb2.GetHealthResponse(
             status=system_pb2.HEALTH_STATUS_DEGRADED if has_trouble else system_pb2.HEALTH_STATUS_OK,
-            version=gateway_version(),
+            version=VERSION,
             uptime_seconds=int((datetime.now(UTC) - self._started_at).total_seconds()),
             chains=system_pb2.ChainsByState(**{state: sorted(slugs) for state, slugs in by_state.items()}),
         )
@@ -60,15 +59,6 @@ class SystemServicer(system_pb2_grpc.SystemServiceServicer):
             timestamp=asked_at,
             latency_ms=None if health.latency is None else round(health.latency * 1000, 3),
         )
-
-
-@cache
-def gateway_version() -> str:
-    """Return the gateway's version, from its package where that is installed."""
-    try:
-        return version("waypost")
-    except PackageNotFoundError:
-        return "0.1.0"
 
 
 def _last_state(chain: Chain) -> str:

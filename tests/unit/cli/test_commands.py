@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -60,6 +61,14 @@ def test_methods_as_text(capsys: pytest.CaptureFixture[str]) -> None:
     assert "not yet" not in text
     for operation in load_operations():
         assert (f"  {operation.name} " in text) == bool(operation.available)
+
+
+def test_the_version_is_the_package_s(capsys: pytest.CaptureFixture[str]) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    with pytest.raises(SystemExit) as caught:
+        main(["--version"])
+    assert caught.value.code == 0
+    assert capsys.readouterr().out == f"Waypost {project['version']}\n"
 
 
 def test_a_reader_that_goes_away_is_no_crash() -> None:
