@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from server.errors import ResponseTooLarge
+from server.errors import ResponseTooLarge, UpstreamUnavailable
 from server.upstream.failures import Failure, Kind
 from server.upstream.jsonrpc import NodeError
 from server.upstream.policy import CallPolicy, Reply
@@ -44,14 +44,18 @@ _COSTLY = frozenset({Kind.TIMED_OUT, Kind.TOO_LARGE})
 class Setback:
     """An attempt without a result: short words for the trail, and what follows.
 
-    `final` is raised to the caller at once; `explaining` is what the caller gets if no other endpoint can, and means
-    that asking this one again is pointless.
+    `final` is raised to the caller at once; `explaining` is what the caller gets if no other endpoint can.
     """
 
     words: str
     final: GatewayError | None = None
     explaining: GatewayError | None = None
     retry_after: float | None = None
+
+    @property
+    def is_lasting(self) -> bool:
+        """Whether asking the same endpoint again is pointless: it gave a reason that will not pass."""
+        return self.explaining is not None and not isinstance(self.explaining, UpstreamUnavailable)
 
 
 class Health:
@@ -109,7 +113,7 @@ class Health:
         if judged.verdict is Verdict.ELSEWHERE:
             self._observer.failed(self._chain, endpoint.label, Kind.CANNOT)
             self._measure(endpoint, exchange, is_cheap=False)
-            return Setback(judged.error.reason.lower().replace("_", " "), explaining=judged.error)
+            return Setback(judged.error.message, explaining=judged.error)
         self._observer.failed(self._chain, endpoint.label, Kind.NODE_ERROR)
         self._blame(endpoint, exchange)
         return Setback("node error" if error.code is None else f"node error {error.code}")

@@ -69,7 +69,7 @@ class Router:
                     if policy.null_elsewhere and got.result == b"null":
                         return await self._doubt(got, call, policy, patience, tried)
                     return got
-                if got is not None and got.explaining is not None:
+                if got is not None and got.is_lasting:
                     hopeless.add(endpoint)
                 if self._clock() >= patience.until:
                     raise trail.late()

@@ -22,8 +22,10 @@ class Trail:
     def note(self, label: str, setback: Setback) -> None:
         """Remember what became of an attempt at the endpoint."""
         self._words[label] = setback.words
-        if self._explaining is None:
-            self._explaining = setback.explaining
+        error = setback.explaining
+        # "Unavailable" explains nothing: the summary of all endpoints says more.
+        if self._explaining is None and not isinstance(error, UpstreamUnavailable):
+            self._explaining = error
         if setback.retry_after is not None and (self._retry_after is None or setback.retry_after < self._retry_after):
             self._retry_after = setback.retry_after
 

@@ -184,6 +184,26 @@ async def test_the_cause_is_not_hidden_by_the_endpoints_that_are_merely_dead(
     assert len(pruned.asked) == 1  # asking the pruned node again is pointless
 
 
+async def test_a_vague_error_does_not_hide_a_clear_one(faulty: MakeFaulty, make_pool: MakePool) -> None:
+    vague, pruned = await faulty(), await faulty()
+    vague.fault = faults.error(-32099, "something odd")
+    pruned.fault = faults.error(-32000, "missing trie node 0xabc (path )")
+    pool = make_pool(vague.url, pruned.url)
+    with pytest.raises(ArchiveRequired):
+        await balance(pool)
+
+
+async def test_vague_errors_are_told_by_label(faulty: MakeFaulty, make_pool: MakePool) -> None:
+    vague, broken = await faulty(), await faulty()
+    vague.fault = faults.error(-32099, "something odd at https://node.example/key")
+    broken.fault = faults.broken
+    pool = make_pool(vague.url, broken.url)
+    with pytest.raises(UpstreamUnavailable) as caught:
+        await balance(pool)
+    assert caught.value.message.startswith("no endpoint of ethereum answered: alpha: the nodes refused")
+    assert caught.value.message.endswith("beta: HTTP 500")
+
+
 async def test_an_archive_node_is_found_behind_a_pruned_one(
     faulty: MakeFaulty, make_pool: MakePool, tally: Tally
 ) -> None:
