@@ -125,7 +125,7 @@ class Face:
             return error_response(failure, status, exchange, headers, identity)
         headers.update(quota_headers(admitted))
         exchange.admit(admitted.principal)
-        base = partial(base_of, request, behind_proxy=self._clients.trusts_peer(request))
+        base = partial(self._base, request)
         if isinstance(content, list):
             return await self._many(content, admitted, exchange, headers, base)
         if admitted.admitted < 1:
@@ -181,9 +181,11 @@ class Face:
             headers[hdrs.ALLOW] = "GET, HEAD"
             failure = Failure(400, "INVALID_REQUEST", f"{path} answers GET only; the API is at POST /<API_KEY>/v1")
             return error_response(failure, 405, exchange, headers)
-        base = base_of(request, behind_proxy=self._clients.trusts_peer(request))
-        status, headers[hdrs.CONTENT_TYPE], body = await self._pages.answer(path, base, exchange)
+        status, headers[hdrs.CONTENT_TYPE], body = await self._pages.answer(path, self._base(request), exchange)
         return web.Response(body=body, status=status, headers=headers)
+
+    def _base(self, request: web.Request) -> str:
+        return base_of(request, behind_proxy=self._clients.trusts_peer(request))
 
     def _not_post(self, request: web.Request, exchange: Exchange, headers: dict[str, str]) -> web.Response:
         if request.method == hdrs.METH_OPTIONS and self._cors.enabled:

@@ -40,7 +40,7 @@ class Clients:
 
     def trusts_peer(self, request: web.BaseRequest) -> bool:
         """Return whether the socket's peer is a trusted proxy."""
-        address = _parsed(request.remote or "")
+        address = _parsed(request.remote or "") if self._trusted else None
         return address is not None and self._trusts(address)
 
     def _trusts(self, address: IPv4Address | IPv6Address) -> bool:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 from google.protobuf.message import DecodeError
-from google.rpc.error_details_pb2 import BadRequest, ErrorInfo, RetryInfo  # type: ignore[import-untyped]
-from google.rpc.status_pb2 import Status  # type: ignore[import-untyped]
+from google.rpc.error_details_pb2 import BadRequest, ErrorInfo, RetryInfo
+from google.rpc.status_pb2 import Status
 from grpc import StatusCode
 
 if TYPE_CHECKING:
