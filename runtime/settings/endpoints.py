@@ -43,7 +43,12 @@ class EndpointSettings(Section):
         description="Request headers to send, each with the environment variable that holds its value, for example "
         '`{ Authorization = "NODE_TOKEN" }`.',
     )
-    weight: int = Field(default=1, ge=1, le=1000, description="Share of the reads, relative to the other endpoints.")
+    weight: int = Field(
+        default=1,
+        ge=1,
+        le=1000,
+        description="How much the endpoint is preferred: its measured latency counts divided by this.",
+    )
     rate: Amount | None = Field(
         default=None, description="Most requests per second to send to the endpoint; unset means no limit."
     )
