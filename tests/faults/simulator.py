@@ -175,6 +175,14 @@ async def cut(request: Request) -> None:
     request.writer.ends = True  # type: ignore[attr-defined]
 
 
+async def stall(request: Request) -> None:
+    """Send half of the answer, then nothing more on an open connection."""
+    body = await request.forward(request.body)
+    write_answer(request, body[: len(body) // 2], length=len(body))
+    await request.writer.drain()
+    await asyncio.sleep(3600)
+
+
 async def cut_json(request: Request) -> None:
     """A whole HTTP answer with half a JSON document."""
     body = await request.forward(request.body)

@@ -41,6 +41,7 @@ FAULTS = [
 async def test_no_caller_ever_gets_anothers_answer(
     seed: int, faulty: Callable[..., Any], make_pool: Callable[..., Pool], clock: Clock
 ) -> None:
+    before = asyncio.all_tasks()
     chance = random.Random(seed)
     nodes = [await faulty() for _ in range(3)]
 
@@ -65,3 +66,9 @@ async def test_no_caller_ever_gets_anothers_answer(
         clock.ahead += 90
         await asyncio.gather(*(ask(seed * 10_000 + burst * 100 + number) for number in range(chance.randint(1, 40))))
     assert sum(len(node.asked) for node in nodes[:2]) > 100
+
+    await pool.close()
+    for node in nodes:
+        await node.stop()
+    await asyncio.sleep(0)
+    assert asyncio.all_tasks() == before
