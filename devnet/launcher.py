@@ -15,6 +15,7 @@ from typing import Any
 
 import aiohttp
 
+from devnet.evm.activity import Ear, Listener
 from devnet.evm.artifacts import stand_ins
 from devnet.evm.genesis import FIRST_TIMESTAMP, genesis_file
 from devnet.evm.mining import Miner
@@ -32,12 +33,13 @@ Progress = Callable[[str], None]
 
 
 class Devnet:
-    """The running nodes. `nodes` and `seeded` are by chain slug."""
+    """The running nodes. `nodes`, `seeded` and `miners` are by chain slug."""
 
     def __init__(self) -> None:
         self.nodes: dict[str, Node] = {}
         self.seeded: dict[str, Seeded] = {}
-        self._miners: dict[str, Miner] = {}
+        self.miners: dict[str, Miner] = {}
+        self._ears: dict[str, Ear] = {}
 
     @classmethod
     @asynccontextmanager
@@ -56,6 +58,7 @@ class Devnet:
         await asyncio.to_thread(stand_ins)
         async with AsyncExitStack() as stack:
             guard = stack.enter_context(Watchdog())
+            listener = stack.enter_context(Listener()) if mines else None
             http = await stack.enter_async_context(
                 aiohttp.ClientSession(timeout=_NODE_TIMEOUT, connector=aiohttp.TCPConnector(limit=0))
             )
@@ -65,10 +68,11 @@ class Devnet:
             try:
                 async with asyncio.TaskGroup() as group:
                     for node in devnet.nodes.values():
-                        group.create_task(devnet._bring_up(node, http, guard))
+                        group.create_task(devnet._bring_up(node, http, guard, listener))
             except ExceptionGroup as failures:
                 raise failures.exceptions[0] from None
-            stack.push_async_callback(_cancel, [asyncio.create_task(miner.run()) for miner in devnet._started(mines)])
+            timers = [asyncio.create_task(devnet.miners[slug].run(ear)) for slug, ear in devnet._ears.items()]
+            stack.push_async_callback(_cancel, timers)
             stack.callback(_forget, _note_running(devnet))
             progress(f"devnet: {len(wanted)} nodes up in {time.monotonic() - began:.1f} s")
             yield devnet
@@ -80,7 +84,7 @@ class Devnet:
 
     async def mine(self, chain: str, blocks: int = 1) -> int:
         """Mine empty blocks on a chain now and return its new height."""
-        return await self._miners[chain].mine(blocks)
+        return await self.miners[chain].mine(blocks)
 
     def summary(self) -> list[dict[str, object]]:
         """Return {chain, url, pid} of each node."""
@@ -100,16 +104,25 @@ class Devnet:
             lines += ["", f"[chains.{slug}]", f'endpoints = [{{ label = "{LABEL}", url = "{url}" }}]']
         path.write_text("\n".join(lines) + "\n")
 
-    async def _bring_up(self, node: Node, http: aiohttp.ClientSession, guard: Watchdog) -> None:
+    async def _bring_up(
+        self, node: Node, http: aiohttp.ClientSession, guard: Watchdog, listener: Listener | None
+    ) -> None:
         chain = node.chain
         genesis = await genesis_file(chain, http, guard)
-        await node.start(guard, genesis_flags(genesis, FIRST_TIMESTAMP, chain.parent_number))
+        flags = genesis_flags(genesis, FIRST_TIMESTAMP, chain.parent_number)
+        if listener is None:
+            await node.start(guard, flags)
+        else:
+            self._ears[chain.slug], output = listener.open()
+            try:
+                await node.start(guard, flags, output)
+            finally:
+                os.close(output)
         self.seeded[chain.slug] = await seed_world(node)
-        self._miners[chain.slug] = Miner(node)
-        await self._miners[chain.slug].move_to_present()
-
-    def _started(self, mines: bool) -> list[Miner]:
-        return list(self._miners.values()) if mines else []
+        self.miners[chain.slug] = Miner(node)
+        await self.miners[chain.slug].move_to_present()
+        if chain.slug in self._ears:
+            self._ears[chain.slug].forget()
 
     async def _stop_nodes(self) -> None:
         await asyncio.gather(*(node.stop() for node in self.nodes.values()))

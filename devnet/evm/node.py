@@ -50,23 +50,24 @@ class Node:
         running = self._process is not None and self._process.returncode is None
         return self._process.pid if running and self._process is not None else None
 
-    async def start(self, guard: Guard, flags: Sequence[str]) -> None:
-        """Start the process and wait until it answers. Raises NodeError."""
+    async def start(self, guard: Guard, flags: Sequence[str], output: int | None = None) -> None:
+        """Start the process and wait until it answers; what it prints goes to `output`. Raises NodeError."""
         binary = str(anvil_binary())
         for _ in range(_ATTEMPTS):
             port = _free_port()
             self.url = f"http://127.0.0.1:{port}"
             self._process = await asyncio.create_subprocess_exec(
                 binary,
-                *("--quiet", "--host", "127.0.0.1", "--port", str(port), "--no-mining", "--order", "fifo"),
+                *("--host", "127.0.0.1", "--port", str(port), "--no-mining", "--order", "fifo", "--color", "never"),
                 *("--chain-id", str(self.chain.chain_id), "--base-fee", str(self.chain.base_fee)),
                 *("--number", str(self.chain.height), "--slots-in-an-epoch", str(EPOCH)),
                 # Without --prune-history anvil keeps 500 states and writes the others to the home directory.
                 *("--prune-history", str(DEPTH), "--accounts", "3", "--balance", "1000"),
+                *(["--quiet"] if output is None else []),
                 *flags,
                 env={"HOME": str(STATE)},
                 stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.DEVNULL if output is None else output,
                 stderr=asyncio.subprocess.DEVNULL,
                 start_new_session=True,  # Ctrl-C reaches the launcher alone, which ends its nodes in order
             )

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from devnet import known
-from devnet.evm.mining import Miner, paced, processor_time
+from devnet.evm import mining
+from devnet.evm.activity import Listener
+from devnet.evm.mining import paced
 from devnet.launcher import Devnet
 from tests.e2e.devnet_reads import read
 
@@ -49,26 +54,38 @@ async def test_the_newest_block_is_of_the_present(devnet: Devnet) -> None:
     assert int((await node.call("eth_getBlockByNumber", "latest", False))["timestamp"], 16) - made <= 2
 
 
-async def test_blocks_come_while_somebody_asks_and_stop_when_nobody_does() -> None:
-    async with Devnet.start(["polygon"], mines=False) as devnet:
-        node = devnet.nodes["polygon"]
-        if processor_time(node.pid) is None:
-            pytest.skip("this system does not tell the processor time of another process")
-        timer = asyncio.create_task(Miner(node, interval=0.2, pause_after=0.8).run())
-        try:
-            start = await height_of(node)
-            for _ in range(8):
-                await asyncio.sleep(0.25)
-                moved = await height_of(node)
-            assert moved >= start + 3
-            await asyncio.sleep(1.8)  # beyond the pause, whatever the machine's load
-            resting = await height_of(node)
-            assert resting <= moved + 7  # bounded by the pause, not by the wait; asking has woken it again
-            await asyncio.sleep(0.7)
-            assert await height_of(node) > resting
-        finally:
-            timer.cancel()
-            await asyncio.gather(timer, return_exceptions=True)
+async def test_blocks_come_while_somebody_asks_and_stop_when_nobody_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mining, "PAUSE_AFTER", 1.0)
+    async with Devnet.start(["polygon"]) as devnet:
+        node, miner = devnet.nodes["polygon"], devnet.miners["polygon"]
+        node.chain = replace(node.chain, interval=0.4)
+        start = node.chain.height + known.SEEDED_BLOCKS + 1
+        await asyncio.sleep(1.5)
+        assert miner.mined == 1  # the block of the present alone: nobody has asked yet
+        assert await height_of(node) == start
+        for _ in range(8):
+            await asyncio.sleep(0.25)
+            moved = await height_of(node)
+        assert moved >= start + 2
+        await asyncio.sleep(2)  # beyond the pause
+        resting = miner.mined
+        await asyncio.sleep(1.5)
+        assert miner.mined == resting
+
+
+def test_the_devnets_own_requests_are_no_questions() -> None:
+    with Listener() as listener:
+        ear, sink = listener.open()
+        os.write(sink, b"anvil_setNextBlockBaseFeePerGas\nevm_mine\n\n    Block Number: 7\net")
+        time.sleep(0.5)
+        assert not ear.heard_within(60)
+        os.write(sink, b"h_getBalance\n")
+        time.sleep(0.5)
+        assert ear.heard_within(60)
+        ear.forget()
+        time.sleep(0.5)
+        assert not ear.heard_within(60)
+        os.close(sink)
 
 
 def test_long_sessions_slow_down() -> None:
@@ -79,16 +96,3 @@ def test_long_sessions_slow_down() -> None:
         clock += paced(2.0, mined)
         mined += 1
     assert 1_500 < mined < 2_500
-
-
-async def test_an_idle_chain_stands_still() -> None:
-    async with Devnet.start(["polygon"], mines=False) as devnet:
-        node = devnet.nodes["polygon"]
-        height = await height_of(node)
-        timer = asyncio.create_task(Miner(node, interval=0.05, pause_after=0.0).run())
-        try:
-            await asyncio.sleep(1.5)
-            assert await height_of(node) == height
-        finally:
-            timer.cancel()
-            await asyncio.gather(timer, return_exceptions=True)

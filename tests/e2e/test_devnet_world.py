@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import tomllib
 from typing import TYPE_CHECKING
 
 import pytest
+from eth_utils.address import to_checksum_address
 
 from devnet import known
 from devnet.evm.world import load_world
+from devnet.install import STATE
 from devnet.launcher import Devnet
 from tests.e2e.devnet_reads import read
 
@@ -118,3 +121,18 @@ async def test_two_starts_give_the_same_hashes(devnet: Devnet) -> None:
 async def _hash_of_first(node: Node) -> str:
     block = await node.call("eth_getBlockByNumber", hex(node.chain.height), False)
     return str(block["hash"])
+
+
+def test_the_gateway_and_the_devnet_mean_the_same_chains() -> None:
+    table = tomllib.loads((STATE.parent / "server" / "chains" / "chains.toml").read_text())["chains"]
+    theirs = {slug: (row["chain_id"], row["native"]["symbol"]) for slug, row in table.items() if row["family"] == "evm"}
+    assert {slug: (chain.chain_id, chain.native) for slug, chain in WORLD.items()} == theirs
+
+
+def test_every_address_is_checksummed_and_used_once() -> None:
+    constants = [value for name, value in vars(known).items() if name.isupper() and isinstance(value, str)]
+    for chain in WORLD.values():
+        tokens = [token.address for token in chain.tokens]
+        assert len(set(tokens)) == len(tokens)
+        for address in (*tokens, *chain.spenders.values(), *constants):
+            assert address == to_checksum_address(address)
