@@ -8,7 +8,7 @@ messages.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Literal, Protocol
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -115,7 +115,18 @@ class GasEstimate:
     block: int
 
 
-@runtime_checkable
+class Driver(Protocol):
+    """What every family's driver has besides its capabilities."""
+
+    def last_state(self) -> State | None:
+        """Return the last known state without asking a node, None before anything was heard."""
+        ...
+
+    async def close(self) -> None:
+        """Give up everything in flight."""
+        ...
+
+
 class ReadsHealth(Protocol):
     """Can tell whether its nodes answer."""
 
@@ -128,7 +139,6 @@ class ReadsHealth(Protocol):
         ...
 
 
-@runtime_checkable
 class ReadsHeads(Protocol):
     """Can tell the newest block."""
 
@@ -137,7 +147,6 @@ class ReadsHeads(Protocol):
         ...
 
 
-@runtime_checkable
 class ReadsBlocks(Protocol):
     """Can read blocks."""
 
@@ -154,7 +163,6 @@ class ReadsBlocks(Protocol):
         ...
 
 
-@runtime_checkable
 class ReadsBlockTransactions(Protocol):
     """Can read a block with its full transactions."""
 
@@ -163,7 +171,6 @@ class ReadsBlockTransactions(Protocol):
         ...
 
 
-@runtime_checkable
 class ReadsBalances(Protocol):
     """Can read native balances."""
 
@@ -172,7 +179,6 @@ class ReadsBalances(Protocol):
         ...
 
 
-@runtime_checkable
 class ReadsTokens(Protocol):
     """Can read fungible tokens."""
 
@@ -185,7 +191,6 @@ class ReadsTokens(Protocol):
         ...
 
 
-@runtime_checkable
 class ReadsAllowances(Protocol):
     """Can read ERC-20 allowances."""
 
@@ -194,7 +199,6 @@ class ReadsAllowances(Protocol):
         ...
 
 
-@runtime_checkable
 class ReadsCode(Protocol):
     """Can read contract code."""
 
@@ -203,7 +207,6 @@ class ReadsCode(Protocol):
         ...
 
 
-@runtime_checkable
 class SimulatesCalls(Protocol):
     """Can run a call without submitting it."""
 
@@ -212,7 +215,6 @@ class SimulatesCalls(Protocol):
         ...
 
 
-@runtime_checkable
 class EstimatesGas(Protocol):
     """Can estimate a transaction's gas."""
 

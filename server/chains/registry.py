@@ -6,16 +6,11 @@ import asyncio
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import msgspec
-
 from runtime.settings import EndpointSettings
 from server.chains.configured import check_configured
-from server.chains.evm.driver import EvmDriver
-from server.chains.evm.node_errors import EvmErrors
-from server.chains.evm.quantity import json_quantity, quantity
+from server.chains.evm import opening as evm
 from server.chains.facts import ChainFacts, load_facts
 from server.errors import ChainUnknown, NotAvailable
-from server.upstream import HeadQuery, IdentityCheck, Pool
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,15 +18,19 @@ if TYPE_CHECKING:
     import aiohttp
 
     from runtime.settings import Settings
+    from server.chains.capabilities import Driver
     from server.upstream.observer import Observer
 
 Capability = TypeVar("Capability")
+
+# The families that this build reads, each with the function that opens a chain's driver.
+_OPENERS = {"evm": evm.open_driver}
 
 
 class Chain:
     """One chain: its facts, its endpoints and, where this build reads the family, its driver."""
 
-    def __init__(self, facts: ChainFacts, endpoints: Sequence[EndpointSettings], driver: EvmDriver | None) -> None:
+    def __init__(self, facts: ChainFacts, endpoints: Sequence[EndpointSettings], driver: Driver | None) -> None:
         self.facts = facts
         self.slug = facts.slug
         self.name = facts.name
@@ -51,7 +50,7 @@ class Chain:
         """
         # A protocol counts as abstract, so the type checker takes it as a callable only, not as type[Capability].
         driver: Any = self.driver
-        if driver is None or not _has(type(driver), wanted):
+        if driver is None or not _has(driver, wanted):
             raise NotAvailable(f"this build does not answer that for {self.slug} yet")
         return driver  # type: ignore[no-any-return]
 
@@ -74,11 +73,12 @@ class Chains:
         Nothing is sent yet. Raises ConfigError for a configured chain that does not exist.
         """
         check_configured(settings)
+        is_local = settings.profile == "devnet"
         chains = []
         for facts in load_facts().values():
             endpoints = _endpoints(facts, settings)
-            open_driver = _DRIVERS.get(facts.family)
-            driver = None if open_driver is None else open_driver(facts, endpoints, settings, http, observer)
+            open_driver = _OPENERS.get(facts.family)
+            driver = open_driver and open_driver(facts, endpoints, http, observer, is_local=is_local)
             chains.append(Chain(facts, endpoints, driver))
         return cls(chains)
 
@@ -118,48 +118,6 @@ def _endpoints(facts: ChainFacts, settings: Settings) -> tuple[EndpointSettings,
     )
 
 
-def _open_evm(
-    facts: ChainFacts,
-    endpoints: Sequence[EndpointSettings],
-    settings: Settings,
-    http: aiohttp.ClientSession,
-    observer: Observer | None,
-) -> EvmDriver:
-    pool = Pool(
-        facts.slug,
-        [endpoint for endpoint in endpoints if endpoint.kind == "jsonrpc"],
-        _EVM_ERRORS,
-        http,
-        block_time=facts.block_time,
-        verify=IdentityCheck("eth_chainId", [], lambda result: _wrong_chain(facts, result)),
-        head=HeadQuery("eth_blockNumber", [], json_quantity),
-        observer=observer,
-    )
-    return EvmDriver(facts, pool, judges_age=settings.profile != "devnet")
-
-
-def _wrong_chain(facts: ChainFacts, result: bytes) -> str | None:
-    """Return why a node that answered `eth_chainId` so is of another chain, None if it is of this one."""
-    try:
-        chain_id = quantity(msgspec.json.decode(result, type=str))
-    except (msgspec.MsgspecError, ValueError):
-        return "does not tell its chain id"
-    return None if chain_id == facts.chain_id else f"serves chain id {chain_id} instead of {facts.chain_id}"
-
-
-_has_cache: dict[tuple[type, object], bool] = {}
-
-
-def _has(driver: type, wanted: object) -> bool:
-    """Return whether the class has the protocol's methods; remembered, because asking a protocol is slow."""
-    key = (driver, wanted)
-    if key not in _has_cache:
-        names = [name for name in vars(wanted) if not name.startswith("_")]
-        _has_cache[key] = all(callable(getattr(driver, name, None)) for name in names)
-    return _has_cache[key]
-
-
-_EVM_ERRORS = EvmErrors()
-
-# The families that this build reads, each with the function that opens a chain's driver.
-_DRIVERS = {"evm": _open_evm}
+def _has(driver: Driver, wanted: object) -> bool:
+    """Return whether the driver has the protocol's methods."""
+    return all(hasattr(driver, name) for name in vars(wanted) if not name.startswith("_"))

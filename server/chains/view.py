@@ -12,13 +12,17 @@ class ReadView:
 
     `block` is None until the first read, which goes to the node as `latest` and reports the block it was answered at;
     every later read is pinned to that block and prefers the endpoint that answered. A view made with a block is pinned
-    from the start. `deadline` is in seconds of the event loop's clock.
+    from the start, and `is_chosen`: the caller named its block. `deadline` is in seconds of the monotonic clock.
     """
 
     block: int | None = None
     endpoint: str | None = None
     deadline: float | None = None
+    is_chosen: bool = field(init=False)
     _turn: asyncio.Lock | None = field(default=None, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        self.is_chosen = self.block is not None
 
     def settle(self, block: int, endpoint: str | None) -> None:
         """Pin the view to the block and endpoint of its first answer; later answers change nothing."""

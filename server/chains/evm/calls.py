@@ -66,8 +66,7 @@ class CallReader:
         asked = view.block
         before = await self._number(asked, view)
         for _ in range(_LOOKS):
-            if asked is not None and before != asked:
-                raise self._chain.answered_elsewhere(asked, before)
+            self._chain.check_block(view, before)
             data = await self._run(params, asked, view)
             after = await self._number(asked, view)
             if after == before:

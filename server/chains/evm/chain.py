@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from server.chains.evm.multicall import GET_BLOCK_NUMBER, Call
-from server.errors import GatewayError, NotSupported, UpstreamDisagrees
+from server.errors import NotSupported, UpstreamDisagrees, UpstreamUnavailable
 
 if TYPE_CHECKING:
     from server.chains.facts import ChainFacts
+    from server.chains.view import ReadView
 
 # Arbitrum's system contract; the NUMBER opcode there tells a block of the parent chain.
 # Source: Arbitrum documentation, ArbSys precompile, arbBlockNumber().
@@ -55,13 +56,22 @@ class EvmChain:
             history_is_pinned=facts.history == "pinned",
         )
 
-    def answered_elsewhere(self, asked: int, answered: int) -> GatewayError:
-        """Return the failure of a read at block `asked` whose answer proves to be of block `answered`."""
+    def check_block(self, view: ReadView, answered: int) -> None:
+        """Check that an answer which proves to be of block `answered` is of the view's block, where it has one.
+
+        Raises:
+            NotSupported: the caller chose the block, and the chain's nodes know the latest state alone.
+            UpstreamUnavailable: the chain moved on between two reads of the view; asking again makes sense.
+            UpstreamDisagrees: a node answered for another block where nodes are honest about history.
+        """
+        asked = view.block
+        if asked is None or answered == asked:
+            return
         if self.history_is_pinned:
-            return UpstreamDisagrees(
-                f"a node of {self.slug} answered for block {answered} when asked for block {asked}"
-            )
-        return NotSupported(
+            raise UpstreamDisagrees(f"a node of {self.slug} answered for block {answered} when asked for block {asked}")
+        if not view.is_chosen:
+            raise UpstreamUnavailable(f"{self.slug} moved on while it was read; try again", retry_after_ms=1000)
+        raise NotSupported(
             f"the nodes of {self.slug} answer only with the latest state (block {answered}), not with that of block "
             f"{asked}: leave blockHeight out, or configure an archive node for the chain",
             field="blockHeight",

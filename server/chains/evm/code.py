@@ -57,8 +57,8 @@ class CodeReader:
     async def _proved(self, account: str, view: ReadView) -> bytes:
         chain, asked = self._chain, view.block
         code, proof = await asyncio.gather(self._code(account, asked, view), self._proof(account, asked, view))
-        if proof is not None and asked is not None and proof.block != asked:
-            raise chain.answered_elsewhere(asked, proof.block)
+        if proof is not None:
+            chain.check_block(view, proof.block)
         if proof is not None and _matches(code, proof):
             view.settle(proof.block, view.endpoint)
             return code

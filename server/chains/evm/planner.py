@@ -111,15 +111,12 @@ class ReadPlanner:
             self._folds[view.block] = [entry]
         else:
             fold.append(entry)
-        answer = await entry.future
-        view.settle(answer.block, answer.endpoint)
-        return await self._confirmed(view, calls, answer.outcomes)
+        return await self._accept(view, calls, await entry.future)
 
     async def _alone(self, view: ReadView, calls: Sequence[Call]) -> list[Outcome]:
         await self._gate_of_turn()
         answer = await self._execute(view.block, calls, _policy(view), view.deadline)
-        view.settle(answer.block, answer.endpoint)
-        return await self._confirmed(view, calls, answer.outcomes)
+        return await self._accept(view, calls, answer)
 
     def _gate_of_turn(self) -> asyncio.Future[None]:
         gate = self._gate
@@ -187,8 +184,6 @@ class ReadPlanner:
             return await self._fall_back(block, calls, policy, deadline, None)
         if block is None:
             self._pool.observe_head(reply.endpoint, height)
-        elif height != block:
-            raise chain.answered_elsewhere(block, height)
         return _Answer(height, reply.endpoint, outcomes)
 
     async def _fall_back(
@@ -204,8 +199,14 @@ class ReadPlanner:
             raise error or UpstreamDisagrees(f"the nodes of {self._chain.slug} do not run Multicall3")
         return _Answer(*await self._singles.read(block, calls, policy, deadline))
 
-    async def _confirmed(self, view: ReadView, calls: Sequence[Call], outcomes: list[Outcome]) -> list[Outcome]:
-        """Ask failures without return data again alone: they may have been starved of gas by their neighbours."""
+    async def _accept(self, view: ReadView, calls: Sequence[Call], answer: _Answer) -> list[Outcome]:
+        """Return the outcomes if they are of the view's block, and settle the view on it.
+
+        Failures without return data are asked again alone first: they may have been starved of gas by their neighbours.
+        """
+        self._chain.check_block(view, answer.block)
+        view.settle(answer.block, answer.endpoint)
+        outcomes = answer.outcomes
         doubtful = [index for index, (success, data) in enumerate(outcomes) if not success and not data]
         if not doubtful or not self._chain.history_is_pinned:
             return outcomes

@@ -1,0 +1,57 @@
+"""Opens the EVM family's drivers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from server.chains.evm.driver import EvmDriver
+from server.chains.evm.node_errors import EvmErrors
+from server.chains.evm.quantity import json_quantity, quantity
+from server.upstream import HeadQuery, IdentityCheck, Pool
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import aiohttp
+
+    from runtime.settings import EndpointSettings
+    from server.chains.facts import ChainFacts
+    from server.upstream.observer import Observer
+
+_ERRORS = EvmErrors()
+
+
+def open_driver(
+    facts: ChainFacts,
+    endpoints: Sequence[EndpointSettings],
+    http: aiohttp.ClientSession,
+    observer: Observer | None,
+    *,
+    is_local: bool,
+) -> EvmDriver:
+    """Return a driver on the endpoints of kind `jsonrpc`; each proves its chain id before it is used.
+
+    With `is_local` the age of a head says nothing, because local nodes make blocks only while somebody asks.
+    """
+    pool = Pool(
+        facts.slug,
+        [endpoint for endpoint in endpoints if endpoint.kind == "jsonrpc"],
+        _ERRORS,
+        http,
+        block_time=facts.block_time,
+        verify=IdentityCheck("eth_chainId", [], lambda result: _wrong_chain(facts, result)),
+        head=HeadQuery("eth_blockNumber", [], json_quantity),
+        observer=observer,
+    )
+    return EvmDriver(facts, pool, judges_age=not is_local)
+
+
+def _wrong_chain(facts: ChainFacts, result: bytes) -> str | None:
+    """Return why a node that answered `eth_chainId` so is of another chain, None if it is of this one."""
+    try:
+        chain_id = quantity(msgspec.json.decode(result, type=str))
+    except (msgspec.MsgspecError, ValueError):
+        return "does not tell its chain id"
+    return None if chain_id == facts.chain_id else f"serves chain id {chain_id} instead of {facts.chain_id}"
