@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import grpc
 import msgspec
 
+from cli.greeting import DEVNET_KEY
 from runtime.config_errors import nearest
 from runtime.operations import load_operations
 from transcoder.errors import DOMAIN, Failure, from_status
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from transcoder.fields import Field
 
 LARGEST_MESSAGE = 64 << 20
+LOOPBACK = ("127.", "localhost:", "[::1]:", "unix:")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -41,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--target", default=f"127.0.0.1:{port}", metavar="HOST:PORT", help="gRPC address of the gateway (%(default)s)"
     )
-    parser.add_argument("--key", help="API key (default: $WAYPOST_KEY)")
+    parser.add_argument("--key", help="API key (default: $WAYPOST_KEY; for a gateway on this machine the devnet's)")
     parser.add_argument("--tls", action="store_true", help="connect with TLS")
     parser.add_argument("--timeout", type=float, default=30.0, metavar="SECONDS", help="give up after (%(default)s)")
     parser.add_argument("--compact", action="store_true", help="print the JSON on one line")
@@ -59,13 +61,15 @@ def run(arguments: argparse.Namespace) -> int:
         request = parameters_reader(operation)(parameters_json(operation, arguments.parameters))
     except Failure as failure:
         return _fail(failure)
-    key = arguments.key or os.environ.get("WAYPOST_KEY")
+    given = arguments.key or os.environ.get("WAYPOST_KEY")
+    # A gateway on this machine may be a devnet, whose key everybody knows.
+    key = given or (DEVNET_KEY if arguments.target.startswith(LOOPBACK) else None)
     with open_channel(arguments.target, tls=arguments.tls) as channel:
         try:
             response = ask(channel, operation, request, key=key, timeout=arguments.timeout)
             result = result_renderer(operation.response.DESCRIPTOR, operation.options.result)(response)
         except grpc.RpcError as error:
-            return _fail(explain(error, arguments.target, key))
+            return _fail(explain(error, arguments.target, given))
         except Unprintable as error:
             return _fail(Failure(500, "INTERNAL", str(error)))
     print((result if arguments.compact else msgspec.json.format(result, indent=2)).decode())
@@ -123,12 +127,11 @@ def ask(channel: grpc.Channel, operation: Operation, request: Message, *, key: s
     return response
 
 
-def explain(error: Any, target: str, key: str | None) -> Failure:
+def explain(error: Any, target: str, given: str | None) -> Failure:
     """Return the failure of a gRPC status, saying what this command's user can change."""
     failure = from_status(error)
-    if failure.reason == "KEY_MISSING" and not key:
-        message = f"{failure.message} (use --key or WAYPOST_KEY; the devnet's key is local)"
-        return Failure(failure.code, failure.reason, message, field=failure.field)
+    if failure.code == 401 and not given:
+        return Failure(401, "KEY_MISSING", "this gateway wants an API key: give it with --key or WAYPOST_KEY")
     if error.code() is grpc.StatusCode.UNAVAILABLE and not _is_ours(error):
         return Failure(
             503, "UPSTREAM_UNAVAILABLE", f"no gateway answers at {target}: start one, or name it with --target"

@@ -66,7 +66,6 @@ async def test_the_key_may_come_from_the_environment(
 @pytest.mark.parametrize(
     ("arguments", "code", "reason", "words"),
     [
-        (["getHealth"], 401, "KEY_MISSING", "--key or WAYPOST_KEY"),
         (["getHealth", "--key", "wp_wrong"], 401, "KEY_INVALID", ""),
         (["getBlockHeight", "chain=etherum", "--key", "local"], 404, "CHAIN_UNKNOWN", "ethereum"),
         (["getBlockHeight", "--key", "local"], 400, "INVALID_ARGUMENT", "chain"),
@@ -95,6 +94,32 @@ async def test_errors_have_code_reason_and_words(
     assert (error["code"], error["reason"]) == (code, reason)
     assert words in error["message"]
     assert "127.0.0.1:9" not in captured.err
+
+
+async def test_on_this_machine_the_devnet_needs_no_key(
+    target: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("WAYPOST_KEY", raising=False)
+    assert await call("getHealth", "--target", target) == 0
+    assert json.loads(capsys.readouterr().out)
+
+
+async def test_a_gateway_that_is_no_devnet_asks_for_a_key(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("WAYPOST_KEY", raising=False)
+    storage: Any = {"url": f"sqlite:///{tmp_path}/waypost.db"}
+    gateway = await Gateway.create(Settings(grpc={"port": 0}, storage=storage))  # type: ignore[arg-type]
+    try:
+        target = f"127.0.0.1:{await gateway.start()}"
+        assert await call("getHealth", "--target", target) == 1
+        error = json.loads(capsys.readouterr().err)["error"]
+        assert (error["code"], error["reason"]) == (401, "KEY_MISSING")
+        assert "--key or WAYPOST_KEY" in error["message"]
+        _, key = await gateway.keys.create_key("caller")
+        assert await call("getHealth", "--target", target, "--key", key) == 0
+    finally:
+        await gateway.drain(0)
 
 
 async def test_no_gateway_is_told_as_that(capsys: pytest.CaptureFixture[str]) -> None:
