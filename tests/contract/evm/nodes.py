@@ -165,7 +165,7 @@ async def build_world(node: Anvil) -> None:
 
 
 async def build_arbitrum(node: Anvil) -> None:
-    """Put in Multicall3 as Nitro shows it (NUMBER is another chain's number) and ArbSys, which tells the chain's own."""
+    """Put in Multicall3 as Nitro shows it (its NUMBER is another chain's) and ArbSys, which tells the chain's own."""
     await node.place(MULTICALL3, multicall3())
     code = await node.call("eth_getCode", MULTICALL3, "latest")
     await node.call("anvil_setCode", MULTICALL3, "0x" + with_parent_number(bytes.fromhex(code[2:])).hex())
