@@ -252,7 +252,7 @@ async def test_a_lone_caller_is_never_held(faulty: MakeFaulty, make_pool: MakePo
         started = time.monotonic()
         reply = await pool.call("eth_getBalance", [f"0x{number:040x}", "latest"], deadline=soon())
         latencies.append(time.monotonic() - started - reply.latency)
-    assert sorted(latencies)[5] < 0.002
+    assert sorted(latencies)[5] < 0.0025  # a hold would be 3 ms
 
 
 async def test_reads_in_quick_succession_fold_at_a_distant_node(
