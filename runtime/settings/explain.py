@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, get_args
 
 from pydantic import BaseModel, SecretStr
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
 
     from pydantic import ValidationError
     from pydantic_core import ErrorDetails
+
+# A key that TOML takes without quotes.
+_BARE = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 Location = tuple[int | str, ...]
 
@@ -59,7 +63,9 @@ def dotted(location: Location) -> str:
         if isinstance(part, int):
             key += f"[{part}]"
         else:
-            key += f".{redact_text(part)}" if key else redact_text(part)
+            name = redact_text(part)
+            name = name if _BARE.fullmatch(name) else shown(name)
+            key += f".{name}" if key else name
     return key
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from runtime.config_errors import ConfigError, nearest
+from runtime.redaction import redact_text
 from server.chains.facts import load_facts
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def check_configured(settings: Settings) -> None:
         if slug not in facts:
             near = nearest(slug, facts)
             advice = f'did you mean "{near}"?' if near else f"the chains are {', '.join(facts)}"
-            mistakes.append(ConfigError(f"chains.{slug}", "", f"there is no such chain: {advice}"))
+            mistakes.append(ConfigError(f"chains.{redact_text(slug)}", "", f"there is no such chain: {advice}"))
             continue
         kinds = KINDS[facts[slug].family]
         for position, endpoint in enumerate(chain.endpoints):

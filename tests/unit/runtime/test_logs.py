@@ -110,6 +110,14 @@ def test_loggers_of_libraries_take_the_same_way(logs: Capture, name: str) -> Non
     assert "cannot reach <url>" in event["exception"]
 
 
+def test_extra_members_of_standard_loggers_are_kept_and_redacted(logs: Capture) -> None:
+    logging.getLogger("transcoder.app").warning("failed", extra={"request_id": "r-1", "target": URL})
+    (event,) = logs.events
+    assert event["request_id"] == "r-1"
+    assert event["target"] == "<url>"
+    assert SECRET not in logs.text
+
+
 async def test_a_failing_handler_and_the_access_log_show_no_key(logs: Capture) -> None:
     async def fail(request: web.Request) -> web.Response:
         raise RuntimeError(f"handling {request.path} with {URL}")
