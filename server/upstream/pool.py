@@ -103,6 +103,11 @@ class Pool:
         """The endpoints' labels, in the order of the configuration."""
         return tuple(endpoint.label for endpoint in self._endpoints)
 
+    @property
+    def is_sound(self) -> bool:
+        """Whether some endpoint is of the right chain and not resting after failures."""
+        return any(endpoint.is_sound for endpoint in self._endpoints)
+
     async def call(
         self,
         method: str,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -27,6 +27,12 @@ class _Header(msgspec.Struct):
     timestamp: str
 
 
+class _Judged(NamedTuple):
+    state: State
+    head: int | None
+    at: float
+
+
 class HeadReader:
     """Reads the head of one chain. `judges_age` is False for local nodes that make blocks only while somebody asks."""
 
@@ -34,7 +40,7 @@ class HeadReader:
         self._chain = chain
         self._pool = pool
         self._stale_after = max(_STALE_BLOCKS * chain.facts.block_time, _STALE_SECONDS) if judges_age else None
-        self._last: State | None = None
+        self._judged: _Judged | None = None
 
     async def read_height(self, view: ReadView) -> int:
         """Return the number of the newest block, as one node answers it now."""
@@ -61,16 +67,34 @@ class HeadReader:
             latencies.append(answer.latency)
             is_fresh = is_fresh or self._stale_after is None or time.time() - made_at <= self._stale_after
         if not heights:
-            self._last = "down"
-            return Health("down", self._pool.heads.head(), None, asked_at)
-        self._last = "ok" if is_fresh else "degraded"
-        return Health(self._last, max(heights), min(latencies), asked_at)
+            return Health(self._judge("down"), self._pool.heads.head(), None, asked_at)
+        return Health(self._judge("ok" if is_fresh else "degraded"), max(heights), min(latencies), asked_at)
 
     def last_state(self) -> State | None:
-        """Return the last known state: of the last health question, else `ok` once any read told a head."""
-        if self._last is None and self._pool.heads.head() is not None:
+        """Return the last known state, None before anything was heard.
+
+        It is that of the last health question unless reads tell better since: `down` when every endpoint rests after
+        failures, `ok` again when a node answered (after `down`) or the head moved (after `degraded`).
+        """
+        pool, judged = self._pool, self._judged
+        if pool.labels and not pool.is_sound:
+            return "down"
+        head = pool.heads.head()
+        if judged is None:
+            return None if head is None else "ok"
+        if judged.state == "down" and self._heard_at() > judged.at:
             return "ok"
-        return self._last
+        if judged.state == "degraded" and head is not None and head > (judged.head or 0):
+            return "ok"
+        return judged.state
+
+    def _judge(self, state: State) -> State:
+        self._judged = _Judged(state, self._pool.heads.head(), time.monotonic())
+        return state
+
+    def _heard_at(self) -> float:
+        ages = [age for label in self._pool.labels if (age := self._pool.heads.age(label)) is not None]
+        return time.monotonic() - min(ages) if ages else 0.0
 
 
 def _parse_head(result: bytes | None) -> tuple[int, int] | None:

@@ -29,11 +29,12 @@ _PANICS = {
 
 # What travels in error metadata; longer payloads are cut and say so.
 _MAX_DATA = 1024
-_ANSWER = "data"
+# What of a custom error's arguments the message shows: the JSON-RPC face has no place for metadata.
+_SHOWN_ARGUMENTS = 128
 
 
 def describe_revert(data: bytes) -> str:
-    """Return the reason in words: `Error(string)` text, `Panic(uint256)` meaning, or a custom error's selector."""
+    """Return the reason in words: the text of `Error(string)`, what a `Panic(uint256)` means, or a custom error."""
     selector, arguments = data[:4], data[4:]
     if not data:
         return "execution reverted without a reason"
@@ -44,12 +45,13 @@ def describe_revert(data: bytes) -> str:
         return f"execution reverted: panic {code:#04x} ({_PANICS.get(code, 'unknown code')})"
     if len(data) < 4:
         return f"execution reverted with data 0x{data.hex()}"
-    return f"execution reverted with custom error 0x{selector.hex()}"
+    shown = arguments[:_SHOWN_ARGUMENTS].hex() + ("..." if len(arguments) > _SHOWN_ARGUMENTS else "")
+    return f"execution reverted with custom error 0x{selector.hex()}" + (f" and data 0x{shown}" if shown else "")
 
 
 def reverted(data: bytes) -> Reverted:
     """Return the failure of a call that reverted with `data`; its metadata holds `selector` and `data` in hex."""
-    metadata = {_ANSWER: "0x" + data[:_MAX_DATA].hex()}
+    metadata = {"data": "0x" + data[:_MAX_DATA].hex()}
     if len(data) >= 4:
         metadata["selector"] = "0x" + data[:4].hex()
     if len(data) > _MAX_DATA:

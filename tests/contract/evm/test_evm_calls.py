@@ -75,7 +75,7 @@ async def test_a_custom_error_has_selector_and_data(driver):
     with pytest.raises(Reverted) as caught:
         await driver.simulate_call(prober("fail_with_code(uint256)", 77), ReadView())
     selector = call_data("Failed(uint256)", 77)[:10]
-    assert caught.value.message == f"execution reverted with custom error {selector}"
+    assert caught.value.message == f"execution reverted with custom error {selector} and data 0x{77:064x}"
     assert caught.value.metadata == {"selector": selector, "data": call_data("Failed(uint256)", 77)}
 
 

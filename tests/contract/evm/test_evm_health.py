@@ -48,6 +48,41 @@ async def test_no_endpoint_that_answers_is_down(ethereum):
         await chains.close()
 
 
+async def test_the_last_known_state_follows_what_reads_find(session):
+    node = await Anvil.start(session, "--chain-id", "1")
+    async with open_session() as http:
+        chains = load("devnet", http, node.url)
+        driver = chains.get("ethereum").driver
+        await driver.read_height(ReadView())
+        assert driver.last_state() is None  # block 0 says nothing about the head
+        await node.call("anvil_mine", "0x2")
+        await driver.read_height(ReadView())
+        assert driver.last_state() == "ok"
+        node.stop()
+        for _ in range(20):
+            with pytest.raises(UpstreamUnavailable):
+                await driver.read_height(ReadView())
+        assert driver.last_state() == "down"
+        assert (await driver.read_health()).height == 2
+        await chains.close()
+
+
+async def test_a_chain_that_came_back_is_ok_again(ethereum):
+    async with open_session() as http:
+        chains = load("devnet", http, ethereum.url)
+        driver = chains.get("ethereum").driver
+        probe, driver.pool.probe = driver.pool.probe, _nothing
+        assert (await driver.read_health()).state == driver.last_state() == "down"
+        driver.pool.probe = probe
+        await driver.read_height(ReadView())
+        assert driver.last_state() == "ok"
+        await chains.close()
+
+
+async def _nothing(method, params, *, deadline=None):
+    return []
+
+
 async def test_a_chain_without_endpoints_is_down_and_says_so():
     async with open_session() as http:
         chains = Chains.load(Settings.model_validate({"profile": "devnet"}), http)
