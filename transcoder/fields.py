@@ -69,6 +69,17 @@ class Field:
         return self.entry is not None
 
     @property
+    def choice(self) -> str | None:
+        """Name of the `oneof` that the field is part of; the one that `optional` makes does not count."""
+        oneof = self.descriptor.containing_oneof
+        return None if oneof is None or oneof.name == f"_{self.name}" else str(oneof.name)
+
+    @property
+    def optional(self) -> bool:
+        """Whether the field is marked `optional`."""
+        return self.descriptor.containing_oneof is not None and self.choice is None
+
+    @property
     def most(self) -> int:
         """Most elements of a list."""
         return self.options.max_length or LIST_LENGTH

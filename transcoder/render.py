@@ -173,8 +173,7 @@ def printed_names(field: Field) -> tuple[str, ...]:
 
 
 def _exclude_each_other(one: Field, other: Field) -> bool:
-    oneof = one.descriptor.containing_oneof
-    return oneof is not None and oneof == other.descriptor.containing_oneof
+    return one.choice is not None and one.choice == other.choice
 
 
 def _function_name(message: Descriptor) -> str:

@@ -84,11 +84,11 @@ class Schemas:
                     required.append(field.json)
             elif field.kind == "message":
                 part = self.reference(field.descriptor.message_type)
-                oneof = field.descriptor.containing_oneof
-                if oneof is None:
-                    always.append(part)
+                if field.choice is not None:
+                    choices.setdefault(field.choice, []).append(part)
                 else:
-                    choices.setdefault(oneof.name, []).append(part)
+                    # An optional part is described, but need not be there (a row with an error has none).
+                    always.append({"anyOf": [part, {}]} if field.optional else part)
         schema: Schema = {"title": message.name, "type": "object", "properties": properties}
         if comment := self.comment(message.full_name):
             schema["description"] = comment

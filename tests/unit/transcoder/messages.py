@@ -15,8 +15,6 @@ from runtime.operations import literal, public_files
 from transcoder.fields import SAFE, WIDE, Field, fields_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from google.protobuf.descriptor import Descriptor, FieldDescriptor
     from google.protobuf.message import Message
 
@@ -57,22 +55,24 @@ def messages(draw: st.DrawFn, message: Descriptor, *, wide: bool = True) -> Mess
     what JSON cannot tell apart by design: empty native payloads and absent ones, `optional` enums without a literal.
     """
     built = GetMessageClass(message)()
+    fields = fields_of(message)
     oneofs = {
-        oneof.name: draw(st.sampled_from([field.name for field in oneof.fields])) for oneof in _real_oneofs(message)
+        choice: draw(st.sampled_from([field.name for field in fields if field.choice == choice]))
+        for choice in sorted({field.choice for field in fields if field.choice})
     }
-    for field in fields_of(message):
-        chosen = oneofs.get(field.descriptor.containing_oneof.name) if field.descriptor.containing_oneof else None
-        if chosen is not None and chosen != field.name:
-            continue
-        if field.presence and not draw(st.booleans()) and chosen is None:
+    for field in fields:
+        if field.choice:
+            if oneofs[field.choice] != field.name:
+                continue
+        elif field.presence and not _always(field) and not draw(st.booleans()):
             continue
         _fill(draw, built, field, wide=wide)
     return built
 
 
-def _real_oneofs(message: Descriptor) -> Iterator[Any]:
-    # `optional` makes a oneof of one field whose name begins with an underscore.
-    return (oneof for oneof in message.oneofs if not oneof.name.startswith("_"))
+def _always(field: Field) -> bool:
+    """Return whether servers always set the field: a message whose members stand in its parent."""
+    return field.options.inline and field.kind == "message" and not field.optional
 
 
 def _fill(draw: st.DrawFn, built: Any, field: Field, *, wide: bool) -> None:
