@@ -49,7 +49,7 @@ class Gateway:
     """The gRPC server with everything behind it.
 
     `create` builds and opens nothing public; `channel` serves the same process with or without `start`; `start` binds
-    the gRPC face; `drain` ends it all.
+    the gRPC face, whose port `port` then is; `drain` ends it all.
     """
 
     def __init__(
@@ -62,6 +62,7 @@ class Gateway:
     ) -> None:
         self.chains = chains
         self.keys = KeyStore(database)
+        self.port = 0
         self._settings = settings
         self._http = http
         self._database = database
@@ -133,6 +134,7 @@ class Gateway:
         for server in self._servers:
             await server.start()
         self._health.open()
+        self.port = port
         return port
 
     def refuse_readiness(self) -> None:

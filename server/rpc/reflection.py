@@ -6,7 +6,7 @@ v1alpha; grpcurl, Postman and buf fall back to it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from google.protobuf import descriptor_pb2
 from google.protobuf.descriptor_pool import DescriptorPool
@@ -28,12 +28,33 @@ REFLECTION = reflection_pb2.DESCRIPTOR.services_by_name["ServerReflection"].full
 HEALTH = health_pb2.DESCRIPTOR.services_by_name["Health"].full_name
 
 
+class Reflection(ReflectionServicer):  # type: ignore[misc]  # grpc has no types
+    """The library's servicer, which also finds rpcs by name (`waypost.v1.AccountService.GetBalance`)."""
+
+    def _file_containing_symbol(self, request: Any, fully_qualified_name: str) -> Any:
+        answer = super()._file_containing_symbol(request, fully_qualified_name)
+        parent = fully_qualified_name.rpartition(".")[0]
+        if parent and answer.HasField("error_response"):
+            # Python's descriptor pool does not know rpcs as symbols, only the services that hold them.
+            found = super()._file_containing_symbol(request, parent)
+            name = fully_qualified_name.rpartition(".")[2]
+            if found.HasField("file_descriptor_response") and self._has_rpc(parent, name):
+                return found
+        return answer
+
+    def _has_rpc(self, service: str, name: str) -> bool:
+        try:
+            return name in self._pool.FindServiceByName(service).methods_by_name
+        except KeyError:
+            return False
+
+
 def working_services(operations: Iterable[Operation]) -> tuple[str, ...]:
     """Return the full names of the services of which this build answers at least one rpc, in order of first mention."""
     return tuple(dict.fromkeys(operation.service for operation in operations if operation.available))
 
 
-def reflection_servicer(operations: Iterable[Operation]) -> ReflectionServicer:
+def reflection_servicer(operations: Iterable[Operation]) -> Reflection:
     """Return the reflection of the working services; nothing internal can be looked up through it."""
     operations = tuple(operations)
     listed = working_services(operations)
@@ -47,7 +68,7 @@ def reflection_servicer(operations: Iterable[Operation]) -> ReflectionServicer:
     _add(health_pb2.DESCRIPTOR, pool, added, committed)
     _add(reflection_pb2.DESCRIPTOR, pool, added, committed)
     _add(error_details_pb2.DESCRIPTOR, pool, added, committed)  # so that clients can print the details of an error
-    return ReflectionServicer((*listed, HEALTH, REFLECTION), pool=pool)
+    return Reflection((*listed, HEALTH, REFLECTION), pool=pool)
 
 
 def _add(

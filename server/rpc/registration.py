@@ -20,6 +20,7 @@ from server.rpc.contract import ContractServicer
 from server.rpc.gas import GasServicer
 from server.rpc.system import SystemServicer
 from server.rpc.token import TokenServicer
+from server.rpc.transaction import TransactionServicer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -40,6 +41,7 @@ SERVICERS: tuple[type, ...] = (
     TokenServicer,
     GasServicer,
     ContractServicer,
+    TransactionServicer,
 )
 """Our servicer classes, each extending the generated `<Service>Servicer` of its service."""
 
