@@ -31,3 +31,8 @@ class Accounts(account_pb2_grpc.AccountServiceServicer):
         if Accounts.answer is not None:
             return await Accounts.answer(request, context)
         return account_pb2.GetBalanceResponse(chain=request.chain, address=request.address)
+
+
+def stub_of(kind: Any, channel: Any) -> Any:
+    """Return a generated stub, which has no types."""
+    return kind(channel)

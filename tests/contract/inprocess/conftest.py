@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from pydantic import SecretStr
 
 from runtime.settings import GrpcSettings, ServerLimits, Settings, StorageSettings
 from server.app import Gateway
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
 def settings(tmp_path: Path) -> Settings:
     return Settings(
         profile="devnet",
-        storage=StorageSettings(url=f"sqlite:///{tmp_path}/waypost.db"),
-        grpc=GrpcSettings(port=0, private_listen=f"unix:{tmp_path}/private.sock", credential=CREDENTIAL),
+        storage=StorageSettings(url=SecretStr(f"sqlite:///{tmp_path}/waypost.db")),
+        grpc=GrpcSettings(port=0, private_listen=f"unix:{tmp_path}/private.sock", credential=SecretStr(CREDENTIAL)),
         server_limits=ServerLimits(max_in_flight=40, max_in_flight_per_key=20),
     )
 

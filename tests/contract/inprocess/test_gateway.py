@@ -18,7 +18,7 @@ from waypost.v1.account_pb2_grpc import AccountServiceStub
 
 from runtime.operations import load_operations
 from server.app import Gateway, ListenError
-from tests.contract.inprocess.accounts import CREDENTIAL, Accounts
+from tests.contract.inprocess.accounts import CREDENTIAL, Accounts, stub_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -91,7 +91,7 @@ async def until_refused(stub: Any, key: str) -> None:
     ],
 )
 async def test_without_a_good_key_nothing_is_looked_at(channel: Any, metadata: Any, reason: str) -> None:
-    stub = AccountServiceStub(channel)
+    stub = stub_of(AccountServiceStub, channel)
     for request in (REQUEST, GetBalanceRequest()):
         got = await refusal(stub.GetBalance(request, metadata=metadata, timeout=5))
         assert got == (StatusCode.UNAUTHENTICATED, reason)
@@ -102,7 +102,7 @@ async def test_without_a_good_key_nothing_is_looked_at(channel: Any, metadata: A
 async def test_a_key_opens_by_either_header(channel: Any, gateway: Gateway, header: str) -> None:
     number, key = await gateway.keys.create_key("a")
     value = key if header == "x-api-key" else f"bearer {key}"
-    call = AccountServiceStub(channel).GetBalance(REQUEST, metadata=((header, value),), timeout=5)
+    call = stub_of(AccountServiceStub, channel).GetBalance(REQUEST, metadata=((header, value),), timeout=5)
     assert (await call).address == REQUEST.address
     assert Accounts.principals == [f"key:{number}"]
     assert dict(await call.trailing_metadata())["ratelimit-policy"] == '"default";q=100;w=2'
@@ -110,7 +110,7 @@ async def test_a_key_opens_by_either_header(channel: Any, gateway: Gateway, head
 
 async def test_a_used_up_quota_says_when_to_come_back(channel: Any, gateway: Gateway) -> None:
     _, key = await gateway.keys.create_key("a", 0.01, 2)
-    stub = AccountServiceStub(channel)
+    stub = stub_of(AccountServiceStub, channel)
     for remaining in (1, 0):
         call = stub.GetBalance(REQUEST, metadata=(("x-api-key", key),), timeout=5)
         await call
@@ -128,14 +128,14 @@ async def test_a_used_up_quota_says_when_to_come_back(channel: Any, gateway: Gat
 
 async def test_revocation_is_seen_within_five_seconds(channel: Any, gateway: Gateway) -> None:
     number, key = await gateway.keys.create_key("a", 1000, 1000)
-    stub = AccountServiceStub(channel)
+    stub = stub_of(AccountServiceStub, channel)
     await stub.GetBalance(REQUEST, metadata=(("x-api-key", key),), timeout=5)
     await gateway.keys.revoke_key(number)
     assert await refusal(until_refused(stub, key)) == (StatusCode.UNAUTHENTICATED, "KEY_INVALID")
 
 
 async def test_the_caller_s_mistakes_are_named(channel: Any) -> None:
-    stub = AccountServiceStub(channel)
+    stub = stub_of(AccountServiceStub, channel)
     cases = {
         "CHAIN_UNKNOWN": GetBalanceRequest(chain="etherum", address="x"),
         "CHAIN_UNSUPPORTED": GetBalanceRequest(chain="noble", address="x"),
@@ -176,7 +176,7 @@ async def test_calls_beyond_the_limits_are_refused_at_once(
         return GetBalanceResponse()
 
     Accounts.answer = wait
-    stub = AccountServiceStub(channel)
+    stub = stub_of(AccountServiceStub, channel)
     calls = [stub.GetBalance(REQUEST, metadata=(("x-api-key", key),), timeout=10) for _ in range(limit)]
     await arrived(limit)
     assert (await refusal(stub.GetBalance(REQUEST, metadata=(("x-api-key", key),), timeout=10)))[1] == reason
@@ -186,12 +186,12 @@ async def test_calls_beyond_the_limits_are_refused_at_once(
 
 
 async def test_the_transcoder_in_process_is_trusted(gateway: Gateway) -> None:
-    access = access_pb2_grpc.AccessServiceStub(gateway.channel())
+    access = stub_of(access_pb2_grpc.AccessServiceStub, gateway.channel())
     admitted = await access.Admit(access_pb2.AdmitRequest(api_key="local", items=3))
     assert (admitted.admitted, admitted.limit) == (3, 0)
     demo = await access.Admit(access_pb2.AdmitRequest(demo=True, client_address="192.0.2.7", items=2))
     metadata = (("x-waypost-principal", demo.principal), ("x-request-id", "r-1"))
-    call = AccountServiceStub(gateway.channel()).GetBalance(REQUEST, metadata=metadata)
+    call = stub_of(AccountServiceStub, gateway.channel()).GetBalance(REQUEST, metadata=metadata)
     await call
     # Admitted already: not charged again, and no quota is told.
     assert [key for key, _ in await call.trailing_metadata()] == ["x-request-id"]
@@ -203,7 +203,7 @@ async def test_the_transcoder_in_process_is_trusted(gateway: Gateway) -> None:
 
 
 async def test_in_process_too_a_key_is_needed_without_a_principal(gateway: Gateway) -> None:
-    stub = AccountServiceStub(gateway.channel())
+    stub = stub_of(AccountServiceStub, gateway.channel())
     assert (await refusal(stub.GetBalance(REQUEST)))[1] == "KEY_MISSING"
     assert (await refusal(stub.GetBalance(REQUEST, metadata=(("x-waypost-principal", "nonsense"),))))[
         1
@@ -214,11 +214,11 @@ async def test_in_process_too_a_key_is_needed_without_a_principal(gateway: Gatew
 async def test_items_beyond_the_first_become_a_debt(gateway: Gateway) -> None:
     from waypost.v1 import block_pb2, block_pb2_grpc
 
-    access = access_pb2_grpc.AccessServiceStub(gateway.channel())
+    access = stub_of(access_pb2_grpc.AccessServiceStub, gateway.channel())
     _, key = await gateway.keys.create_key("a", 0.01, 10)
     principal = (await access.Admit(access_pb2.AdmitRequest(api_key=key, items=1))).principal
     item = block_pb2.GetBlockByNumberItem(chain="ethereum", block=1)
-    blocks = block_pb2_grpc.BlockServiceStub(gateway.channel())
+    blocks = stub_of(block_pb2_grpc.BlockServiceStub, gateway.channel())
     # No servicer of ours answers blocks here; the call is charged before it fails.
     with pytest.raises(grpc.aio.AioRpcError):
         await blocks.GetBlockByNumber(
@@ -228,21 +228,21 @@ async def test_items_beyond_the_first_become_a_debt(gateway: Gateway) -> None:
 
 
 async def test_access_is_not_there_for_the_public(channel: Any) -> None:
-    access = access_pb2_grpc.AccessServiceStub(channel)
+    access = stub_of(access_pb2_grpc.AccessServiceStub, channel)
     for metadata in ((), LOCAL, (("x-waypost-credential", CREDENTIAL),)):
         got = await refusal(access.Admit(access_pb2.AdmitRequest(api_key="local", items=1), metadata=metadata))
         assert got == (StatusCode.UNIMPLEMENTED, "")
 
 
 async def test_the_private_listener_believes_its_credential_alone(private: Any) -> None:
-    access = access_pb2_grpc.AccessServiceStub(private)
+    access = stub_of(access_pb2_grpc.AccessServiceStub, private)
     request = access_pb2.AdmitRequest(api_key="local", items=1)
     for metadata in ((), LOCAL, (("x-waypost-credential", CREDENTIAL + "."),), (("x-waypost-credential", ""),)):
         got = await refusal(access.Admit(request, metadata=metadata, timeout=5))
         assert got == (StatusCode.UNAUTHENTICATED, "KEY_INVALID")
     proof = ("x-waypost-credential", CREDENTIAL)
     admitted = await access.Admit(request, metadata=(proof,), timeout=5)
-    stub = AccountServiceStub(private)
+    stub = stub_of(AccountServiceStub, private)
     principal = ("x-waypost-principal", admitted.principal)
     await stub.GetBalance(REQUEST, metadata=(proof, principal), timeout=5)
     assert Accounts.principals == ["local"]
@@ -250,7 +250,7 @@ async def test_the_private_listener_believes_its_credential_alone(private: Any) 
 
 
 async def test_health_needs_no_key(channel: Any) -> None:
-    health = health_pb2_grpc.HealthStub(channel)
+    health = stub_of(health_pb2_grpc.HealthStub, channel)
     for service in ("", "waypost.v1.AccountService"):
         assert (await health.Check(health_pb2.HealthCheckRequest(service=service), timeout=5)).status == SERVING
     with pytest.raises(grpc.aio.AioRpcError) as caught:
@@ -259,7 +259,7 @@ async def test_health_needs_no_key(channel: Any) -> None:
 
 
 async def test_watchers_are_told_and_let_the_server_go(channel: Any, gateway: Gateway) -> None:
-    health = health_pb2_grpc.HealthStub(channel)
+    health = stub_of(health_pb2_grpc.HealthStub, channel)
     request = health_pb2.HealthCheckRequest(service="")
     watches = [health.Watch(request) for _ in range(3)]
     assert [(await watch.read()).status for watch in watches] == [SERVING] * 3
@@ -271,7 +271,7 @@ async def test_watchers_are_told_and_let_the_server_go(channel: Any, gateway: Ga
 
 
 async def reflected(channel: Any, **query: Any) -> Any:
-    stub = reflection_pb2_grpc.ServerReflectionStub(channel)
+    stub = stub_of(reflection_pb2_grpc.ServerReflectionStub, channel)
     call = stub.ServerReflectionInfo(iter([reflection_pb2.ServerReflectionRequest(**query)]))
     return await call.read()
 
@@ -300,16 +300,16 @@ async def test_draining_lets_calls_finish_and_takes_no_more(channel: Any, gatewa
         return GetBalanceResponse(token="finished")
 
     Accounts.answer = wait
-    over_socket = AccountServiceStub(channel).GetBalance(REQUEST, metadata=LOCAL, timeout=10)
+    over_socket = stub_of(AccountServiceStub, channel).GetBalance(REQUEST, metadata=LOCAL, timeout=10)
     await started.wait()
     started.clear()
-    inside = AccountServiceStub(gateway.channel()).GetBalance(REQUEST, metadata=LOCAL, timeout=10)
+    inside = stub_of(AccountServiceStub, gateway.channel()).GetBalance(REQUEST, metadata=LOCAL, timeout=10)
     await started.wait()
     draining = [asyncio.create_task(gateway.drain(10)) for _ in range(2)]
     await asyncio.sleep(0.05)
     # In process the channel is closed; on the socket connections are refused.
     with pytest.raises(grpc.aio.UsageError):
-        AccountServiceStub(gateway.channel()).GetBalance(REQUEST, metadata=LOCAL)
+        stub_of(AccountServiceStub, gateway.channel()).GetBalance(REQUEST, metadata=LOCAL)
     assert not draining[0].done()
     release.set()
     assert ((await over_socket).token, (await inside).token) == ("finished", "finished")
@@ -322,7 +322,7 @@ async def test_draining_ends_at_the_grace(channel: Any, gateway: Gateway) -> Non
 
     Accounts.answer = wait
     calls = [
-        AccountServiceStub(face).GetBalance(REQUEST, metadata=LOCAL, timeout=30)
+        stub_of(AccountServiceStub, face).GetBalance(REQUEST, metadata=LOCAL, timeout=30)
         for face in (channel, gateway.channel())
     ]
     await arrived(2)
