@@ -32,7 +32,7 @@ class Ear:
     def heard_within(self, seconds: float) -> bool:
         """Say whether somebody asked in the last so many seconds."""
         asked_at = self._asked_at
-        return asked_at is not None and time.monotonic() - asked_at < seconds
+        return asked_at is not None and not self._forgets and time.monotonic() - asked_at < seconds
 
     def forget(self) -> None:
         """Forget all questions so far, those that lie unread included: they were the devnet's own."""
@@ -40,7 +40,7 @@ class Ear:
 
     def listen(self) -> bool:
         """Take in what has been printed; False once the node has ended. Called by the listener's thread alone."""
-        forgets, self._forgets = self._forgets, False
+        forgets = self._forgets
         ended = False
         while not ended:
             try:
@@ -53,7 +53,7 @@ class Ear:
                 self._asked_at = time.monotonic()
             self._rest = lines[lines.rfind(b"\n") + 1 :][-64:]
         if forgets:
-            self._asked_at, self._rest = None, b""
+            self._asked_at, self._rest, self._forgets = None, b"", False
         return not ended
 
 

@@ -52,10 +52,14 @@ class Miner:
     async def _mine(self, blocks: int = 1) -> None:
         async with self._turn:
             for _ in range(blocks):
-                await self._node.call("anvil_setNextBlockBaseFeePerGas", hex(self._node.chain.base_fee))
+                await self._pin_base_fee()
                 await self._node.call("evm_mine")
+            await self._pin_base_fee()  # for those who ask what gas costs until the next block
             self._mined_at = time.monotonic()
             self.mined += blocks
+
+    async def _pin_base_fee(self) -> None:
+        await self._node.call("anvil_setNextBlockBaseFeePerGas", hex(self._node.chain.base_fee))
 
 
 def paced(interval: float, mined: int) -> float:

@@ -28,6 +28,7 @@ async def test_a_chain_is_what_it_says(full_devnet: Devnet, slug: str) -> None:
     assert int(await node.call("eth_blockNumber"), 16) == chain.height + known.SEEDED_BLOCKS + 1
     heads = [await node.call("eth_getBlockByNumber", tag, False) for tag in ("latest", hex(chain.height + 3))]
     assert {int(block["baseFeePerGas"], 16) for block in heads} == {chain.base_fee}
+    assert int((await node.call("anvil_nodeInfo"))["environment"]["baseFee"], 16) == chain.base_fee
     safe, finalized = [await node.call("eth_getBlockByNumber", tag, False) for tag in ("safe", "finalized")]
     assert int(finalized["number"], 16) < int(safe["number"], 16) < int(heads[0]["number"], 16)
 
