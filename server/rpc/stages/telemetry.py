@@ -13,6 +13,7 @@ from grpc import StatusCode
 
 from runtime.logs import get_logger
 from runtime.metrics import count_operation
+from server.errors import DeadlineExceeded
 from server.rpc.stages.state import REQUEST
 
 if TYPE_CHECKING:
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
 _log = get_logger("waypost.rpc")
 # Statuses that the operator should look at; the others are the callers' business.
 _OPERATORS = frozenset({StatusCode.INTERNAL, StatusCode.UNKNOWN, StatusCode.UNAVAILABLE, StatusCode.DEADLINE_EXCEEDED})
+
+
+# Timers ring a little early or late; cancelling this close to the deadline is the deadline.
+_TIMER_SLACK = 0.01
 
 
 class Telemetry:
@@ -36,7 +41,7 @@ class Telemetry:
             try:
                 response = await inner(request, context)
             except asyncio.CancelledError:
-                _count(name, REQUEST.get(), StatusCode.CANCELLED, None)
+                _report_ended_by_caller(name, REQUEST.get())
                 raise
             except BaseException:
                 _report(name, REQUEST.get())
@@ -51,10 +56,23 @@ def _count(name: str, state: RequestState, status: StatusCode, reason: str | Non
     count_operation(name, state.chain, status.name, reason, monotonic() - state.started)
 
 
+def _report_ended_by_caller(name: str, state: RequestState) -> None:
+    # The transport ends a call at the caller's own deadline as it does when the caller cancels.
+    if state.deadline is not None and monotonic() >= state.deadline - _TIMER_SLACK:
+        _write(name, state, StatusCode.DEADLINE_EXCEEDED, DeadlineExceeded.reason)
+    else:
+        _count(name, state, StatusCode.CANCELLED, None)
+
+
 def _report(name: str, state: RequestState) -> None:
     failure = state.error
-    status = failure.status if failure is not None else StatusCode.UNKNOWN
-    reason = failure.reason if failure is not None else None
+    if failure is None:
+        _write(name, state, StatusCode.UNKNOWN, None)
+    else:
+        _write(name, state, failure.status, failure.reason)
+
+
+def _write(name: str, state: RequestState, status: StatusCode, reason: str | None) -> None:
     _count(name, state, status, reason)
     write = _log.warning if status in _OPERATORS else _log.info
     write(

@@ -1,0 +1,122 @@
+"""What is counted and logged of calls, over both transports; nothing of keys, addresses or clients."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import structlog
+from waypost.v1.account_pb2 import GetBalanceRequest
+
+from runtime.metrics import REGISTRY
+from runtime.operations import load_operations
+from server.access.admission import Admission
+from server.access.directory import KeyDirectory
+from server.access.flights import Flights
+from server.access.keys import KeyStore
+from server.access.principals import Policy
+from server.access.quotas import Quotas
+from server.chains.facts import load_facts
+from server.errors import UpstreamUnavailable
+from server.rpc.interceptor import StagesInterceptor
+from server.rpc.pipeline import build_stages
+from server.storage.database import open_database
+from tests.contract.inprocess.rig import PATH, TRANSPORTS
+from tests.contract.inprocess.scenarios import answers, outcome
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from tests.contract.inprocess.rig import Rig
+
+WALLET = "0x" + "ab" * 20
+REQUEST = GetBalanceRequest(chain="gnosis", address=WALLET)
+pytestmark = pytest.mark.parametrize("transport", TRANSPORTS)
+
+
+@pytest.fixture
+async def key_and_rig(transport: str, tmp_path: Path) -> AsyncIterator[tuple[str, Rig]]:
+    database = await open_database(f"sqlite:///{tmp_path}/waypost.db")
+    store = KeyStore(database)
+    _, key = await store.create_key("a")
+    directory = KeyDirectory(store)
+    default = Policy("default", 50, 100)
+    admission = Admission(directory, Quotas(), Flights(), accepts_local=False, default=default, demo=default)
+    stages = build_stages({slug: facts.family for slug, facts in load_facts().items()}, admission, None)
+    operations = {operation.path: operation for operation in load_operations()}
+    async with TRANSPORTS[transport](StagesInterceptor(stages, operations, private=False)) as rig:
+        yield key, rig
+    await directory.close()
+    await database.dispose()
+
+
+def counted(code: str, reason: str) -> float:
+    labels = {"operation": "getBalance", "chain": "gnosis", "code": code, "reason": reason}
+    return REGISTRY.get_sample_value("waypost_operations_total", labels) or 0.0
+
+
+async def sleeps(request: Any, context: Any) -> Any:
+    await asyncio.sleep(30)
+
+
+async def fails(request: Any, context: Any) -> Any:
+    raise UpstreamUnavailable("no node answered")
+
+
+@pytest.mark.parametrize(
+    ("servicer", "timeout", "code", "reason"),
+    [
+        (answers, 5, "OK", ""),
+        (fails, 5, "UNAVAILABLE", "UPSTREAM_UNAVAILABLE"),
+        (sleeps, 0.1, "DEADLINE_EXCEEDED", "DEADLINE_EXCEEDED"),
+    ],
+)
+async def test_every_call_is_counted_and_every_failure_logged(
+    key_and_rig: tuple[str, Rig], servicer: Any, timeout: float, code: str, reason: str
+) -> None:
+    key, rig = key_and_rig
+    rig.serve(servicer)
+    before = counted(code, reason)
+    with structlog.testing.capture_logs() as logs:
+        got = await outcome(rig.call(REQUEST, timeout=timeout, metadata=(("x-api-key", key),)))
+        assert got["code"].name == code
+        async with asyncio.timeout(5):
+            while counted(code, reason) == before:  # noqa: ASYNC110  # the servicer ends on its own after the caller
+                await asyncio.sleep(0.01)
+    assert counted(code, reason) == before + 1
+    lines = [line for line in logs if line["event"] == "call failed"]
+    assert [(line["code"], line["reason"], line["chain"]) for line in lines] == (
+        [] if code == "OK" else [(code, reason, "gnosis")]
+    )
+    assert key not in repr(logs)
+    assert WALLET not in repr(logs)
+
+
+async def test_a_caller_who_cancels_is_counted_as_such(key_and_rig: tuple[str, Rig]) -> None:
+    key, rig = key_and_rig
+    started = asyncio.Event()
+
+    async def servicer(request: Any, context: Any) -> Any:
+        started.set()
+        await asyncio.sleep(30)
+
+    rig.serve(servicer)
+    before = counted("CANCELLED", "")
+    call = rig.call(REQUEST, timeout=20, metadata=(("x-api-key", key),))
+    await started.wait()
+    call.cancel()
+    async with asyncio.timeout(5):
+        while counted("CANCELLED", "") == before:  # noqa: ASYNC110  # the servicer ends on its own after the caller
+            await asyncio.sleep(0.01)
+    # Nothing stays in flight.
+    assert REGISTRY.get_sample_value("waypost_in_flight") == 0
+
+
+async def test_paths_outside_the_contract_leave_no_labels(key_and_rig: tuple[str, Rig]) -> None:
+    _, rig = key_and_rig
+    got = await outcome(rig.method(PATH + "Nothing")(REQUEST, timeout=5))
+    assert got["code"].name == "UNIMPLEMENTED"
+    names = {sample.labels.get("operation") for metric in REGISTRY.collect() for sample in metric.samples}
+    assert names <= {None, *(operation.name for operation in load_operations()), "other"}
