@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 
-from runtime.logs import get_logger
+from runtime.logs import configure_logs, get_logger
 from runtime.settings import load_settings
 from server.app import Gateway
 
@@ -13,6 +13,7 @@ from server.app import Gateway
 async def serve() -> None:
     """Serve until SIGTERM or SIGINT, then let calls in flight finish for the configured time."""
     settings = load_settings()
+    configure_logs(settings.log)
     gateway = await Gateway.create(settings)
     stopped = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
