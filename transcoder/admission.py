@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from grpc.aio import AioRpcError
 from waypost.internal.v1 import access_pb2
 
-from transcoder.errors import Failure, from_status
+from transcoder.calls import begin, finish
+from transcoder.errors import Failure
 
 if TYPE_CHECKING:
     from transcoder.exchange import Exchange
@@ -43,21 +43,13 @@ class Admission:
         request = access_pb2.AdmitRequest(
             api_key=key or "", demo=key is None, client_address=exchange.client, items=items
         )
-        try:
-            answer: access_pb2.AdmitResponse = await self._admit(request, timeout=TIMEOUT, metadata=exchange.metadata)
-        except AioRpcError as error:
-            raise from_status(error) from error
+        answer: access_pb2.AdmitResponse = await finish(begin(self._admit, request, TIMEOUT, exchange))
         return answer
 
     async def readiness(self, exchange: Exchange) -> access_pb2.GetReadinessResponse:
         """Return whether the server takes requests, with the state of its chains. Raises Failure (503)."""
         request = access_pb2.GetReadinessRequest()
-        try:
-            answer: access_pb2.GetReadinessResponse = await self._readiness(
-                request, timeout=TIMEOUT, metadata=exchange.metadata
-            )
-        except AioRpcError as error:
-            raise from_status(error) from error
+        answer: access_pb2.GetReadinessResponse = await finish(begin(self._readiness, request, TIMEOUT, exchange))
         return answer
 
 

@@ -7,18 +7,15 @@ import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from grpc import StatusCode
-from grpc.aio import AioRpcError
-
+from transcoder.calls import begin, finish
 from transcoder.envelope import NULL, InvalidItem, Item, read_item
-from transcoder.errors import STATUSES, Failure, from_status, internal
+from transcoder.errors import Failure, internal
 from transcoder.names import clipped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     import msgspec
-    from google.protobuf.message import Message
 
     from transcoder.exchange import Exchange
     from transcoder.index import Index, Method
@@ -92,7 +89,7 @@ class Batch:
                 return self._discover(item, base)
             method = self._index.find(item.method)
             request = method.request(item.method, item.params)
-            call = method.call(request, timeout=method.timeout, metadata=exchange.metadata)
+            call = begin(method.call, request, method.timeout, exchange)
         except Failure as failure:
             return failed(failure, item.identity, exchange)
         except Exception:
@@ -102,20 +99,12 @@ class Batch:
     async def _finish(self, started: _Started, exchange: Exchange) -> Answer:
         method = started.method
         try:
-            response: Message = await started.call
-            result = method.render(response)
-            status = method.status_of(response)
-        except AioRpcError as error:
-            return failed(from_status(error), started.identity, exchange)
-        except asyncio.CancelledError:
-            task = asyncio.current_task()
-            if task is not None and task.cancelling():
-                raise
-            # The call was cancelled, but not by our own client.
-            return failed(Failure(*STATUSES[StatusCode.CANCELLED]), started.identity, exchange)
+            response = await finish(started.call)
+            return succeeded(method.render(response), started.identity, method.status_of(response))
+        except Failure as failure:
+            return failed(failure, started.identity, exchange)
         except Exception:
             return _defect(method.operation.name, started.identity, exchange)
-        return succeeded(result, started.identity, status)
 
     def _discover(self, item: Item, base: Callable[[], str]) -> Answer:
         if bytes(item.params).strip() not in (b"", b"{}", b"[]", NULL):

@@ -139,6 +139,7 @@ class Face:
     base: str
     session: aiohttp.ClientSession
     server: Server
+    channel: grpc.aio.Channel
 
     async def post(
         self, body: Any, path: str = f"/{KEY}/v1", headers: dict[str, str] | None = None
@@ -170,7 +171,7 @@ async def serving(options: Options, server: Server, credential: str | None = Non
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     try:
         async with aiohttp.ClientSession() as session:
-            yield Face(f"http://127.0.0.1:{runner.addresses[0][1]}", session, server)
+            yield Face(f"http://127.0.0.1:{runner.addresses[0][1]}", session, server, channel)
     finally:
         await runner.cleanup()
         await channel.close()

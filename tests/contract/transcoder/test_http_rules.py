@@ -299,3 +299,24 @@ async def test_readiness(face: Face) -> None:
     async with face.session.get(face.base + "/readyz") as response:
         assert response.status == 503
         assert (await response.json())["ready"] is False
+
+
+async def test_a_gateway_that_stops_answers_503() -> None:
+    begun = asyncio.Event()
+
+    async def slow(_: Message, __: Any) -> Message:
+        begun.set()
+        await asyncio.sleep(30)
+        raise AssertionError
+
+    server = Server(scripts={"getHealth": slow})
+    async with serving(Options(), server) as face:
+        waiting = asyncio.ensure_future(face.post(HEALTH))
+        await asyncio.wait_for(begun.wait(), 5)
+        await face.channel.close()
+        status, answer, _ = await waiting
+        assert (status, answer["error"]["code"], answer["id"]) == (503, 503, 1)
+        status, answer, _ = await face.post(HEALTH)
+        assert (status, answer["error"]["code"]) == (503, 503)
+        async with face.session.get(face.base + "/readyz") as response:
+            assert response.status == 503

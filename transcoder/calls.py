@@ -1,0 +1,42 @@
+"""One gRPC call: every way in which it can fail becomes a `Failure`."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from grpc import StatusCode
+from grpc.aio import AioRpcError, UsageError
+
+from transcoder.errors import STATUSES, Failure, from_status
+
+if TYPE_CHECKING:
+    from google.protobuf.message import Message
+
+    from transcoder.exchange import Exchange
+
+
+def begin(method: Any, request: Message, timeout: float, exchange: Exchange) -> Any:
+    """Send the request and return the call on its way. Raises Failure (503) when the channel is closed."""
+    try:
+        return method(request, timeout=timeout, metadata=exchange.metadata)
+    except UsageError as error:
+        raise given_up() from error
+
+
+async def finish(call: Any) -> Any:
+    """Return the call's response message. Raises Failure; CancelledError only when the caller itself is cancelled."""
+    try:
+        return await call
+    except AioRpcError as error:
+        raise from_status(error) from error
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise
+        raise given_up() from None
+
+
+def given_up() -> Failure:
+    """Return the failure of a call that ended although its caller still waits, as when the gateway stops."""
+    return Failure(*STATUSES[StatusCode.CANCELLED])
