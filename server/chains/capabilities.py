@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from waypost.v1 import block_pb2
+    from waypost.v1 import block_pb2, transaction_pb2
 
     from server.chains.view import ReadView
 
@@ -220,4 +220,24 @@ class EstimatesGas(Protocol):
 
     async def estimate_gas(self, call: CallRequest, view: ReadView) -> GasEstimate:
         """Return the estimate; Reverted with the decoded reason where the transaction would revert."""
+        ...
+
+
+class ReadsTransactions(Protocol):
+    """Can read transactions by hash."""
+
+    def transaction_hash(self, text: str) -> str:
+        """Return a transaction hash in the chain's canonical writing; InvalidArgument where it is none."""
+        ...
+
+    async def read_transaction(self, text: str, view: ReadView) -> transaction_pb2.Transaction:
+        """Return the transaction; Pending while it is in no block, NotFound where no node knows it."""
+        ...
+
+
+class ReadsReceipts(Protocol):
+    """Can tell how a transaction ended."""
+
+    async def read_receipt(self, text: str, view: ReadView) -> transaction_pb2.GetReceiptResponse:
+        """Return the answer without its `chain`; Pending while it is in no block, NotFound where no node knows it."""
         ...

@@ -43,6 +43,9 @@ class Question:
         return ParseDict(members, self.operation.request())
 
 
+NO_HASH = "0x" + "ab" * 32
+
+
 def ethereum(**params: Any) -> dict[str, Any]:
     """Return parameters on ethereum; `from_` becomes `from`."""
     return {"chain": "ethereum", **{name.rstrip("_"): value for name, value in params.items()}}
@@ -68,6 +71,8 @@ QUESTIONS = [
     Question("getCode", ethereum(address=known.UNTOUCHED), "no code"),
     Question("simulateCall", ethereum(to=USDC, data=BALANCE_OF)),
     Question("estimateGas", ethereum(to=known.BOB, from_=known.ALICE, value="0x1")),
+    Question("getReceipt", ethereum(hash="latest"), "transaction filled in"),
+    Question("getTransactionByHash", [ethereum(hash="latest"), ethereum(hash=NO_HASH)], "transaction filled in"),
 ]
 
 REFUSED = [
@@ -100,5 +105,15 @@ REFUSED = [
     Question("getBlockTransactions", ethereum(blockNumber=99_000_000), "missing block"),
     Question("getBlockTransactions", {"chain": "bitcoin", "blockNumber": 1}, "family without the operation"),
     Question("getChainHealth", {"chain": ""}, "empty chain"),
+    Question("getReceipt", ethereum(), "no hash"),
+    Question("getReceipt", ethereum(hash="0x12"), "short hash"),
+    Question("getReceipt", ethereum(hash="0x" + "ab" * 3000), "oversized hash"),
+    Question("getReceipt", ethereum(hash=NO_HASH), "unknown hash"),
+    Question("getReceipt", {"chain": "nowhere", "hash": NO_HASH}, "unknown chain"),
+    Question("getReceipt", {"chain": "bitcoin", "hash": NO_HASH}, "family without the operation"),
+    Question("getTransactionByHash", [ethereum(hash=NO_HASH)], "only an unknown hash"),
+    Question("getTransactionByHash", [ethereum(hash=NO_HASH), ethereum(hash="0x12")], "one short hash"),
+    Question("getTransactionByHash", [{"chain": "bitcoin", "hash": NO_HASH}], "family without the operation"),
+    Question("getTransactionByHash", [{"chain": "nowhere", "hash": NO_HASH}], "unknown chain"),
     Question("traceTransaction", ethereum(hash="0x" + "0" * 64), "unknown or not built"),
 ]

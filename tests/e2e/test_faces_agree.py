@@ -17,7 +17,7 @@ import pytest
 from google.protobuf.json_format import MessageToDict
 from google.rpc import error_details_pb2, status_pb2
 
-from runtime.operations import load_operations
+from runtime.operations import literal, load_operations, public_files
 from tests.e2e.questions import QUESTIONS, REFUSED, Question
 from transcoder.render import result_renderer
 
@@ -38,6 +38,13 @@ CODES = {
 }
 # Members that say when they were made rather than what was asked.
 MOMENTARY = {"timestamp", "latencyMs", "uptimeSeconds", "blockHeight", "height"}
+# What JSON-RPC prints for the name of an enum value, which protobuf prints.
+LITERALS = {
+    value.name: literal(value).wire
+    for file in public_files()
+    for enum in file.enum_types_by_name.values()
+    for value in enum.values
+}
 
 
 def test_every_working_operation_has_a_question() -> None:
@@ -58,12 +65,18 @@ async def test_answers_agree(question: Question, gateway: RunningGateway) -> Non
 
 
 async def fill_in(question: Question, gateway: RunningGateway) -> Question:
-    """Return the question with the hash of a real block where it says `latest`."""
-    if "hash filled in" not in question.note:
+    """Return the question with the hash of a real block or transaction where it says `latest`."""
+    if "filled in" not in question.note:
         return question
     answer = await gateway.ask("getBlockByNumber", [{"chain": "ethereum", "block": 26050010}])
     block = answer["result"]["data"]["results"][0]["block"]
-    return replace(question, params=[{**item, "hash": block["hash"]} for item in question.params])
+    found = block["transactions"][0] if "transaction filled in" in question.note else block["hash"]
+
+    def fill(item: dict[str, Any]) -> dict[str, Any]:
+        return {**item, "hash": found} if item["hash"] == "latest" else item
+
+    many = isinstance(question.params, list)
+    return replace(question, params=[fill(item) for item in question.params] if many else fill(question.params))
 
 
 def still(value: Any) -> Any:
@@ -125,7 +138,7 @@ def compare(printed: Any, expected: Any, where: str) -> None:
         assert printed is expected, where
     elif isinstance(printed, int) and isinstance(expected, str):
         assert printed == int(expected) if expected.isdecimal() else printed > 0, where
-    elif isinstance(expected, str) and expected.isupper() and "_" in expected:
-        assert str(printed).upper() in expected, where  # an enum: its literal against its name
+    elif isinstance(expected, str) and expected in LITERALS:
+        assert printed == LITERALS[expected], where
     else:
         assert printed == expected, where

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from waypost.v1 import block_pb2
 
 from server.chains.evm.documents import parse_block, parse_block_transactions
+from server.chains.evm.hashes import parse_hash
 from server.errors import GatewayError, InvalidArgument, NotFound, UpstreamUnavailable
 from server.upstream.policy import CallPolicy
 
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from server.chains.view import ReadView
     from server.upstream.pool import Pool
 
-_HASH = re.compile(r"0x[0-9a-fA-F]{64}")
 _MAX_NUMBER = (1 << 63) - 1
 
 # A lagging node answers null for a fresh block, so one more is asked before a caller reads "not found".
@@ -35,9 +34,7 @@ class BlockReader:
 
     def block_hash(self, text: str) -> str:
         """Return a block hash in lower case; InvalidArgument unless it is 0x and 64 hex digits."""
-        if not _HASH.fullmatch(text):
-            raise InvalidArgument("hash: an EVM block hash is 0x and 64 hex digits", field="hash")
-        return text.lower()
+        return parse_hash(text, "block")
 
     async def read_block_by_number(self, number: int, view: ReadView) -> block_pb2.Block:
         """Return the block with the hashes of its transactions."""

@@ -13,9 +13,10 @@ from server.chains.evm.heads import HeadReader
 from server.chains.evm.heights import Heights
 from server.chains.evm.planner import ReadPlanner
 from server.chains.evm.tokens import TokenReader
+from server.chains.evm.transactions import TransactionReader
 
 if TYPE_CHECKING:
-    from waypost.v1 import block_pb2
+    from waypost.v1 import block_pb2, transaction_pb2
 
     from server.chains.capabilities import (
         Allowance,
@@ -51,6 +52,7 @@ class EvmDriver:
         self._tokens = TokenReader(self.chain, self.planner)
         self._code = CodeReader(self.chain, pool, self.planner)
         self._calls = CallReader(self.chain, pool)
+        self._transactions = TransactionReader(self.chain, pool)
 
     async def read_health(self) -> Health:
         """See `ReadsHealth`."""
@@ -107,6 +109,18 @@ class EvmDriver:
     async def estimate_gas(self, call: CallRequest, view: ReadView) -> GasEstimate:
         """See `EstimatesGas`."""
         return await self._calls.estimate_gas(call, view)
+
+    def transaction_hash(self, text: str) -> str:
+        """See `ReadsTransactions`."""
+        return self._transactions.transaction_hash(text)
+
+    async def read_transaction(self, text: str, view: ReadView) -> transaction_pb2.Transaction:
+        """See `ReadsTransactions`."""
+        return await self._transactions.read_transaction(text, view)
+
+    async def read_receipt(self, text: str, view: ReadView) -> transaction_pb2.GetReceiptResponse:
+        """See `ReadsReceipts`."""
+        return await self._transactions.read_receipt(text, view)
 
     async def close(self) -> None:
         """Give up everything in flight."""

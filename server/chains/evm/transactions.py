@@ -1,0 +1,128 @@
+"""Transactions by hash and their receipts."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from waypost.v1 import transaction_pb2
+
+from server.chains.evm.documents import parse_transaction
+from server.chains.evm.hashes import parse_hash
+from server.chains.evm.receipts import is_mined, parse_receipt
+from server.errors import GatewayError, NotFound, Pending, UpstreamUnavailable
+from server.upstream.policy import CallPolicy, Reply
+
+if TYPE_CHECKING:
+    from server.chains.evm.chain import EvmChain
+    from server.chains.view import ReadView
+    from server.upstream.pool import Pool
+
+# A lagging node answers null for a fresh transaction, so one more is asked before a caller reads "not found".
+_DOUBTED = CallPolicy(null_elsewhere=True)
+
+
+class TransactionReader:
+    """Reads transactions of one chain."""
+
+    def __init__(self, chain: EvmChain, pool: Pool) -> None:
+        self._chain = chain
+        self._pool = pool
+
+    def transaction_hash(self, text: str) -> str:
+        """Return a transaction hash in lower case; InvalidArgument unless it is 0x and 64 hex digits."""
+        return parse_hash(text, "transaction")
+
+    async def read_transaction(self, text: str, view: ReadView) -> transaction_pb2.Transaction:
+        """Return the transaction with the block that holds it; Pending while none does, NotFound where unknown."""
+        wanted = self.transaction_hash(text)
+        transaction = await self._transaction(wanted, view)
+        if transaction is None:
+            raise self._unknown(wanted)
+        if not transaction.block_number:
+            raise self._pending(wanted)
+        return transaction_pb2.Transaction(evm=transaction)
+
+    async def read_receipt(self, text: str, view: ReadView) -> transaction_pb2.GetReceiptResponse:
+        """Return the answer without its `chain`; Pending and NotFound as for transactions.
+
+        Receipt and transaction are asked for in one JSON-RPC batch: the transaction tells a pending hash from an
+        unknown one, and the price where an old receipt leaves it out.
+        """
+        wanted = self.transaction_hash(text)
+        found, transaction = await asyncio.gather(
+            self._receipt(wanted, view), self._transaction(wanted, view), return_exceptions=True
+        )
+        if isinstance(found, BaseException):
+            raise found
+        if found is None:
+            raise self._missing(wanted, transaction)
+        try:
+            receipt = parse_receipt(found.result)
+        except ValueError:
+            raise self._malformed(found) from None
+        if not receipt.effective_gas_price:
+            if isinstance(transaction, BaseException):
+                raise transaction
+            if transaction is None:
+                raise self._malformed(found)
+            receipt.effective_gas_price = transaction.transaction.gas_price
+        return transaction_pb2.GetReceiptResponse(evm=receipt)
+
+    async def explain_absence(self, wanted: str, view: ReadView) -> GatewayError | None:
+        """Return why a node has nothing about a hash: Pending or NotFound; None if the transaction is in a block."""
+        transaction = await self._transaction(wanted, view)
+        if transaction is None:
+            return self._unknown(wanted)
+        return None if transaction.block_number else self._pending(wanted)
+
+    async def _transaction(self, wanted: str, view: ReadView) -> transaction_pb2.EvmMinedTransaction | None:
+        reply = await self._read("eth_getTransactionByHash", wanted, view)
+        if reply is None:
+            return None
+        try:
+            return parse_transaction(reply.result)
+        except ValueError:
+            raise self._malformed(reply) from None
+
+    async def _receipt(self, wanted: str, view: ReadView) -> Reply | None:
+        reply = await self._read("eth_getTransactionReceipt", wanted, view)
+        try:
+            return reply if reply is not None and is_mined(reply.result) else None
+        except ValueError:
+            raise self._malformed(reply) from None
+
+    async def _read(self, method: str, wanted: str, view: ReadView) -> Reply | None:
+        try:
+            reply = await self._pool.call(method, [wanted], _DOUBTED, deadline=view.deadline)
+        except NotFound:
+            return None
+        return None if reply.result == b"null" else reply
+
+    def _missing(
+        self, wanted: str, transaction: transaction_pb2.EvmMinedTransaction | BaseException | None
+    ) -> BaseException:
+        if transaction is None:
+            return self._unknown(wanted)
+        if isinstance(transaction, BaseException):
+            return transaction
+        if not transaction.block_number:
+            return self._pending(wanted)
+        return UpstreamUnavailable(
+            f"the nodes of {self._chain.slug} know that transaction {wanted} is in block {transaction.block_number}, "
+            "but have no receipt of it yet; try again",
+            retry_after_ms=int(self._chain.facts.block_time * 1000),
+        )
+
+    def _unknown(self, wanted: str) -> NotFound:
+        return NotFound(f"no node of {self._chain.slug} knows transaction {wanted}")
+
+    def _pending(self, wanted: str) -> Pending:
+        return Pending(
+            f"transaction {wanted} is in no block of {self._chain.slug} yet; try again after the next block",
+            retry_after_ms=int(self._chain.facts.block_time * 1000),
+        )
+
+    def _malformed(self, reply: Reply | None) -> UpstreamUnavailable:
+        label = "(none)" if reply is None else reply.endpoint
+        return UpstreamUnavailable(f"endpoint {label} of {self._chain.slug} answered with a malformed transaction")
