@@ -120,7 +120,7 @@ async def main() -> int:
         )
     async with python("-m", "bench.echoes", "grpc", str(echo_grpc), port=echo_grpc):
         bare_grpc = note("bare grpc.aio echo, 64 tasks", await grpc(echo_grpc, CONNECTIONS))
-    async with Devnet.start(["ethereum", "polygon"], progress=lambda _: None) as devnet:
+    async with Devnet.start(["ethereum", "polygon"], progress=lambda _: None, mines=False) as devnet:
         node = devnet.endpoints["ethereum"]
         relay = CountingRelay(devnet.endpoints["polygon"])
         counted = await relay.start()
