@@ -11,6 +11,7 @@ from transcoder.calls import begin, finish
 from transcoder.envelope import NULL, InvalidItem, Item, read_item
 from transcoder.errors import Failure, internal
 from transcoder.names import clipped
+from transcoder.scalars import parsed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -107,7 +108,7 @@ class Batch:
             return _defect(method.operation.name, started.identity, exchange)
 
     def _discover(self, item: Item, base: Callable[[], str]) -> Answer:
-        if bytes(item.params).strip() not in (b"", b"{}", b"[]", NULL):
+        if bytes(item.params) and parsed(item.params, "") not in ({}, [], None):
             raise Failure(400, "INVALID_ARGUMENT", "rpc.discover takes no parameters; send an empty object")
         return succeeded(self._document(base()), item.identity)
 

@@ -101,8 +101,8 @@ def _items_reader(operation: Operation) -> Parameters:
             value = []
         if value.__class__ is not list:
             message = f"{wanted}, not {scalars.described(value)}"
-            raise Failure(400, "INVALID_ARGUMENT", message, field=items.json)
-        scalars.bounded(value, items.json, items)
+            raise Failure(400, "INVALID_ARGUMENT", message, field="params")
+        scalars.bounded(value, "params", items)
         rows = [members(_row(element, index, parts), f"params[{index}].") for index, element in enumerate(value)]
         return operation.request(**{items.name: rows})
 

@@ -102,6 +102,8 @@ async def test_discover_answers_the_document_itself(face: Face) -> None:
         assert answer["result"] == await response.json()
     assert [name for name, _, _ in face.server.asked] == ["Admit"]
     assert (await face.call("rpc.discover", {"x": 1}))["error"]["code"] == 400
+    spaced = b'{"jsonrpc":"2.0","id":1,"method":"rpc.discover","params":{ }}'
+    assert "result" in (await face.post(spaced))[1]
 
 
 async def test_only_available_operations_are_listed_aliases_included(face: Face) -> None:

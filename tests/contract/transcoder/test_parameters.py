@@ -46,12 +46,12 @@ async def test_hashes_may_hold_colons(face: Face) -> None:
         ({"items": "ethereum:1,"}, "items"),
         ({"items": ":1"}, "params[0]"),
         ({"items": [7]}, "params[0]"),
-        ({"items": 7}, "items"),
+        ({"items": 7}, "params"),
         ([{"chain": "a"}, {"chian": "b"}], "params[1].chian"),
         ({"itemz": "ethereum:1"}, "itemz"),
-        ("ethereum:1", "items"),
-        ([{"chain": "e", "block": 1}] * 51, "items"),
-        ({"items": ",".join(["e:1"] * 51)}, "items"),
+        ("ethereum:1", "params"),
+        ([{"chain": "e", "block": 1}] * 51, "params"),
+        ({"items": ",".join(["e:1"] * 51)}, "params"),
     ],
 )
 async def test_mistakes_in_items_name_their_place(face: Face, params: Any, field: str) -> None:
