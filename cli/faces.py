@@ -13,6 +13,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from cli.refusals import http_refusal, listen_refusal, metrics_refusal, storage_refusal
 from runtime.config_errors import ConfigError
+from runtime.heap import settle_heap
 from runtime.logs import get_logger
 from runtime.metrics import set_build
 from runtime.metrics_listener import start_metrics
@@ -78,6 +79,7 @@ async def run_gateway(
         http_port = await _open_http(stack, settings, gateway.channel()) if http else None
         ports = Ports(http_port, grpc_port)
         _log.info("serving", profile=settings.profile, http_port=ports.http, grpc_port=ports.grpc, worker=worker)
+        settle_heap()
         announce(ports)
         await stop.requested.wait()
         gateway.refuse_readiness()
@@ -95,6 +97,7 @@ async def run_transcoder(settings: Settings, stop: Stop, announce: Callable[[Por
         channel = await stack.enter_async_context(grpc.aio.insecure_channel(target, options=CHANNEL_OPTIONS))
         port = await _open_http(stack, settings, channel, credential.get_secret_value())
         _log.info("serving", profile=settings.profile, http_port=port, worker=worker)
+        settle_heap()
         announce(Ports(port, None))
         await stop.requested.wait()
         _log.info("draining", grace_seconds=settings.server_limits.drain)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 
+from runtime.heap import settle_heap
 from runtime.logs import configure_logs, get_logger
 from runtime.settings import load_settings
 from server.app import Gateway
@@ -20,6 +21,7 @@ async def serve() -> None:
         asyncio.get_running_loop().add_signal_handler(number, stopped.set)
     try:
         port = await gateway.start()
+        settle_heap()
         get_logger("waypost.server").info("serving", grpc_port=port)
         await stopped.wait()
     finally:
