@@ -1,9 +1,9 @@
 """Folding the calls of one loop turn into one JSON-RPC batch per endpoint.
 
 Calls that are submitted while the loop runs one turn leave together, and a little later if they come in quick
-succession (`hold`); heavy calls leave alone, so that the slowest item and the size limit hit nobody else. An endpoint
-that refuses batches, or long ones, is learnt from its refusal and served in the size it takes. One bad item fails
-alone.
+succession (`hold`); heavy calls leave alone, so that the slowest item and the size limit hit nobody else. Calls that
+belong together (a bundle) leave alone too, in one batch, and come to one answer. An endpoint that refuses batches, or
+long ones, is learnt from its refusal and served in the size it takes. One bad item fails alone.
 """
 
 from __future__ import annotations
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from server.upstream.observer import Observer, Purpose
     from server.upstream.transport import Transport
     from server.upstream.verdicts import ErrorTable
+
+Cargo = bytes | tuple[bytes, ...]
+"""What one journey carries: an encoded call, or the calls of a bundle in their order."""
 
 MAX_BATCH_BYTES = 256 * 1024
 """A batch is closed before it grows beyond this; one longer call goes alone."""
@@ -112,11 +115,18 @@ class Batcher:
                 loop.call_soon(self._flush)
         return await item.future
 
-    async def submit_alone(self, call: bytes, timeout: float, purpose: Purpose = "heavy") -> Answer:
-        """Return what became of a call that shares its request with no other."""
-        item = _Item(next(self._numbers), call, timeout, asyncio.get_running_loop().create_future())
-        self._start([item], purpose)
-        return await item.future
+    async def submit_alone(self, cargo: Cargo, timeout: float, purpose: Purpose = "heavy") -> Answer:
+        """Return what became of a call, or of a bundle, that shares its request with no other.
+
+        A bundle answers with the JSON array of its results in order; where one is missing, with the error that is an
+        answer, or else with the first failure.
+        """
+        calls = (cargo,) if isinstance(cargo, bytes) else cargo
+        loop = asyncio.get_running_loop()
+        items = [_Item(next(self._numbers), call, timeout, loop.create_future()) for call in calls]
+        self._start(items, purpose)
+        answers = await asyncio.gather(*(item.future for item in items))
+        return answers[0] if isinstance(cargo, bytes) else self._whole(answers)
 
     async def close(self) -> None:
         """Give up what is in flight."""
@@ -151,6 +161,8 @@ class Batcher:
     async def _send(self, items: list[_Item], purpose: Purpose) -> None:
         if len(items) == 1:
             await self._send_single(items[0], purpose)
+        elif len(items) > self._endpoint.batch_items:
+            await self._resend(items, self._endpoint.batch_items, purpose, learns=False)
         else:
             await self._send_batch(items, purpose)
 
@@ -201,7 +213,13 @@ class Batcher:
 
     async def _resend(self, items: list[_Item], size: int, purpose: Purpose, *, learns: bool) -> None:
         wanted = [item for item in items if not item.future.done()]
-        await asyncio.gather(*(self._send(chunk, purpose) for chunk in _split(wanted, size)))
+        chunks = _split(wanted, size)
+        if purpose == "call":
+            await asyncio.gather(*(self._send(chunk, purpose) for chunk in chunks))
+        else:
+            # A bundle: its calls are to run in their order.
+            for chunk in chunks:
+                await self._send(chunk, purpose)
         # Only an answer proves that it was the batch and not the node: a broken node refuses single calls as well.
         if learns and any(self._is_answered(item) for item in wanted):
             self._endpoint.learn_batch_items(size)
@@ -210,11 +228,23 @@ class Batcher:
         if not item.future.done() or item.future.cancelled() or item.future.exception() is not None:
             return False
         answer = item.future.result()
-        if isinstance(answer.outcome, NodeError):
-            error = answer.outcome
-            judged = self._errors.classify(answer.exchange.status, error.code, error.message, error.data)
-            return judged.verdict is Verdict.ANSWER
-        return isinstance(answer.outcome, bytes)
+        return isinstance(answer.outcome, bytes) or self._is_final(answer)
+
+    def _is_final(self, answer: Answer) -> bool:
+        """Return whether the call came to an error that is an answer, a revert for example."""
+        error = answer.outcome
+        if not isinstance(error, NodeError):
+            return False
+        judged = self._errors.classify(answer.exchange.status, error.code, error.message, error.data)
+        return judged.verdict is Verdict.ANSWER
+
+    def _whole(self, answers: list[Answer]) -> Answer:
+        """Return the answers of a bundle as one."""
+        results = [answer.outcome for answer in answers if isinstance(answer.outcome, bytes)]
+        if len(results) == len(answers):
+            return Answer(b"[%b]" % b",".join(results), answers[-1].exchange)
+        failed = [answer for answer in answers if not isinstance(answer.outcome, bytes)]
+        return next(filter(self._is_final, failed), failed[0])
 
     async def _post(
         self, body: bytes, items: list[_Item], exchange: Exchange, purpose: Purpose

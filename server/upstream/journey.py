@@ -13,7 +13,7 @@ from server.upstream.trail import Trail
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from server.upstream.batching import Batcher
+    from server.upstream.batching import Batcher, Cargo
     from server.upstream.endpoint import Endpoint
     from server.upstream.identity import Identity
     from server.upstream.joining import Patience
@@ -50,8 +50,10 @@ class Router:
         self._health = health
         self._clock = clock
 
-    async def route(self, call: bytes, policy: CallPolicy, patience: Patience) -> Reply:
+    async def route(self, call: Cargo, policy: CallPolicy, patience: Patience) -> Reply:
         """Return the first usable answer; raises the GatewayError that tells why there is none.
+
+        A bundle is answered by one endpoint as a whole, or asked of the next one as a whole.
 
         The endpoints are asked one after the other. If all of them failed, those that may have failed by accident are
         asked a second time after a short pause. A `null` that the policy doubts is checked at one more sound endpoint.
@@ -85,7 +87,7 @@ class Router:
         return patience.until - self._clock() <= _TICK
 
     async def _attempt(
-        self, endpoint: Endpoint, call: bytes, policy: CallPolicy, patience: Patience, trail: Trail, *, is_last: bool
+        self, endpoint: Endpoint, call: Cargo, policy: CallPolicy, patience: Patience, trail: Trail, *, is_last: bool
     ) -> Reply | Setback | None:
         """Return the outcome of asking one endpoint, noted in the trail; None if it was passed over."""
         if not await self._is_open(endpoint, patience, trail):
@@ -96,7 +98,7 @@ class Router:
         batcher = self._batchers[endpoint]
         endpoint.in_flight += 1
         try:
-            if policy.heavy or policy.caller_made:
+            if policy.heavy or policy.caller_made or isinstance(call, tuple):
                 answer = await batcher.submit_alone(call, timeout)
             else:
                 answer = await batcher.submit(call, timeout)
@@ -153,7 +155,7 @@ class Router:
         return True
 
     async def _doubt(
-        self, null: Reply, call: bytes, policy: CallPolicy, patience: Patience, tried: set[Endpoint]
+        self, null: Reply, call: Cargo, policy: CallPolicy, patience: Patience, tried: set[Endpoint]
     ) -> Reply:
         """Return one more sound endpoint's answer to a call that was answered `null`, else that `null`."""
         other = self._selection.next(policy, tried)

@@ -13,6 +13,8 @@ import itertools
 import time
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from server.errors import DeadlineExceeded, UpstreamUnavailable
 from server.upstream.batching import Answer, Batcher
 from server.upstream.breaker import Circuit
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     import aiohttp
 
     from runtime.settings import EndpointSettings
+    from server.upstream.batching import Cargo
     from server.upstream.verdicts import ErrorTable
 
 DEFAULT_DEADLINE_SECONDS = 30.0
@@ -122,8 +125,27 @@ class Pool:
         with one that is an answer, DeadlineExceeded, the first explaining error when every endpoint says that it
         cannot, else UpstreamUnavailable with what happened per label.
         """
+        return await self._ask(encode_call(method, params), policy, deadline)
+
+    async def call_together(
+        self,
+        calls: Sequence[tuple[str, Sequence[object]]],
+        policy: CallPolicy = _PLAIN,
+        *,
+        deadline: float | None = None,
+    ) -> tuple[Reply, ...]:
+        """Return the answers to several JSON-RPC calls (method, params) that travel in one request to one endpoint.
+
+        They are answered by that endpoint as a whole, or asked of the next one as a whole; an endpoint that refuses
+        batches gets them one after the other. Raises as `call` does; an error that is an answer (a revert) is raised
+        for the whole.
+        """
+        whole = await self._ask(tuple(encode_call(method, params) for method, params in calls), policy, deadline)
+        results = msgspec.json.decode(whole.result, type=list[msgspec.Raw])
+        return tuple(Reply(bytes(result), whole.endpoint, whole.latency) for result in results)
+
+    async def _ask(self, call: Cargo, policy: CallPolicy, deadline: float | None) -> Reply:
         until = self._clock() + DEFAULT_DEADLINE_SECONDS if deadline is None else deadline
-        call = encode_call(method, params)
         if not policy.joinable:
             return await self._travel(call, policy, Patience(until))
         key = (call, policy)
@@ -169,13 +191,13 @@ class Pool:
         for batcher in self._batchers.values():
             await batcher.close()
 
-    async def _travel(self, call: bytes, policy: CallPolicy, patience: Patience) -> Reply:
+    async def _travel(self, call: Cargo, policy: CallPolicy, patience: Patience) -> Reply:
         if patience.until <= self._clock():
             raise DeadlineExceeded(f"{self.chain} was not asked: the deadline had passed")
         self._wake(call, policy)
         return await self._router.route(call, policy, patience)
 
-    def _wake(self, call: bytes, policy: CallPolicy) -> None:
+    def _wake(self, call: Cargo, policy: CallPolicy) -> None:
         """Let resting and excluded endpoints earn their way back beside this call, which does not wait for them."""
         if self._poller is not None:
             self._poller.touch()
@@ -193,7 +215,7 @@ class Pool:
                 self._background.add(task)
                 task.add_done_callback(self._background.discard)
 
-    async def _mirror(self, endpoint: Endpoint, call: bytes) -> None:
+    async def _mirror(self, endpoint: Endpoint, call: Cargo) -> None:
         """Send a copy of a cheap call to a half-open endpoint; what comes back only moves its breaker."""
         try:
             answer = await self._batchers[endpoint].submit_alone(call, PROBE_SECONDS, "probe")
