@@ -38,6 +38,7 @@ class KeyDirectory:
         self._version: tuple[int, int] | None = None
         self._refreshed = float("-inf")
         self._refresh: asyncio.Task[None] | None = None
+        self._started = self._finished = 0
 
     def peek(self, api_key: str) -> KeyRecord | None:
         """Return the record if it is known and fresh enough to be believed without waiting."""
@@ -53,12 +54,13 @@ class KeyDirectory:
         if not is_key_text(api_key):
             return None
         # A refresh under way may have read before the key was made: wait for one that starts from now on.
-        if self._refresh is not None:
-            await asyncio.wait((self._refresh,))
-        since = self._clock() - self._refreshed
-        if 0 <= since < BETWEEN_MISSES_SECONDS:
-            await asyncio.sleep(BETWEEN_MISSES_SECONDS - since)
-        await asyncio.wait((self._start_refresh(),))
+        wanted = self._started + 1
+        while self._finished < wanted:
+            pause = self._refreshed + BETWEEN_MISSES_SECONDS - self._clock()
+            if self._refresh is None and pause > 0:
+                await asyncio.sleep(pause)
+            else:
+                await asyncio.wait((self._start_refresh(),))
         return self._records.get(digest(api_key))
 
     async def close(self) -> None:
@@ -69,12 +71,14 @@ class KeyDirectory:
 
     def _start_refresh(self) -> asyncio.Task[None]:
         if self._refresh is None:
+            self._started += 1
             self._refresh = asyncio.create_task(self._load())
             self._refresh.add_done_callback(self._end_refresh)
         return self._refresh
 
     def _end_refresh(self, task: asyncio.Task[None]) -> None:
         self._refresh = None
+        self._finished = self._started
 
     async def _load(self) -> None:
         started = self._clock()

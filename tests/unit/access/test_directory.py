@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import asyncio
-from time import perf_counter
+from time import monotonic, perf_counter
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,11 +16,13 @@ if TYPE_CHECKING:
 
 
 class Clock:
+    """Real time, moved on by what the tests add to `now`."""
+
     def __init__(self) -> None:
-        self.now = 100.0
+        self.now = 0.0
 
     def __call__(self) -> float:
-        return self.now
+        return monotonic() + self.now
 
 
 class CountingStore(KeyStore):
