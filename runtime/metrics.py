@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
 # A label value that is no plain word is counted under this one, so that no caller's text can become a label.
@@ -173,12 +176,22 @@ def set_endpoint_up(chain: str, endpoint: str, up: bool) -> None:
 
 def count_cache(cache: str, result: CacheResult) -> None:
     """Count one look-up in a named cache."""
-    _CACHE.labels(word(cache), result).inc()
+    _cache_series(cache, result).inc()
+
+
+@lru_cache(maxsize=64)
+def _cache_series(cache: str, result: CacheResult) -> Counter:
+    return _CACHE.labels(word(cache), result)
 
 
 def set_cache_bytes(cache: str, size: int) -> None:
     """Record how many bytes a named cache holds."""
     _CACHE_BYTES.labels(word(cache)).set(size)
+
+
+def measure_cache(cache: str, size: Callable[[], int]) -> None:
+    """Have the bytes that a named cache holds asked for when metrics are rendered."""
+    _CACHE_BYTES.labels(word(cache)).set_function(size)
 
 
 def set_build(version: str, profile: str) -> None:

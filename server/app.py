@@ -27,7 +27,9 @@ from server.rpc.interceptor import StagesInterceptor
 from server.rpc.pipeline import build_stages
 from server.rpc.reflection import reflection_servicer, working_services
 from server.rpc.registration import SERVICERS, Dependencies, HandlerCollector, PathHandlers, public_handlers
+from server.rpc.stages.answers import Answers
 from server.storage.database import open_database
+from server.upstream.cache import open_cache
 from server.upstream.observer import Measured
 from server.upstream.transport import open_session
 
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncEngine
 
     from runtime.settings import Settings
+    from server.upstream.cache import Cache
 
 __all__ = ["Gateway", "ListenError"]
 
@@ -59,6 +62,7 @@ class Gateway:
         http: aiohttp.ClientSession,
         database: AsyncEngine,
         servicers: Iterable[type],
+        cache: Cache | None = None,
     ) -> None:
         self.chains = chains
         self.keys = KeyStore(database)
@@ -66,6 +70,7 @@ class Gateway:
         self._settings = settings
         self._http = http
         self._database = database
+        self._cache = cache
         self._directory = KeyDirectory(self.keys)
         self._draining: asyncio.Task[None] | None = None
         self._servers: list[grpc.aio.Server] = []
@@ -86,7 +91,9 @@ class Gateway:
         self._handlers = PathHandlers(collector.handlers)
 
         credential = settings.grpc.credential
-        stages = build_stages(chains.families, admission, credential.get_secret_value() if credential else None)
+        secret = credential.get_secret_value() if credential else None
+        answers = None if cache is None else Answers(cache, chains.canonical_address)
+        stages = build_stages(chains.families, admission, secret, answers)
         by_path = {operation.path: operation for operation in operations}
         self._public = StagesInterceptor(stages, by_path, private=False)
         self._private = StagesInterceptor(stages, by_path, private=True)
@@ -104,7 +111,9 @@ class Gateway:
         database = await open_database(settings.storage.url.get_secret_value())
         http = open_session()
         try:
-            return cls(settings, Chains.load(settings, http, observer=Measured()), http, database, servicers)
+            cache = open_cache(settings)
+            chains = Chains.load(settings, http, observer=Measured(), cache=cache)
+            return cls(settings, chains, http, database, servicers, cache)
         except BaseException:
             await http.close()
             await database.dispose()
@@ -156,6 +165,8 @@ class Gateway:
         _log.info("draining", grace_seconds=grace)
         await asyncio.gather(*(server.stop(grace) for server in self._servers), self._channel.close(grace))
         await self.chains.close()
+        if self._cache is not None:
+            await self._cache.close()
         await self._http.close()
         await self._directory.close()
         await self._database.dispose()

@@ -23,7 +23,7 @@ from transcoder.cors import Cors
 from transcoder.discover import Discovery
 from transcoder.envelope import NULL
 from transcoder.errors import Failure, internal
-from transcoder.exchange import Exchange, request_id_from
+from transcoder.exchange import Exchange, request_id_from, wants_fresh
 from transcoder.index import Index
 from transcoder.pages import JSON, Pages, base_of
 
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 DEMO = "demo"
 REQUEST_ID = "X-Request-Id"
+CACHE = "X-Waypost-Cache"
 
 _API = re.compile(r"/(?:([^/]*)/)?v1")
 _log = logging.getLogger(__name__)
@@ -74,7 +75,8 @@ class Face:
     async def handle(self, request: web.Request) -> web.Response:
         """Answer any request; every failure becomes a JSON error object."""
         request_id = request_id_from(request.headers.get(REQUEST_ID))
-        exchange = Exchange(request_id, self._clients.address_of(request), self._credential)
+        fresh = wants_fresh(request.headers.get(hdrs.CACHE_CONTROL))
+        exchange = Exchange(request_id, self._clients.address_of(request), self._credential, fresh)
         headers = {hdrs.CONTENT_TYPE: JSON, REQUEST_ID: request_id}
         if self._cors.enabled:
             headers.update(self._cors.headers(request.headers))
@@ -133,7 +135,9 @@ class Face:
             return error_response(over_quota(admitted), 429, exchange, headers, identity)
         if refusal is not None:
             return error_response(refusal, status, exchange, headers)
-        (answer,) = await self._batch.run((content,), exchange, base)
+        answer = await self._batch.run_single(content, exchange, base)
+        if answer.cache is not None:
+            headers[CACHE] = answer.cache
         if answer.retry_after_ms and answer.status in MIRRORED:
             headers[hdrs.RETRY_AFTER] = seconds(answer.retry_after_ms)
         return _response(answer.body, answer.status, headers)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from transcoder.calls import begin, finish
+from transcoder.calls import begin, cache_status, finish
 from transcoder.envelope import NULL, InvalidItem, Item, read_item
 from transcoder.errors import Failure, internal
 from transcoder.names import clipped
@@ -37,11 +37,15 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What one item is answered: a response object (None for a notification) and the HTTP status of a single call."""
+    """What one item is answered: a response object, None for a notification.
+
+    The rest is for the HTTP answer of a single call: its status, when to come back, what the cache had to do with it.
+    """
 
     body: bytes | None
     status: int = 200
     retry_after_ms: int | None = None
+    cache: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +63,18 @@ class Batch:
     def __init__(self, index: Index, document: Callable[[str], bytes]) -> None:
         self._index = index
         self._document = document
+
+    async def run_single(self, item: bytes, exchange: Exchange, base: Callable[[], str]) -> Answer:
+        """Return the answer of the only item of a request, with what the cache had to do with it."""
+        entry = self._start(item, exchange, base)
+        if isinstance(entry, Answer):
+            return entry
+        try:
+            answer = await self._finish(entry, exchange)
+            return replace(answer, cache=await cache_status(entry.call))
+        except asyncio.CancelledError:
+            entry.call.cancel()
+            raise
 
     async def run(
         self, items: Sequence[bytes | msgspec.Raw], exchange: Exchange, base: Callable[[], str]

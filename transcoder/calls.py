@@ -9,6 +9,7 @@ from grpc import StatusCode
 from grpc.aio import AioRpcError, UsageError
 
 from transcoder.errors import STATUSES, Failure, from_status
+from transcoder.exchange import CACHE_STATUS
 
 if TYPE_CHECKING:
     from google.protobuf.message import Message
@@ -35,6 +36,12 @@ async def finish(call: Any) -> Any:
         if task is not None and task.cancelling():
             raise
         raise given_up() from None
+
+
+async def cache_status(call: Any) -> str | None:
+    """Return what the server says of its cache's part in an ended call: `hit`, `miss`, `stale`, `bypass`, or None."""
+    status = (await call.trailing_metadata()).get(CACHE_STATUS)
+    return status if isinstance(status, str) else None
 
 
 def given_up() -> Failure:

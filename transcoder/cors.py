@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-EXPOSED = "X-Request-Id, RateLimit, RateLimit-Policy, Retry-After"
+EXPOSED = "X-Request-Id, RateLimit, RateLimit-Policy, Retry-After, X-Waypost-Cache"
 
 
 class Cors:
@@ -38,6 +38,6 @@ class Cors:
         headers = self.headers(request)
         if "Access-Control-Allow-Origin" in headers:
             headers["Access-Control-Allow-Methods"] = "POST"
-            headers["Access-Control-Allow-Headers"] = "Content-Type, X-Request-Id"
+            headers["Access-Control-Allow-Headers"] = "Content-Type, X-Request-Id, Cache-Control"
             headers["Access-Control-Max-Age"] = "600"
         return headers

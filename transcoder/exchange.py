@@ -6,22 +6,30 @@ import os
 import re
 from dataclasses import dataclass, field
 
+CACHE_CONTROL = "x-waypost-cache-control"
+CACHE_STATUS = "x-waypost-cache"
+
+# Directives of RFC 9111, section 5.2.1, by which a caller asks for an answer that comes from a node now.
+_FRESH = frozenset({"no-cache", "no-store", "max-age=0"})
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
 @dataclass(slots=True)
 class Exchange:
-    """Identity of one HTTP request. `metadata` goes with every call made for it."""
+    """Identity of one HTTP request. `metadata` goes with every call made for it; `fresh` asks to pass by the cache."""
 
     request_id: str
     client: str
     credential: str | None = None
+    fresh: bool = False
     metadata: tuple[tuple[str, str], ...] = field(init=False)
 
     def __post_init__(self) -> None:
         self.metadata = (("x-request-id", self.request_id), ("x-waypost-client", self.client))
         if self.credential is not None:
             self.metadata += (("x-waypost-credential", self.credential),)
+        if self.fresh:
+            self.metadata += ((CACHE_CONTROL, "no-cache"),)
 
     def admit(self, principal: str) -> None:
         """Let the calls that follow speak for the principal that the server named."""
@@ -33,3 +41,8 @@ def request_id_from(header: str | None) -> str:
     if header is not None and _REQUEST_ID.fullmatch(header):
         return header
     return os.urandom(10).hex()
+
+
+def wants_fresh(header: str | None) -> bool:
+    """Return whether a `Cache-Control` header asks for an answer that is not out of a cache."""
+    return header is not None and any(word.strip().lower() in _FRESH for word in header.split(","))

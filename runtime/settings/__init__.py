@@ -3,6 +3,7 @@
 `load_settings` returns the `Settings` tree or raises `runtime.config_errors.ConfigError`.
 """
 
+from runtime.settings.cache import CacheSettings
 from runtime.settings.endpoints import ChainSettings, EndpointKind, EndpointSettings
 from runtime.settings.loading import load_settings
 from runtime.settings.sections import (
@@ -25,6 +26,7 @@ __all__ = [
     "QuotaSettings",
     "ServerLimits",
     "StorageSettings",
+    "CacheSettings",
     "LogSettings",
     "MetricsSettings",
     "TranscoderSettings",

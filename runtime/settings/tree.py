@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 from pydantic_settings import BaseSettings, InitSettingsSource, SettingsConfigDict
 
 from runtime.config_errors import Refusal
+from runtime.settings.cache import CacheSettings
 from runtime.settings.endpoints import ChainSettings  # noqa: TC001 - pydantic evaluates the annotations
 from runtime.settings.sections import (
     GrpcSettings,
@@ -59,6 +60,7 @@ class Settings(BaseSettings):
         description="How much work is in progress at most, and how long stopping may take.",
     )
     storage: StorageSettings = Field(default_factory=StorageSettings, description="Where keys are kept, as hashes.")
+    cache: CacheSettings = Field(default_factory=CacheSettings, description="What is kept of answers, and how long.")
     log: LogSettings = Field(default_factory=LogSettings, description="What is logged, on standard error.")
     metrics: MetricsSettings = Field(default_factory=MetricsSettings, description="Prometheus metrics.")
     transcoder: TranscoderSettings = Field(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from waypost.v1 import block_pb2, transaction_pb2
+    from waypost.v1 import block_pb2, log_pb2, transaction_pb2
 
     from server.chains.view import ReadView
 
@@ -108,6 +108,15 @@ class CallResult:
 
 
 @dataclass(frozen=True, slots=True)
+class BlockRange:
+    """A range of blocks as its caller wrote it: decimal numbers, `latest`, or None where left out; and the cursor."""
+
+    from_block: str | None
+    to_block: str | None
+    cursor: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class GasEstimate:
     """Gas that a transaction would use, and the newest block when that was asked."""
 
@@ -124,6 +133,14 @@ class Driver(Protocol):
 
     async def close(self) -> None:
         """Give up everything in flight."""
+        ...
+
+
+class WritesAddresses(Protocol):
+    """Has one canonical writing of addresses, which its answers use."""
+
+    def canonical_address(self, text: str) -> str:
+        """Return the address in that writing; InvalidArgument for what is no address of the chain."""
         ...
 
 
@@ -240,4 +257,22 @@ class ReadsReceipts(Protocol):
 
     async def read_receipt(self, text: str, view: ReadView) -> transaction_pb2.GetReceiptResponse:
         """Return the answer without its `chain`; Pending while it is in no block, NotFound where no node knows it."""
+        ...
+
+
+class ReadsLogs(Protocol):
+    """Can search event logs."""
+
+    async def read_logs(
+        self, blocks: BlockRange, address: str | None, topic0: str | None, view: ReadView
+    ) -> log_pb2.GetLogsResponse:
+        """Return one page, newest first, without its `chain`; InvalidArgument for a reversed range or a bad cursor."""
+        ...
+
+
+class ReadsTransfers(Protocol):
+    """Can search token transfers of an account."""
+
+    async def read_transfers(self, blocks: BlockRange, address: str, view: ReadView) -> log_pb2.GetTransfersResponse:
+        """Return one page, newest first, without its `chain`; errors as for logs."""
         ...

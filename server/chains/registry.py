@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from runtime.settings import EndpointSettings
+from server.chains.capabilities import WritesAddresses
 from server.chains.configured import check_configured
 from server.chains.evm import opening as evm
 from server.chains.facts import ChainFacts, load_facts
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     from runtime.settings import Settings
     from server.chains.capabilities import Driver
+    from server.upstream.cache import Cache
     from server.upstream.observer import Observer
 
 Capability = TypeVar("Capability")
@@ -66,11 +68,19 @@ class Chains:
         self.families: Mapping[str, str] = {chain.slug: chain.family for chain in chains}
 
     @classmethod
-    def load(cls, settings: Settings, http: aiohttp.ClientSession, *, observer: Observer | None = None) -> Chains:
+    def load(
+        cls,
+        settings: Settings,
+        http: aiohttp.ClientSession,
+        *,
+        observer: Observer | None = None,
+        cache: Cache | None = None,
+    ) -> Chains:
         """Return the chains with the endpoints of the settings, or else their public ones.
 
         The profile `devnet` never falls back to public endpoints: a chain without configured ones has none there.
-        Nothing is sent yet. Raises ConfigError for a configured chain that does not exist.
+        Without a cache every read goes to a node. Nothing is sent yet. Raises ConfigError for a configured chain that
+        does not exist.
         """
         check_configured(settings)
         is_local = settings.profile == "devnet"
@@ -78,7 +88,7 @@ class Chains:
         for facts in load_facts().values():
             endpoints = _endpoints(facts, settings)
             open_driver = _OPENERS.get(facts.family)
-            driver = open_driver and open_driver(facts, endpoints, http, observer, is_local=is_local)
+            driver = open_driver and open_driver(facts, endpoints, http, observer, cache, is_local=is_local)
             chains.append(Chain(facts, endpoints, driver))
         return cls(chains)
 
@@ -94,6 +104,14 @@ class Chains:
     def capability(self, slug: str, wanted: Callable[..., Capability]) -> Capability:
         """Return what `Chain.capability` returns for the chain of that slug."""
         return self.get(slug).capability(wanted)
+
+    def canonical_address(self, slug: str, text: str) -> str:
+        """Return an address as the chain's answers write it; InvalidArgument for what is none.
+
+        Where answers repeat the caller's writing, that is the text itself.
+        """
+        driver: Any = self._chains[slug].driver
+        return str(driver.canonical_address(text)) if driver is not None and _has(driver, WritesAddresses) else text
 
     def __iter__(self) -> Iterator[Chain]:
         return iter(self._chains.values())

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from server.upstream.cache import CacheUse
 
 
 @dataclass(slots=True)
@@ -13,16 +17,23 @@ class ReadView:
     `block` is None until the first read, which goes to the node as `latest` and reports the block it was answered at;
     every later read is pinned to that block and prefers the endpoint that answered. A view made with a block is pinned
     from the start, and `is_chosen`: the caller named its block. `deadline` is in seconds of the monotonic clock.
+    `cache` is what the request has of the cache: whether it wants it, and what came out of it.
     """
 
     block: int | None = None
     endpoint: str | None = None
     deadline: float | None = None
+    cache: CacheUse | None = field(default=None, repr=False, compare=False)
     is_chosen: bool = field(init=False)
     _turn: asyncio.Lock | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         self.is_chosen = self.block is not None
+
+    @property
+    def is_settling(self) -> bool:
+        """Whether a read under way is about to find out the block of this view."""
+        return self.block is None and self._turn is not None and self._turn.locked()
 
     def settle(self, block: int, endpoint: str | None) -> None:
         """Pin the view to the block and endpoint of its first answer; later answers change nothing."""

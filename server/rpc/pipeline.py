@@ -20,11 +20,14 @@ if TYPE_CHECKING:
     from server.rpc.interceptor import Stage
 
 
-def build_stages(families: Mapping[str, str], admission: Admission, credential: str | None) -> tuple[Stage, ...]:
+def build_stages(
+    families: Mapping[str, str], admission: Admission, credential: str | None, answers: Stage | None = None
+) -> tuple[Stage, ...]:
     """Return the stages, outermost first.
 
     Key and quota come before anything of the request is looked at (decisions 1.1); `families` maps chain slugs to
-    family words; `credential` is what the transcoder proves itself with on the private listener.
+    family words; `credential` is what the transcoder proves itself with on the private listener; `answers` is the stage
+    that keeps answers, if any are kept.
     """
     return (
         Identity(credential),
@@ -36,4 +39,5 @@ def build_stages(families: Mapping[str, str], admission: Admission, credential: 
         Availability(families),
         Validation(),
         Costs(admission.quotas),
+        *((answers,) if answers is not None else ()),
     )

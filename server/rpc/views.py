@@ -8,4 +8,5 @@ from server.rpc.stages.state import current
 
 def open_view(block: int | None = None) -> ReadView:
     """Return a view at `block` (None: the latest) that lives no longer than the call."""
-    return ReadView(block=block, deadline=current().deadline)
+    state = current()
+    return ReadView(block=block, deadline=state.deadline, cache=state.cache)

@@ -12,16 +12,16 @@ from server.errors import UpstreamUnavailable
 
 if TYPE_CHECKING:
     from server.chains.evm.chain import EvmChain
-    from server.chains.evm.planner import ReadPlanner
+    from server.chains.evm.reads import RememberedReads
     from server.chains.view import ReadView
 
 
 class AccountReader:
     """Reads accounts of one chain."""
 
-    def __init__(self, chain: EvmChain, planner: ReadPlanner) -> None:
+    def __init__(self, chain: EvmChain, reads: RememberedReads) -> None:
         self._chain = chain
-        self._planner = planner
+        self._reads = reads
 
     async def read_balance(self, address: str, view: ReadView) -> Balance:
         """Return the native balance of the account in wei.
@@ -31,7 +31,7 @@ class AccountReader:
         """
         account = parse_address(address, "address")
         call = eth_balance_call(self._chain.multicall, address_bytes(account))
-        outcomes = await self._planner.read_shared(view, (call,))
+        outcomes = await self._reads.read_shared(view, (call,))
         if not outcomes[0].success or view.block is None:
             raise UpstreamUnavailable(f"the nodes of {self._chain.slug} did not answer a balance")
         try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from server.chains.evm.accounts import AccountReader
+from server.chains.evm.address import parse_address
 from server.chains.evm.blocks import BlockReader
 from server.chains.evm.calls import CallReader
 from server.chains.evm.chain import EvmChain
@@ -12,6 +13,8 @@ from server.chains.evm.code import CodeReader
 from server.chains.evm.heads import HeadReader
 from server.chains.evm.heights import Heights
 from server.chains.evm.planner import ReadPlanner
+from server.chains.evm.reads import RememberedReads
+from server.chains.evm.remembered import RememberedBlocks, RememberedCode, RememberedTransactions
 from server.chains.evm.tokens import TokenReader
 from server.chains.evm.transactions import TransactionReader
 
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
         TokenFacts,
     )
     from server.chains.facts import ChainFacts
+    from server.chains.memory import ChainMemory
     from server.chains.view import ReadView
     from server.upstream.pool import Pool
 
@@ -41,18 +45,24 @@ class EvmDriver:
     (ArchiveRequired).
     """
 
-    def __init__(self, facts: ChainFacts, pool: Pool, *, judges_age: bool = True) -> None:
+    def __init__(self, facts: ChainFacts, pool: Pool, memory: ChainMemory, *, judges_age: bool = True) -> None:
         self.chain = EvmChain.of(facts)
         self.pool = pool
+        self.memory = memory
         self.planner = ReadPlanner(self.chain, pool)
+        reads = RememberedReads(self.planner, memory)
         self._heights = Heights(facts.slug, pool)
         self._heads = HeadReader(self.chain, pool, judges_age=judges_age)
-        self._blocks = BlockReader(self.chain, pool)
-        self._accounts = AccountReader(self.chain, self.planner)
-        self._tokens = TokenReader(self.chain, self.planner)
-        self._code = CodeReader(self.chain, pool, self.planner)
+        self._blocks = RememberedBlocks(BlockReader(self.chain, pool), memory)
+        self._accounts = AccountReader(self.chain, reads)
+        self._tokens = TokenReader(self.chain, reads)
+        self._code = RememberedCode(CodeReader(self.chain, pool, self.planner), memory)
         self._calls = CallReader(self.chain, pool)
-        self._transactions = TransactionReader(self.chain, pool)
+        self._transactions = RememberedTransactions(TransactionReader(self.chain, pool), memory)
+
+    def canonical_address(self, text: str) -> str:
+        """See `WritesAddresses`."""
+        return parse_address(text, "address")
 
     async def read_health(self) -> Health:
         """See `ReadsHealth`."""
@@ -124,5 +134,6 @@ class EvmDriver:
 
     async def close(self) -> None:
         """Give up everything in flight."""
+        await self.memory.close()
         await self.planner.close()
         await self.pool.close()

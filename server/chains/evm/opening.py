@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from server.chains.evm.driver import EvmDriver
+from server.chains.evm.finalized import FinalizedReader
 from server.chains.evm.node_errors import EvmErrors
 from server.chains.evm.quantity import json_quantity, quantity
+from server.chains.memory import ChainMemory
 from server.upstream import HeadQuery, IdentityCheck, Pool
 
 if TYPE_CHECKING:
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 
     from runtime.settings import EndpointSettings
     from server.chains.facts import ChainFacts
+    from server.upstream.cache import Cache
     from server.upstream.observer import Observer
 
 _ERRORS = EvmErrors()
@@ -28,6 +31,7 @@ def open_driver(
     endpoints: Sequence[EndpointSettings],
     http: aiohttp.ClientSession,
     observer: Observer | None,
+    cache: Cache | None,
     *,
     is_local: bool,
 ) -> EvmDriver:
@@ -45,7 +49,9 @@ def open_driver(
         head=HeadQuery("eth_blockNumber", [], json_quantity),
         observer=observer,
     )
-    return EvmDriver(facts, pool, judges_age=not is_local)
+    ask_finalized = FinalizedReader(pool).read if "finalized" in facts.finality else None
+    memory = ChainMemory(facts.slug, cache, pool.heads, block_time=facts.block_time, ask_finalized=ask_finalized)
+    return EvmDriver(facts, pool, memory, judges_age=not is_local)
 
 
 def _wrong_chain(facts: ChainFacts, result: bytes) -> str | None:

@@ -13,7 +13,7 @@ from server.errors import NotAToken
 
 if TYPE_CHECKING:
     from server.chains.evm.chain import EvmChain
-    from server.chains.evm.planner import ReadPlanner
+    from server.chains.evm.reads import RememberedReads
     from server.chains.view import ReadView
 
 BALANCE_OF = bytes.fromhex("70a08231")
@@ -29,9 +29,9 @@ _MAX_DECIMALS = 255
 class TokenReader:
     """Reads token contracts that callers name, each request in an execution of its own."""
 
-    def __init__(self, chain: EvmChain, planner: ReadPlanner) -> None:
+    def __init__(self, chain: EvmChain, reads: RememberedReads) -> None:
         self._chain = chain
-        self._planner = planner
+        self._reads = reads
 
     async def read_token_balance(self, address: str, token: str, view: ReadView) -> Balance:
         """Return how much of `token` the account holds, in the smallest unit; decimals 0 where it states none."""
@@ -39,7 +39,7 @@ class TokenReader:
         contract = parse_address(token, "token")
         target = address_bytes(contract)
         calls = (Call(target, BALANCE_OF + address_word(address_bytes(account))), Call(target, DECIMALS))
-        balance, decimals = await self._planner.read_alone(view, calls)
+        balance, decimals = await self._reads.read_alone(view, calls)
         raw = self._required(balance, contract, "balanceOf", "token")
         return Balance(account, view.block or 0, raw, _decimals(decimals), contract)
 
@@ -48,7 +48,7 @@ class TokenReader:
         contract = parse_address(address, "address")
         target = address_bytes(contract)
         calls = [Call(target, selector) for selector in (TOTAL_SUPPLY, NAME, SYMBOL, DECIMALS)]
-        supply, name, symbol, decimals = await self._planner.read_alone(view, calls)
+        supply, name, symbol, decimals = await self._reads.read_alone(view, calls)
         return TokenFacts(
             address=contract,
             block=view.block or 0,
@@ -66,7 +66,7 @@ class TokenReader:
         target = address_bytes(contract)
         arguments = address_word(address_bytes(holder)) + address_word(address_bytes(mover))
         calls = (Call(target, ALLOWANCE + arguments), Call(target, SYMBOL), Call(target, DECIMALS))
-        allowance, symbol, decimals = await self._planner.read_alone(view, calls)
+        allowance, symbol, decimals = await self._reads.read_alone(view, calls)
         return Allowance(
             token=contract,
             owner=holder,

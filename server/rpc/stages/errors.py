@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from server.rpc.stages.state import Context, Handler, Method, RequestState
 
 DOMAIN = "waypost"
+CACHE_STATUS = "x-waypost-cache"
 STATUS_DETAILS = "grpc-status-details-bin"
 # Message and details travel as HTTP/2 headers, of which clients read 8 KiB by default; percent-encoding triples.
 MAX_MESSAGE_BYTES = 1500
@@ -60,14 +61,23 @@ class Errors:
                 _log.exception("unexpected failure", operation=name, request_id=state.request_id)
                 failure = Internal(f"internal error; quote the request id {state.request_id} to the operator")
             else:
+                _tell_cache(state)
                 context.set_trailing_metadata(tuple(state.trailing))
                 return response
             state.error = failure
+            _tell_cache(state)
             status = describe(failure, state)
             state.trailing.append((STATUS_DETAILS, status.SerializeToString()))
             return await context.abort(failure.status, status.message, tuple(state.trailing))
 
         return guard
+
+
+def _tell_cache(state: RequestState) -> None:
+    """Let the caller see where the answer came from, if the cache had any part in it."""
+    status = state.cache.status
+    if status is not None:
+        state.trailing.append((CACHE_STATUS, status))
 
 
 def describe(failure: GatewayError, state: RequestState) -> status_pb2.Status:

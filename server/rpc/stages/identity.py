@@ -1,4 +1,4 @@
-"""Stage 1: gives the call its request id and its state, and settles whether the caller is trusted."""
+"""Stage 1: gives the call its request id and its state; settles whether the caller is trusted, and wants the cache."""
 
 from __future__ import annotations
 
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 # Unique without asking for randomness at every call.
 _PROCESS = secrets.token_hex(6)
 _calls = itertools.count(1)
+CACHE_CONTROL = "x-waypost-cache-control"
+# Directives of RFC 9111, section 5.2.1, by which a caller asks for an answer that comes from a node now.
+_FRESH = frozenset({"no-cache", "no-store", "max-age=0"})
 _acceptable = re.compile(r"[A-Za-z0-9._-]{1,64}").fullmatch
 
 
@@ -47,11 +50,16 @@ class Identity:
             trusted = TRUSTED.get() or (credential is not None and _matches(metadata, credential))
             state = RequestState(request_id, operation, monotonic(), metadata, trusted)
             state.trailing.append(("x-request-id", request_id))
+            state.cache.bypass = CACHE_CONTROL in metadata and _wants_fresh(metadata[CACHE_CONTROL])
             # Never reset: every call runs in a task and context of its own.
             REQUEST.set(state)
             return await inner(request, context)
 
         return identify
+
+
+def _wants_fresh(directives: str | bytes) -> bool:
+    return isinstance(directives, str) and any(word.strip().lower() in _FRESH for word in directives.split(","))
 
 
 def _matches(metadata: dict[str, Any], credential: bytes) -> bool:

@@ -9,6 +9,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from server.upstream.cache import CacheUse
+
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
     from typing import Any, TypeAlias
@@ -43,7 +45,8 @@ class Method:
 class RequestState:
     """The call being served. Times are seconds of the monotonic clock; `chain` is the slug once it is known to exist.
 
-    `trailing` is what is sent as trailing metadata whatever the outcome; `error` is the failure that is answered.
+    `cache` tells what the caller wants of the cache and what came out of it. `trailing` is what is sent as trailing
+    metadata whatever the outcome; `error` is the failure that is answered.
     """
 
     request_id: str
@@ -54,6 +57,7 @@ class RequestState:
     principal: Principal | None = None
     deadline: float | None = None
     chain: str = ""
+    cache: CacheUse = field(default_factory=CacheUse)
     trailing: list[tuple[str, str | bytes]] = field(default_factory=list)
     error: GatewayError | None = None
 

@@ -1,0 +1,77 @@
+"""The planner's reads with a memory: what was asked before at the same block is answered without a node."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from server.chains.evm.multicall import Outcome
+from server.chains.memory import Codec
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from server.chains.evm.multicall import Call
+    from server.chains.evm.planner import ReadPlanner
+    from server.chains.memory import ChainMemory
+    from server.chains.view import ReadView
+
+_SIZE_BYTES = 4
+
+
+class RememberedReads:
+    """Reads like the planner, and remembers.
+
+    The calls of one read are remembered together, under all of them in their order: a contract that a caller chose may
+    change what the calls after it see, and that must reach nobody who did not ask for the same.
+    """
+
+    def __init__(self, planner: ReadPlanner, memory: ChainMemory) -> None:
+        self._planner = planner
+        self._memory = memory
+
+    async def read_shared(self, view: ReadView, calls: Sequence[Call]) -> list[Outcome]:
+        """See `ReadPlanner.read_shared`."""
+        return await self._memory.read_state(
+            view, "shared", pack_calls(calls), OUTCOMES, lambda: self._planner.read_shared(view, calls)
+        )
+
+    async def read_alone(self, view: ReadView, calls: Sequence[Call]) -> list[Outcome]:
+        """See `ReadPlanner.read_alone`."""
+        return await self._memory.read_state(
+            view, "alone", pack_calls(calls), OUTCOMES, lambda: self._planner.read_alone(view, calls)
+        )
+
+
+def pack_calls(calls: Sequence[Call]) -> bytes:
+    """Return the calls as bytes that no other calls have."""
+    parts: list[bytes] = []
+    for target, data in calls:
+        parts += (target, len(data).to_bytes(_SIZE_BYTES), data)
+    return b"".join(parts)
+
+
+def pack_outcomes(outcomes: Sequence[Outcome]) -> bytes:
+    """Return the outcomes as bytes."""
+    parts: list[bytes] = []
+    for success, data in outcomes:
+        parts += (b"\1" if success else b"\0", len(data).to_bytes(_SIZE_BYTES), data)
+    return b"".join(parts)
+
+
+def unpack_outcomes(packed: bytes) -> list[Outcome]:
+    """Return the outcomes that `pack_outcomes` was given."""
+    outcomes: list[Outcome] = []
+    at = 0
+    while at < len(packed):
+        start = at + 1 + _SIZE_BYTES
+        end = start + int.from_bytes(packed[at + 1 : start])
+        outcomes.append(Outcome(packed[at] == 1, packed[start:end]))
+        at = end
+    return outcomes
+
+
+def _are_there(outcomes: Sequence[Outcome]) -> bool:
+    return all(success and data for success, data in outcomes)
+
+
+OUTCOMES: Codec[list[Outcome]] = Codec(pack_outcomes, unpack_outcomes, _are_there)

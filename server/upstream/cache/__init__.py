@@ -1,0 +1,9 @@
+"""Answers kept for later: in memory, and in Redis where several processes share them."""
+
+from server.upstream.cache.cache import FOR_EVER, Cache, key_prefix
+from server.upstream.cache.opening import open_cache
+from server.upstream.cache.redis_tier import RedisTier, open_redis
+from server.upstream.cache.shared import SharedTier
+from server.upstream.cache.use import CacheUse
+
+__all__ = ["FOR_EVER", "Cache", "CacheUse", "RedisTier", "SharedTier", "key_prefix", "open_cache", "open_redis"]

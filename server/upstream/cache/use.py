@@ -1,0 +1,49 @@
+"""What one request had of the cache."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+Status = Literal["hit", "miss", "stale", "bypass"]
+
+
+class CacheUse:
+    """Told by whoever looks into the cache for a request, and shown to its caller.
+
+    With `bypass` nothing is looked up (what the nodes answer is still kept).
+    """
+
+    __slots__ = ("_hits", "_misses", "_stale", "bypass")
+
+    def __init__(self, *, bypass: bool = False) -> None:
+        self.bypass = bypass
+        self._hits = False
+        self._misses = False
+        self._stale = False
+
+    def hit(self) -> None:
+        """Take note that a part of the answer came out of the cache."""
+        self._hits = True
+
+    def miss(self) -> None:
+        """Take note that a part of the answer was looked for in vain, or would have been."""
+        self._misses = True
+
+    def stale(self) -> None:
+        """Take note that the nodes failed and an answer past its lifetime was given instead."""
+        self._stale = True
+
+    @property
+    def status(self) -> Status | None:
+        """How the answer came about; None for a request that has nothing to do with the cache.
+
+        `stale` when any part was past its lifetime, `bypass` when the caller wanted no cache, `miss` when a node was
+        asked for any part, else `hit`.
+        """
+        if self._stale:
+            return "stale"
+        if not (self._hits or self._misses):
+            return None
+        if self.bypass:
+            return "bypass"
+        return "miss" if self._misses else "hit"
