@@ -1,14 +1,13 @@
 """Calls that callers make up themselves: simulation and gas estimates. They are never folded with anybody's reads.
 
-A made-up call cannot be wrapped to report its block, because a wrapper would change `msg.sender`. So at `latest` the
-head's number is asked for first and the call is pinned to it: exact, for one more round trip. Where nodes ignore the
-block of a call (chains of unproved history) it runs at `latest` between two looks at the block number, and counts if
-both agree.
+A made-up call cannot be wrapped to report its block, because a wrapper would change `msg.sender`. So at `latest` it
+travels between two looks at the block number, all three in one request; if both looks agree, that is its block. If they
+differ, it runs again, pinned to the second. Where nodes ignore the block of a call (chains of unproved history) the
+looks are executions themselves, and the three are repeated until both agree.
 """
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Any
 
 from server.chains.capabilities import CallRequest, CallResult, GasEstimate
@@ -23,10 +22,9 @@ from server.upstream.policy import CallPolicy
 if TYPE_CHECKING:
     from server.chains.evm.chain import EvmChain
     from server.chains.view import ReadView
+    from server.upstream.policy import Reply
     from server.upstream.pool import Pool
 
-_MADE_UP = CallPolicy(heavy=True, caller_made=True)
-_ALONE = CallPolicy(joinable=False)
 _LOOKS = 4
 
 
@@ -39,55 +37,61 @@ class CallReader:
 
     async def simulate_call(self, call: CallRequest, view: ReadView) -> CallResult:
         """Return the raw return data and the block that the call ran at; raises Reverted with the decoded reason."""
-        params = _params(call)
-        if not self._chain.history_is_pinned:
-            data = await self._bracketed(params, view)
-        else:
-            if view.block is None:
-                view.settle(*await self._head(view))
-            data = await self._run(params, view.block, view)
+        data = data_of(await self._run("eth_call", _params(call), view))
         if is_revert_payload(data):
             raise reverted(data)
         return CallResult(data, view.block or 0)
 
     async def estimate_gas(self, call: CallRequest, view: ReadView) -> GasEstimate:
-        """Return the gas estimate, with the newest block that the nodes told at the same time."""
-        estimate, (block, _) = await asyncio.gather(
-            self._pool.call("eth_estimateGas", [_params(call)], _MADE_UP, deadline=view.deadline), self._head(view)
-        )
-        return GasEstimate(number_of(estimate), block)
+        """Return the gas estimate and the block that it was made at; raises Reverted with the decoded reason."""
+        gas = number_of(await self._run("eth_estimateGas", _params(call), view))
+        return GasEstimate(gas, view.block or 0)
 
-    async def _run(self, params: dict[str, Any], block: int | None, view: ReadView) -> bytes:
-        policy = CallPolicy(heavy=True, caller_made=True, min_block=block, prefer=view.endpoint)
-        reply = await self._pool.call("eth_call", [params, block_tag(block)], policy, deadline=view.deadline)
-        return data_of(reply)
+    async def _run(self, method: str, params: dict[str, Any], view: ReadView) -> Reply:
+        """Return the answer to a call at the view's block, which it settles on the block that the call ran at."""
+        if not self._chain.history_is_pinned:
+            return await self._between_proofs(method, params, view)
+        if view.block is None:
+            return await self._at_latest(method, params, view)
+        return await self._pinned(method, params, view)
 
-    async def _bracketed(self, params: dict[str, Any], view: ReadView) -> bytes:
-        asked = view.block
-        before = await self._number(asked, view)
+    async def _pinned(self, method: str, params: dict[str, Any], view: ReadView) -> Reply:
+        policy = _made_up(view)
+        return await self._pool.call(method, [params, block_tag(view.block)], policy, deadline=view.deadline)
+
+    async def _at_latest(self, method: str, params: dict[str, Any], view: ReadView) -> Reply:
+        look: tuple[str, list[object]] = ("eth_blockNumber", [])
+        calls = (look, (method, [params, "latest"]), look)
+        first, answer, second = await self._pool.call_together(calls, _made_up(view), deadline=view.deadline)
+        before, after = number_of(first), number_of(second)
+        self._pool.observe_head(answer.endpoint, after)
+        view.settle(after, answer.endpoint)
+        return answer if before == after == view.block else await self._pinned(method, params, view)
+
+    async def _between_proofs(self, method: str, params: dict[str, Any], view: ReadView) -> Reply:
+        tag = block_tag(view.block)
+        look = ("eth_call", [{"data": "0x" + code_proof_program(self._chain, bytes(20)).hex()}, tag])
+        calls = (look, (method, [params, tag]), look)
         for _ in range(_LOOKS):
+            first, answer, second = await self._pool.call_together(calls, _made_up(view), deadline=view.deadline)
+            before, after = _proved(first), _proved(second)
             self._chain.check_block(view, before)
-            data = await self._run(params, asked, view)
-            after = await self._number(asked, view)
-            if after == before:
-                view.settle(after, None)
-                return data
-            before = after
+            if before == after:
+                view.settle(after, answer.endpoint)
+                return answer
         raise UpstreamDisagrees(f"{self._chain.slug} moves on faster than the call runs; try again")
 
-    async def _number(self, block: int | None, view: ReadView) -> int:
-        """Return the block that an execution asked for at `block` really runs at."""
-        program = "0x" + code_proof_program(self._chain, bytes(20)).hex()
-        params = [{"data": program}, block_tag(block)]
-        reply = await self._pool.call("eth_call", params, _ALONE, deadline=view.deadline)
-        try:
-            return parse_code_proof(data_of(reply)).block
-        except ValueError:
-            raise UpstreamUnavailable(f"endpoint {reply.endpoint} does not tell the block of a call") from None
 
-    async def _head(self, view: ReadView) -> tuple[int, str]:
-        reply = await self._pool.call("eth_blockNumber", [], deadline=view.deadline)
-        return number_of(reply), reply.endpoint
+def _made_up(view: ReadView) -> CallPolicy:
+    return CallPolicy(heavy=True, caller_made=True, min_block=view.block, prefer=view.endpoint)
+
+
+def _proved(reply: Reply) -> int:
+    """Return the block that an execution really ran at."""
+    try:
+        return parse_code_proof(data_of(reply)).block
+    except ValueError:
+        raise UpstreamUnavailable(f"endpoint {reply.endpoint} does not tell the block of a call") from None
 
 
 def _params(call: CallRequest) -> dict[str, Any]:

@@ -209,3 +209,25 @@ class LatestOnly:
             self._target, data=json.dumps(body), headers={"content-type": "application/json"}
         ) as response:
             return web.Response(body=await response.read(), content_type="application/json")
+
+
+class MovesOn(LatestOnly):
+    """Stands before a real node that makes a block after each of the first `moves` calls it is asked."""
+
+    def __init__(self, target: str, session: aiohttp.ClientSession, moves: int) -> None:
+        super().__init__(target, session)
+        self.moves = moves
+
+    async def _answer(self, request: web.Request) -> web.Response:
+        body = await request.json()
+        answers = []
+        for item in body if isinstance(body, list) else [body]:
+            answers.append(await self._forward(item))
+            if self.moves > 0 and item["method"] != "eth_chainId":
+                self.moves -= 1
+                await self._forward({"jsonrpc": "2.0", "id": 0, "method": "evm_mine", "params": []})
+        return web.json_response(answers if isinstance(body, list) else answers[0])
+
+    async def _forward(self, item: dict[str, Any]) -> Any:
+        async with self._session.post(self._target, json=item) as response:
+            return await response.json()

@@ -2,25 +2,37 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from contextlib import asynccontextmanager
 
 import pytest
 
+from runtime.settings import Settings
 from server.chains.capabilities import CallRequest
+from server.chains.registry import Chains
 from server.chains.view import ReadView
-from server.errors import ArchiveRequired, InvalidArgument, NotFound, NotSupported, Reverted
-from tests.contract.evm.nodes import ALICE, BOB, GAS_BURNER, NOBODY, OWNER, PROBER, REVERT_BOMBER, USDC, call_data
-
-if TYPE_CHECKING:
-    from server.chains.registry import Chains
+from server.errors import ArchiveRequired, InvalidArgument, NotFound, NotSupported, Reverted, UpstreamDisagrees
+from server.upstream import open_session
+from tests.contract.evm.nodes import (
+    ALICE,
+    BOB,
+    GAS_BURNER,
+    NOBODY,
+    OWNER,
+    PROBER,
+    REVERT_BOMBER,
+    USDC,
+    MovesOn,
+    call_data,
+)
 
 
 def prober(signature: str, *arguments: object, **options) -> CallRequest:
     return CallRequest(to=PROBER, data=call_data(signature, *arguments), **options)
 
 
-async def test_a_call_returns_raw_data_and_its_block(driver, ethereum):
-    result = await driver.simulate_call(prober("answer()"), ReadView())
+async def test_a_call_returns_raw_data_and_its_block_in_one_request(driver, ethereum, requests):
+    with requests([3]):
+        result = await driver.simulate_call(prober("answer()"), ReadView())
     assert result.data == (42).to_bytes(32, "big")
     assert result.block == await ethereum.height()
 
@@ -97,8 +109,9 @@ async def test_a_sender_that_cannot_pay_is_told_so(driver):
         await driver.simulate_call(call, ReadView())
 
 
-async def test_gas_of_a_transfer_and_of_a_call(driver, ethereum):
-    transfer = await driver.estimate_gas(CallRequest(to=BOB, sender=ALICE, value=1), ReadView())
+async def test_gas_of_a_transfer_and_of_a_call(driver, ethereum, requests):
+    with requests([3]):
+        transfer = await driver.estimate_gas(CallRequest(to=BOB, sender=ALICE, value=1), ReadView())
     assert transfer.gas == 21_000
     assert transfer.block == await ethereum.height()
     call = prober("say(uint256,string)", 1, "x", sender=ALICE)
@@ -121,6 +134,49 @@ async def test_where_history_is_unproved(chains: Chains, hyperliquid):
     assert int.from_bytes(result.data, "big") == result.block == await node.height()
     with pytest.raises(NotSupported, match="latest state"):
         await driver.simulate_call(prober("answer()"), ReadView(block=await node.height() - 1))
+
+
+@pytest.mark.parametrize(("moves", "sent"), [(0, [3]), (1, [3, 1]), (2, [3, 1]), (3, [3, 1])])
+async def test_a_head_that_moves_under_the_call_costs_a_second_request(session, ethereum, tally, moves, sent):
+    async with moving(ethereum, session, tally, moves) as driver:
+        tally.requests.clear()
+        result = await driver.simulate_call(prober("block_number()"), ReadView())
+        assert int.from_bytes(result.data, "big") == result.block
+        assert tally.requests == sent
+
+
+async def test_an_estimate_is_of_the_block_that_it_names(session, ethereum, tally):
+    async with moving(ethereum, session, tally, 1) as driver:
+        tally.requests.clear()
+        estimate = await driver.estimate_gas(CallRequest(to=BOB, sender=ALICE, value=1), ReadView())
+        assert (estimate.gas, estimate.block) == (21_000, await ethereum.height())
+        assert tally.requests == [3, 1]
+
+
+async def test_unproved_history_waits_for_a_quiet_moment(session, hyperliquid, tally):
+    node, _ = hyperliquid
+    async with moving(node, session, tally, 3, "hyperliquid") as driver:
+        tally.requests.clear()
+        result = await driver.simulate_call(prober("block_number()"), ReadView())
+        assert int.from_bytes(result.data, "big") == result.block == await node.height()
+        assert tally.requests == [3, 3]
+    async with moving(node, session, tally, 1000, "hyperliquid") as driver:
+        with pytest.raises(UpstreamDisagrees):
+            await driver.simulate_call(prober("block_number()"), ReadView())
+
+
+@asynccontextmanager
+async def moving(node, session, tally, moves, slug="ethereum"):
+    """A driver on a front that makes a block after each of the first `moves` calls."""
+    front = MovesOn(node.url, session, moves)
+    await front.start()
+    endpoints = {slug: {"endpoints": [{"label": "local", "url": front.url}]}}
+    settings = Settings.model_validate({"profile": "devnet", "chains": endpoints})
+    async with open_session() as http:
+        chains = Chains.load(settings, http, observer=tally)
+        yield chains.get(slug).driver
+        await chains.close()
+    await front.stop()
 
 
 @pytest.mark.parametrize(
