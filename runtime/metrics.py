@@ -85,6 +85,18 @@ _FOLD = Histogram(
     "waypost_fold_reads", "Contract reads folded into one call.", ("chain",), buckets=_SIZES, registry=REGISTRY
 )
 _JOINED = Counter("waypost_joined_calls", "Calls that shared the answer of another.", ("chain",), registry=REGISTRY)
+_HEDGES = Counter(
+    "waypost_upstream_hedges",
+    "Calls asked of a second endpoint because the first took long, by the second one's label.",
+    ("chain", "endpoint"),
+    registry=REGISTRY,
+)
+_DISAGREEMENTS = Counter(
+    "waypost_hash_disagreements",
+    "Blocks of which an endpoint told another hash than the other endpoints.",
+    ("chain", "endpoint"),
+    registry=REGISTRY,
+)
 _HEAD = Gauge("waypost_head_block", "Highest block known of a chain.", ("chain",), registry=REGISTRY)
 _ENDPOINT_UP = Gauge(
     "waypost_endpoint_up",
@@ -162,6 +174,16 @@ def observe_fold(chain: str, reads: int) -> None:
 def count_joined(chain: str) -> None:
     """Count a call that shared the answer of an identical one in flight."""
     _JOINED.labels(word(chain)).inc()
+
+
+def count_hedge(chain: str, endpoint: str) -> None:
+    """Count a call that was asked of this endpoint too, because another one took long."""
+    _HEDGES.labels(word(chain), word(endpoint)).inc()
+
+
+def count_disagreement(chain: str, endpoint: str) -> None:
+    """Count a block of which this endpoint told another hash than the others."""
+    _DISAGREEMENTS.labels(word(chain), word(endpoint)).inc()
 
 
 def set_head(chain: str, block: int) -> None:

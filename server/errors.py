@@ -28,9 +28,12 @@ transcoder (design section 5). Messages go to callers word for word: they never 
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from grpc import StatusCode
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 class GatewayError(Exception):
@@ -38,6 +41,7 @@ class GatewayError(Exception):
 
     `field` names the offending parameter by its JSON name (`params[2].hash` in multi-item operations);
     `retry_after_ms` says when trying again makes sense; `metadata` is added to `google.rpc.ErrorInfo`.
+    `refusals` never leaves the server: what each endpoint said that could not do what was asked, by label.
     """
 
     status: ClassVar[StatusCode] = StatusCode.INTERNAL
@@ -56,6 +60,7 @@ class GatewayError(Exception):
         self.field = field
         self.retry_after_ms = retry_after_ms
         self.metadata = metadata or {}
+        self.refusals: Mapping[str, GatewayError] = {}
 
 
 class InvalidArgument(GatewayError):

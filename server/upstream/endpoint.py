@@ -8,6 +8,7 @@ from yarl import URL
 
 from server.upstream.breaker import Breaker, Circuit
 from server.upstream.latency import LatencyWindow
+from server.upstream.learnt import Learnt
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -42,6 +43,7 @@ class Endpoint:
         self.clock = clock
         self.breaker = Breaker()
         self.latency = LatencyWindow()
+        self.learnt = Learnt(clock)
         self.exclusion: str | None = None
         self.in_flight = 0
         self._pending: dict[object, float] = {}

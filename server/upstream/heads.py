@@ -94,6 +94,14 @@ class HeadTracker:
         reach = self._reach(sighting)
         return reach is not None and self._head - reach > self._tolerance
 
+    def is_near(self, block: int, blocks: int) -> bool:
+        """Return whether `block` exists as one endpoint told lately, and is at most `blocks` below what it told."""
+        now = self._clock()
+        return any(
+            0 <= sighting.block - block <= blocks and now - sighting.seen_at <= self._fresh
+            for sighting in self._sightings.values()
+        )
+
     def is_behind(self, label: str, block: int) -> bool:
         """Return whether the endpoint is known not to have `block` yet.
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from server.errors import GatewayError
     from server.upstream.batching import Answer, Exchange
     from server.upstream.endpoint import Endpoint
+    from server.upstream.learnt import Lack
     from server.upstream.observer import Observer, State
     from server.upstream.verdicts import ErrorTable
 
@@ -44,13 +45,17 @@ _COSTLY = frozenset({Kind.TIMED_OUT, Kind.TOO_LARGE})
 class Setback:
     """An attempt without a result: short words for the trail, and what follows.
 
-    `final` is raised to the caller at once; `explaining` is what the caller gets if no other endpoint can.
+    `final` is raised to the caller at once; `explaining` is what the caller gets if no other endpoint can; `lacks` is
+    what the endpoint said to be missing. `suspect` is the exchange that counts against the endpoint if another one
+    answers the same call.
     """
 
     words: str
     final: GatewayError | None = None
     explaining: GatewayError | None = None
     retry_after: float | None = None
+    lacks: Lack | None = None
+    suspect: Exchange | None = None
 
     @property
     def is_lasting(self) -> bool:
@@ -67,18 +72,25 @@ class Health:
         self._observer = observer
         self._clock = clock
 
-    def settle(self, endpoint: Endpoint, answer: Answer, policy: CallPolicy) -> Reply | Setback:
+    def settle(
+        self, endpoint: Endpoint, answer: Answer, policy: CallPolicy, *, vouches: bool = True
+    ) -> Reply | Setback:
         """Return the reply, or the setback, after the endpoint's account is brought up to date.
 
         Several calls of one exchange count once. Slow and overlong answers to costly calls, and time-outs of impatient
-        callers, do not count; neither do throttling and errors by which a node says that it cannot.
+        callers, do not count; neither do throttling and errors by which a node says that it cannot. Without `vouches` a
+        result does not close the breaker: a node may know its head and fail every read.
         """
         outcome, exchange = answer.outcome, answer.exchange
         if isinstance(outcome, bytes):
-            self._credit(endpoint, exchange, is_cheap=not (policy.heavy or policy.caller_made))
+            is_cheap = not (policy.heavy or policy.caller_made)
+            if vouches:
+                self._credit(endpoint, exchange, is_cheap=is_cheap)
+            else:
+                self._measure(endpoint, exchange, is_cheap=is_cheap)
             return Reply(outcome, endpoint.label, exchange.seconds)
         if isinstance(outcome, NodeError):
-            return self._settle_error(endpoint, outcome, exchange)
+            return self._settle_error(endpoint, outcome, exchange, policy)
         return self.settle_failure(endpoint, outcome, exchange, policy)
 
     def settle_failure(self, endpoint: Endpoint, failure: Failure, exchange: Exchange, policy: CallPolicy) -> Setback:
@@ -94,13 +106,17 @@ class Health:
         explaining = ResponseTooLarge("the node's answer is larger than the gateway reads") if too_large else None
         return Setback(failure.words, explaining=explaining, retry_after=failure.retry_after)
 
+    def convict(self, endpoint: Endpoint, exchange: Exchange) -> None:
+        """Count an unclear error against the endpoint after all: another one answered the same call."""
+        self._blame(endpoint, exchange)
+
     def announce(self, endpoint: Endpoint, state: State) -> None:
         """Tell the log and the observer that the endpoint's state changed."""
         self._observer.changed(self._chain, endpoint.label, state)
         why = {"why": endpoint.exclusion} if endpoint.exclusion else {}
         getattr(_log, _LEVELS[state])("endpoint " + state, chain=self._chain, endpoint=endpoint.label, **why)
 
-    def _settle_error(self, endpoint: Endpoint, error: NodeError, exchange: Exchange) -> Setback:
+    def _settle_error(self, endpoint: Endpoint, error: NodeError, exchange: Exchange, policy: CallPolicy) -> Setback:
         judged = self._errors.classify(exchange.status, error.code, error.message, error.data)
         if judged.verdict is Verdict.LIMITED or exchange.status == _TOO_MANY_REQUESTS:
             self._observer.failed(self._chain, endpoint.label, Kind.LIMITED)
@@ -113,10 +129,15 @@ class Health:
         if judged.verdict is Verdict.ELSEWHERE:
             self._observer.failed(self._chain, endpoint.label, Kind.CANNOT)
             self._measure(endpoint, exchange, is_cheap=False)
-            return Setback(judged.error.message, explaining=judged.error)
+            return Setback(judged.error.message, explaining=judged.error, lacks=judged.lacks)
         self._observer.failed(self._chain, endpoint.label, Kind.NODE_ERROR)
-        self._blame(endpoint, exchange)
-        return Setback("node error" if error.code is None else f"node error {error.code}")
+        words = "node error" if error.code is None else f"node error {error.code}"
+        # What the outside caller made up may be what the node stumbles over: that proves nothing against it.
+        if judged.verdict is Verdict.UNCLEAR:
+            return Setback(words, suspect=None if policy.caller_made else exchange)
+        if not policy.caller_made:
+            self._blame(endpoint, exchange)
+        return Setback(words)
 
     def _is_excused(self, kind: Kind, exchange: Exchange, policy: CallPolicy) -> bool:
         if kind in _COSTLY and (policy.heavy or policy.caller_made):

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import random
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from server.errors import ArchiveRequired, GatewayError, NotFound
 from server.upstream.health import Health, Setback
 from server.upstream.policy import CallPolicy, Reply
 from server.upstream.trail import Trail
@@ -13,8 +15,10 @@ from server.upstream.trail import Trail
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from server.upstream.absence import Absences
     from server.upstream.batching import Batcher, Cargo
     from server.upstream.endpoint import Endpoint
+    from server.upstream.hedging import Hedges
     from server.upstream.identity import Identity
     from server.upstream.joining import Patience
     from server.upstream.selection import Selection
@@ -31,8 +35,26 @@ _LATENCY_FACTOR = 8
 _LONG_ATTEMPT = 10.0
 
 
+@dataclass(frozen=True, slots=True)
+class Errand:
+    """One call, or bundle of calls, on its way: `method` is what endpoints are known by to be able to do it or not."""
+
+    method: str
+    cargo: Cargo
+    policy: CallPolicy
+    patience: Patience
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether it shares its request with no other."""
+        return self.policy.heavy or self.policy.caller_made or isinstance(self.cargo, tuple)
+
+
 class Router:
-    """What the journeys of one pool share: endpoints, their batchers and checks, selection and health."""
+    """What the journeys of one pool share: endpoints, their batchers and checks, selection and health.
+
+    With `hedges`, a cheap call that takes longer than its endpoint's 95th percentile is asked of one more endpoint.
+    """
 
     def __init__(
         self,
@@ -41,39 +63,60 @@ class Router:
         identities: Mapping[Endpoint, Identity],
         selection: Selection,
         health: Health,
+        absences: Absences,
         clock: Callable[[], float],
+        hedges: Hedges | None = None,
     ) -> None:
         self._chain = chain
         self._batchers = batchers
         self._identities = identities
         self._selection = selection
         self._health = health
+        self._absences = absences
         self._clock = clock
+        self._hedges = hedges
 
-    async def route(self, call: Cargo, policy: CallPolicy, patience: Patience) -> Reply:
+    async def route(self, errand: Errand) -> Reply:
         """Return the first usable answer; raises the GatewayError that tells why there is none.
 
-        A bundle is answered by one endpoint as a whole, or asked of the next one as a whole.
+        A bundle is answered by one endpoint as a whole, or asked of the next one as a whole. What a fresh block lacks
+        everywhere is asked for again a few times, paced by the block time.
+        """
+        policy, tries = errand.policy, 0
+        while True:
+            tries += 1
+            try:
+                reply = await self._ask_around(errand)
+            except (ArchiveRequired, NotFound) as error:
+                if not await self._absences.wait(policy.min_block, tries, errand.patience.until):
+                    raise self._with_oldest(error, errand) from None
+                continue
+            if reply.result != b"null" or not policy.null_elsewhere:
+                return reply
+            if not await self._absences.wait(policy.min_block, tries, errand.patience.until):
+                return reply
 
-        The endpoints are asked one after the other. If all of them failed, those that may have failed by accident are
-        asked a second time after a short pause. A `null` that the policy doubts is checked at one more sound endpoint.
+    async def _ask_around(self, errand: Errand) -> Reply:
+        """Ask the endpoints one after the other, best first.
+
+        If all of them failed, those that may have failed by accident are asked a second time after a short pause. A
+        `null` that the policy doubts is checked at one more sound endpoint.
         """
         trail = Trail(self._chain)
+        policy, patience = errand.policy, errand.patience
         hopeless: set[Endpoint] = set()
         # What the outside caller chose may be what breaks the node: it is not tried on everybody twice.
         for number in range(1 if policy.caller_made else _ROUNDS):
             if number > 0 and not await self._pause(hopeless, patience):
                 break
             tried = set(hopeless)
-            while (endpoint := self._selection.next(policy, tried)) is not None:
+            while (endpoint := self._selection.next(errand.method, policy, tried)) is not None:
                 tried.add(endpoint)
-                got = await self._attempt(
-                    endpoint, call, policy, patience, trail, is_last=len(tried) == len(self._batchers)
-                )
+                got = await self._attempt(endpoint, errand, trail, tried)
                 if isinstance(got, Reply):
                     if policy.null_elsewhere and got.result == b"null":
-                        return await self._doubt(got, call, policy, patience, tried)
-                    return got
+                        return await self._doubt(got, errand, tried)
+                    return replace(got, refusals=trail.refusals) if trail.refusals else got
                 if got is not None and got.is_lasting:
                     hopeless.add(endpoint)
                 if self._is_over(patience):
@@ -87,29 +130,88 @@ class Router:
         return patience.until - self._clock() <= _TICK
 
     async def _attempt(
-        self, endpoint: Endpoint, call: Cargo, policy: CallPolicy, patience: Patience, trail: Trail, *, is_last: bool
+        self, endpoint: Endpoint, errand: Errand, trail: Trail, tried: set[Endpoint]
     ) -> Reply | Setback | None:
-        """Return the outcome of asking one endpoint, noted in the trail; None if it was passed over."""
-        if not await self._is_open(endpoint, patience, trail):
+        """Return the outcome of asking one endpoint, noted in the trail; None if it was passed over.
+
+        `tried` are the endpoints asked so far, this one included; a hedge adds its own.
+        """
+        if not await self._is_open(endpoint, errand.patience, trail):
             return None
-        timeout = self._attempt_seconds(endpoint, policy, patience, is_last=is_last)
+        timeout = self._attempt_seconds(endpoint, errand, is_last=len(tried) == len(self._batchers))
         if timeout <= 0:
             return None
+        if self._hedges is None or errand.is_alone:
+            return self._note(endpoint, await self._ask(endpoint, errand, timeout), trail)
+        outcomes = await self._hedges.race(
+            endpoint, timeout, lambda one, seconds: self._ask(one, errand, seconds), lambda: self._spare(errand, tried)
+        )
+        for one, got in outcomes[:-1]:
+            self._note(one, got, trail)
+        return self._note(*outcomes[-1], trail)
+
+    async def _ask(self, endpoint: Endpoint, errand: Errand, timeout: float) -> Reply | Setback:
+        """Return what one endpoint answers, after its account is brought up to date."""
         batcher = self._batchers[endpoint]
         endpoint.in_flight += 1
         try:
-            if policy.heavy or policy.caller_made or isinstance(call, tuple):
-                answer = await batcher.submit_alone(call, timeout)
+            if errand.is_alone:
+                answer = await batcher.submit_alone(errand.cargo, timeout)
             else:
-                answer = await batcher.submit(call, timeout)
+                answer = await batcher.submit(errand.cargo, timeout)  # type: ignore[arg-type]  # a bundle goes alone
         finally:
             endpoint.in_flight -= 1
-        got = self._health.settle(endpoint, answer, policy)
-        if isinstance(got, Setback):
-            if got.final is not None:
-                raise got.final
-            trail.note(endpoint.label, got)
+        got = self._health.settle(endpoint, answer, errand.policy)
+        self._learn(endpoint, errand, got)
         return got
+
+    def _note(self, endpoint: Endpoint, got: Reply | Setback, trail: Trail) -> Reply | Setback:
+        """Write an outcome into the trail; raises the error that is an answer."""
+        if isinstance(got, Setback) and got.final is None:
+            trail.note(endpoint.label, got)
+            if got.suspect is not None:
+                trail.suspect(endpoint, got.suspect)
+            return got
+        for suspect, exchange in trail.take_suspects():
+            self._health.convict(suspect, exchange)
+        if isinstance(got, Setback) and got.final is not None:
+            raise got.final
+        return got
+
+    def _learn(self, endpoint: Endpoint, errand: Errand, got: Reply | Setback) -> None:
+        block = errand.policy.min_block
+        if isinstance(got, Reply):
+            if got.result != b"null":
+                endpoint.learnt.serve(errand.method, block)
+        elif got.lacks == "method" or (got.lacks and block is not None and not self._absences.is_fresh(block)):
+            endpoint.learnt.refuse(errand.method, got.lacks, block)
+
+    def _with_oldest(self, error: GatewayError, errand: Errand) -> GatewayError:
+        """Return an error about missing state with the oldest block that an endpoint is known to have, if any is."""
+        if not isinstance(error, ArchiveRequired) or "oldestBlock" in error.metadata:
+            return error
+        known = [block for endpoint in self._batchers if (block := endpoint.learnt.oldest(errand.method)) is not None]
+        asked = errand.policy.min_block
+        if asked is None or not known or min(known) <= asked:
+            return error
+        told = ArchiveRequired(
+            f"{error.message}; the oldest block answered lately is {min(known)}",
+            field=error.field,
+            metadata=error.metadata | {"oldestBlock": str(min(known))},
+        )
+        told.refusals = error.refusals
+        return told
+
+    def _spare(self, errand: Errand, tried: set[Endpoint]) -> Endpoint | None:
+        """Return one more endpoint in full health for a hedge, counted as tried; None if there is none."""
+        other = self._selection.spare(errand.method, errand.policy, tried)
+        if other is None:
+            return None
+        identity = self._identities.get(other)
+        if identity is not None and not identity.is_proved:
+            return None
+        tried.add(other)
+        return other
 
     async def _is_open(self, endpoint: Endpoint, patience: Patience, trail: Trail) -> bool:
         """Return whether the endpoint may be asked now, after a short wait if it asked for one."""
@@ -130,10 +232,10 @@ class Router:
                 return False
         return True
 
-    def _attempt_seconds(self, endpoint: Endpoint, policy: CallPolicy, patience: Patience, *, is_last: bool) -> float:
+    def _attempt_seconds(self, endpoint: Endpoint, errand: Errand, *, is_last: bool) -> float:
         """Return how long to wait for the endpoint, so that a silent one leaves time for the others."""
-        left = patience.until - self._clock()
-        if policy.heavy or policy.caller_made:
+        left = errand.patience.until - self._clock()
+        if errand.policy.heavy or errand.policy.caller_made:
             return left if is_last else min(left, max(left / len(self._batchers), _LONG_ATTEMPT))
         p95 = endpoint.latency.p95
         usual = _LONGEST_ATTEMPT if p95 is None else p95 * _LATENCY_FACTOR
@@ -154,12 +256,11 @@ class Router:
         await asyncio.sleep(wait)
         return True
 
-    async def _doubt(
-        self, null: Reply, call: Cargo, policy: CallPolicy, patience: Patience, tried: set[Endpoint]
-    ) -> Reply:
+    async def _doubt(self, null: Reply, errand: Errand, tried: set[Endpoint]) -> Reply:
         """Return one more sound endpoint's answer to a call that was answered `null`, else that `null`."""
-        other = self._selection.next(policy, tried)
+        other = self._selection.next(errand.method, errand.policy, tried)
         if other is None or not other.is_sound or other.paused_for > 0:
             return null
-        got = await self._attempt(other, call, policy, patience, Trail(self._chain), is_last=False)
+        tried.add(other)
+        got = await self._attempt(other, errand, Trail(self._chain), tried)
         return got if isinstance(got, Reply) else null

@@ -17,6 +17,11 @@ class LatencyWindow:
         self.median: float | None = None
         self.p95: float | None = None
 
+    @property
+    def count(self) -> int:
+        """How many measurements the figures rest on."""
+        return len(self._samples)
+
     def add(self, seconds: float) -> None:
         """Take one measurement; the figures are refreshed at every one at first, later at every eighth."""
         self._samples.append(seconds)

@@ -36,6 +36,14 @@ class Observer(Protocol):
         """One call shares the answer of an identical one in flight."""
         ...
 
+    def hedged(self, chain: str, endpoint: str) -> None:
+        """One call was asked of this endpoint as well, because the first one took long."""
+        ...
+
+    def disagreed(self, chain: str, endpoint: str, block: int) -> None:
+        """An endpoint told another hash of the block than others did."""
+        ...
+
     def changed(self, chain: str, endpoint: str, state: State) -> None:
         """An endpoint is in another state than before."""
         ...
@@ -62,6 +70,14 @@ class Measured:
     def joined(self, chain: str) -> None:
         """Count the joined call."""
         metrics.count_joined(chain)
+
+    def hedged(self, chain: str, endpoint: str) -> None:
+        """Count the hedge."""
+        metrics.count_hedge(chain, endpoint)
+
+    def disagreed(self, chain: str, endpoint: str, block: int) -> None:
+        """Count the disagreement."""
+        metrics.count_disagreement(chain, endpoint)
 
     def changed(self, chain: str, endpoint: str, state: State) -> None:
         """Show the endpoint as used or passed over; throttling passes by itself and is counted as a failure."""

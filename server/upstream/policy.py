@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from server.errors import GatewayError
 
 
@@ -29,11 +31,15 @@ class CallPolicy:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A node's answer: the JSON of `result` in the node's own bytes, the endpoint's label, the seconds it took."""
+    """A node's answer: the JSON of `result` in the node's own bytes, the endpoint's label, the seconds it took.
+
+    `refusals` are the errors by which endpoints that were asked before said that they cannot, by label.
+    """
 
     result: bytes
     endpoint: str
     latency: float
+    refusals: Mapping[str, GatewayError] = field(default_factory=dict, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 TRAFFIC_SECONDS = 60.0
 """A chain that nobody asked for this long is not polled."""
 
+COMPARED_EVERY = 30.0
+"""Seconds between two looks at whether the endpoints tell the same block."""
+
 _SHORTEST_PAUSE = 1.0
 _LONGEST_PAUSE = 12.0
 
@@ -25,17 +28,22 @@ _LONGEST_PAUSE = 12.0
 class HeadQuery:
     """A family's way to ask a node for its newest block.
 
-    `read` gets the JSON of the result and returns the height (or slot); ValueError if it is none.
+    `read` gets the JSON of the result and returns the height (or slot); ValueError if it is none. `hash_call` is the
+    call (method, params) for the block at a height, `read_hash` gets its result and returns the block's hash, None
+    where the node has no such block, ValueError if it is none.
     """
 
     method: str
     params: Sequence[object]
     read: Callable[[bytes], int]
+    hash_call: Callable[[int], tuple[str, Sequence[object]]] | None = None
+    read_hash: Callable[[bytes], str | None] | None = None
 
 
 class HeadPoller:
     """Polls the endpoints that no answer told about lately, once a block time (1 to 12 s) while there is traffic.
 
+    Every half a minute of it `compare` is started, to see whether the endpoints are on the same chain of blocks.
     A pool with one endpoint has nothing to compare and is never polled.
     """
 
@@ -45,14 +53,18 @@ class HeadPoller:
         heads: HeadTracker,
         block_time: float,
         poll: Callable[[Endpoint], Coroutine[Any, Any, None]],
+        compare: Callable[[], Coroutine[Any, Any, None]],
         clock: Callable[[], float],
     ) -> None:
         self._endpoints = tuple(endpoints)
         self._heads = heads
         self._pause = min(max(block_time, _SHORTEST_PAUSE), _LONGEST_PAUSE)
         self._poll = poll
+        self._compare = compare
         self._clock = clock
         self._asked_at = 0.0
+        self._compare_at: float | None = None
+        self._comparing: asyncio.Task[None] | None = None
         self._running: asyncio.Task[None] | None = None
         self._polls: dict[Endpoint, asyncio.Task[None]] = {}
 
@@ -67,7 +79,7 @@ class HeadPoller:
 
     async def close(self) -> None:
         """Stop polling."""
-        tasks = [*self._polls.values(), *([] if self._running is None else [self._running])]
+        tasks = [*self._polls.values(), *(task for task in (self._running, self._comparing) if task is not None)]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -77,7 +89,16 @@ class HeadPoller:
             for endpoint in filter(self._is_due, self._endpoints):
                 # Not waited for: a silent endpoint must not delay what the others say.
                 self._polls[endpoint] = asyncio.get_running_loop().create_task(self._poll_one(endpoint))
+            self._compare_if_due()
             await asyncio.sleep(self._pause)
+
+    def _compare_if_due(self) -> None:
+        now = self._clock()
+        if self._compare_at is None:
+            self._compare_at = now + COMPARED_EVERY
+        elif now >= self._compare_at and (self._comparing is None or self._comparing.done()):
+            self._compare_at = now + COMPARED_EVERY
+            self._comparing = asyncio.get_running_loop().create_task(self._compare())
 
     async def _poll_one(self, endpoint: Endpoint) -> None:
         try:
@@ -88,7 +109,8 @@ class HeadPoller:
     def _is_due(self, endpoint: Endpoint) -> bool:
         if endpoint in self._polls or endpoint.exclusion is not None or endpoint.paused_for > 0:
             return False
-        if endpoint.breaker.state(self._clock()) is Circuit.OPEN:
+        # An endpoint that rests comes back by answering callers' reads, not by knowing its head.
+        if endpoint.breaker.state(self._clock()) is not Circuit.CLOSED:
             return False
         age = self._heads.age(endpoint.label)
         return age is None or age >= self._pause

@@ -1,8 +1,8 @@
 """All endpoints of one chain behind one `call`: deadline > next endpoint > breaker, with joining and batching.
 
 The nesting is fixed. A call has a deadline; within it the endpoints are asked one after the other, best first; each
-attempt is bounded in time so that a silent endpoint does not use up the deadline; what an attempt says about the
-endpoint goes to its breaker. (A hedge would sit between the attempt and the breaker.)
+attempt is bounded in time so that a silent endpoint does not use up the deadline, and may be joined by a hedge; what an
+attempt says about the endpoint goes to its breaker.
 """
 
 from __future__ import annotations
@@ -10,21 +10,25 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
+import math
 import time
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from server.errors import DeadlineExceeded, UpstreamUnavailable
+from server.upstream.absence import Absences
+from server.upstream.agreement import Agreement
 from server.upstream.batching import Answer, Batcher
 from server.upstream.breaker import Circuit
 from server.upstream.endpoint import Endpoint
 from server.upstream.failures import Failure
 from server.upstream.heads import HeadTracker
-from server.upstream.health import Health
+from server.upstream.health import Health, Setback
+from server.upstream.hedging import Hedges
 from server.upstream.identity import Identity, IdentityCheck
 from server.upstream.joining import Flights, Patience
-from server.upstream.journey import Router
+from server.upstream.journey import Errand, Router
 from server.upstream.jsonrpc import encode_call
 from server.upstream.observer import Measured, Observer
 from server.upstream.policy import CallPolicy, ProbeResult, Reply
@@ -50,7 +54,11 @@ PROBE_SECONDS = 5.0
 VERIFY_SECONDS = 3.0
 """How long the identity check of an endpoint may take."""
 
+# The age of the block whose hashes are compared: nodes that keep pace have it, and seldom replace it.
+_COMPARED_SECONDS = 12.0
+
 _PLAIN = CallPolicy()
+_HEAVY = CallPolicy(heavy=True)
 
 
 class Pool:
@@ -59,7 +67,8 @@ class Pool:
     `errors` is the family's table of node errors, `http` the session shared by all pools, `block_time` in seconds.
     `verify` is asked of every endpoint before its first use; an endpoint that fails is excluded by name and asked again
     every minute of traffic. With `head`, endpoints are asked for their newest block while the chain is in use, unless
-    answers tell it anyway (`observe_head`). Nothing is sent while nobody asks.
+    answers tell it anyway (`observe_head`). With `hedge`, slow cheap calls are asked of a second endpoint. Nothing is
+    sent while nobody asks.
     """
 
     def __init__(
@@ -74,6 +83,7 @@ class Pool:
         verify: IdentityCheck | None = None,
         head: HeadQuery | None = None,
         observer: Observer | None = None,
+        hedge: bool = False,
     ) -> None:
         self.chain = chain
         self._clock = clock
@@ -95,9 +105,19 @@ class Pool:
             if verify is not None
         }
         selection = Selection(self._endpoints, self.heads)
-        self._router = Router(chain, self._batchers, self._identities, selection, self._health, clock)
+        self._absences = Absences(self.heads, block_time, clock)
+        self._hedges = Hedges(chain, self._observer) if hedge and len(self._endpoints) > 1 else None
+        self._router = Router(
+            chain, self._batchers, self._identities, selection, self._health, self._absences, clock, self._hedges
+        )
         self._head = head
-        self._poller = None if head is None else HeadPoller(self._endpoints, self.heads, block_time, self._poll, clock)
+        self._depth = max(2, math.ceil(_COMPARED_SECONDS / block_time))
+        self.agreement = Agreement(chain, self._observer, max(block_time, PROBE_SECONDS), clock)
+        self._poller = (
+            None
+            if head is None
+            else HeadPoller(self._endpoints, self.heads, block_time, self._poll, self._compare, clock)
+        )
         self._flights: Flights[Reply] = Flights()
         self._background: set[asyncio.Task[None]] = set()
 
@@ -125,7 +145,7 @@ class Pool:
         with one that is an answer, DeadlineExceeded, the first explaining error when every endpoint says that it
         cannot, else UpstreamUnavailable with what happened per label.
         """
-        return await self._ask(encode_call(method, params), policy, deadline)
+        return await self._ask(method, encode_call(method, params), policy, deadline)
 
     async def call_together(
         self,
@@ -140,20 +160,21 @@ class Pool:
         batches gets them one after the other. Raises as `call` does; an error that is an answer (a revert) is raised
         for the whole.
         """
-        whole = await self._ask(tuple(encode_call(method, params) for method, params in calls), policy, deadline)
+        cargo = tuple(encode_call(method, params) for method, params in calls)
+        whole = await self._ask("+".join(method for method, _ in calls), cargo, policy, deadline)
         results = msgspec.json.decode(whole.result, type=list[msgspec.Raw])
         return tuple(Reply(bytes(result), whole.endpoint, whole.latency) for result in results)
 
-    async def _ask(self, call: Cargo, policy: CallPolicy, deadline: float | None) -> Reply:
+    async def _ask(self, method: str, call: Cargo, policy: CallPolicy, deadline: float | None) -> Reply:
         until = self._clock() + DEFAULT_DEADLINE_SECONDS if deadline is None else deadline
         if not policy.joinable:
-            return await self._travel(call, policy, Patience(until))
+            return await self._travel(method, call, policy, Patience(until))
         key = (call, policy)
         if key in self._flights:
             self._observer.joined(self.chain)
         try:
             return await self._flights.join(
-                key, until, lambda patience: self._travel(call, policy, patience), self._clock
+                key, until, lambda patience: self._travel(method, call, policy, patience), self._clock
             )
         except TimeoutError:
             pass
@@ -186,16 +207,18 @@ class Pool:
         for task in list(self._background):
             task.cancel()
         await asyncio.gather(*self._background, return_exceptions=True)
+        if self._hedges is not None:
+            await self._hedges.close()
         for identity in self._identities.values():
             await identity.close()
         for batcher in self._batchers.values():
             await batcher.close()
 
-    async def _travel(self, call: Cargo, policy: CallPolicy, patience: Patience) -> Reply:
+    async def _travel(self, method: str, call: Cargo, policy: CallPolicy, patience: Patience) -> Reply:
         if patience.until <= self._clock():
             raise DeadlineExceeded(f"{self.chain} was not asked: the deadline had passed")
         self._wake(call, policy)
-        return await self._router.route(call, policy, patience)
+        return await self._router.route(Errand(method, call, policy, patience))
 
     def _wake(self, call: Cargo, policy: CallPolicy) -> None:
         """Let resting and excluded endpoints earn their way back beside this call, which does not wait for them."""
@@ -219,7 +242,10 @@ class Pool:
         """Send a copy of a cheap call to a half-open endpoint; what comes back only moves its breaker."""
         try:
             answer = await self._batchers[endpoint].submit_alone(call, PROBE_SECONDS, "probe")
-            self._health.settle(endpoint, answer, _PLAIN)
+            got = self._health.settle(endpoint, answer, _PLAIN)
+            if isinstance(got, Setback) and got.suspect is not None:
+                # The call is one that another endpoint answers.
+                self._health.convict(endpoint, got.suspect)
         finally:
             endpoint.breaker.release_probe()
 
@@ -232,10 +258,31 @@ class Pool:
             return
         call = encode_call(self._head.method, self._head.params)
         answer = await self._batchers[endpoint].submit_alone(call, PROBE_SECONDS, "head")
-        got = self._health.settle(endpoint, answer, _PLAIN)
+        got = self._health.settle(endpoint, answer, _PLAIN, vouches=False)
         if isinstance(got, Reply):
             with contextlib.suppress(ValueError):
                 self.observe_head(endpoint.label, self._head.read(got.result))
+
+    async def _compare(self) -> None:
+        """Ask every sound endpoint for the same block, a few below the head, and compare the hashes."""
+        query, head = self._head, self.heads.head()
+        if query is None or query.hash_call is None or query.read_hash is None or head is None:
+            return
+        block = head - self._depth
+        if block < 0:
+            return
+        call = encode_call(*query.hash_call(block))
+        asked = [endpoint for endpoint in self._endpoints if endpoint.is_sound and endpoint.paused_for <= 0]
+        answers = await asyncio.gather(
+            *(self._batchers[endpoint].submit_alone(call, PROBE_SECONDS, "head") for endpoint in asked)
+        )
+        for endpoint, answer in zip(asked, answers, strict=True):
+            got = self._health.settle(endpoint, answer, _HEAVY, vouches=False)
+            if isinstance(got, Reply):
+                with contextlib.suppress(ValueError):
+                    block_hash = query.read_hash(got.result)
+                    if block_hash is not None:
+                        self.agreement.observe(endpoint.label, block, block_hash)
 
     async def _ask_identity(self, endpoint: Endpoint, call: bytes) -> Answer:
         answer = await self._batchers[endpoint].submit_alone(call, VERIFY_SECONDS, "verify")

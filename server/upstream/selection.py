@@ -12,11 +12,13 @@ if TYPE_CHECKING:
     from server.upstream.policy import CallPolicy
 
 _STICKINESS = 1.3
-_READY, _LATE, _PAUSED, _RESTING = range(4)
+_READY, _LATE, _UNABLE, _PAUSED, _RESTING = range(5)
 
 
 class Selection:
-    """Orders the endpoints of a pool: sound before late before throttled before broken, then by latency over weight.
+    """Orders the endpoints of a pool: sound, late, unable, throttled, broken; within these by latency over weight.
+
+    Unable is an endpoint that is known to lack what the call needs.
 
     The first choice stays the first choice until another one is clearly (30 %) better, because calls only fold at
     the endpoint that they share. An endpoint that was never measured is tried first: that is how it gets measured.
@@ -27,25 +29,32 @@ class Selection:
         self._heads = heads
         self._favourite: Endpoint | None = None
 
-    def next(self, policy: CallPolicy, tried: Collection[Endpoint]) -> Endpoint | None:
-        """Return the best endpoint that is not among `tried` and not excluded; None if there is none."""
+    def next(self, method: str, policy: CallPolicy, tried: Collection[Endpoint]) -> Endpoint | None:
+        """Return the best endpoint for the call that is not among `tried` and not excluded; None if there is none."""
         best: Endpoint | None = None
         best_rank = (_RESTING + 1, 0.0)
         for endpoint in self._endpoints:
             if endpoint in tried or endpoint.exclusion is not None:
                 continue
-            rank = self._rank(endpoint, policy)
+            rank = self._rank(endpoint, method, policy)
             if rank < best_rank:
                 best, best_rank = endpoint, rank
         if best is not None and not tried and policy.prefer is None and best_rank[0] == _READY:
             self._favourite = best
         return best
 
-    def _rank(self, endpoint: Endpoint, policy: CallPolicy) -> tuple[int, float]:
+    def spare(self, method: str, policy: CallPolicy, tried: Collection[Endpoint]) -> Endpoint | None:
+        """Return the best endpoint that is not among `tried` and in full health; None if there is none."""
+        endpoint = self.next(method, policy, tried)
+        return endpoint if endpoint is not None and self._rank(endpoint, method, policy)[0] == _READY else None
+
+    def _rank(self, endpoint: Endpoint, method: str, policy: CallPolicy) -> tuple[int, float]:
         if not endpoint.is_sound:
             level = _RESTING
         elif endpoint.paused_for > 0:
             level = _PAUSED
+        elif endpoint.learnt.lacks(method, policy.min_block):
+            level = _UNABLE
         elif endpoint.is_doubtful or self._is_late(endpoint, policy):
             level = _LATE
         else:

@@ -7,36 +7,56 @@ from typing import TYPE_CHECKING
 from server.errors import DeadlineExceeded, GatewayError, UpstreamUnavailable
 
 if TYPE_CHECKING:
+    from server.upstream.batching import Exchange
+    from server.upstream.endpoint import Endpoint
     from server.upstream.health import Setback
 
 
 class Trail:
-    """Collects, per endpoint label, the last failure in short words, and keeps the first error that explains."""
+    """Collects, per endpoint label, the last failure in short words, and keeps the first error that explains.
+
+    `refusals` are the errors by which endpoints said that they cannot, by label.
+    """
 
     def __init__(self, chain: str) -> None:
         self._chain = chain
         self._words: dict[str, str] = {}
         self._explaining: GatewayError | None = None
         self._retry_after: float | None = None
+        self._suspects: list[tuple[Endpoint, Exchange]] = []
+        self.refusals: dict[str, GatewayError] = {}
+
+    def suspect(self, endpoint: Endpoint, exchange: Exchange) -> None:
+        """Remember an endpoint that failed for a reason that may be the call's."""
+        self._suspects.append((endpoint, exchange))
+
+    def take_suspects(self) -> list[tuple[Endpoint, Exchange]]:
+        """Return the suspects, once."""
+        suspects, self._suspects = self._suspects, []
+        return suspects
 
     def note(self, label: str, setback: Setback) -> None:
         """Remember what became of an attempt at the endpoint."""
         self._words[label] = setback.words
         error = setback.explaining
-        # "Unavailable" explains nothing: the summary of all endpoints says more.
-        if self._explaining is None and not isinstance(error, UpstreamUnavailable):
+        if error is not None:
+            self.refusals[label] = error
+        # "Unavailable" alone explains nothing: the summary of all endpoints says more.
+        if self._explaining is None and type(error) is not UpstreamUnavailable:
             self._explaining = error
         if setback.retry_after is not None and (self._retry_after is None or setback.retry_after < self._retry_after):
             self._retry_after = setback.retry_after
 
     def exhausted(self) -> GatewayError:
         """Return the error of a call that no endpoint answered."""
-        if self._explaining is not None:
-            return self._explaining
-        retry_after_ms = None if self._retry_after is None else int(self._retry_after * 1000)
-        return UpstreamUnavailable(
-            f"no endpoint of {self._chain} answered: {self._summary()}", retry_after_ms=retry_after_ms
-        )
+        error = self._explaining
+        if error is None:
+            retry_after_ms = None if self._retry_after is None else int(self._retry_after * 1000)
+            error = UpstreamUnavailable(
+                f"no endpoint of {self._chain} answered: {self._summary()}", retry_after_ms=retry_after_ms
+            )
+        error.refusals = dict(self.refusals)
+        return error
 
     def late(self) -> GatewayError:
         """Return the error of a call whose deadline passed."""

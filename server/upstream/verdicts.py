@@ -1,7 +1,7 @@
 """What a node's error means for the call: an answer, a reason to ask elsewhere, or a fault of the endpoint.
 
 The words and numbers by which nodes say so differ by chain family, so each family supplies its own `ErrorTable`;
-the pool only acts on the four verdicts.
+the pool only acts on the verdicts.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from server.errors import GatewayError
+    from server.upstream.learnt import Lack
 
 
 class Verdict(Enum):
@@ -22,6 +23,10 @@ class Verdict(Enum):
 
     ELSEWHERE = "elsewhere"
     """This endpoint cannot (pruned, method off, behind): the next one is asked; nothing counts against this one."""
+
+    UNCLEAR = "unclear"
+    """Nobody can tell whether the call or the endpoint is at fault: the next one is asked, and if that one answers the
+    same call, it counts against this one."""
 
     SICK = "sick"
     """The endpoint is broken: counts against it, the next one is asked."""
@@ -35,12 +40,13 @@ class Classified:
     """One node error, judged.
 
     `error` is what the caller gets if no endpoint can do better; its message names no URL. `retry_after` is in
-    seconds, for `LIMITED`.
+    seconds, for `LIMITED`. `lacks` says what the endpoint told to be missing, to be remembered for a while.
     """
 
     verdict: Verdict
     error: GatewayError
     retry_after: float | None = None
+    lacks: Lack | None = None
 
 
 class ErrorTable(Protocol):

@@ -34,6 +34,8 @@ class Tally:
         self.failures: Counter[tuple[str, str]] = Counter()
         self.states: list[tuple[str, str]] = []
         self.shared = 0
+        self.hedges: list[str] = []
+        self.disagreements: list[tuple[str, int]] = []
         self.head: int | None = None
 
     def sent(self, chain: str, endpoint: str, purpose: str, calls: int) -> None:
@@ -47,6 +49,12 @@ class Tally:
 
     def joined(self, chain: str) -> None:
         self.shared += 1
+
+    def hedged(self, chain: str, endpoint: str) -> None:
+        self.hedges.append(endpoint)
+
+    def disagreed(self, chain: str, endpoint: str, block: int) -> None:
+        self.disagreements.append((endpoint, block))
 
     def changed(self, chain: str, endpoint: str, state: str) -> None:
         self.states.append((endpoint, state))

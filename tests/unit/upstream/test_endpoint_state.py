@@ -192,7 +192,7 @@ class TestSelection:
 
     def order(self, selection: Selection, policy: CallPolicy = PLAIN) -> list[str]:
         tried: list[Endpoint] = []
-        while (one := selection.next(policy, tried)) is not None:
+        while (one := selection.next("eth_call", policy, tried)) is not None:
             tried.append(one)
         return [one.label for one in tried]
 
