@@ -86,6 +86,11 @@ class ChainSettings(Section):
     endpoints: Annotated[tuple[EndpointSettings, ...], JsonOrTable] = Field(
         description="The endpoints to read the chain from. They replace the built-in ones."
     )
+    hedge: bool = Field(
+        default=False,
+        description="Whether a cheap read that takes longer than its endpoint's 95th percentile is asked of a second "
+        "endpoint as well: shorter waits for up to one more request in twenty reads.",
+    )
 
     @model_validator(mode="after")
     def _check_endpoints(self) -> ChainSettings:
@@ -98,4 +103,7 @@ class ChainSettings(Section):
                 fix = "two endpoints of the chain have this label: give each its own"
                 raise Refusal(fix, member=f"endpoints[{position}].label", value=f'"{endpoint.label}"')
             seen.add(endpoint.label)
+        if self.hedge and len(self.endpoints) < 2:
+            fix = "a hedge needs a second endpoint: add one, or remove hedge"
+            raise Refusal(fix, member="hedge", value="true")
         return self

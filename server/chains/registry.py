@@ -88,7 +88,11 @@ class Chains:
         for facts in load_facts().values():
             endpoints = _endpoints(facts, settings)
             open_driver = _OPENERS.get(facts.family)
-            driver = open_driver and open_driver(facts, endpoints, http, observer, cache, is_local=is_local)
+            configured = settings.chains.get(facts.slug)
+            hedge = configured is not None and configured.hedge
+            driver = open_driver and open_driver(
+                facts, endpoints, http, observer, cache, is_local=is_local, hedge=hedge
+            )
             chains.append(Chain(facts, endpoints, driver))
         return cls(chains)
 

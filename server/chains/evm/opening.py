@@ -34,10 +34,12 @@ def open_driver(
     cache: Cache | None,
     *,
     is_local: bool,
+    hedge: bool = False,
 ) -> EvmDriver:
     """Return a driver on the endpoints of kind `jsonrpc`; each proves its chain id before it is used.
 
-    With `is_local` the age of a head says nothing, because local nodes make blocks only while somebody asks.
+    With `is_local` the age of a head says nothing, because local nodes make blocks only while somebody asks. With
+    `hedge` slow reads are asked of a second endpoint as well.
     """
     pool = Pool(
         facts.slug,
@@ -46,12 +48,30 @@ def open_driver(
         http,
         block_time=facts.block_time,
         verify=IdentityCheck("eth_chainId", [], lambda result: _wrong_chain(facts, result)),
-        head=HeadQuery("eth_blockNumber", [], json_quantity),
+        head=HeadQuery("eth_blockNumber", [], json_quantity, _hash_call, _read_hash),
         observer=observer,
+        hedge=hedge,
     )
     ask_finalized = FinalizedReader(pool).read if "finalized" in facts.finality else None
     memory = ChainMemory(facts.slug, cache, pool.heads, block_time=facts.block_time, ask_finalized=ask_finalized)
     return EvmDriver(facts, pool, memory, judges_age=not is_local)
+
+
+class _Header(msgspec.Struct):
+    hash: str
+
+
+def _hash_call(block: int) -> tuple[str, Sequence[object]]:
+    return "eth_getBlockByNumber", [hex(block), False]
+
+
+def _read_hash(result: bytes) -> str | None:
+    """Return the hash of a block as a node answered it, None for `null`; ValueError for what is no block."""
+    try:
+        header = msgspec.json.decode(result, type=_Header | None)
+    except (msgspec.MsgspecError, RecursionError):
+        raise ValueError("not a block") from None
+    return None if header is None else header.hash.lower()
 
 
 def _wrong_chain(facts: ChainFacts, result: bytes) -> str | None:
