@@ -80,6 +80,41 @@ class Allowance:
 
 
 @dataclass(frozen=True, slots=True)
+class Approval:
+    """What one known spender may move of one known token, raw, with the decimals to show it by."""
+
+    symbol: str
+    token: str
+    spender_name: str
+    spender: str
+    raw: int
+    decimals: int
+
+    @property
+    def is_unlimited(self) -> bool:
+        """Whether it is 2^255 or more (decisions section 3.7)."""
+        return self.raw >= 1 << 255
+
+
+@dataclass(frozen=True, slots=True)
+class Approvals:
+    """A wallet's allowances that are not zero, all of one block."""
+
+    address: str
+    block: int
+    rows: tuple[Approval, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class UnsignedCall:
+    """A transaction that somebody has to sign: it calls `to` with `data` and sends no coin."""
+
+    to: str
+    sender: str
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class Code:
     """The code at an address; `delegated_to` is the target of an EIP-7702 delegation."""
 
@@ -213,6 +248,18 @@ class ReadsAllowances(Protocol):
 
     async def read_allowance(self, token: str, owner: str, spender: str, view: ReadView) -> Allowance:
         """Return the allowance; NotAToken where the address answers none."""
+        ...
+
+
+class ReadsApprovals(Protocol):
+    """Can look through a wallet's approvals."""
+
+    async def read_approvals(self, address: str, view: ReadView) -> Approvals:
+        """Return what the known spenders may move of the known tokens."""
+        ...
+
+    def revoke_approval(self, address: str, token: str, spender: str) -> UnsignedCall:
+        """Return the transaction that takes an allowance back; asks no node."""
         ...
 
 

@@ -15,6 +15,7 @@ import grpc
 
 from runtime.operations import public_files
 from server.rpc.account import AccountServicer
+from server.rpc.approval import ApprovalServicer
 from server.rpc.block import BlockServicer
 from server.rpc.contract import ContractServicer
 from server.rpc.gas import GasServicer
@@ -42,6 +43,7 @@ SERVICERS: tuple[type, ...] = (
     GasServicer,
     ContractServicer,
     TransactionServicer,
+    ApprovalServicer,
 )
 """Our servicer classes, each extending the generated `<Service>Servicer` of its service."""
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from server.chains.evm.accounts import AccountReader
 from server.chains.evm.address import parse_address
+from server.chains.evm.approvals import ApprovalReader
 from server.chains.evm.blocks import BlockReader
 from server.chains.evm.calls import CallReader
 from server.chains.evm.chain import EvmChain
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from server.chains.capabilities import (
         Allowance,
+        Approvals,
         Balance,
         CallRequest,
         CallResult,
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
         Health,
         State,
         TokenFacts,
+        UnsignedCall,
     )
     from server.chains.facts import ChainFacts
     from server.chains.memory import ChainMemory
@@ -56,6 +59,7 @@ class EvmDriver:
         self._blocks = RememberedBlocks(BlockReader(self.chain, pool), memory)
         self._accounts = AccountReader(self.chain, reads)
         self._tokens = TokenReader(self.chain, reads)
+        self._approvals = ApprovalReader(facts.slug, reads)
         self._code = RememberedCode(CodeReader(self.chain, pool, self.planner), memory)
         self._calls = CallReader(self.chain, pool)
         self._transactions = RememberedTransactions(TransactionReader(self.chain, pool), memory)
@@ -107,6 +111,14 @@ class EvmDriver:
     async def read_allowance(self, token: str, owner: str, spender: str, view: ReadView) -> Allowance:
         """See `ReadsAllowances`."""
         return await self._heights.explain(self._tokens.read_allowance(token, owner, spender, view), view)
+
+    async def read_approvals(self, address: str, view: ReadView) -> Approvals:
+        """See `ReadsApprovals`."""
+        return await self._heights.explain(self._approvals.read_approvals(address, view), view)
+
+    def revoke_approval(self, address: str, token: str, spender: str) -> UnsignedCall:
+        """See `ReadsApprovals`."""
+        return self._approvals.revoke_approval(address, token, spender)
 
     async def read_code(self, address: str, view: ReadView) -> Code:
         """See `ReadsCode`."""

@@ -41,7 +41,7 @@ class TokenReader:
         calls = (Call(target, BALANCE_OF + address_word(address_bytes(account))), Call(target, DECIMALS))
         balance, decimals = await self._reads.read_alone(view, calls)
         raw = self._required(balance, contract, "balanceOf", "token")
-        return Balance(account, view.block or 0, raw, _decimals(decimals), contract)
+        return Balance(account, view.block or 0, raw, read_decimals(decimals), contract)
 
     async def read_token(self, address: str, view: ReadView) -> TokenFacts:
         """Return name, symbol, decimals and raw supply; what tells a token is that it answers totalSupply."""
@@ -54,7 +54,7 @@ class TokenReader:
             block=view.block or 0,
             name=_text(name),
             symbol=_text(symbol),
-            decimals=_decimals(decimals),
+            decimals=read_decimals(decimals),
             total_supply=self._required(supply, contract, "totalSupply", "address"),
         )
 
@@ -73,7 +73,7 @@ class TokenReader:
             spender=mover,
             block=view.block or 0,
             raw=self._required(allowance, contract, "allowance", "address"),
-            decimals=_decimals(decimals),
+            decimals=read_decimals(decimals),
             symbol=_text(symbol),
         )
 
@@ -87,8 +87,11 @@ class TokenReader:
         raise NotAToken(message, field=field)
 
 
-def _decimals(outcome: Outcome) -> int:
-    """Return the decimals, 0 where the contract has none or states an impossible number (decisions section 3.2)."""
+def read_decimals(outcome: Outcome) -> int:
+    """Return what `decimals()` told, 0 where the contract has none or states an impossible number.
+
+    Source: decisions section 3.2.
+    """
     if not outcome.success or len(outcome.data) < 32:
         return 0
     decimals = word(outcome.data)

@@ -28,6 +28,8 @@ RIGHT: dict[str, dict[str, Any]] = {
     "getCode": {"chain": "ethereum", "address": USDC},
     "simulateCall": {"chain": "ethereum", "to": USDC, "data": "0x18160ddd"},
     "estimateGas": {"chain": "ethereum", "to": known.BOB},
+    "getApprovals": {"chain": "ethereum", "address": known.VITALIK},
+    "getApprovalsRevoke": {"chain": "ethereum", "address": known.VITALIK, "token": USDC, "spender": known.BOB},
 }
 NAMES = ("address", "token", "owner", "spender", "to")
 ADDRESSES = [(name, field) for name, fields in RIGHT.items() for field in NAMES if field in fields]
@@ -69,7 +71,10 @@ async def test_what_is_no_address_is_named(client: Client, name: str, field: str
     assert (refusal.reason, refusal.field) == ("INVALID_ARGUMENT", field)
 
 
-@pytest.mark.parametrize("name", ["getBalance", "getTokenBalance", "getTokenMetadata", "getTokenAllowance", "getCode"])
+@pytest.mark.parametrize(
+    "name",
+    ["getBalance", "getTokenBalance", "getTokenMetadata", "getTokenAllowance", "getCode", "getApprovals"],
+)
 async def test_heights(client: Client, name: str):
     negative = await client.refused(name, **RIGHT[name], blockHeight="-1")
     assert (negative.reason, negative.field) == ("INVALID_ARGUMENT", "blockHeight")
