@@ -199,6 +199,11 @@ class Pool:
         if head is not None and head != before:
             self._observer.moved(self.chain, head)
 
+    def observe_block(self, endpoint: str, block: int) -> None:
+        """Take note that the endpoint has this block, whatever its newest is."""
+        if block > (self.heads.of(endpoint) or 0):
+            self.observe_head(endpoint, block)
+
     async def close(self) -> None:
         """Give up everything in flight."""
         await self._flights.close()

@@ -20,7 +20,6 @@ _MAX_NUMBER = (1 << 63) - 1
 
 # A lagging node answers null for a fresh block, so one more is asked before a caller reads "not found".
 _BLOCK = CallPolicy(null_elsewhere=True)
-_FULL_BLOCK = CallPolicy(heavy=True, null_elsewhere=True)
 
 
 class BlockReader:
@@ -39,8 +38,11 @@ class BlockReader:
     async def read_block_by_number(self, number: int, view: ReadView) -> block_pb2.Block:
         """Return the block with the hashes of its transactions."""
         params = [_tag(number), False]
-        result, endpoint = await self._read("eth_getBlockByNumber", params, _BLOCK, view, f"block {number}")
-        return self._block(result, endpoint)
+        policy = CallPolicy(null_elsewhere=True, min_block=number)
+        result, endpoint = await self._read("eth_getBlockByNumber", params, policy, view, f"block {number}")
+        block = self._block(result, endpoint)
+        self._pool.agreement.observe(endpoint, number, block.evm.hash)
+        return block
 
     async def read_block_by_hash(self, block_hash: str, view: ReadView) -> block_pb2.Block:
         """Return the block with the hashes of its transactions."""
@@ -51,7 +53,8 @@ class BlockReader:
     async def read_block_transactions(self, number: int, view: ReadView) -> block_pb2.GetBlockTransactionsResponse:
         """Return the block's full transactions with their effective gas prices."""
         params = [_tag(number), True]
-        result, endpoint = await self._read("eth_getBlockByNumber", params, _FULL_BLOCK, view, f"block {number}")
+        policy = CallPolicy(heavy=True, null_elsewhere=True, min_block=number)
+        result, endpoint = await self._read("eth_getBlockByNumber", params, policy, view, f"block {number}")
         try:
             block = parse_block_transactions(result, pays_tips=self._pays_tips)
         except ValueError:

@@ -55,6 +55,9 @@ class TransactionReader:
         )
         if isinstance(found, BaseException):
             raise found
+        if found is None and isinstance(transaction, transaction_pb2.EvmMinedTransaction) and transaction.block_number:
+            # The block is there: its receipts come a moment later, or from a node that keeps pace.
+            found = await self._receipt(wanted, view, CallPolicy(null_elsewhere=True, min_block=_block_of(transaction)))
         if found is None:
             raise self._missing(wanted, transaction)
         try:
@@ -81,20 +84,23 @@ class TransactionReader:
         if reply is None:
             return None
         try:
-            return parse_transaction(reply.result)
+            transaction = parse_transaction(reply.result)
+            if transaction.block_number:
+                self._pool.observe_block(reply.endpoint, _block_of(transaction))
         except ValueError:
             raise self._malformed(reply) from None
+        return transaction
 
-    async def _receipt(self, wanted: str, view: ReadView) -> Reply | None:
-        reply = await self._read("eth_getTransactionReceipt", wanted, view)
+    async def _receipt(self, wanted: str, view: ReadView, policy: CallPolicy = _DOUBTED) -> Reply | None:
+        reply = await self._read("eth_getTransactionReceipt", wanted, view, policy)
         try:
             return reply if reply is not None and is_mined(reply.result) else None
         except ValueError:
             raise self._malformed(reply) from None
 
-    async def _read(self, method: str, wanted: str, view: ReadView) -> Reply | None:
+    async def _read(self, method: str, wanted: str, view: ReadView, policy: CallPolicy = _DOUBTED) -> Reply | None:
         try:
-            reply = await self._pool.call(method, [wanted], _DOUBTED, deadline=view.deadline)
+            reply = await self._pool.call(method, [wanted], policy, deadline=view.deadline)
         except NotFound:
             return None
         return None if reply.result == b"null" else reply
@@ -126,3 +132,7 @@ class TransactionReader:
     def _malformed(self, reply: Reply | None) -> UpstreamUnavailable:
         label = "(none)" if reply is None else reply.endpoint
         return UpstreamUnavailable(f"endpoint {label} of {self._chain.slug} answered with a malformed transaction")
+
+
+def _block_of(transaction: transaction_pb2.EvmMinedTransaction) -> int:
+    return int(transaction.block_number)
