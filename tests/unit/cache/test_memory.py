@@ -1,0 +1,352 @@
+"""How long a chain's answers are given again: by finality, by block time, by what is seen of reorganisations."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+from server.chains.finality import ASK_SECONDS, Finality
+from server.chains.memory import FAILURE_SECONDS, ChainMemory, Codec
+from server.chains.view import ReadView
+from server.errors import ArchiveRequired, DeadlineExceeded, UpstreamUnavailable
+from server.upstream.cache import Cache, CacheUse
+from server.upstream.heads import HeadTracker
+
+if TYPE_CHECKING:
+    from tests.unit.cache.conftest import Clock
+
+BLOCK_TIME = 12.0
+CODEC: Codec[bytes] = Codec(bytes, bytes, lambda answer: answer != b"nothing")
+
+
+class Node:
+    """Stands for the nodes of one chain: where its head is, what it answers, how often it was asked."""
+
+    def __init__(self, clock: Clock, *, tells_final: bool = True) -> None:
+        self.head = 1000
+        self.final = 900
+        self.label = "a"
+        self.asked = 0
+        self.asked_final = 0
+        self.answer: bytes | Exception = b"answer"
+        self.delay = 0.0
+        self.heads = HeadTracker(["a", "b", "c"], BLOCK_TIME, clock=clock)
+        self.cache = Cache(1 << 20, clock=clock)
+        ask = self._ask_final if tells_final else None
+        self.memory = ChainMemory("ethereum", self.cache, self.heads, block_time=BLOCK_TIME, ask_finalized=ask)
+        self.memory.finality = Finality(ask, self.heads, clock=clock)
+
+    async def _ask_final(self) -> int:
+        self.asked_final += 1
+        return self.final
+
+    async def read(self, view: ReadView | None = None, *, block: int | None = None, body: bytes = b"q") -> bytes:
+        view = view or ReadView(block=block)
+
+        async def ask() -> bytes:
+            async with view.turn():
+                self.asked += 1
+                await asyncio.sleep(self.delay)
+                if isinstance(self.answer, Exception):
+                    raise self.answer
+                if view.block is None:
+                    self.heads.observe(self.label, self.head)
+                    view.settle(self.head, self.label)
+                return self.answer
+
+        return await self.memory.read_state(view, "test", body, CODEC, ask)
+
+
+@pytest.fixture
+def node(clock: Clock) -> Node:
+    return Node(clock)
+
+
+async def test_the_same_at_the_same_head_asks_no_node_and_names_the_block_it_was_read_at(node):
+    assert await node.read() == b"answer"
+    view = ReadView()
+    assert await node.read(view) == b"answer"
+    assert (node.asked, view.block, view.endpoint) == (1, 1000, "a")
+
+
+async def test_another_question_is_another_answer(node):
+    await node.read()
+    node.answer = b"other"
+    assert await node.read(body=b"p") == b"other"
+    assert await node.read() == b"answer"
+
+
+async def test_near_the_head_an_answer_lives_one_block_time(node, clock):
+    await node.read()
+    clock.pass_seconds(BLOCK_TIME - 0.01)
+    await node.read()
+    assert node.asked == 1
+    clock.pass_seconds(0.01)
+    await node.read()
+    assert node.asked == 2
+
+
+async def test_the_operators_bound_shortens_that(clock):
+    node = Node(clock)
+    node.cache = Cache(1 << 20, near_seconds=2, clock=clock)
+    node.memory = ChainMemory("ethereum", node.cache, node.heads, block_time=BLOCK_TIME)
+    await node.read()
+    clock.pass_seconds(2)
+    await node.read()
+    assert node.asked == 2
+
+
+async def test_a_head_that_moved_on_is_read_again_at_once(node):
+    await node.read()
+    node.head = 1001
+    node.heads.observe("a", 1001)
+    view = ReadView()
+    await node.read(view)
+    assert (node.asked, view.block) == (2, 1001)
+
+
+async def test_a_head_that_only_one_of_three_endpoints_reached_is_still_found_again(node):
+    for label in ("a", "b", "c"):
+        node.heads.observe(label, 999)
+    await node.read()
+    assert node.heads.head() == 999
+    view = ReadView()
+    await node.read(view)
+    assert (node.asked, view.block) == (1, 1000)
+
+
+async def test_nobody_who_was_told_a_block_is_told_an_older_one_out_of_memory(node, clock):
+    for label in ("a", "b", "c"):
+        node.heads.observe(label, 999)
+    node.label, node.head = "b", 999
+    await node.read()
+    node.label, node.head = "a", 1000
+    await node.read(body=b"other")
+    view = ReadView()
+    await node.read(view)
+    assert (node.asked, view.block) == (3, 1000)
+
+
+async def test_an_endpoint_that_fell_back_far_takes_everything_near_the_head_with_it(node):
+    await node.read()
+    await node.read(block=998)
+    node.head = 995
+    await node.read(body=b"fresh")
+    assert node.asked == 3
+    await node.read(block=998)
+    assert node.asked == 4
+
+
+async def test_a_label_with_machines_one_block_apart_drops_nothing(node):
+    await node.read()
+    node.head = 999
+    await node.read(body=b"behind")
+    view = ReadView()
+    await node.read(view)
+    assert (node.asked, view.block) == (2, 1000)
+
+
+async def test_another_hash_of_a_block_drops_what_is_near_the_head_and_keeps_what_is_final(node):
+    node.memory.see_hash(999, "0xaa")
+    await node.read()
+    await node.read(block=800)
+    await node.memory.finality.settled()
+    node.memory.see_hash(999, "0xbb")
+    await node.read()
+    assert node.asked == 3
+    await node.read(block=800)
+    assert node.asked == 3
+
+
+async def test_an_answer_that_was_under_way_during_a_reorganisation_is_not_kept(node):
+    node.delay = 0.02
+    reading = asyncio.create_task(node.read(block=998))
+    await asyncio.sleep(0.005)
+    node.memory.see_hash(998, "0xaa")
+    node.memory.see_hash(998, "0xbb")
+    await reading
+    await node.read(block=998)
+    assert node.asked == 2
+
+
+async def test_a_final_answer_is_kept_for_good(node, clock):
+    await node.read()
+    await node.read(block=800)
+    await node.memory.finality.settled()
+    clock.pass_seconds(1e7)
+    await node.read(block=800)
+    assert node.asked == 2
+    assert node.asked_final == 1
+
+
+async def test_what_is_not_final_yet_is_not_kept_for_good(node, clock):
+    await node.read()
+    await node.read(block=950)
+    await node.memory.finality.settled()
+    clock.pass_seconds(BLOCK_TIME)
+    await node.read(block=950)
+    assert node.asked == 3
+
+
+async def test_finality_is_not_asked_for_near_the_head_nor_all_the_time(node, clock):
+    await node.read()
+    for block in range(985, 1000):
+        await node.read(block=block)
+    assert node.asked_final == 0
+    for block in range(920, 950):
+        await node.read(block=block)
+    await node.memory.finality.settled()
+    assert node.asked_final == 1
+    clock.pass_seconds(ASK_SECONDS)
+    await node.read(block=930)
+    await node.memory.finality.settled()
+    assert node.asked_final == 2
+
+
+async def test_where_nodes_do_not_tell_finality_nothing_is_final(clock):
+    node = Node(clock, tells_final=False)
+    await node.read(block=1)
+    clock.pass_seconds(BLOCK_TIME)
+    await node.read(block=1)
+    assert node.asked == 2
+
+
+async def test_a_node_that_calls_the_future_final_is_not_believed(node):
+    await node.read()
+    node.final = 10**9
+    await node.read(block=800)
+    await node.memory.finality.settled()
+    assert node.memory.finality.block == -1
+
+
+async def test_that_something_is_not_there_is_believed_for_seconds_only(node, clock):
+    node.answer = b"nothing"
+    await node.read()
+    await node.read(block=800)
+    await node.memory.finality.settled()
+    await node.read(block=800)
+    assert node.asked == 2
+    clock.pass_seconds(FAILURE_SECONDS)
+    await node.read(block=800)
+    assert node.asked == 3
+
+
+async def test_failures_are_never_kept(node):
+    node.answer = UpstreamUnavailable("down")
+    for _ in range(2):
+        with pytest.raises(UpstreamUnavailable):
+            await node.read()
+    assert node.asked == 2
+    node.answer = b"answer"
+    assert await node.read() == b"answer"
+
+
+async def test_the_same_question_at_once_is_asked_once_and_answered_to_all(node):
+    node.delay = 0.01
+    views = [ReadView(cache=CacheUse()) for _ in range(20)]
+    answers = await asyncio.gather(*(node.read(view) for view in views))
+    assert set(answers) == {b"answer"}
+    assert node.asked == 1
+    assert {view.block for view in views} == {1000}
+    assert {view.cache.status for view in views if view.cache} == {"miss"}
+
+
+async def test_a_failure_reaches_all_who_asked_the_same_each_with_an_error_of_its_own(node):
+    node.delay = 0.01
+    node.answer = ArchiveRequired("gone", metadata={"oldest": "5"})
+    failures = await asyncio.gather(*(node.read(block=5) for _ in range(5)), return_exceptions=True)
+    assert node.asked == 1
+    assert all(isinstance(failure, ArchiveRequired) for failure in failures)
+    assert len({id(failure) for failure in failures}) == 5
+    assert {failure.metadata["oldest"] for failure in failures if isinstance(failure, ArchiveRequired)} == {"5"}
+
+
+@pytest.mark.parametrize("ends", ["cancelled", "late"])
+async def test_who_asked_first_may_leave_without_taking_the_others_along(node, ends):
+    node.delay = 0.02
+    first = asyncio.create_task(node.read(block=5))
+    await asyncio.sleep(0)
+    node.answer = DeadlineExceeded("late") if ends == "late" else node.answer
+    second = asyncio.create_task(node.read(block=5))
+    await asyncio.sleep(0.001)
+    if ends == "cancelled":
+        first.cancel()
+    with pytest.raises((asyncio.CancelledError, DeadlineExceeded)):
+        await first
+    node.answer = b"answer"
+    assert await second == b"answer"
+    assert node.asked == 2
+    assert not node.memory._leaders
+
+
+async def test_two_reads_of_one_view_are_of_one_block_even_if_memory_holds_an_older_one(node):
+    await node.read(body=b"kept")
+    node.head = 1001
+    node.delay = 0.01
+    view = ReadView()
+    first = asyncio.create_task(node.read(view, body=b"fresh"))
+    await asyncio.sleep(0.001)
+    node.answer = b"newer"
+    assert await node.read(view, body=b"kept") == b"newer"
+    await first
+    assert view.block == 1001
+
+
+async def test_who_wants_no_cache_gets_a_nodes_answer_which_is_kept_for_the_others(node):
+    await node.read()
+    node.answer = b"newer"
+    use = CacheUse(bypass=True)
+    assert await node.read(ReadView(cache=use)) == b"newer"
+    assert use.status == "bypass"
+    assert await node.read() == b"newer"
+    assert node.asked == 2
+
+
+async def test_without_a_cache_every_read_is_asked(clock):
+    node = Node(clock)
+    node.memory = ChainMemory("ethereum", None, node.heads, block_time=BLOCK_TIME)
+    use = CacheUse()
+    for _ in range(2):
+        await node.read(ReadView(cache=use))
+    assert node.asked == 2
+    assert use.status is None
+
+
+async def test_documents_of_one_hash_are_kept_for_good_and_others_once_they_are_final(node, clock):
+    asked: list[str] = []
+
+    async def document(name: str, block: int | None) -> bytes:
+        async def ask() -> bytes:
+            asked.append(name)
+            return name.encode()
+
+        return await node.memory.read_document(ReadView(), "doc", name.encode(), CODEC, ask, lambda _: block)
+
+    await node.read()
+    for _ in range(2):
+        await document("by hash", None)
+        await document("final", 800)
+        await document("fresh", 999)
+        await node.memory.finality.settled()
+    assert asked == ["by hash", "final", "fresh"]
+    clock.pass_seconds(BLOCK_TIME)
+    for name, block in (("by hash", None), ("final", 800), ("fresh", 999)):
+        await document(name, block)
+    assert asked == ["by hash", "final", "fresh", "fresh"]
+
+
+def test_the_status_of_a_request_says_the_worst_that_happened():
+    use = CacheUse()
+    assert use.status is None
+    use.hit()
+    assert use.status == "hit"
+    use.miss()
+    assert use.status == "miss"
+    use.stale()
+    assert use.status == "stale"
+    bypassing = CacheUse(bypass=True)
+    assert bypassing.status is None
+    bypassing.miss()
+    assert bypassing.status == "bypass"
