@@ -8,6 +8,7 @@
     ├── RangeTooLarge          400  block range beyond the operation's window
     ├── ResponseTooLarge       400  answer larger than a message may be
     ├── Reverted               400  the contract call reverted (an answer, not a node failure)
+    │   └── OutOfGas           400  it ran out of the gas that the node gives it
     ├── NotAToken              400  no token contract at the address
     ├── NotEnumerable          400  the NFT contract does not list its tokens
     ├── Overloaded             400  several ABI entries of that name
@@ -18,6 +19,7 @@
     ├── RateLimited            429
     ├── PriceUnavailable       503
     ├── UpstreamUnavailable    503  no configured node answered
+    │   └── TooMuchWork        503  the nodes gave the call up as too slow or too large
     ├── UpstreamDisagrees      503
     ├── DeadlineExceeded       503
     └── Internal               500
@@ -112,6 +114,10 @@ class Reverted(GatewayError):
     reason = "REVERTED"
 
 
+class OutOfGas(Reverted):
+    """The call ran out of gas, its own or that of the neighbours it was folded with."""
+
+
 class NotAToken(GatewayError):
     """The address holds no token contract."""
 
@@ -194,6 +200,10 @@ class UpstreamUnavailable(GatewayError):
 
     status = StatusCode.UNAVAILABLE
     reason = "UPSTREAM_UNAVAILABLE"
+
+
+class TooMuchWork(UpstreamUnavailable):
+    """The nodes gave the call up because of its size or duration: less of it may work."""
 
 
 class UpstreamDisagrees(GatewayError):

@@ -131,13 +131,14 @@ class Health:
             self._measure(endpoint, exchange, is_cheap=False)
             return Setback(judged.error.message, explaining=judged.error, lacks=judged.lacks)
         self._observer.failed(self._chain, endpoint.label, Kind.NODE_ERROR)
-        words = "node error" if error.code is None else f"node error {error.code}"
         # What the outside caller made up may be what the node stumbles over: that proves nothing against it.
         if judged.verdict is Verdict.UNCLEAR:
-            return Setback(words, suspect=None if policy.caller_made else exchange)
+            self._measure(endpoint, exchange, is_cheap=False)
+            suspect = None if policy.caller_made else exchange
+            return Setback(judged.error.message, explaining=judged.error, suspect=suspect)
         if not policy.caller_made:
             self._blame(endpoint, exchange)
-        return Setback(words)
+        return Setback("node error" if error.code is None else f"node error {error.code}")
 
     def _is_excused(self, kind: Kind, exchange: Exchange, policy: CallPolicy) -> bool:
         if kind in _COSTLY and (policy.heavy or policy.caller_made):

@@ -6,12 +6,16 @@ import re
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from server import errors
+from server.chains.evm.log_limits import read_limit
 from server.chains.evm.reverts import revert_data, reverted
-from server.errors import ArchiveRequired, GatewayError, Reverted, UpstreamUnavailable
+from server.errors import ArchiveRequired, GatewayError, RangeTooLarge, Reverted, UpstreamUnavailable
 from server.upstream.verdicts import Classified, Verdict
+
+if TYPE_CHECKING:
+    from server.upstream.learnt import Lack
 
 _TABLE = Path(__file__).with_name("errors.toml")
 
@@ -36,6 +40,8 @@ class _Rule:
     error: type[GatewayError]
     message: str
     words: tuple[str, ...] = ()
+    patterns: tuple[re.Pattern[str], ...] = ()
+    lacks: Lack | None = None
 
     @classmethod
     def of(cls, table: dict[str, Any]) -> _Rule:
@@ -44,7 +50,16 @@ class _Rule:
             error=getattr(errors, table["error"]),
             message=table["message"],
             words=tuple(table.get("words", ())),
+            patterns=tuple(map(re.compile, table.get("patterns", ()))),
+            lacks=table.get("lacks"),
         )
+
+    def fits(self, text: str) -> bool:
+        """Return whether the rule knows a message, given in lower case."""
+        return any(words in text for words in self.words) or any(pattern.search(text) for pattern in self.patterns)
+
+
+_UNKNOWN = _Rule(Verdict.UNCLEAR, UpstreamUnavailable, "the nodes refused the call for an unknown reason")
 
 
 class EvmErrors:
@@ -53,13 +68,13 @@ class EvmErrors:
     def __init__(self) -> None:
         table = tomllib.loads(_TABLE.read_text(encoding="utf-8"))
         self._rules = tuple(map(_Rule.of, table["rules"]))
-        self._codes = {int(code): _Rule.of(rule) for code, rule in table["codes"].items()}
+        self._codes: dict[int | None, _Rule] = {int(code): _Rule.of(rule) for code, rule in table["codes"].items()}
 
     def classify(self, http_status: int, code: int | None, message: str, data: bytes | None) -> Classified:
         """Return the verdict on a node's error; `data` is the JSON of the error's `data` member.
 
-        The unknown is asked of the next endpoint without a mark against this one, and ends as 503; only a server error
-        of HTTP marks the endpoint.
+        The unknown is asked of the next endpoint and ends as 503. It marks this endpoint at once only with a server
+        error of HTTP, else only if another one answers the same call.
         """
         text = message.lower()
         if http_status == 429:
@@ -67,13 +82,14 @@ class EvmErrors:
         if code in _REVERT_CODES or any(words in text for words in _REVERT_WORDS):
             return Classified(Verdict.ANSWER, _revert(message, data))
         for rule in self._rules:
-            if any(words in text for words in rule.words):
-                return Classified(rule.verdict, _error(rule, message))
-        if code in self._codes:
-            rule = self._codes[code]
-            return Classified(rule.verdict, _error(rule, message))
-        verdict = Verdict.SICK if http_status >= 500 else Verdict.ELSEWHERE
-        return Classified(verdict, UpstreamUnavailable("the nodes refused the call for an unknown reason"))
+            if rule.fits(text):
+                return _judge(rule, http_status, message)
+        return _judge(self._codes.get(code, _UNKNOWN), http_status, message)
+
+
+def _judge(rule: _Rule, http_status: int, message: str) -> Classified:
+    is_sick = rule.verdict is Verdict.UNCLEAR and http_status >= 500
+    return Classified(Verdict.SICK if is_sick else rule.verdict, _error(rule, message), lacks=rule.lacks)
 
 
 def _revert(message: str, data: bytes | None) -> Reverted:
@@ -88,6 +104,8 @@ def _revert(message: str, data: bytes | None) -> Reverted:
 
 
 def _error(rule: _Rule, message: str) -> GatewayError:
+    if rule.error is RangeTooLarge:
+        return rule.error(rule.message, metadata=read_limit(message))
     oldest = _OLDEST.search(message) if rule.error is ArchiveRequired else None
     if oldest is None:
         return rule.error(rule.message)

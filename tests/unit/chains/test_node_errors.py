@@ -77,10 +77,10 @@ PANIC = "4e487b71" + f"{0x12:064x}"
         (403, -32000, "method is not whitelisted", "elsewhere", "NOT_SUPPORTED"),
         (200, -32004, "the method trace_block does not exist/is not available", "elsewhere", "NOT_SUPPORTED"),
         # the unknown
-        (200, -32000, "the moon is in the wrong house", "elsewhere", "UPSTREAM_UNAVAILABLE"),
-        (200, -12345, "", "elsewhere", "UPSTREAM_UNAVAILABLE"),
+        (200, -32000, "the moon is in the wrong house", "unclear", "UPSTREAM_UNAVAILABLE"),
+        (200, -12345, "", "unclear", "UPSTREAM_UNAVAILABLE"),
         (502, None, "the moon is in the wrong house", "sick", "UPSTREAM_UNAVAILABLE"),
-        (200, -32603, "oops", "sick", "UPSTREAM_UNAVAILABLE"),
+        (200, -32603, "oops", "unclear", "UPSTREAM_UNAVAILABLE"),
     ],
 )  # fmt: skip
 def test_what_nodes_say(status, code, message, verdict, reason):
