@@ -76,7 +76,7 @@ class RedisTier:
         self._client = client
         self._prefix = _FORMAT + namespace.encode() + b":"
         self._wall = wall
-        self._asking = 0
+        self._asking: set[asyncio.Task[object]] = set()
         self._is_open = False
         self._pending: deque[tuple[bytes, bytes, float]] = deque()
         self._pending_bytes = 0
@@ -91,18 +91,22 @@ class RedisTier:
 
     async def get(self, key: bytes) -> tuple[bytes, float] | None:
         """See `SharedTier.get`."""
-        if self._is_open or self._closed or self._asking >= _CONNECTIONS:
+        if self._is_open or self._closed or len(self._asking) >= _CONNECTIONS:
             return None
-        self._asking += 1
+        # In a task that is left behind when it is late: the client's own way out of a cancelled call may take seconds.
+        asking = asyncio.get_running_loop().create_task(self._ask(self._name(key)))
+        self._asking.add(asking)
+        asking.add_done_callback(self._asking.discard)
         try:
-            async with asyncio.timeout(PATIENCE):
-                framed = await self._client.get(self._name(key))
-        except Exception as error:
-            # Whatever it is: a cache that cannot answer has missed.
-            self._rest(error)
+            await asyncio.wait((asking,), timeout=PATIENCE)
+        except asyncio.CancelledError:
+            asking.cancel()
+            raise
+        if not asking.done():
+            asking.cancel()
+            self._rest(TimeoutError())
             return None
-        finally:
-            self._asking -= 1
+        framed = None if asking.cancelled() else asking.result()
         if not isinstance(framed, bytes) or len(framed) < _HEADER.size:
             return None
         left = _HEADER.unpack_from(framed)[0] - self._wall()
@@ -127,7 +131,7 @@ class RedisTier:
     async def close(self) -> None:
         """See `SharedTier.close`."""
         self._closed = True
-        tasks = [task for task in (self._writer, self._healer) if task is not None]
+        tasks = [*self._asking, *(task for task in (self._writer, self._healer) if task is not None)]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -137,6 +141,14 @@ class RedisTier:
     def _name(self, key: bytes) -> bytes:
         # Keys hold calldata of any length; hashed they are short, and an operator's `KEYS` shows nobody's requests.
         return self._prefix + hashlib.sha256(key).hexdigest().encode()
+
+    async def _ask(self, name: bytes) -> object:
+        try:
+            return await self._client.get(name)
+        except Exception as error:
+            # Whatever it is: a cache that cannot answer has missed.
+            self._rest(error)
+            return None
 
     async def _write(self) -> None:
         try:

@@ -1,4 +1,4 @@
-"""A real node behind a relay that counts, and the gateway's drivers and faces on it with a cache whose time a test owns."""
+"""A real node behind a relay that counts, and the gateway on it with a cache whose time a test owns."""
 
 from __future__ import annotations
 

@@ -30,9 +30,9 @@ async def tier_of(server: RedisServer, namespace: str = "devnet") -> AsyncIterat
 
 
 async def until_awake(tier: RedisTier) -> None:
-    async with asyncio.timeout(20):
-        while tier.is_resting:
-            await asyncio.sleep(0.02)
+    assert tier._healer is not None
+    await asyncio.wait_for(tier._healer, 20)
+    assert not tier.is_resting
 
 
 async def test_what_one_process_keeps_another_finds(redis_server):
