@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, NamedTuple
 
+from server.chains.evm.gate import Gate
 from server.chains.evm.multicall import Call, Outcome, decode_aggregate3, encode_aggregate3
 from server.chains.evm.quantity import block_tag, json_data, word
 from server.chains.evm.singles import SingleReads
@@ -63,7 +64,7 @@ class ReadPlanner:
         self._pool = pool
         self._multicall = "0x" + chain.multicall.hex()
         self._singles = SingleReads(chain, pool)
-        self._gate: asyncio.Future[None] | None = None
+        self._gate = Gate(self._leave)
         self._folds: dict[int | None, list[_Entry]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -91,8 +92,8 @@ class ReadPlanner:
         return await self._alone(view, calls)
 
     async def in_turn(self) -> None:
-        """Wait for the end of the loop turn in which all planned reads leave, so that more can leave with them."""
-        await self._gate_of_turn()
+        """Wait until all planned reads leave, so that more can leave with them."""
+        await self._gate.arrive()
 
     async def close(self) -> None:
         """Give up the chunks in flight; their readers are told to try again."""
@@ -104,7 +105,7 @@ class ReadPlanner:
         if len(calls) > MAX_CALLS:
             outcomes = await self._shared(view, calls[:MAX_CALLS])
             return outcomes + await self._shared(view, calls[MAX_CALLS:])
-        gate = self._gate_of_turn()
+        gate = self._gate.arrive()
         entry = _Entry(calls, gate.get_loop().create_future(), view)
         fold = self._folds.get(view.block)
         if fold is None:
@@ -114,29 +115,17 @@ class ReadPlanner:
         return await self._accept(view, calls, await entry.future)
 
     async def _alone(self, view: ReadView, calls: Sequence[Call]) -> list[Outcome]:
-        await self._gate_of_turn()
+        await self._gate.arrive()
         answer = await self._execute(view.block, calls, _policy(view), view.deadline)
         return await self._accept(view, calls, answer)
 
-    def _gate_of_turn(self) -> asyncio.Future[None]:
-        gate = self._gate
-        if gate is None:
-            loop = asyncio.get_running_loop()
-            gate = self._gate = loop.create_future()
-            # Two steps, not one: reads that a request starts as tasks of their own arrive one step later.
-            loop.call_soon(loop.call_soon, self._open_gate)
-        return gate
-
-    def _open_gate(self) -> None:
-        gate, self._gate = self._gate, None
+    def _leave(self) -> None:
         folds, self._folds = self._folds, {}
         for block, entries in folds.items():
             for chunk in _chunks(entries):
                 task = asyncio.get_running_loop().create_task(self._run_chunk(block, chunk))
                 self._tasks.add(task)
                 task.add_done_callback(self._tasks.discard)
-        if gate is not None and not gate.cancelled():
-            gate.set_result(None)
 
     async def _run_chunk(self, block: int | None, entries: list[_Entry]) -> None:
         """Run one chunk for all its entries; the task belongs to the planner, so no caller's cancellation ends it."""
