@@ -19,6 +19,7 @@ from server.rpc.approval import ApprovalServicer
 from server.rpc.block import BlockServicer
 from server.rpc.contract import ContractServicer
 from server.rpc.gas import GasServicer
+from server.rpc.raw import RawServicer
 from server.rpc.system import SystemServicer
 from server.rpc.token import TokenServicer
 from server.rpc.transaction import TransactionServicer
@@ -44,6 +45,7 @@ SERVICERS: tuple[type, ...] = (
     ContractServicer,
     TransactionServicer,
     ApprovalServicer,
+    RawServicer,
 )
 """Our servicer classes, each extending the generated `<Service>Servicer` of its service."""
 

@@ -74,6 +74,7 @@ QUESTIONS = [
     Question("getApprovals", ethereum(address=known.VITALIK)),
     Question("getApprovals", {"chain": "moonbeam", "address": known.VITALIK}, "no known spenders"),
     Question("getApprovalsRevoke", ethereum(address=known.VITALIK, token=USDC, spender=known.BOB)),
+    Question("chainRpc", ethereum(method="eth_chainId")),
     Question("getReceipt", ethereum(hash="latest"), "transaction filled in"),
     Question("getTransactionByHash", [ethereum(hash="latest"), ethereum(hash=NO_HASH)], "transaction filled in"),
 ]
@@ -113,6 +114,10 @@ REFUSED = [
     Question("getApprovals", {"chain": "solana", "address": known.VITALIK}, "family without the operation"),
     Question("getApprovalsRevoke", ethereum(address=known.VITALIK, token=USDC), "no spender"),
     Question("getApprovalsRevoke", ethereum(address=known.VITALIK, token="0x12", spender=known.BOB), "short token"),
+    Question("chainRpc", ethereum(), "no method"),
+    Question("chainRpc", ethereum(method="eth_sendRawTransaction"), "a write"),
+    Question("chainRpc", ethereum(method="eth_getLogs"), "no filter"),
+    Question("chainRpc", {"chain": "bitcoin", "method": "getblockcount"}, "family not built"),
     Question("getReceipt", ethereum(), "no hash"),
     Question("getReceipt", ethereum(hash="0x12"), "short hash"),
     Question("getReceipt", ethereum(hash="0x" + "ab" * 3000), "oversized hash"),

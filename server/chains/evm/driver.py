@@ -13,6 +13,7 @@ from server.chains.evm.chain import EvmChain
 from server.chains.evm.code import CodeReader
 from server.chains.evm.heads import HeadReader
 from server.chains.evm.heights import Heights
+from server.chains.evm.passthrough import PassThrough
 from server.chains.evm.planner import ReadPlanner
 from server.chains.evm.reads import RememberedReads
 from server.chains.evm.remembered import RememberedBlocks, RememberedCode, RememberedTransactions
@@ -62,6 +63,7 @@ class EvmDriver:
         self._approvals = ApprovalReader(facts.slug, reads)
         self._code = RememberedCode(CodeReader(self.chain, pool, self.planner), memory)
         self._calls = CallReader(self.chain, pool)
+        self._passthrough = PassThrough(pool)
         self._transactions = RememberedTransactions(TransactionReader(self.chain, pool), memory)
 
     def canonical_address(self, text: str) -> str:
@@ -131,6 +133,10 @@ class EvmDriver:
     async def estimate_gas(self, call: CallRequest, view: ReadView) -> GasEstimate:
         """See `EstimatesGas`."""
         return await self._calls.estimate_gas(call, view)
+
+    async def pass_call(self, method: str, params: bytes | None, view: ReadView) -> bytes:
+        """See `PassesCalls`."""
+        return await self._passthrough.pass_call(method, params, view)
 
     def transaction_hash(self, text: str) -> str:
         """See `ReadsTransactions`."""

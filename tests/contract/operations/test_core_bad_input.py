@@ -28,6 +28,7 @@ RIGHT: dict[str, dict[str, Any]] = {
     "getCode": {"chain": "ethereum", "address": USDC},
     "simulateCall": {"chain": "ethereum", "to": USDC, "data": "0x18160ddd"},
     "estimateGas": {"chain": "ethereum", "to": known.BOB},
+    "chainRpc": {"chain": "ethereum", "method": "eth_chainId"},
     "getApprovals": {"chain": "ethereum", "address": known.VITALIK},
     "getApprovalsRevoke": {"chain": "ethereum", "address": known.VITALIK, "token": USDC, "spender": known.BOB},
 }

@@ -1,0 +1,103 @@
+"""Calls of callers' own choice to EVM nodes, passed on if they are reads within bounds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from server.chains.evm.answers import number_of
+from server.chains.evm.quantity import quantity
+from server.chains.passthrough import AllowList, check_members, load_strictly, refuse
+from server.errors import RangeTooLarge
+from server.upstream.policy import CallPolicy
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from server.chains.view import ReadView
+    from server.upstream.pool import Pool
+
+# Nobody else's answer and nobody else's batch: the caller chose what it costs.
+_CALLERS_OWN = CallPolicy(heavy=True, caller_made=True, joinable=False)
+_LOG_MEMBERS = ("fromBlock", "toBlock", "blockHash", "address", "topics")
+_TRACER_MEMBERS = ("tracer", "tracerConfig")
+# Tags that name the head or a block a little below it.
+_NEAR_HEAD = frozenset({"latest", "pending", "safe", "finalized"})
+
+
+class PassThrough:
+    """Passes callers' own calls on to the nodes of one chain."""
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+
+    async def pass_call(self, method: str, params: bytes | None, view: ReadView) -> bytes:
+        """Return the JSON of the node's result, byte for byte.
+
+        Raises:
+            InvalidArgument: the method or its parameters are not passed on (fields `method`, `params`).
+            RangeTooLarge: the logs of more blocks than are passed on at once.
+            GatewayError: what the node's error means.
+        """
+        items = ALLOWED.parse(method, params)
+        if method == "eth_getLogs":
+            await self._check_open_range(load_strictly(items[0]), view)
+        reply = await self._pool.call(method, items, _CALLERS_OWN, deadline=view.deadline)
+        return reply.result
+
+    async def _check_open_range(self, wanted: dict[str, Any], view: ReadView) -> None:
+        """Check a range that ends, or begins, at the head, for which the head has to be known."""
+        first, last = _block(wanted.get("fromBlock")), _block(wanted.get("toBlock"))
+        if "blockHash" in wanted or (first is None) == (last is None):
+            return
+        head = self._pool.heads.head()
+        if head is None:
+            head = number_of(await self._pool.call("eth_blockNumber", [], deadline=view.deadline))
+        most = ALLOWED.options("eth_getLogs", "logs")["most"]
+        _check_range(head if first is None else first, head if last is None else last, most)
+
+
+def check_logs(value: Any, where: str, options: Mapping[str, Any]) -> None:
+    """Check a log filter: known members, and a range within bounds as far as it is written in numbers."""
+    wanted = check_members(value, where, _LOG_MEMBERS)
+    ends = []
+    for name in ("fromBlock", "toBlock"):
+        text = wanted.get(name)
+        try:
+            ends.append(_block(text))
+        except ValueError:
+            raise refuse(f"{where}.{name}", "a hex block number or a block tag is needed") from None
+    if wanted.get("fromBlock") in ("safe", "finalized") and ends[1] is not None:
+        raise refuse(f"{where}.fromBlock", "where toBlock is a number, a number is needed")
+    if ends[0] is not None and ends[1] is not None:
+        _check_range(ends[0], ends[1], options["most"])
+
+
+def check_tracer(value: Any, where: str, options: Mapping[str, Any]) -> None:
+    """Check trace options: a built-in tracer by name."""
+    wanted = check_members(value, where, _TRACER_MEMBERS)
+    if wanted.get("tracer") not in options["one_of"]:
+        raise refuse(f"{where}.tracer", f"one of {', '.join(options['one_of'])} is needed")
+
+
+def _block(text: object) -> int | None:
+    """Return the block of a number or `earliest`; None for the head and tags near it; ValueError for anything else."""
+    if text is None:
+        return None
+    if not isinstance(text, str):
+        raise ValueError("no block")
+    if text in _NEAR_HEAD:
+        return None
+    return 0 if text == "earliest" else quantity(text)
+
+
+def _check_range(first: int, last: int, most: int) -> None:
+    if last - first >= most:
+        raise RangeTooLarge(
+            f"params: the logs of {most} blocks at most are passed on at once; getLogs reads longer ranges in pages",
+            field="params",
+        )
+
+
+ALLOWED = AllowList(Path(__file__).with_name("passthrough.toml"), {"logs": check_logs, "tracer": check_tracer})
+"""What is passed on to EVM nodes."""

@@ -1,0 +1,146 @@
+"""The methods of its nodes that a family passes on for callers, and the checks that keep a caller within bounds.
+
+What a family allows is data (`passthrough.toml` in its folder); the checks are functions by name. Parameters are passed
+on byte for byte, so what is checked must be read as the node reads it: members of a checked object that are unknown, or
+written twice, are refused, because nodes differ in which of two they take.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
+
+from server.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+MAX_PARAMS_BYTES = 256 * 1024
+"""The longest `params` that are passed on."""
+
+
+class Check(Protocol):
+    """Looks at one parameter; raises InvalidArgument (field `params`) or RangeTooLarge."""
+
+    def __call__(self, value: Any, where: str, options: Mapping[str, Any]) -> None:
+        """Return if the value may pass; `where` names it, `options` are those of the table."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A method that is passed on: the most parameters it takes, and its checks by position with their options."""
+
+    name: str
+    most: int
+    checks: tuple[tuple[int, str, Mapping[str, Any]], ...]
+
+
+class AllowList:
+    """The methods of one family. Raises KeyError where the table names a check that does not exist."""
+
+    def __init__(self, table: Path, checks: Mapping[str, Check]) -> None:
+        entries = tomllib.loads(table.read_text(encoding="utf-8"))
+        self._checks = {"count": check_count, "list": check_list, **checks}
+        self._methods = {
+            name: Method(name, most, tuple(map(_check_of, entries["checks"].get(name, ()))))
+            for name, most in entries["methods"].items()
+        }
+        for method in self._methods.values():
+            for _, check, _ in method.checks:
+                self._checks[check]
+
+    def parse(self, method: str, params: bytes | None) -> list[msgspec.Raw]:
+        """Return the parameters to pass on, each as the caller wrote it.
+
+        Raises:
+            InvalidArgument: the method is not passed on, or the parameters are none of its own (field says which).
+            RangeTooLarge: they ask for more than is passed on at once.
+        """
+        known = self._methods.get(method)
+        if known is None:
+            near = get_close_matches(method[:64], self._methods, n=1)
+            advice = f"; did you mean `{near[0]}`?" if near else ""
+            message = f"method: it is not passed on; only reads that leave nothing behind in the node are{advice}"
+            raise InvalidArgument(message, field="method")
+        items = _items(params)
+        if len(items) > known.most:
+            raise InvalidArgument(f"params: {method} takes {known.most} at most", field="params")
+        for position, check, options in known.checks:
+            value = load_strictly(items[position]) if position < len(items) else None
+            self._checks[check](value, f"params[{position}]", options)
+        return items
+
+    def options(self, method: str, check: str) -> Mapping[str, Any]:
+        """Return the options of a method's check."""
+        return next(options for _, name, options in self._methods[method].checks if name == check)
+
+
+def refuse(where: str, why: str) -> InvalidArgument:
+    """Return the refusal of a parameter."""
+    return InvalidArgument(f"{where}: {why}", field="params")
+
+
+def load_strictly(raw: msgspec.Raw) -> Any:
+    """Return the parsed JSON; InvalidArgument for an object that has a member twice, or numbers out of all bounds."""
+    try:
+        return json.loads(bytes(raw), object_pairs_hook=_object)
+    except (ValueError, RecursionError):
+        raise refuse("params", "the JSON has a member twice, a number of thousands of digits, or is too deep") from None
+
+
+def check_members(value: Any, where: str, known: Sequence[str]) -> dict[str, Any]:
+    """Return the value as an object with the known members alone; refuses anything else."""
+    if not isinstance(value, dict):
+        raise refuse(where, f"an object with {', '.join(known)} is needed")
+    for name in value:
+        if name not in known:
+            raise refuse(where, f"the member `{name[:64]}` is not passed on; those that are: {', '.join(known)}")
+    return value
+
+
+def check_count(value: Any, where: str, options: Mapping[str, Any]) -> None:
+    """Check a number, hex text or integer, of at most `most`."""
+    try:
+        number = int(value, 0) if isinstance(value, str) else value
+    except ValueError:
+        number = None
+    if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number <= options["most"]:
+        raise refuse(where, f"a number up to {options['most']} is needed")
+
+
+def check_list(value: Any, where: str, options: Mapping[str, Any]) -> None:
+    """Check an array of at most `most` elements; it may be missing."""
+    if value is not None and not (isinstance(value, list) and len(value) <= options["most"]):
+        raise refuse(where, f"an array of at most {options['most']} elements is needed")
+
+
+def _check_of(entry: dict[str, Any]) -> tuple[int, str, Mapping[str, Any]]:
+    options = {name: value for name, value in entry.items() if name not in ("position", "check")}
+    return entry["position"], entry["check"], options
+
+
+def _items(params: bytes | None) -> list[msgspec.Raw]:
+    if params is None:
+        return []
+    if len(params) > MAX_PARAMS_BYTES:
+        raise refuse("params", f"at most {MAX_PARAMS_BYTES} bytes are passed on")
+    try:
+        # Two looks: the first proves every byte to be JSON, because a caller's bytes go into our own request.
+        msgspec.json.decode(params)
+        return msgspec.json.decode(params, type=list[msgspec.Raw])
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        raise refuse("params", "a JSON array is needed, written as the node expects it") from None
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        raise ValueError("a member twice")
+    return members

@@ -1,0 +1,29 @@
+"""RawService."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from waypost.v1 import common_pb2, raw_pb2, raw_pb2_grpc
+
+from server.chains.capabilities import PassesCalls
+from server.rpc.views import open_view
+
+if TYPE_CHECKING:
+    from server.chains.registry import Chains
+
+
+class RawServicer(raw_pb2_grpc.RawServiceServicer):
+    """Passage to the nodes (contract section 4.15)."""
+
+    def __init__(self, chains: Chains) -> None:
+        self._chains = chains
+
+    async def ChainRpc(self, request: raw_pb2.ChainRpcRequest, context: Any) -> raw_pb2.ChainRpcResponse:
+        """Return what a node answers to one of its own methods."""
+        node = self._chains.capability(request.chain, PassesCalls)
+        params = request.params.json if request.HasField("params") else None
+        result = await node.pass_call(request.method, params, open_view())
+        return raw_pb2.ChainRpcResponse(
+            chain=request.chain, method=request.method, result=common_pb2.NativeJson(json=result)
+        )
