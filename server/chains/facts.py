@@ -67,6 +67,7 @@ class ChainFacts:
     block_number: str = "opcode"
     history: str = "pinned"
     fees: str = ""
+    silent_tokens: tuple[str, ...] = ()
     bech32: str = ""
     unverified: tuple[str, ...] = ()
 
@@ -83,7 +84,7 @@ def parse_facts(slug: str, table: dict[str, Any]) -> ChainFacts:
         TypeError: an entry is missing, or unknown.
     """
     entries = dict(table)
-    for key in ("finality", "unverified"):
+    for key in ("finality", "silent_tokens", "unverified"):
         entries[key] = tuple(entries.get(key, ()))
     entries["native"] = NativeCoin(**entries["native"])
     entries["endpoints"] = tuple(PublicEndpoint(**endpoint) for endpoint in entries["endpoints"])

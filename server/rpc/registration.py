@@ -19,6 +19,7 @@ from server.rpc.approval import ApprovalServicer
 from server.rpc.block import BlockServicer
 from server.rpc.contract import ContractServicer
 from server.rpc.gas import GasServicer
+from server.rpc.log import LogServicer
 from server.rpc.raw import RawServicer
 from server.rpc.system import SystemServicer
 from server.rpc.token import TokenServicer
@@ -45,6 +46,7 @@ SERVICERS: tuple[type, ...] = (
     ContractServicer,
     TransactionServicer,
     ApprovalServicer,
+    LogServicer,
     RawServicer,
 )
 """Our servicer classes, each extending the generated `<Service>Servicer` of its service."""

@@ -43,6 +43,7 @@ class Question:
         return ParseDict(members, self.operation.request())
 
 
+TRANSFER = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
 NO_HASH = "0x" + "ab" * 32
 
 
@@ -75,6 +76,12 @@ QUESTIONS = [
     Question("getApprovals", {"chain": "moonbeam", "address": known.VITALIK}, "no known spenders"),
     Question("getApprovalsRevoke", ethereum(address=known.VITALIK, token=USDC, spender=known.BOB)),
     Question("chainRpc", ethereum(method="eth_chainId")),
+    Question("getLogs", ethereum(fromBlock="26050010", toBlock="26050010"), "crowded"),
+    Question("getLogs", ethereum(fromBlock="26050000", address=USDC, topic0=TRANSFER), "filtered"),
+    Question("getLogs", ethereum(fromBlock="26050000", toBlock="26050020", cursor="26050010"), "cursor"),
+    Question("getLogs", ethereum(fromBlock="99000000"), "beyond the head"),
+    Question("getTransfers", ethereum(address=known.VITALIK)),
+    Question("getTransfers", {"chain": "polygon", "address": known.BOB, "fromBlock": "0"}, "polygon"),
     Question("getReceipt", ethereum(hash="latest"), "transaction filled in"),
     Question("getTransactionByHash", [ethereum(hash="latest"), ethereum(hash=NO_HASH)], "transaction filled in"),
 ]
@@ -118,6 +125,20 @@ REFUSED = [
     Question("chainRpc", ethereum(method="eth_sendRawTransaction"), "a write"),
     Question("chainRpc", ethereum(method="eth_getLogs"), "no filter"),
     Question("chainRpc", {"chain": "bitcoin", "method": "getblockcount"}, "family not built"),
+    Question("getLogs", {}, "nothing"),
+    Question("getLogs", ethereum(fromBlock="5", toBlock="4"), "reversed"),
+    Question("getLogs", ethereum(fromBlock="-1"), "negative block"),
+    Question("getLogs", ethereum(cursor="page two"), "no cursor"),
+    Question("getLogs", ethereum(cursor="5:9:7"), "contradicting cursor"),
+    Question("getLogs", ethereum(address="0x1234"), "short address"),
+    Question("getLogs", ethereum(topic0="0x" + "ab" * 3000), "oversized topic"),
+    Question("getLogs", {"chain": "nowhere"}, "unknown chain"),
+    Question("getLogs", {"chain": "solana"}, "family without the operation"),
+    Question("getTransfers", ethereum(), "no address"),
+    Question("getTransfers", ethereum(address="0x" + "a" * 5000), "oversized address"),
+    Question("getTransfers", ethereum(address=known.VITALIK, fromBlock="5", toBlock="4"), "reversed"),
+    Question("getTransfers", {"chain": "nowhere", "address": known.VITALIK}, "unknown chain"),
+    Question("getTransfers", {"chain": "bitcoin", "address": known.VITALIK}, "family without the operation"),
     Question("getReceipt", ethereum(), "no hash"),
     Question("getReceipt", ethereum(hash="0x12"), "short hash"),
     Question("getReceipt", ethereum(hash="0x" + "ab" * 3000), "oversized hash"),

@@ -72,7 +72,7 @@ class GetTransfersResponse(_message.Message):
     def __init__(self, chain: _Optional[str] = ..., address: _Optional[str] = ..., count: _Optional[int] = ..., limit: _Optional[int] = ..., has_more: bool = ..., cursor: _Optional[str] = ..., transfers: _Optional[_Iterable[_Union[TokenTransfer, _Mapping]]] = ...) -> None: ...
 
 class TokenTransfer(_message.Message):
-    __slots__ = ("token", "from_address", "to", "value", "block_number", "transaction_hash", "log_index", "removed")
+    __slots__ = ("token", "from_address", "to", "value", "block_number", "transaction_hash", "log_index", "removed", "symbol", "decimals", "amount")
     TOKEN_FIELD_NUMBER: _ClassVar[int]
     FROM_ADDRESS_FIELD_NUMBER: _ClassVar[int]
     TO_FIELD_NUMBER: _ClassVar[int]
@@ -81,6 +81,9 @@ class TokenTransfer(_message.Message):
     TRANSACTION_HASH_FIELD_NUMBER: _ClassVar[int]
     LOG_INDEX_FIELD_NUMBER: _ClassVar[int]
     REMOVED_FIELD_NUMBER: _ClassVar[int]
+    SYMBOL_FIELD_NUMBER: _ClassVar[int]
+    DECIMALS_FIELD_NUMBER: _ClassVar[int]
+    AMOUNT_FIELD_NUMBER: _ClassVar[int]
     token: str
     from_address: str
     to: str
@@ -89,4 +92,7 @@ class TokenTransfer(_message.Message):
     transaction_hash: str
     log_index: int
     removed: bool
-    def __init__(self, token: _Optional[str] = ..., from_address: _Optional[str] = ..., to: _Optional[str] = ..., value: _Optional[str] = ..., block_number: _Optional[int] = ..., transaction_hash: _Optional[str] = ..., log_index: _Optional[int] = ..., removed: bool = ...) -> None: ...
+    symbol: str
+    decimals: int
+    amount: str
+    def __init__(self, token: _Optional[str] = ..., from_address: _Optional[str] = ..., to: _Optional[str] = ..., value: _Optional[str] = ..., block_number: _Optional[int] = ..., transaction_hash: _Optional[str] = ..., log_index: _Optional[int] = ..., removed: bool = ..., symbol: _Optional[str] = ..., decimals: _Optional[int] = ..., amount: _Optional[str] = ...) -> None: ...

@@ -13,20 +13,27 @@ from server.chains.evm.chain import EvmChain
 from server.chains.evm.code import CodeReader
 from server.chains.evm.heads import HeadReader
 from server.chains.evm.heights import Heights
+from server.chains.evm.log_ranges import LogRanges
+from server.chains.evm.log_scan import LogScanner
+from server.chains.evm.log_windows import LogWindows
+from server.chains.evm.logs import LogReader
 from server.chains.evm.passthrough import PassThrough
 from server.chains.evm.planner import ReadPlanner
 from server.chains.evm.reads import RememberedReads
 from server.chains.evm.remembered import RememberedBlocks, RememberedCode, RememberedTransactions
+from server.chains.evm.token_units import TokenUnits
 from server.chains.evm.tokens import TokenReader
 from server.chains.evm.transactions import TransactionReader
+from server.chains.evm.transfers import TransferReader
 
 if TYPE_CHECKING:
-    from waypost.v1 import block_pb2, transaction_pb2
+    from waypost.v1 import block_pb2, log_pb2, transaction_pb2
 
     from server.chains.capabilities import (
         Allowance,
         Approvals,
         Balance,
+        BlockRange,
         CallRequest,
         CallResult,
         Code,
@@ -65,6 +72,10 @@ class EvmDriver:
         self._calls = CallReader(self.chain, pool)
         self._passthrough = PassThrough(pool)
         self._transactions = RememberedTransactions(TransactionReader(self.chain, pool), memory)
+        windows = LogWindows(facts.slug, pool)
+        scanner = LogScanner(facts.slug, pool, LogRanges(pool.labels))
+        self._logs = LogReader(facts.slug, windows, scanner)
+        self._transfers = TransferReader(facts, windows, scanner, TokenUnits(reads))
 
     def canonical_address(self, text: str) -> str:
         """See `WritesAddresses`."""
@@ -149,6 +160,16 @@ class EvmDriver:
     async def read_receipt(self, text: str, view: ReadView) -> transaction_pb2.GetReceiptResponse:
         """See `ReadsReceipts`."""
         return await self._transactions.read_receipt(text, view)
+
+    async def read_logs(
+        self, blocks: BlockRange, address: str | None, topic0: str | None, view: ReadView
+    ) -> log_pb2.GetLogsResponse:
+        """See `ReadsLogs`."""
+        return await self._logs.read_logs(blocks, address, topic0, view)
+
+    async def read_transfers(self, blocks: BlockRange, address: str, view: ReadView) -> log_pb2.GetTransfersResponse:
+        """See `ReadsTransfers`."""
+        return await self._transfers.read_transfers(blocks, address, view)
 
     async def close(self) -> None:
         """Give up everything in flight."""

@@ -1,0 +1,259 @@
+"""Reading logs newest first: ranges split where nodes refuse them, pages cut without losing or repeating a log.
+
+Whole blocks are read, newest first, until the page is full, the window is done or the budget is spent. A page that ends
+inside a block names the last log it holds; the next page reads that block again and goes on below it. So nothing
+depends on how blocks were split into questions.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from server.chains.evm.log_entries import LogEntry, Place, place_of, read_entries
+from server.chains.evm.log_pace import Pace
+from server.errors import (
+    ArchiveRequired,
+    DeadlineExceeded,
+    GatewayError,
+    InvalidArgument,
+    NotFound,
+    RangeTooLarge,
+    ResponseTooLarge,
+    UpstreamUnavailable,
+)
+from server.upstream.policy import CallPolicy
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from server.chains.evm.log_cursor import Window
+    from server.chains.evm.log_ranges import LogRanges
+    from server.chains.view import ReadView
+    from server.upstream.pool import Pool
+
+LIMIT = 1000
+"""Most logs of a page (contract section 8)."""
+
+MAX_QUESTIONS = 32
+"""Most `eth_getLogs` that one page costs."""
+
+_DEFAULT_SECONDS = 30.0
+# A page is answered as it is when this much of the caller's time is left, so that a slow node costs no finished work.
+_RESERVE = 0.4
+_LEAST_SECONDS = 2.0
+_PRUNED_STEP = 8
+
+
+@dataclass(frozen=True, slots=True)
+class LogFilter:
+    """What to look for: emitting contract (None: all) and topics by position, None for any.
+
+    `span` is how many blocks to ask for at first.
+    """
+
+    address: str | None
+    topics: tuple[str | None, ...]
+    span: int
+
+    def params(self, low: int, high: int) -> dict[str, Any]:
+        """Return the parameter of `eth_getLogs` for these blocks, both included."""
+        params: dict[str, Any] = {"fromBlock": hex(low), "toBlock": hex(high)}
+        if self.address is not None:
+            params["address"] = self.address
+        if self.topics:
+            params["topics"] = list(self.topics)
+        return params
+
+
+class Page(NamedTuple):
+    """Logs, newest first, and the place that the next page begins below; None at the window's end."""
+
+    entries: list[LogEntry]
+    below: Place | None
+
+
+class _Chunk(NamedTuple):
+    low: int
+    high: int
+
+    @property
+    def blocks(self) -> int:
+        return self.high - self.low + 1
+
+
+@dataclass(slots=True)
+class _Walk:
+    """Where one page stands."""
+
+    window: Window
+    pace: Pace
+    until: float
+    started: float
+    top: int
+    found: dict[Place, LogEntry] = field(default_factory=dict)
+    questions: int = 0
+    vague: set[str] = field(default_factory=set)
+
+    @property
+    def has_moved(self) -> bool:
+        return self.top < self.window.top
+
+    def is_spent(self, now: float) -> bool:
+        """Whether the page is to be answered as it is."""
+        late = self.until - now < (self.until - self.started) * _RESERVE
+        return self.has_moved and (self.questions >= MAX_QUESTIONS or late)
+
+
+class LogScanner:
+    """Scans one chain. `keep` of `read_page` drops logs that the caller does not want before they count."""
+
+    def __init__(
+        self, slug: str, pool: Pool, ranges: LogRanges, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._slug = slug
+        self._pool = pool
+        self._ranges = ranges
+        self._clock = clock
+
+    async def read_page(
+        self,
+        window: Window,
+        filters: Sequence[LogFilter],
+        view: ReadView,
+        *,
+        keep: Callable[[LogEntry], bool] = lambda entry: True,
+        limit: int = LIMIT,
+    ) -> Page:
+        """Return the newest logs of the window that match any of the filters, each once, at most `limit`.
+
+        Raises:
+            ResponseTooLarge: the nodes do not hand out the logs of a single block.
+            GatewayError: no node answered for the window's newest blocks; later failures end the page early instead.
+        """
+        plan = self._ranges.plan()
+        now = self._clock()
+        walk = _Walk(
+            window=window,
+            pace=Pace(min(one.span for one in filters), plan.blocks, limit),
+            until=now + _DEFAULT_SECONDS if view.deadline is None else view.deadline,
+            started=now,
+            top=window.top,
+        )
+        while walk.top >= window.low and len(walk.found) < limit and not walk.is_spent(self._clock()):
+            chunks = _next_chunks(walk)
+            walk.questions += len(chunks) * len(filters)
+            outcomes = await asyncio.gather(
+                *(self._read(chunk, filters, walk, view) for chunk in chunks), return_exceptions=True
+            )
+            for chunk, outcome in zip(chunks, outcomes, strict=True):
+                if isinstance(outcome, BaseException):
+                    if not self._go_on(chunk, outcome, walk):
+                        return _cut(walk, limit)
+                    break
+                _take(walk, chunk, outcome, keep, limit)
+        return _cut(walk, limit)
+
+    async def _read(
+        self, chunk: _Chunk, filters: Sequence[LogFilter], walk: _Walk, view: ReadView
+    ) -> list[tuple[Place, LogEntry]]:
+        """Return the logs of the chunk, unordered, with their places."""
+        plan = self._ranges.plan()
+        prefer = plan.endpoint or view.endpoint
+        policy = CallPolicy(heavy=True, caller_made=True, min_block=chunk.high, prefer=prefer)
+        now = self._clock()
+        deadline = min(walk.until, now + max((walk.until - now) * (1 - _RESERVE), _LEAST_SECONDS))
+        answers = await asyncio.gather(
+            *(self._ask(one.params(chunk.low, chunk.high), chunk, walk, policy, deadline) for one in filters),
+            return_exceptions=True,
+        )
+        found: list[tuple[Place, LogEntry]] = []
+        for answer in answers:
+            if isinstance(answer, BaseException):
+                raise answer
+            found += answer
+        return found
+
+    async def _ask(
+        self, params: dict[str, Any], chunk: _Chunk, walk: _Walk, policy: CallPolicy, deadline: float
+    ) -> list[tuple[Place, LogEntry]]:
+        reply = await self._pool.call("eth_getLogs", [params], policy, deadline=deadline)
+        self._ranges.note(reply.refusals)
+        if reply.endpoint in walk.vague:
+            walk.vague.discard(reply.endpoint)
+            self._ranges.learn(reply.endpoint, chunk.blocks)
+        try:
+            placed = [(place_of(entry), entry) for entry in read_entries(reply.result)]
+        except ValueError:
+            raise UpstreamUnavailable(f"endpoint {reply.endpoint} answered with malformed logs") from None
+        return [(place, entry) for place, entry in placed if chunk.low <= place.block <= chunk.high]
+
+    def _go_on(self, chunk: _Chunk, error: BaseException, walk: _Walk) -> bool:
+        """Return whether to ask again for fewer blocks; False to answer what is there.
+
+        Raises:
+            GatewayError: there is nothing to answer yet.
+        """
+        if not isinstance(error, GatewayError):
+            raise error
+        noted = self._ranges.note(error.refusals)
+        walk.vague |= noted.vague
+        is_late = self._clock() + _LEAST_SECONDS >= walk.until
+        if _may_be_too_much(error) and not is_late and walk.questions < 2 * MAX_QUESTIONS:
+            if walk.pace.refused(chunk.blocks, _advice(error, chunk, noted.blocks)):
+                return True
+            if isinstance(error, RangeTooLarge | ResponseTooLarge) and not walk.has_moved:
+                raise ResponseTooLarge(
+                    f"the nodes of {self._slug} do not hand out the logs of block {chunk.high} in one answer: "
+                    "narrow the query by address or topic0"
+                )
+        if not walk.has_moved:
+            if isinstance(error, NotFound):
+                raise UpstreamUnavailable(
+                    f"the nodes of {self._slug} have not come to block {chunk.high} yet; try again"
+                )
+            raise error
+        return False
+
+
+def _may_be_too_much(error: GatewayError) -> bool:
+    """Return whether fewer blocks may help: a refusal of the range, or one that nobody understands."""
+    if isinstance(error, RangeTooLarge | ResponseTooLarge | ArchiveRequired | DeadlineExceeded):
+        return True
+    return isinstance(error, UpstreamUnavailable | InvalidArgument) and bool(error.refusals)
+
+
+def _advice(error: GatewayError, chunk: _Chunk, stated: int | None) -> int | None:
+    """Return how many blocks to try next: where only the older part of a range is pruned, the newer one is answered."""
+    return max(chunk.blocks // _PRUNED_STEP, 1) if isinstance(error, ArchiveRequired) else stated
+
+
+def _next_chunks(walk: _Walk) -> list[_Chunk]:
+    chunks: list[_Chunk] = []
+    high = walk.top
+    while high >= walk.window.low and len(chunks) < walk.pace.width:
+        low = max(walk.window.low, high - walk.pace.span + 1)
+        chunks.append(_Chunk(low, high))
+        high = low - 1
+    return chunks
+
+
+def _take(
+    walk: _Walk, chunk: _Chunk, found: list[tuple[Place, LogEntry]], keep: Callable[[LogEntry], bool], limit: int
+) -> None:
+    walk.top = chunk.low - 1
+    walk.found.update((place, entry) for place, entry in found if place < walk.window.below and keep(entry))
+    walk.pace.found(chunk.blocks, len(found), max(limit - len(walk.found), 1))
+
+
+def _cut(walk: _Walk, limit: int) -> Page:
+    """Return the page: at most `limit` logs, and where the next one begins."""
+    places = sorted(walk.found, reverse=True)
+    entries = [walk.found[place] for place in places[:limit]]
+    if len(places) > limit:
+        last = places[limit - 1]
+        is_whole = places[limit].block < last.block
+        return Page(entries, Place(last.block, 0) if is_whole else last)
+    return Page(entries, Place(walk.top + 1, 0) if walk.top >= walk.window.low else None)

@@ -1,0 +1,108 @@
+"""ERC-20 transfers of one account.
+
+An account is sender or receiver, which are two topics of the Transfer event and so two questions; a transfer to itself
+answers both and counts once. ERC-721 tokens share the event's signature but index the id, so their logs have four
+topics and no data (EIP-20, EIP-721).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from waypost.v1 import log_pb2
+
+from server.chains.amounts import decimal_text
+from server.chains.evm.address import address_bytes, parse_address
+from server.chains.evm.log_entries import place_of
+from server.chains.evm.log_scan import LIMIT, LogFilter
+from server.chains.evm.quantity import address_word
+from server.checksum import checksum_address
+from server.errors import UpstreamUnavailable
+
+if TYPE_CHECKING:
+    from server.chains.capabilities import BlockRange
+    from server.chains.evm.log_entries import LogEntry
+    from server.chains.evm.log_scan import LogScanner
+    from server.chains.evm.log_windows import LogWindows
+    from server.chains.evm.token_units import TokenUnit, TokenUnits
+    from server.chains.facts import ChainFacts
+    from server.chains.view import ReadView
+
+TRANSFER = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
+"""Keccak-256 of `Transfer(address,address,uint256)`."""
+
+DEPTH = 10_000
+"""How far below the newest block the window begins when the caller does not say (contract section 8)."""
+
+# One account's transfers are thin, so the whole default window is asked for at once.
+_FIRST_SPAN = DEPTH + 1
+_DATA = 2 + 64
+_TOPICS = 3
+
+
+class TransferReader:
+    """Reads transfers on one chain."""
+
+    def __init__(self, facts: ChainFacts, windows: LogWindows, scanner: LogScanner, units: TokenUnits) -> None:
+        self._slug = facts.slug
+        self._silent = frozenset(address.lower() for address in facts.silent_tokens)
+        self._windows = windows
+        self._scanner = scanner
+        self._units = units
+
+    async def read_transfers(self, blocks: BlockRange, address: str, view: ReadView) -> log_pb2.GetTransfersResponse:
+        """Return one page of transfers, newest first, without the answer's `chain`."""
+        account = parse_address(address, "address")
+        topic = "0x" + address_word(address_bytes(account)).hex()
+        filters = [
+            LogFilter(None, (TRANSFER, topic), _FIRST_SPAN),
+            LogFilter(None, (TRANSFER, None, topic), _FIRST_SPAN),
+        ]
+        window = await self._windows.find(blocks, view, DEPTH)
+        page = await self._scanner.read_page(window, filters, view, keep=self._is_transfer)
+        try:
+            transfers = [_transfer(entry) for entry in page.entries]
+        except ValueError:
+            raise UpstreamUnavailable(f"a node of {self._slug} answered with malformed logs") from None
+        if transfers:
+            units = await self._units.read((transfer.token for transfer in transfers), view.deadline)
+            for transfer in transfers:
+                _count(transfer, units.get(transfer.token))
+        return log_pb2.GetTransfersResponse(
+            address=account,
+            count=len(transfers),
+            limit=LIMIT,
+            has_more=page.below is not None,
+            cursor=None if page.below is None else window.cursor(page.below),
+            transfers=transfers,
+        )
+
+    def _is_transfer(self, entry: LogEntry) -> bool:
+        return len(entry.topics) == _TOPICS and len(entry.data) == _DATA and entry.address.lower() not in self._silent
+
+
+def _transfer(entry: LogEntry) -> log_pb2.TokenTransfer:
+    place = place_of(entry)
+    return log_pb2.TokenTransfer(
+        token=checksum_address(entry.address),
+        from_address=_address(entry.topics[1]),
+        to=_address(entry.topics[2]),
+        value=str(int(entry.data, 16)),
+        block_number=place.block,
+        transaction_hash=entry.transaction_hash,
+        log_index=place.log_index,
+        removed=bool(entry.removed),
+    )
+
+
+def _address(topic: str) -> str:
+    return checksum_address("0x" + topic[-40:])
+
+
+def _count(transfer: log_pb2.TokenTransfer, unit: TokenUnit | None) -> None:
+    if unit is None:
+        return
+    if unit.symbol is not None:
+        transfer.symbol = unit.symbol
+    transfer.decimals = unit.decimals
+    transfer.amount = decimal_text(int(transfer.value), unit.decimals)

@@ -1,0 +1,84 @@
+"""What nodes say when they refuse a range, and what is made of it. The messages are those that nodes really send."""
+
+from __future__ import annotations
+
+import pytest
+
+from server.chains.evm.log_limits import Advice, advice_of, read_limit
+from server.chains.evm.node_errors import EvmErrors
+from server.errors import RangeTooLarge
+from server.upstream.verdicts import Verdict
+
+LASTING = [
+    ("block range is too wide (maximum 1024)", 1024),
+    ("query exceeds max block range 100000", 100_000),
+    ("exceed max block range: 5000", 5000),
+    ("exceed maximum block range: 50000", 50_000),
+    ("exceed maximum block range 1000", 1000),
+    ("maximum block range: 2000", 2000),
+    ("Max range: 800", 800),
+    ("block range is larger than max block range, block range = 30000, max block range = 10000", 10_000),
+    ("requested too many blocks from 1 to 5000, maximum is set to 2048", 2048),
+    ("eth_getLogs is limited to a 10,000 range", 10_000),
+    ("eth_getLogs and eth_newFilter are limited to a 10,000 blocks range", 10_000),
+    ("eth_getLogs is limited to 1000 block range", 1000),
+    ("eth_getLogs is limited to 0 - 10000 blocks range", 10_000),
+    ("exceeds the range allowed for your plan (20000 > 2000)", 2000),
+    ("please limit the query to at most 1000 blocks", 1000),
+    ("Under the Free tier plan, you can make eth_getLogs requests with up to a 10 block range", 10),
+    ("block range is too large, max is 10k blocks", 10_000),
+    ("range is too large, max is 1k blocks", 1000),
+    ("maximum [from, to] blocks distance: 500", 500),
+    ("Maximum allowed number of requested blocks is 3000", 3000),
+    ("ranges over 10000 blocks are not supported on freetier", 10_000),
+]
+PASSING = [
+    ("query returned more than 10000 results. Try with this block range [0x100, 0x1ff].", 256),
+    (
+        "Log response size exceeded. You can make eth_getLogs requests with up to a 2K block range and no limit on the "
+        "response size. Based on your parameters, this block range should work: [0x10, 0x1f]",
+        16,
+    ),
+    ("query exceeds max results 20000, retry with the range 100-149", 50),
+    ("query returned more than 10000 results", None),
+    ("logs matched by query exceeds limit of 10000", None),
+    ("log response size exceeded", None),
+    ("response size should not greater than 10000000 bytes", None),
+    ("backend response too large", None),
+    ("Response is too big", None),
+    ("response too large", None),
+    ("query must be smaller than size 50000", None),
+    ("too many results, try paginating", None),
+]
+VAGUE = ["block range too large", "block range is too large", "Block range limit exceeded", "block range is too wide"]
+
+
+@pytest.mark.parametrize(("message", "blocks"), LASTING)
+def test_a_limit_of_blocks_lasts(message: str, blocks: int) -> None:
+    assert advice_of(read_limit(message)) == Advice(blocks, is_lasting=True)
+
+
+@pytest.mark.parametrize(("message", "blocks"), PASSING)
+def test_a_limit_of_results_holds_for_this_range_only(message: str, blocks: int | None) -> None:
+    assert advice_of(read_limit(message)) == Advice(blocks, is_lasting=False)
+
+
+@pytest.mark.parametrize("message", [*VAGUE, "something else entirely", ""])
+def test_a_refusal_without_a_number_names_none(message: str) -> None:
+    assert advice_of(read_limit(message)) == Advice(None, is_lasting=True)
+
+
+@pytest.mark.parametrize("message", [*(text for text, _ in LASTING + PASSING), *VAGUE])
+@pytest.mark.parametrize("code", [-32000, -32005, -32600, -32602, -32614, -32012, 35])
+def test_every_one_of_them_is_a_refusal_of_the_range(message: str, code: int) -> None:
+    judged = EvmErrors().classify(200, code, message, None)
+    assert isinstance(judged.error, RangeTooLarge)
+    assert judged.verdict is Verdict.ELSEWHERE
+    assert judged.error.metadata == read_limit(message)
+
+
+@pytest.mark.parametrize(
+    "message", ["retry with the range 9-1", "this block range should work: [0x5, 0x1]", "max range: 0"]
+)
+def test_advice_that_makes_no_sense_is_not_taken(message: str) -> None:
+    assert advice_of(read_limit(message)).blocks is None
