@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from transcoder.calls import begin, cache_status, finish
@@ -35,7 +35,7 @@ UNEXECUTED = frozenset(
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Answer:
     """What one item is answered: a response object, None for a notification.
 
@@ -71,7 +71,8 @@ class Batch:
             return entry
         try:
             answer = await self._finish(entry, exchange)
-            return replace(answer, cache=await cache_status(entry.call))
+            answer.cache = await cache_status(entry.call)
+            return answer
         except asyncio.CancelledError:
             entry.call.cancel()
             raise

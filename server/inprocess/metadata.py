@@ -33,8 +33,15 @@ def check_types(metadata: object) -> None:
         raise TypeError("trailing metadata is a sequence of (text, text or bytes) tuples")
 
 
+# Keys found legal, of text values: both faces send the same few with every call.
+_known_keys: set[str] = set()
+_MOST_KNOWN = 256
+
+
 def _received(entry: tuple[str, str | bytes]) -> tuple[str, str | bytes]:
     key, value = entry
+    if key in _known_keys and value.__class__ is str and value.isascii() and value.isprintable():
+        return key, value
     if not isinstance(key, str):
         raise TypeError(f"metadata keys are text, not {type(key).__name__}")
     if not _legal_key(key):
@@ -49,4 +56,6 @@ def _received(entry: tuple[str, str | bytes]) -> tuple[str, str | bytes]:
         raise TypeError(f"metadata {key} holds text, not {type(value).__name__}")
     if not _legal_text(value):
         raise ValueError(f"metadata {key} holds more than printable ASCII; name it {key}-bin and give bytes")
+    if len(_known_keys) < _MOST_KNOWN:
+        _known_keys.add(key)
     return key, value

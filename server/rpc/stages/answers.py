@@ -36,7 +36,7 @@ _NODES_FAIL = (UpstreamUnavailable, UpstreamDisagrees, DeadlineExceeded)
 
 
 class Answers:
-    """Keeps serialised responses under (operation, request).
+    """Keeps serialised responses under (operation, request with canonical addresses).
 
     `canonical(slug, address)` returns an address in its chain's canonical writing, so that every writing of it finds
     the same answer; InvalidArgument for what is no address there.
@@ -61,13 +61,14 @@ class Answers:
         async def remember(request: Any, context: Context) -> Any:
             if takes_height and request.HasField(HEIGHT):
                 return await inner(request, context)
-            if write is not None:
-                write(request, addresses)
             use = REQUEST.get().cache
             key = prefix + request.SerializeToString(deterministic=True)
             kept = None if use.bypass else cache.lasting.get(key)
-            if kept is None and not use.bypass and cache.shared is not None:
-                kept = await cache.recall(key)
+            if kept is None:
+                if write is not None:
+                    write(request, addresses)
+                    key = prefix + request.SerializeToString(deterministic=True)
+                kept = None if use.bypass else await cache.recall(key)
             if kept is not None:
                 count_cache("answer", "hit")
                 use.hit()
