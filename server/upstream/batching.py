@@ -100,15 +100,23 @@ class Batcher:
         self._clock = clock
         self._hold = Hold(endpoint.latency)
         self._waiting: list[_Item] = []
+        self._is_leaving = False
         self._sending: set[asyncio.Task[None]] = set()
 
-    async def submit(self, call: bytes, timeout: float) -> Answer:
-        """Return what became of a cheap call, which shares a batch with the others of its moment."""
+    async def submit(self, call: bytes, timeout: float, *, held: bool = False) -> Answer:
+        """Return what became of a cheap call, which shares a batch with the others of its moment.
+
+        A call that was `held` already leaves at the end of this turn, and whatever waits leaves with it.
+        """
         loop = asyncio.get_running_loop()
         item = _Item(next(self._numbers), call, timeout, loop.create_future())
-        hold = self._hold.seconds(self._clock())
+        hold = 0.0 if held else self._hold.seconds(self._clock())
         self._waiting.append(item)
-        if len(self._waiting) == 1:
+        if held:
+            if not self._is_leaving:
+                self._is_leaving = True
+                loop.call_soon(self._flush)
+        elif len(self._waiting) == 1:
             if hold > 0:
                 loop.call_later(hold, self._flush)
             else:
@@ -136,6 +144,7 @@ class Batcher:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def _flush(self) -> None:
+        self._is_leaving = False
         waiting, self._waiting = self._waiting, []
         for chunk in _split([item for item in waiting if not item.future.done()], self._endpoint.batch_items):
             self._start(chunk, "call")

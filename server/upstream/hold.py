@@ -6,20 +6,26 @@ request. A read that comes after a quiet moment leaves at once, so a lone caller
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from server.upstream.latency import LatencyWindow
+from typing import Protocol
 
 _LONGEST = 0.005
 _SHORTEST = 0.001
 _SHARE = 10
 
 
+class HasMedian(Protocol):
+    """What knows how long answers take."""
+
+    @property
+    def median(self) -> float | None:
+        """Seconds, None before the first answer."""
+        ...
+
+
 class Hold:
     """The rule of design section 6: up to 5 ms or a tenth of the node's median, below 1 ms not at all."""
 
-    def __init__(self, latency: LatencyWindow) -> None:
+    def __init__(self, latency: HasMedian) -> None:
         self._latency = latency
         self._previous: float | None = None
 

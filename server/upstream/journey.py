@@ -158,7 +158,8 @@ class Router:
             if errand.is_alone:
                 answer = await batcher.submit_alone(errand.cargo, timeout)
             else:
-                answer = await batcher.submit(errand.cargo, timeout)  # type: ignore[arg-type]  # a bundle goes alone
+                held = errand.policy.held
+                answer = await batcher.submit(errand.cargo, timeout, held=held)  # type: ignore[arg-type]
         finally:
             endpoint.in_flight -= 1
         got = self._health.settle(endpoint, answer, errand.policy)

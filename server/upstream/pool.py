@@ -104,11 +104,11 @@ class Pool:
             for endpoint in self._endpoints
             if verify is not None
         }
-        selection = Selection(self._endpoints, self.heads)
+        self._selection = Selection(self._endpoints, self.heads)
         self._absences = Absences(self.heads, block_time, clock)
         self._hedges = Hedges(chain, self._observer) if hedge and len(self._endpoints) > 1 else None
         self._router = Router(
-            chain, self._batchers, self._identities, selection, self._health, self._absences, clock, self._hedges
+            chain, self._batchers, self._identities, self._selection, self._health, self._absences, clock, self._hedges
         )
         self._head = head
         self._depth = max(2, math.ceil(_COMPARED_SECONDS / block_time))
@@ -130,6 +130,11 @@ class Pool:
     def is_sound(self) -> bool:
         """Whether some endpoint is of the right chain and not resting after failures."""
         return any(endpoint.is_sound for endpoint in self._endpoints)
+
+    @property
+    def median(self) -> float | None:
+        """The median latency of the endpoint that answers most calls, in seconds; None before anything was asked."""
+        return self._selection.median
 
     async def call(
         self,

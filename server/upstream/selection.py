@@ -29,6 +29,11 @@ class Selection:
         self._heads = heads
         self._favourite: Endpoint | None = None
 
+    @property
+    def median(self) -> float | None:
+        """The median latency of the first choice, in seconds."""
+        return None if self._favourite is None else self._favourite.latency.median
+
     def next(self, method: str, policy: CallPolicy, tried: Collection[Endpoint]) -> Endpoint | None:
         """Return the best endpoint for the call that is not among `tried` and not excluded; None if there is none."""
         best: Endpoint | None = None

@@ -70,7 +70,7 @@ class CodeReader:
 
     async def _code(self, account: str, block: int | None, view: ReadView) -> bytes:
         await self._planner.in_turn()
-        policy = CallPolicy(min_block=block, prefer=view.endpoint)
+        policy = CallPolicy(min_block=block, prefer=view.endpoint, held=True)
         reply = await self._pool.call("eth_getCode", [account, block_tag(block)], policy, deadline=view.deadline)
         return data_of(reply)
 
@@ -78,7 +78,7 @@ class CodeReader:
         """Return the proof, None where the nodes run no such program."""
         program = "0x" + code_proof_program(self._chain, address_bytes(account)).hex()
         await self._planner.in_turn()
-        policy = CallPolicy(min_block=block, prefer=view.endpoint)
+        policy = CallPolicy(min_block=block, prefer=view.endpoint, held=True)
         try:
             reply = await self._pool.call(
                 "eth_call", [{"data": program}, block_tag(block)], policy, deadline=view.deadline

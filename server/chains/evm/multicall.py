@@ -27,10 +27,16 @@ _ALLOW_FAILURE = _TRUE + _WORD_96
 
 
 class Call(NamedTuple):
-    """One call of a chunk: the target's 20 bytes and the calldata."""
+    """One call of a chunk: the target's 20 bytes and the calldata.
+
+    `gas` is what it takes at most as a rule, by which executions are bounded. `sender` is set (20 bytes) only for calls
+    whose answer depends on `msg.sender`: those are never folded, because the sender of folded calls is Multicall3.
+    """
 
     target: bytes
     data: bytes
+    gas: int = 50_000
+    sender: bytes | None = None
 
 
 class Outcome(NamedTuple):
@@ -50,7 +56,7 @@ def encode_aggregate3(calls: Sequence[Call]) -> bytes:
     heads: list[bytes] = [AGGREGATE3, _WORD_32, len(calls).to_bytes(32, "big")]
     tails: list[bytes] = []
     offset = 32 * len(calls)
-    for target, data in calls:
+    for target, data, _, _ in calls:
         heads.append(offset.to_bytes(32, "big"))
         size = len(data)
         padding = -size % 32

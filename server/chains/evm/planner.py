@@ -12,59 +12,42 @@ of its own. All of them leave in one loop turn, so the pool sends them as one JS
 from __future__ import annotations
 
 import asyncio
+import time
 from typing import TYPE_CHECKING, NamedTuple
 
+from server.chains.evm.executions import TOO_MUCH, Answer, Executions, cut, fits
 from server.chains.evm.gate import Gate
-from server.chains.evm.multicall import Call, Outcome, decode_aggregate3, encode_aggregate3
-from server.chains.evm.quantity import block_tag, json_data, word
-from server.chains.evm.singles import SingleReads
-from server.errors import (
-    GatewayError,
-    InvalidArgument,
-    NotSupported,
-    Reverted,
-    UpstreamDisagrees,
-    UpstreamUnavailable,
-)
+from server.chains.evm.quarantine import Quarantine
+from server.errors import GatewayError, UpstreamUnavailable
+from server.upstream.hold import Hold
 from server.upstream.policy import CallPolicy
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from server.chains.evm.chain import EvmChain
+    from server.chains.evm.multicall import Call, Outcome
     from server.chains.view import ReadView
     from server.upstream.pool import Pool
 
-# Bounds of one execution: nodes cap the gas of an eth_call (10 million at the strictest met) and the size of a request.
-MAX_CALLS = 200
-MAX_BYTES = 64 * 1024
-
-_LATEST = CallPolicy()
-# By these a node says that it cannot or will not run the aggregate; the reads may still work one by one.
-_REFUSALS = (Reverted, NotSupported, InvalidArgument)
-
-
-class _Answer(NamedTuple):
-    block: int
-    endpoint: str | None
-    outcomes: list[Outcome]
+# What waited for company at the gate does not wait once more in the pool.
+_LATEST = CallPolicy(held=True)
 
 
 class _Entry(NamedTuple):
     calls: Sequence[Call]
-    future: asyncio.Future[_Answer]
+    future: asyncio.Future[Answer]
     view: ReadView
 
 
 class ReadPlanner:
     """Plans the reads of one chain."""
 
-    def __init__(self, chain: EvmChain, pool: Pool) -> None:
+    def __init__(self, chain: EvmChain, pool: Pool, clock: Callable[[], float] = time.monotonic) -> None:
         self._chain = chain
-        self._pool = pool
-        self._multicall = "0x" + chain.multicall.hex()
-        self._singles = SingleReads(chain, pool)
-        self._gate = Gate(self._leave)
+        self._quarantine = Quarantine(clock)
+        self._executions = Executions(chain, pool, self._quarantine, clock)
+        self._gate = Gate(self._leave, Hold(pool))
         self._folds: dict[int | None, list[_Entry]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -96,15 +79,17 @@ class ReadPlanner:
         await self._gate.arrive()
 
     async def close(self) -> None:
-        """Give up the chunks in flight; their readers are told to try again."""
+        """Give up the chunks that wait or are in flight; their readers are told to try again."""
+        folds, self._folds = self._folds, {}
+        for entries in folds.values():
+            _abandon(entries)
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def _shared(self, view: ReadView, calls: Sequence[Call]) -> list[Outcome]:
-        if len(calls) > MAX_CALLS:
-            outcomes = await self._shared(view, calls[:MAX_CALLS])
-            return outcomes + await self._shared(view, calls[MAX_CALLS:])
+        if len(cut(calls)) > 1 or self._quarantine.holds(calls):
+            return await self._alone(view, calls)
         gate = self._gate.arrive()
         entry = _Entry(calls, gate.get_loop().create_future(), view)
         fold = self._folds.get(view.block)
@@ -116,7 +101,7 @@ class ReadPlanner:
 
     async def _alone(self, view: ReadView, calls: Sequence[Call]) -> list[Outcome]:
         await self._gate.arrive()
-        answer = await self._execute(view.block, calls, _policy(view), view.deadline)
+        answer = await self._executions.run(view.block, calls, _policy(view), view.deadline)
         return await self._accept(view, calls, answer)
 
     def _leave(self) -> None:
@@ -129,66 +114,39 @@ class ReadPlanner:
 
     async def _run_chunk(self, block: int | None, entries: list[_Entry]) -> None:
         """Run one chunk for all its entries; the task belongs to the planner, so no caller's cancellation ends it."""
+        try:
+            await self._answer(block, entries)
+        except BaseException as error:
+            _abandon(entries)
+            if not isinstance(error, asyncio.CancelledError):
+                raise
+
+    async def _answer(self, block: int | None, entries: list[_Entry]) -> None:
+        """Give every entry its answer or error; a chunk that fails as a whole is halved."""
         calls = [call for entry in entries for call in entry.calls]
         deadlines = [entry.view.deadline for entry in entries]
         deadline = None if None in deadlines else max(filter(None, deadlines), default=None)
+        policy = _policy(entries[0].view)
+        run = self._executions.run if len(entries) == 1 else self._executions.run_once
         try:
-            answer = await self._execute(block, calls, _policy(entries[0].view), deadline)
+            answer = await run(block, calls, policy, deadline)
         except GatewayError as error:
+            if isinstance(error, TOO_MUCH) and len(entries) > 1:
+                middle = len(entries) // 2
+                await asyncio.gather(self._answer(block, entries[:middle]), self._answer(block, entries[middle:]))
+                return
             for entry in entries:
                 if not entry.future.done():
                     entry.future.set_exception(_copy(error))
-            return
-        except BaseException as error:
-            for entry in entries:
-                if not entry.future.done():
-                    entry.future.set_exception(UpstreamUnavailable("the read was abandoned; try again"))
-            if not isinstance(error, asyncio.CancelledError):
-                raise
             return
         start = 0
         for entry in entries:
             end = start + len(entry.calls)
             if not entry.future.done():
-                entry.future.set_result(_Answer(answer.block, answer.endpoint, answer.outcomes[start:end]))
+                entry.future.set_result(Answer(answer.block, answer.endpoint, answer.outcomes[start:end]))
             start = end
 
-    async def _execute(
-        self, block: int | None, calls: Sequence[Call], policy: CallPolicy, deadline: float | None
-    ) -> _Answer:
-        chain = self._chain
-        if block is not None and block < chain.deploy_block and chain.history_is_pinned:
-            return _Answer(*await self._singles.read(block, calls, policy, deadline))
-        data = "0x" + encode_aggregate3([chain.number_call, *calls]).hex()
-        try:
-            reply = await self._pool.call(
-                "eth_call", [{"to": self._multicall, "data": data}, block_tag(block)], policy, deadline=deadline
-            )
-        except _REFUSALS as error:
-            return await self._fall_back(block, calls, policy, deadline, error)
-        try:
-            number, *outcomes = decode_aggregate3(json_data(reply.result), len(calls) + 1)
-            height = word(number.data)
-        except ValueError:
-            return await self._fall_back(block, calls, policy, deadline, None)
-        if block is None:
-            self._pool.observe_head(reply.endpoint, height)
-        return _Answer(height, reply.endpoint, outcomes)
-
-    async def _fall_back(
-        self,
-        block: int | None,
-        calls: Sequence[Call],
-        policy: CallPolicy,
-        deadline: float | None,
-        error: GatewayError | None,
-    ) -> _Answer:
-        """Read one by one where Multicall3 is not there or failed as a whole, if the nodes are honest about heights."""
-        if not self._chain.history_is_pinned:
-            raise error or UpstreamDisagrees(f"the nodes of {self._chain.slug} do not run Multicall3")
-        return _Answer(*await self._singles.read(block, calls, policy, deadline))
-
-    async def _accept(self, view: ReadView, calls: Sequence[Call], answer: _Answer) -> list[Outcome]:
+    async def _accept(self, view: ReadView, calls: Sequence[Call], answer: Answer) -> list[Outcome]:
         """Return the outcomes if they are of the view's block, and settle the view on it.
 
         Failures without return data are asked again alone first: they may have been starved of gas by their neighbours.
@@ -200,8 +158,9 @@ class ReadPlanner:
         if not doubtful or not self._chain.history_is_pinned:
             return outcomes
         block, policy = view.block, _policy(view)
-        _, _, again = await self._singles.read(block, [calls[index] for index in doubtful], policy, view.deadline)
-        for index, outcome in zip(doubtful, again, strict=True):
+        suspects = [calls[index] for index in doubtful]
+        again = await self._executions.run_one_by_one(block, suspects, policy, view.deadline)
+        for index, outcome in zip(doubtful, again.outcomes, strict=True):
             outcomes[index] = outcome
         return outcomes
 
@@ -209,22 +168,29 @@ class ReadPlanner:
 def _policy(view: ReadView) -> CallPolicy:
     if view.block is None:
         return _LATEST
-    return CallPolicy(min_block=view.block, prefer=view.endpoint)
+    return CallPolicy(min_block=view.block, prefer=view.endpoint, held=True)
 
 
 def _chunks(entries: list[_Entry]) -> list[list[_Entry]]:
     """Split a fold into chunks within the bounds; the calls of one entry stay together."""
     chunks: list[list[_Entry]] = [[]]
-    count = size = 0
+    count = gas = size = 0
     for entry in entries:
-        entry_size = sum(len(call.data) for call in entry.calls)
-        if chunks[-1] and (count + len(entry.calls) > MAX_CALLS or size + entry_size > MAX_BYTES):
-            chunks.append([])
-            count = size = 0
-        chunks[-1].append(entry)
         count += len(entry.calls)
-        size += entry_size
+        gas += sum(call.gas for call in entry.calls)
+        size += sum(len(call.data) for call in entry.calls)
+        if chunks[-1] and not fits(count, gas, size):
+            chunks.append([])
+            count, gas = len(entry.calls), sum(call.gas for call in entry.calls)
+            size = sum(len(call.data) for call in entry.calls)
+        chunks[-1].append(entry)
     return chunks
+
+
+def _abandon(entries: list[_Entry]) -> None:
+    for entry in entries:
+        if not entry.future.done():
+            entry.future.set_exception(UpstreamUnavailable("the read was abandoned; try again"))
 
 
 def _copy(error: GatewayError) -> GatewayError:

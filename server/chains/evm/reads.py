@@ -45,8 +45,8 @@ class RememberedReads:
 def pack_calls(calls: Sequence[Call]) -> bytes:
     """Return the calls as bytes that no other calls have."""
     parts: list[bytes] = []
-    for target, data in calls:
-        parts += (target, len(data).to_bytes(_SIZE_BYTES), data)
+    for target, data, _, sender in calls:
+        parts += (b"\1" + sender if sender else b"\0", target, len(data).to_bytes(_SIZE_BYTES), data)
     return b"".join(parts)
 
 

@@ -1,4 +1,4 @@
-"""Reads one by one, pinned to a block: where Multicall3 is not deployed, does not run, or must not be trusted."""
+"""Reads one by one, pinned to a block: where Multicall3 is not deployed, does not run, or must not be used."""
 
 from __future__ import annotations
 
@@ -8,22 +8,27 @@ from typing import TYPE_CHECKING
 from server.chains.evm.answers import data_of, number_of
 from server.chains.evm.multicall import GET_ETH_BALANCE, Call, Outcome
 from server.chains.evm.quantity import block_tag
-from server.errors import Reverted
+from server.errors import OutOfGas, Reverted
 from server.upstream.policy import CallPolicy
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from server.chains.evm.chain import EvmChain
+    from server.chains.evm.quarantine import Quarantine
     from server.upstream.pool import Pool
 
 
 class SingleReads:
-    """Runs the planner's reads as one `eth_call` or `eth_getBalance` each, in one JSON-RPC batch."""
+    """Runs the planner's reads as one `eth_call` or `eth_getBalance` each, in one JSON-RPC batch.
 
-    def __init__(self, chain: EvmChain, pool: Pool) -> None:
+    An address that burns all gas even so is put into quarantine.
+    """
+
+    def __init__(self, chain: EvmChain, pool: Pool, quarantine: Quarantine) -> None:
         self._chain = chain
         self._pool = pool
+        self._quarantine = quarantine
 
     async def read(
         self, block: int | None, calls: Sequence[Call], policy: CallPolicy, deadline: float | None
@@ -36,7 +41,7 @@ class SingleReads:
         if block is None:
             head = await self._pool.call("eth_blockNumber", [], policy, deadline=deadline)
             block = number_of(head)
-            policy = CallPolicy(min_block=block, prefer=head.endpoint)
+            policy = CallPolicy(min_block=block, prefer=head.endpoint, held=True)
         answers = await asyncio.gather(*(self._one(call, block, policy, deadline) for call in calls))
         endpoint = answers[0][0] if answers else policy.prefer
         return block, endpoint, [outcome for _, outcome in answers]
@@ -49,9 +54,13 @@ class SingleReads:
             account = "0x" + call.data[-20:].hex()
             reply = await self._pool.call("eth_getBalance", [account, tag], policy, deadline=deadline)
             return reply.endpoint, Outcome(True, number_of(reply).to_bytes(32, "big"))
-        params = [{"to": "0x" + call.target.hex(), "data": "0x" + call.data.hex()}, tag]
+        message = {"to": "0x" + call.target.hex(), "data": "0x" + call.data.hex()}
+        if call.sender is not None:
+            message["from"] = "0x" + call.sender.hex()
         try:
-            reply = await self._pool.call("eth_call", params, policy, deadline=deadline)
+            reply = await self._pool.call("eth_call", [message, tag], policy, deadline=deadline)
         except Reverted as error:
+            if isinstance(error, OutOfGas):
+                self._quarantine.add(call.target)
             return policy.prefer, Outcome(False, bytes.fromhex(error.metadata.get("data", "0x")[2:]))
         return reply.endpoint, Outcome(True, data_of(reply))

@@ -7,8 +7,8 @@ import time
 
 import pytest
 
+from server.chains.evm.executions import MAX_CALLS
 from server.chains.evm.multicall import Call, eth_balance_call
-from server.chains.evm.planner import MAX_CALLS
 from server.chains.view import ReadView
 from server.errors import DeadlineExceeded, UpstreamUnavailable
 from tests.contract.evm.nodes import ALICE, BOB, GAS_BURNER, OWNER, PROBER, SILENT, USDC, call_data
@@ -35,7 +35,7 @@ async def test_folds_are_cut_into_bounded_executions_of_one_request(driver, requ
 
 async def test_one_readers_many_calls_are_all_of_one_block(driver, ethereum, requests):
     view = ReadView()
-    with requests([1, 1, 1]):
+    with requests([1, 2]):
         outcomes = await driver.planner.read_shared(view, balances(driver, 2 * MAX_CALLS + 1))
     assert len(outcomes) == 2 * MAX_CALLS + 1
     truth = int(await ethereum.call("eth_getBalance", ALICE, hex(view.block)), 16)
@@ -106,3 +106,55 @@ async def test_closing_tells_readers_to_try_again(driver, ethereum):
     with pytest.raises(UpstreamUnavailable, match="try again"):
         await reading
     assert (await driver.read_balance(ALICE, ReadView())).raw > 0
+
+
+def many_reads(number: int) -> list[Call]:
+    return [read(USDC, "decimals()") for _ in range(number)]
+
+
+async def test_a_reader_that_burns_gas_in_a_fold_is_found_by_halving_and_kept_apart(driver, ethereum, tally):
+    """Each call may burn all gas but a 64th: three burners leave too little for the execution, which fails whole."""
+    burners = [read(GAS_BURNER, f"burn{number}()") for number in range(3)]
+    views = [ReadView() for _ in range(12)]
+    calls = [*burners, *many_reads(9)]
+
+    async def ask() -> list[list]:
+        return await asyncio.gather(
+            *(driver.planner.read_shared(view, [call]) for view, call in zip(views, calls, strict=True))
+        )
+
+    answers = await ask()
+    assert [answer[0].success for answer in answers] == [False] * 3 + [True] * 9
+    assert {int.from_bytes(answer[0].data, "big") for answer in answers[3:]} == {6}
+    assert driver.planner._quarantine.holds(burners)
+
+    views = [ReadView() for _ in range(12)]
+    tally.requests.clear()
+    again = await ask()
+    assert [answer[0].success for answer in again] == [False] * 3 + [True] * 9
+    # The reads beside it fold into one call at once, without a failure first; the burners are asked one by one.
+    assert sum(tally.requests) <= 1 + 2 * len(burners) * 2
+
+
+async def test_calls_are_cut_by_gas_and_by_bytes(driver, requests):
+    heavy = [Call(*read(USDC, "decimals()")[:2], gas=4_000_000) for _ in range(5)]
+    with requests([1, 2]):
+        outcomes = await driver.planner.read_alone(ReadView(), heavy)
+    assert [int.from_bytes(outcome.data, "big") for outcome in outcomes] == [6] * 5
+    long = [Call(heavy[0].target, heavy[0].data + bytes(30_000)) for _ in range(4)]
+    with requests([1, 1]):
+        outcomes = await driver.planner.read_alone(ReadView(), long)
+    assert [int.from_bytes(outcome.data, "big") for outcome in outcomes] == [6] * 4
+
+
+async def test_a_call_whose_answer_depends_on_the_sender_is_asked_in_its_name(driver, ethereum):
+    """The code there returns CALLER: folded it would be Multicall3."""
+    address = "0x00000000000000000000000000000000000000b7"
+    await ethereum.place(address, bytes.fromhex("3360005260206000f3"), is_runtime=True)
+    target, view = bytes.fromhex(address[2:]), ReadView()
+    folded = await driver.planner.read_alone(ReadView(), [Call(target, b"")])
+    assert folded[0].data[-20:] == driver.chain.multicall
+    outcomes = await driver.planner.read_alone(view, [Call(target, b"", sender=bytes.fromhex(ALICE[2:]))])
+    assert outcomes[0].success
+    assert outcomes[0].data[-20:].hex() == ALICE[2:].lower()
+    assert view.block is not None

@@ -1,0 +1,186 @@
+"""Runs calls of one block in as few executions as it takes: folded where that works, one by one where it does not.
+
+An execution is one `eth_call` of Multicall3's `aggregate3` whose first call returns the block number. If it fails as a
+whole (out of gas, too slow, too large for the node) it is halved, and so on; a call that fails alone is asked without
+Multicall3. So are calls below its deployment, calls that depend on their sender, calls to addresses that burnt gas
+lately, and all calls where the nodes run no Multicall3.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING, NamedTuple
+
+from runtime.metrics import observe_fold
+from server.chains.evm.multicall import Call, Outcome, decode_aggregate3, encode_aggregate3
+from server.chains.evm.quantity import block_tag, json_data, word
+from server.chains.evm.singles import SingleReads
+from server.errors import (
+    GatewayError,
+    InvalidArgument,
+    NotSupported,
+    OutOfGas,
+    RangeTooLarge,
+    ResponseTooLarge,
+    Reverted,
+    TooMuchWork,
+    UpstreamDisagrees,
+    UpstreamUnavailable,
+)
+from server.upstream.policy import CallPolicy
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from server.chains.evm.chain import EvmChain
+    from server.chains.evm.quarantine import Quarantine
+    from server.upstream.pool import Pool
+
+# Bounds of one execution: nodes cap the gas of an eth_call (10 million at the strictest met) and the size of a request.
+MAX_CALLS = 200
+MAX_GAS = 10_000_000
+MAX_BYTES = 64 * 1024
+
+TOO_MUCH = (OutOfGas, TooMuchWork, RangeTooLarge, ResponseTooLarge)
+"""By these a node says that an execution as a whole is too much; less of it may work."""
+
+# By these a node says that it cannot or will not run the aggregate; the reads may still work one by one.
+_REFUSALS = (Reverted, NotSupported, InvalidArgument)
+_AVOIDED_SECONDS = 600.0
+
+
+class Answer(NamedTuple):
+    """What a number of calls returned, the block that they ran at, and the endpoint that ran (the first of) them."""
+
+    block: int
+    endpoint: str | None
+    outcomes: list[Outcome]
+
+
+class Executions:
+    """Runs calls on one chain."""
+
+    def __init__(
+        self, chain: EvmChain, pool: Pool, quarantine: Quarantine, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._chain = chain
+        self._pool = pool
+        self._quarantine = quarantine
+        self._clock = clock
+        self._multicall = "0x" + chain.multicall.hex()
+        self._singles = SingleReads(chain, pool, quarantine)
+        self._avoided_until = 0.0
+
+    async def run(self, block: int | None, calls: Sequence[Call], policy: CallPolicy, deadline: float | None) -> Answer:
+        """Return the outcomes of all calls at one block, `latest` for None.
+
+        Raises:
+            GatewayError: the nodes could not answer.
+        """
+        if self._is_single(block, calls):
+            return await self.run_one_by_one(block, calls, policy, deadline)
+        pieces = cut(calls)
+        if len(pieces) > 1:
+            return await self._join(block, pieces, policy, deadline)
+        try:
+            return await self.run_once(block, calls, policy, deadline)
+        except TOO_MUCH as error:
+            if len(calls) > 1:
+                middle = len(calls) // 2
+                return await self._join(block, [calls[:middle], calls[middle:]], policy, deadline)
+            return await self._fall_back(block, calls, policy, deadline, error)
+
+    async def run_once(
+        self, block: int | None, calls: Sequence[Call], policy: CallPolicy, deadline: float | None
+    ) -> Answer:
+        """Return the outcomes of calls in one execution; raises one of `TOO_MUCH` where that is too much for it."""
+        if self._is_single(block, calls):
+            return await self.run_one_by_one(block, calls, policy, deadline)
+        data = "0x" + encode_aggregate3([self._chain.number_call, *calls]).hex()
+        params = [{"to": self._multicall, "data": data}, block_tag(block)]
+        try:
+            reply = await self._pool.call("eth_call", params, policy, deadline=deadline)
+            number, *outcomes = decode_aggregate3(json_data(reply.result), len(calls) + 1)
+            height = word(number.data)
+        except TOO_MUCH:
+            raise
+        except _REFUSALS as error:
+            return await self._fall_back(block, calls, policy, deadline, error)
+        except ValueError:
+            return await self._fall_back(block, calls, policy, deadline, None)
+        observe_fold(self._chain.slug, len(calls))
+        if block is None:
+            self._pool.observe_head(reply.endpoint, height)
+        return Answer(height, reply.endpoint, outcomes)
+
+    async def run_one_by_one(
+        self, block: int | None, calls: Sequence[Call], policy: CallPolicy, deadline: float | None
+    ) -> Answer:
+        """Return the outcomes of calls that share no execution; only where the nodes are honest about heights."""
+        return Answer(*await self._singles.read(block, calls, policy, deadline))
+
+    def _is_single(self, block: int | None, calls: Sequence[Call]) -> bool:
+        if any(call.sender is not None for call in calls):
+            return True
+        if not self._chain.history_is_pinned:
+            return False
+        if block is not None and block < self._chain.deploy_block:
+            return True
+        return self._avoided_until > self._clock() or self._quarantine.holds(calls)
+
+    async def _join(
+        self, block: int | None, pieces: Sequence[Sequence[Call]], policy: CallPolicy, deadline: float | None
+    ) -> Answer:
+        """Run the pieces at one block: the others at that of the first, where there is none yet and nodes allow it."""
+        outcomes: list[Outcome] = []
+        first: Answer | None = None
+        if block is None and self._chain.history_is_pinned:
+            first = await self.run(None, pieces[0], policy, deadline)
+            block, pieces = first.block, pieces[1:]
+            policy = CallPolicy(min_block=block, prefer=first.endpoint, held=True)
+            outcomes += first.outcomes
+        answers = await asyncio.gather(*(self.run(block, piece, policy, deadline) for piece in pieces))
+        first = first or answers[0]
+        for answer in answers:
+            if answer.block != first.block:
+                raise UpstreamUnavailable(
+                    f"{self._chain.slug} moved on while it was read; try again", retry_after_ms=1000
+                )
+            outcomes += answer.outcomes
+        return Answer(first.block, first.endpoint, outcomes)
+
+    async def _fall_back(
+        self,
+        block: int | None,
+        calls: Sequence[Call],
+        policy: CallPolicy,
+        deadline: float | None,
+        error: GatewayError | None,
+    ) -> Answer:
+        """Read one by one where Multicall3 is not there or failed, if the nodes are honest about heights."""
+        if not self._chain.history_is_pinned:
+            raise error or UpstreamDisagrees(f"the nodes of {self._chain.slug} do not run Multicall3")
+        answer = await self.run_one_by_one(block, calls, policy, deadline)
+        if block is None and (error is None or isinstance(error, NotSupported)):
+            # The reads work and Multicall3 does not, at this very block: not asked again for a while.
+            self._avoided_until = self._clock() + _AVOIDED_SECONDS
+        return answer
+
+
+def fits(count: int, gas: int, size: int) -> bool:
+    """Return whether calls of that number, gas and bytes of calldata may share one execution."""
+    return count <= MAX_CALLS and gas <= MAX_GAS and size <= MAX_BYTES
+
+
+def cut(calls: Sequence[Call]) -> list[Sequence[Call]]:
+    """Return the calls in as many pieces as the bounds of one execution ask for."""
+    pieces: list[Sequence[Call]] = []
+    start = gas = size = 0
+    for index, call in enumerate(calls):
+        gas, size = gas + call.gas, size + len(call.data)
+        if index > start and not fits(index - start + 1, gas, size):
+            pieces.append(calls[start:index])
+            start, gas, size = index, call.gas, len(call.data)
+    pieces.append(calls[start:])
+    return pieces
