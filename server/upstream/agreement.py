@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from server.upstream.observer import Observer
 
@@ -39,9 +39,13 @@ class Agreement:
 
     def observe(self, label: str, block: int, block_hash: str) -> None:
         """Take note of a block's hash as the endpoint tells it now."""
+        self.compare(block, {label: block_hash})
+
+    def compare(self, block: int, by_label: Mapping[str, str]) -> None:
+        """Take note of a block's hash as several endpoints tell it now, and report those who differ from most."""
         now = self._clock()
         told = self._told.setdefault(block, {})
-        told[label] = block_hash, now
+        told.update((label, (block_hash, now)) for label, block_hash in by_label.items())
         if len(self._told) > _BLOCKS:
             self._told.popitem(last=False)
         hashes = {other: told_hash for other, (told_hash, at) in told.items() if now - at <= self._apart}

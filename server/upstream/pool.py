@@ -286,13 +286,15 @@ class Pool:
         answers = await asyncio.gather(
             *(self._batchers[endpoint].submit_alone(call, PROBE_SECONDS, "head") for endpoint in asked)
         )
+        hashes: dict[str, str] = {}
         for endpoint, answer in zip(asked, answers, strict=True):
             got = self._health.settle(endpoint, answer, _HEAVY, vouches=False)
             if isinstance(got, Reply):
                 with contextlib.suppress(ValueError):
                     block_hash = query.read_hash(got.result)
                     if block_hash is not None:
-                        self.agreement.observe(endpoint.label, block, block_hash)
+                        hashes[endpoint.label] = block_hash
+        self.agreement.compare(block, hashes)
 
     async def _ask_identity(self, endpoint: Endpoint, call: bytes) -> Answer:
         answer = await self._batchers[endpoint].submit_alone(call, VERIFY_SECONDS, "verify")
