@@ -60,7 +60,7 @@ class Setback:
     @property
     def is_lasting(self) -> bool:
         """Whether asking the same endpoint again is pointless: it gave a reason that will not pass."""
-        return self.explaining is not None and not isinstance(self.explaining, UpstreamUnavailable)
+        return self.explaining is not None and type(self.explaining) is not UpstreamUnavailable
 
 
 class Health:
