@@ -136,9 +136,9 @@ def _operation_series(operation: str, chain: str | None, code: str, reason: str 
     )
 
 
-def add_in_flight(items: int) -> None:
-    """Add items to those in progress; a negative number takes them off."""
-    _IN_FLIGHT.inc(items)
+def watch_in_flight(count: Callable[[], int]) -> None:
+    """Let `count` tell the items in progress whenever the metrics are read, which costs the calls nothing."""
+    _IN_FLIGHT.set_function(count)
 
 
 def count_http_request(status: int, items: int) -> None:

@@ -11,12 +11,13 @@ from grpc_reflection.v1alpha import reflection_pb2_grpc
 from waypost.internal.v1 import access_pb2_grpc
 
 from runtime.logs import get_logger
+from runtime.metrics import watch_in_flight
 from runtime.operations import load_operations
 from server.access.admission import Admission
 from server.access.directory import KeyDirectory
 from server.access.flights import Flights
 from server.access.keys import KeyStore
-from server.access.principals import Policy
+from server.access.principals import DEMO, Policy
 from server.access.quotas import Quotas
 from server.access.service import AccessServicer
 from server.chains.registry import Chains
@@ -174,11 +175,13 @@ class Gateway:
 
 def _admission(settings: Settings, directory: KeyDirectory) -> Admission:
     quotas, limits = settings.quotas, settings.server_limits
+    flights = Flights(limits.max_in_flight, limits.max_in_flight_per_key)
+    watch_in_flight(lambda: flights.total)
     return Admission(
         directory,
         Quotas(),
-        Flights(limits.max_in_flight, limits.max_in_flight_per_key),
+        flights,
         accepts_local=settings.profile == "devnet",
         default=Policy("default", quotas.default_rate, quotas.default_burst),
-        demo=Policy("demo", quotas.demo_rate, quotas.demo_burst),
+        demo=Policy(DEMO, quotas.demo_rate, quotas.demo_burst),
     )

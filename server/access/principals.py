@@ -7,6 +7,10 @@ from functools import lru_cache
 from math import ceil
 
 
+DEMO = "demo"
+"""Name of the demo's quota."""
+
+
 @dataclass(frozen=True, slots=True)
 class Policy:
     """A quota: `rate` units a second, `burst` of them at once. A rate of 0 means unlimited."""
@@ -14,6 +18,11 @@ class Policy:
     name: str
     rate: float
     burst: int
+
+    @property
+    def weighs_costs(self) -> bool:
+        """Whether an operation's cost counts; the demo counts items alone, one per second (contract section 8)."""
+        return self.name != DEMO
 
     @property
     def unlimited(self) -> bool:

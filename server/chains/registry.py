@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from difflib import get_close_matches
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from runtime.settings import EndpointSettings
@@ -142,4 +143,9 @@ def _endpoints(facts: ChainFacts, settings: Settings) -> tuple[EndpointSettings,
 
 def _has(driver: Driver, wanted: object) -> bool:
     """Return whether the driver has the protocol's methods."""
+    return _class_has(type(driver), wanted)
+
+
+@cache
+def _class_has(driver: type, wanted: object) -> bool:
     return all(hasattr(driver, name) for name in vars(wanted) if not name.startswith("_"))

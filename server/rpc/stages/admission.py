@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from runtime.metrics import add_in_flight, count_refusal
+from runtime.metrics import count_refusal
 from server.access.principals import decode
 from server.errors import GatewayError, KeyInvalid, RateLimited
 from server.rpc.stages.state import REQUEST
@@ -45,12 +45,10 @@ class AdmissionStage:
                     raise
             state.principal = principal
             flights.enter(principal)
-            add_in_flight(1)
             try:
                 return await inner(request, context)
             finally:
                 flights.leave(principal)
-                add_in_flight(-1)
 
         return admit
 

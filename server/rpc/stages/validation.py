@@ -57,7 +57,8 @@ class Costs:
         async def charge(request: Any, context: Context) -> Any:
             principal = REQUEST.get().principal
             if principal is not None:
-                quotas.owe(principal, cost * (len(request.items) if takes_items else 1) - 1)
+                items = len(request.items) if takes_items else 1
+                quotas.owe(principal, (cost if principal.policy.weighs_costs else 1) * items - 1)
             return await inner(request, context)
 
         return charge

@@ -1,0 +1,46 @@
+"""What a call is charged beyond its admission: cost and items for keys, items alone on the demo."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from waypost.v1 import block_pb2, gas_pb2
+
+from runtime.operations import load_operations
+from server.access.principals import Policy, Principal
+from server.access.quotas import Quotas
+from server.rpc.stages.state import REQUEST, Method, RequestState
+from server.rpc.stages.validation import Costs
+
+OPERATIONS = {operation.name: operation for operation in load_operations()}
+COSTLY = OPERATIONS["compareGas"].cost
+
+
+@pytest.mark.parametrize(
+    ("policy", "method", "items", "units"),
+    [
+        ("default", "compareGas", 0, COSTLY - 1),
+        ("demo", "compareGas", 0, 0),
+        ("default", "getBlockByNumber", 7, 6),
+        ("demo", "getBlockByNumber", 7, 6),
+        ("default", "getBlockHeight", 0, 0),
+    ],
+)
+async def test_the_debt_of_a_call(policy: str, method: str, items: int, units: int) -> None:
+    principal = Principal(f"{policy}:caller", Policy(policy, 1.0, 100))
+    quotas = Quotas()
+    operation = OPERATIONS[method]
+    request: Any = gas_pb2.CompareGasRequest()
+    if items:
+        request = block_pb2.GetBlockByNumberRequest(items=[block_pb2.GetBlockByNumberItem() for _ in range(items)])
+
+    async def answer(request: Any, context: Any) -> str:
+        return "answer"
+
+    handler: Any = None
+    charged = Costs(quotas).bind(Method(operation.path, handler, operation), answer)
+    REQUEST.set(RequestState("id", operation, 0.0, {}, principal=principal))
+    context: Any = None
+    assert await charged(request, context) == "answer"
+    assert quotas.charge(principal, 1).remaining == 100 - 1 - units
