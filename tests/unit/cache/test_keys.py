@@ -14,7 +14,10 @@ from server.chains.memory import ChainMemory
 from server.upstream.cache import Cache, key_prefix
 from server.upstream.heads import HeadTracker
 
-Calls = st.lists(st.builds(Call, st.binary(min_size=20, max_size=20), st.binary(max_size=70)), max_size=4)
+Address = st.binary(min_size=20, max_size=20)
+Calls = st.lists(
+    st.builds(Call, Address, st.binary(max_size=70), gas=st.just(50_000), sender=st.none() | Address), max_size=4
+)
 Word = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=8)
 Question = st.tuples(Word, Word, st.integers(0, 2**63), st.binary(max_size=40))
 
@@ -26,6 +29,10 @@ def memory(slug: str) -> ChainMemory:
 @given(first=Calls, second=Calls)
 def test_other_calls_are_other_bytes(first, second):
     assert (pack_calls(first) == pack_calls(second)) == (first == second)
+
+
+def test_what_a_call_may_cost_is_no_part_of_the_question():
+    assert pack_calls([Call(bytes(20), b"", gas=1)]) == pack_calls([Call(bytes(20), b"", gas=2)])
 
 
 def test_calldata_that_looks_like_a_second_call_is_not_one():
