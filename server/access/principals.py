@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from math import ceil
 
-
 DEMO = "demo"
 """Name of the demo's quota."""
 
