@@ -109,6 +109,11 @@ async def test_metadata_at_a_block_of_the_callers_choice_is_of_that_block(gatewa
     assert status == "miss"
     _, status = await post(gateway, "getTokenMetadata", {"chain": "ethereum", "address": MKR, "blockHeight": head - 2})
     assert status == "hit"
+    # Near the head it is no answer for an hour: the block may yet be replaced.
+    site.clock.pass_seconds(BLOCK_TIME)
+    await site.asked()
+    _, status = await post(gateway, "getTokenMetadata", {"chain": "ethereum", "address": MKR, "blockHeight": head - 2})
+    assert (status, await site.asked()) == ("miss", 1)
 
 
 async def test_a_wrong_checksum_is_refused_even_if_the_address_is_kept(gateway: RunningGateway):

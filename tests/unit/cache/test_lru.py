@@ -53,6 +53,16 @@ def test_the_value_used_longest_ago_leaves_first(clock):
     assert lru.size == room
 
 
+def test_a_large_value_pushes_out_as_many_small_ones_as_it_needs(clock):
+    lru = ByteLru(40 * (OVERHEAD + 2), clock=clock)
+    for number in range(40):
+        lru.put(bytes([number, 0]), b"", 10)
+    lru.put(b"large", bytes(3 * OVERHEAD), 10)
+    assert lru.get(b"large") == bytes(3 * OVERHEAD)
+    assert lru.size <= 40 * (OVERHEAD + 2)
+    assert len(lru) == 37
+
+
 def test_a_value_that_would_push_out_everything_is_not_kept(clock):
     lru = ByteLru(8000, clock=clock)
     lru.put(b"small", b"1", 10)
