@@ -84,6 +84,12 @@ _UPSTREAM_BATCH = Histogram(
 _FOLD = Histogram(
     "waypost_fold_reads", "Contract reads folded into one call.", ("chain",), buckets=_SIZES, registry=REGISTRY
 )
+_LEFT_OUT = Counter(
+    "waypost_rows_left_out",
+    "Chains that an answer over many chains does not list because they could not be read.",
+    ("operation", "chain"),
+    registry=REGISTRY,
+)
 _JOINED = Counter("waypost_joined_calls", "Calls that shared the answer of another.", ("chain",), registry=REGISTRY)
 _HEDGES = Counter(
     "waypost_upstream_hedges",
@@ -174,6 +180,11 @@ def observe_fold(chain: str, reads: int) -> None:
 def count_joined(chain: str) -> None:
     """Count a call that shared the answer of an identical one in flight."""
     _JOINED.labels(word(chain)).inc()
+
+
+def count_left_out(operation: str, chain: str) -> None:
+    """Count a chain that an answer over many chains does not list, because it could not be read."""
+    _LEFT_OUT.labels(word(operation), word(chain)).inc()
 
 
 def count_hedge(chain: str, endpoint: str) -> None:

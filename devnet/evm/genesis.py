@@ -14,10 +14,10 @@ from typing import Any
 import aiohttp
 
 from devnet import known
-from devnet.evm import artifacts, calls, placements, world
+from devnet.evm import artifacts, calls, feeds, placement, placements, world
 from devnet.evm.calls import to_hex
 from devnet.evm.node import Guard, Node
-from devnet.evm.placements import Placement
+from devnet.evm.placement import Placement
 from devnet.evm.world import Chain
 from devnet.install import cache_folder, installed, write_whole
 
@@ -100,8 +100,8 @@ def _genesis(chain: Chain, alloc: dict[str, Any]) -> dict[str, Any]:
 def _content_hash() -> str:
     """Hash everything that a genesis file is made from."""
     digest = hashlib.sha256(installed().name.encode())
-    modules = (artifacts, calls, placements, world, known)
+    modules = (artifacts, calls, feeds, placement, placements, world, known)
     sources = [Path(str(module.__file__)) for module in modules]
-    for path in (*sources, Path(__file__), world.WORLD, *sorted(artifacts.CONTRACTS.glob("*.vy"))):
+    for path in (*sources, Path(__file__), world.WORLD, feeds.FEEDS, *sorted(artifacts.CONTRACTS.glob("*.vy"))):
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16]

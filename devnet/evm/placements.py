@@ -1,40 +1,17 @@
 """What stands where on a chain before its first block: contracts at their addresses, their set-up calls, balances."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 
 from devnet import known
 from devnet.evm.artifacts import RUNTIMES, multicall3, original, stand_ins, with_parent_number
 from devnet.evm.calls import encode_arguments, encode_call
+from devnet.evm.feeds import feed_placements
+from devnet.evm.placement import Call, Placement
 from devnet.evm.world import Chain, Token
 
 HOLDINGS = {known.ALICE: 1_000_000_000_000, known.BOB: 50_000_000_000, known.VITALIK: 12_345_678_901}  # in millionths
 
 _TOKEN_SET_UP = "initialize(string,string,uint8,address)"
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """A transaction sent while the world is built: who sends it, calldata, value in wei."""
-
-    sender: str
-    data: bytes
-    value: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Placement:
-    """A contract at an address: creation code with its arguments (or finished runtime code), then calls to it.
-
-    `rewrite` changes the runtime code before it is placed. `storage` overwrites slots after all calls.
-    """
-
-    address: str
-    creation: bytes = b""
-    runtime: bytes = b""
-    calls: tuple[Call, ...] = ()
-    rewrite: Callable[[bytes], bytes] | None = None
-    storage: dict[int, bytes] = field(default_factory=dict)
 
 
 def placements(chain: Chain) -> Iterator[Placement]:
@@ -48,6 +25,7 @@ def placements(chain: Chain) -> Iterator[Placement]:
     for token in chain.tokens:
         yield _BUILDS[token.build](token, chain)
     yield from _odd_contracts(chain)
+    yield from feed_placements(chain.slug)
     for slug, build in _OWN.items():
         if slug == chain.slug:
             yield from build()

@@ -11,10 +11,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import datetime
+    from decimal import Decimal
 
     from waypost.v1 import block_pb2, log_pb2, transaction_pb2
 
+    from server.catalog.feeds import Feed
     from server.chains.view import ReadView
 
 State = Literal["ok", "degraded", "down"]
@@ -159,6 +162,27 @@ class GasEstimate:
     block: int
 
 
+@dataclass(frozen=True, slots=True)
+class GasPrice:
+    """What gas costs now, in wei: base fee of the newest block (0 on chains without one) and priority fee per gas.
+
+    `l1_fee` is what posting a plain transfer to layer 1 costs besides, None where nothing is charged for it or the
+    chain does not tell.
+    """
+
+    base_fee: int
+    priority_fee: int
+    l1_fee: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """A price in US dollars as a contract tells it; `told_at` is when it was reported (unix), None if unknown."""
+
+    price: Decimal
+    told_at: int | None
+
+
 class Driver(Protocol):
     """What every family's driver has besides its capabilities."""
 
@@ -248,6 +272,22 @@ class ReadsAllowances(Protocol):
 
     async def read_allowance(self, token: str, owner: str, spender: str, view: ReadView) -> Allowance:
         """Return the allowance; NotAToken where the address answers none."""
+        ...
+
+
+class ReadsGasPrices(Protocol):
+    """Can tell what gas costs."""
+
+    async def read_gas_price(self, view: ReadView) -> GasPrice:
+        """Return the fees of the newest block."""
+        ...
+
+
+class ReadsFeeds(Protocol):
+    """Can read price feeds that live on the chain."""
+
+    async def read_feeds(self, feeds: Sequence[Feed], view: ReadView) -> list[Quote | None]:
+        """Return what each feed tells, None for one that tells nothing usable."""
         ...
 
 

@@ -50,6 +50,22 @@ class PublicEndpoint:
 
 
 @dataclass(frozen=True, slots=True)
+class GasPolicy:
+    """By which ways a chain's base and priority fee are read, the first that works; see `evm/gas.py`."""
+
+    base: tuple[str, ...] = ("history", "block")
+    priority: tuple[str, ...] = ("rewards", "suggested", "rest")
+
+
+@dataclass(frozen=True, slots=True)
+class L1Fee:
+    """The contract that tells what posting a transaction to layer 1 costs; `signed` if it wants its signature too."""
+
+    oracle: str
+    signed: bool
+
+
+@dataclass(frozen=True, slots=True)
 class ChainFacts:
     """One chain as chains.toml describes it; the file's head says what each entry means. `block_time` is in seconds."""
 
@@ -67,6 +83,8 @@ class ChainFacts:
     block_number: str = "opcode"
     history: str = "pinned"
     fees: str = ""
+    gas: GasPolicy = GasPolicy()
+    l1_fee: L1Fee | None = None
     silent_tokens: tuple[str, ...] = ()
     bech32: str = ""
     unverified: tuple[str, ...] = ()
@@ -92,6 +110,10 @@ def parse_facts(slug: str, table: dict[str, Any]) -> ChainFacts:
         entries["wrapped_native"] = WrappedNative(**entries["wrapped_native"])
     if "multicall" in entries:
         entries["multicall"] = Multicall(**entries["multicall"])
+    if "gas" in entries:
+        entries["gas"] = GasPolicy(**{fee: tuple(ways) for fee, ways in entries["gas"].items()})
+    if "l1_fee" in entries:
+        entries["l1_fee"] = L1Fee(**entries["l1_fee"])
     return ChainFacts(slug=slug, **entries)
 
 

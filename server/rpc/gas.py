@@ -7,17 +7,38 @@ from typing import TYPE_CHECKING, Any
 from waypost.v1 import gas_pb2, gas_pb2_grpc
 
 from server.chains.capabilities import CallRequest, EstimatesGas
+from server.rpc.stages.state import current
 from server.rpc.views import open_view
+from server.sources.gas_comparison import GasComparison
 
 if TYPE_CHECKING:
     from server.chains.registry import Chains
 
+GWEI = 10**9
+"""Wei in one gwei, the unit in which people speak of gas prices."""
+
 
 class GasServicer(gas_pb2_grpc.GasServiceServicer):
-    """Gas estimates (contract section 4.9)."""
+    """Gas prices and estimates (contract section 4.9)."""
 
     def __init__(self, chains: Chains) -> None:
         self._chains = chains
+        self._comparison = GasComparison(chains)
+
+    async def CompareGas(self, request: gas_pb2.CompareGasRequest, context: Any) -> gas_pb2.CompareGasResponse:
+        """Return what a plain transfer costs on every reachable EVM chain."""
+        rows = []
+        for cost in await self._comparison.compare(current().deadline):
+            row = gas_pb2.ChainGas(
+                chain=cost.chain,
+                base_fee_gwei=cost.base_fee / GWEI,
+                priority_fee_gwei=cost.priority_fee / GWEI,
+                estimated_tx_cost_usd=None if cost.usd is None else float(cost.usd),
+                l1_fee_usd=None if cost.l1_usd is None else float(cost.l1_usd),
+            )
+            row.updated_at.FromDatetime(cost.read_at)
+            rows.append(row)
+        return gas_pb2.CompareGasResponse(results=rows)
 
     async def EstimateGas(self, request: gas_pb2.EstimateGasRequest, context: Any) -> gas_pb2.EstimateGasResponse:
         """Return the gas that a transaction would use."""

@@ -76,6 +76,7 @@ QUESTIONS = [
     Question("getApprovals", {"chain": "moonbeam", "address": known.VITALIK}, "no known spenders"),
     Question("getApprovalsRevoke", ethereum(address=known.VITALIK, token=USDC, spender=known.BOB)),
     Question("chainRpc", ethereum(method="eth_chainId")),
+    Question("compareGas"),
     Question("getLogs", ethereum(fromBlock="26050010", toBlock="26050010"), "crowded"),
     Question("getLogs", ethereum(fromBlock="26050000", address=USDC, topic0=TRANSFER), "filtered"),
     Question("getLogs", ethereum(fromBlock="26050000", toBlock="26050020", cursor="26050010"), "cursor"),

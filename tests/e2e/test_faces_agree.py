@@ -37,7 +37,7 @@ CODES = {
     grpc.StatusCode.DEADLINE_EXCEEDED: 503,
 }
 # Members that say when they were made rather than what was asked.
-MOMENTARY = {"timestamp", "latencyMs", "uptimeSeconds", "blockHeight", "height"}
+MOMENTARY = {"timestamp", "latencyMs", "uptimeSeconds", "blockHeight", "height", "updatedAt"}
 # What JSON-RPC prints for the name of an enum value, which protobuf prints.
 LITERALS = {
     value.name: literal(value).wire
@@ -82,7 +82,7 @@ async def fill_in(question: Question, gateway: RunningGateway) -> Question:
 def still(value: Any) -> Any:
     """Return the value without what changes from one call to the next; a measured latency comes with its time."""
     if isinstance(value, dict):
-        moving = {"latencyMs", "uptimeSeconds"} | ({"timestamp"} if "latencyMs" in value else set())
+        moving = {"latencyMs", "uptimeSeconds", "updatedAt"} | ({"timestamp"} if "latencyMs" in value else set())
         return {name: still(inner) for name, inner in value.items() if name not in moving}
     return [still(inner) for inner in value] if isinstance(value, list) else value
 

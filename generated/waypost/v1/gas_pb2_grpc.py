@@ -53,7 +53,8 @@ class GasServiceServicer(object):
 
     def CompareGas(self, request, context):
         """Returns what a plain transfer costs on every reachable EVM chain, cheapest first. Use it to choose a chain; the
-        cost is 21,000 gas at the current base and priority fee and the native coin's live price.
+        cost is 21,000 gas at the current base and priority fee and the native coin's live price. Chains that do not answer
+        in time are left out.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -11,6 +11,8 @@ from server.chains.evm.blocks import BlockReader
 from server.chains.evm.calls import CallReader
 from server.chains.evm.chain import EvmChain
 from server.chains.evm.code import CodeReader
+from server.chains.evm.feeds import FeedReader
+from server.chains.evm.gas import GasReader
 from server.chains.evm.heads import HeadReader
 from server.chains.evm.heights import Heights
 from server.chains.evm.log_ranges import LogRanges
@@ -27,8 +29,11 @@ from server.chains.evm.transactions import TransactionReader
 from server.chains.evm.transfers import TransferReader
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from waypost.v1 import block_pb2, log_pb2, transaction_pb2
 
+    from server.catalog.feeds import Feed
     from server.chains.capabilities import (
         Allowance,
         Approvals,
@@ -38,7 +43,9 @@ if TYPE_CHECKING:
         CallResult,
         Code,
         GasEstimate,
+        GasPrice,
         Health,
+        Quote,
         State,
         TokenFacts,
         UnsignedCall,
@@ -71,6 +78,8 @@ class EvmDriver:
         self._code = RememberedCode(CodeReader(self.chain, pool, self.planner), memory)
         self._calls = CallReader(self.chain, pool)
         self._passthrough = PassThrough(pool)
+        self._gas = GasReader(self.chain, pool, self.planner, reads)
+        self._feeds = FeedReader(reads)
         self._transactions = RememberedTransactions(TransactionReader(self.chain, pool), memory)
         windows = LogWindows(facts.slug, pool)
         scanner = LogScanner(facts.slug, pool, LogRanges(pool.labels))
@@ -144,6 +153,14 @@ class EvmDriver:
     async def estimate_gas(self, call: CallRequest, view: ReadView) -> GasEstimate:
         """See `EstimatesGas`."""
         return await self._calls.estimate_gas(call, view)
+
+    async def read_gas_price(self, view: ReadView) -> GasPrice:
+        """See `ReadsGasPrices`."""
+        return await self._gas.read_gas_price(view)
+
+    async def read_feeds(self, feeds: Sequence[Feed], view: ReadView) -> list[Quote | None]:
+        """See `ReadsFeeds`."""
+        return await self._feeds.read_feeds(feeds, view)
 
     async def pass_call(self, method: str, params: bytes | None, view: ReadView) -> bytes:
         """See `PassesCalls`."""

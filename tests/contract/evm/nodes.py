@@ -231,3 +231,26 @@ class MovesOn(LatestOnly):
     async def _forward(self, item: dict[str, Any]) -> Any:
         async with self._session.post(self._target, json=item) as response:
             return await response.json()
+
+
+class Answers(LatestOnly):
+    """Stands before a real node and answers some methods itself: a result by method, None for a method it lacks."""
+
+    def __init__(self, target: str, session: aiohttp.ClientSession, results: dict[str, Any]) -> None:
+        super().__init__(target, session)
+        self.results = results
+
+    async def _answer(self, request: web.Request) -> web.Response:
+        body = await request.json()
+        items = body if isinstance(body, list) else [body]
+        answers = [await self._one(item) for item in items]
+        return web.json_response(answers if isinstance(body, list) else answers[0])
+
+    async def _one(self, item: dict[str, Any]) -> Any:
+        if item["method"] not in self.results:
+            async with self._session.post(self._target, json=item) as response:
+                return await response.json()
+        result = self.results[item["method"]]
+        if result is None:
+            return {"jsonrpc": "2.0", "id": item["id"], "error": {"code": -32601, "message": "Method not found"}}
+        return {"jsonrpc": "2.0", "id": item["id"], "result": result}

@@ -1,0 +1,173 @@
+"""What gas costs on an EVM chain, by the ways that suit its nodes (`gas` in chains.toml).
+
+All questions of a chain's ways, and the one about layer 1, leave in one batch; the first way that was answered counts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from statistics import median_low
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from server.chains.capabilities import GasPrice
+from server.chains.evm.multicall import Call
+from server.chains.evm.quantity import quantity, word
+from server.chains.evm.sample_transfer import sample_transfer
+from server.errors import GatewayError, UpstreamUnavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from server.chains.evm.chain import EvmChain
+    from server.chains.evm.planner import ReadPlanner
+    from server.chains.evm.reads import RememberedReads
+    from server.chains.view import ReadView
+    from server.upstream.pool import Pool
+
+GET_L1_FEE = bytes.fromhex("49948e0e")
+
+_BLOCKS = 10
+_MEDIAN = 50
+_NOBODY = "0x" + "00" * 20
+
+
+class _History(msgspec.Struct, rename="camel"):
+    """Base fees of the blocks asked for and one more, rewards of each by percentile, how full each was."""
+
+    base_fee_per_gas: list[str] = []
+    reward: list[list[str]] | None = None
+    gas_used_ratio: list[float] = []
+
+
+class _Header(msgspec.Struct, rename="camel"):
+    base_fee_per_gas: str | None = None
+
+
+class _LineaEstimate(msgspec.Struct, rename="camel"):
+    priority_fee_per_gas: str
+
+
+class Way(NamedTuple):
+    """A way to a fee: a method with its parameters, and how its answer (and the base fee, for tips) is read.
+
+    `read` returns None where the answer says nothing, raises ValueError where it is nonsense.
+    """
+
+    method: str
+    params: tuple[object, ...]
+    read: Callable[[bytes, int], int | None]
+
+
+class GasReader:
+    """Reads the gas price of one chain."""
+
+    def __init__(self, chain: EvmChain, pool: Pool, planner: ReadPlanner, reads: RememberedReads) -> None:
+        self._chain = chain
+        self._pool = pool
+        self._planner = planner
+        self._reads = reads
+        policy = chain.facts.gas
+        self._base = [WAYS[name] for name in policy.base]
+        self._priority = [WAYS[name] for name in policy.priority]
+        self._questions = {way.method: way.params for way in (*self._base, *self._priority) if way.method}
+
+    async def read_gas_price(self, view: ReadView) -> GasPrice:
+        """Return base fee, priority fee and layer-1 fee in wei.
+
+        A priority fee that no way tells is an error, as is a base fee; a layer-1 fee that the contract does not tell
+        is None.
+
+        Raises:
+            UpstreamUnavailable: the nodes did not tell the fees.
+            GatewayError: why the nodes could not be asked.
+        """
+        l1_fee, told = await asyncio.gather(
+            self._l1_fee(view),
+            asyncio.gather(*(self._ask(method, params, view) for method, params in self._questions.items())),
+        )
+        answers = dict(zip(self._questions, told, strict=True))
+        base = self._first(self._base, answers, 0)
+        return GasPrice(base, self._first(self._priority, answers, base), l1_fee)
+
+    def _first(self, ways: Iterable[Way], answers: Mapping[str, bytes | GatewayError], base: int) -> int:
+        failure: GatewayError | None = None
+        for way in ways:
+            answer = answers.get(way.method, b"")
+            if isinstance(answer, GatewayError):
+                failure = failure or answer
+                continue
+            try:
+                fee = way.read(answer, base)
+            except (ValueError, msgspec.MsgspecError):
+                continue
+            if fee is not None:
+                return fee
+        raise failure or UpstreamUnavailable(f"the nodes of {self._chain.slug} do not tell what gas costs")
+
+    async def _ask(self, method: str, params: tuple[object, ...], view: ReadView) -> bytes | GatewayError:
+        await self._planner.in_turn()
+        try:
+            return (await self._pool.call(method, params, deadline=view.deadline)).result
+        except GatewayError as error:
+            return error
+
+    async def _l1_fee(self, view: ReadView) -> int | None:
+        facts = self._chain.facts
+        if facts.l1_fee is None or not isinstance(facts.chain_id, int):
+            return None
+        transfer = sample_transfer(facts.chain_id, signed=facts.l1_fee.signed)
+        data = GET_L1_FEE + (32).to_bytes(32) + len(transfer).to_bytes(32) + transfer + bytes(-len(transfer) % 32)
+        [outcome] = await self._reads.read_shared(view, [Call(bytes.fromhex(facts.l1_fee.oracle[2:]), data)])
+        return word(outcome.data) if outcome.success and len(outcome.data) >= 32 else None
+
+
+def _history_base(answer: bytes, _base: int) -> int | None:
+    """Return the newest block's base fee; the last entry is a forecast of the next one's."""
+    fees = msgspec.json.decode(answer, type=_History).base_fee_per_gas
+    return quantity(fees[-2]) if len(fees) > 1 else None
+
+
+def _header_base(answer: bytes, _base: int) -> int | None:
+    """Return the base fee of a block; 0 for a chain without one."""
+    fee = msgspec.json.decode(answer, type=_Header).base_fee_per_gas
+    return 0 if fee is None else quantity(fee)
+
+
+def _rewards(answer: bytes, _base: int) -> int | None:
+    """Return the median over blocks of the median tip; blocks without transactions say nothing."""
+    history = msgspec.json.decode(answer, type=_History)
+    tips = [
+        quantity(rewards[0])
+        for rewards, used in zip(history.reward or [], history.gas_used_ratio, strict=False)
+        if rewards and used > 0
+    ]
+    return median_low(tips) if tips else None
+
+
+def _suggested(answer: bytes, _base: int) -> int | None:
+    return quantity(msgspec.json.decode(answer, type=str))
+
+
+def _rest(answer: bytes, base: int) -> int | None:
+    return max(_suggested(answer, base) or 0, base) - base
+
+
+def _linea(answer: bytes, _base: int) -> int | None:
+    return quantity(msgspec.json.decode(answer, type=_LineaEstimate).priority_fee_per_gas)
+
+
+_FEE_HISTORY = ("eth_feeHistory", (hex(_BLOCKS), "latest", (_MEDIAN,)))
+_PLAIN_TRANSFER = {"from": _NOBODY, "to": _NOBODY, "value": "0x0"}
+
+WAYS: dict[str, Way] = {
+    "history": Way(*_FEE_HISTORY, _history_base),
+    "block": Way("eth_getBlockByNumber", ("latest", False), _header_base),
+    "rewards": Way(*_FEE_HISTORY, _rewards),
+    "suggested": Way("eth_maxPriorityFeePerGas", (), _suggested),
+    "rest": Way("eth_gasPrice", (), _rest),
+    "none": Way("", (), lambda _answer, _base: 0),
+    "linea": Way("linea_estimateGas", (_PLAIN_TRANSFER,), _linea),
+}
+"""The ways by the words of chains.toml."""

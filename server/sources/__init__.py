@@ -1,0 +1,1 @@
+"""What answers are made of besides the reads of one chain: prices, and figures over many chains."""

@@ -1,0 +1,144 @@
+"""compareGas when chains or prices are missing, and what it costs in requests."""
+
+from __future__ import annotations
+
+import time
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from devnet.evm.calls import encode_call
+from devnet.evm.feeds import load_feeds, shifted
+from devnet.evm.world import load_world
+from runtime.metrics import render_metrics
+from runtime.settings import Settings
+from server.chains.registry import Chains
+from server.errors import UpstreamUnavailable
+from server.sources.gas_comparison import GasComparison
+from server.sources.native_prices import NativePrices
+from server.upstream import open_session
+from server.upstream.observer import Measured
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from devnet.launcher import Devnet
+
+WORLD = load_world()
+FEED = {row["chain"] + " " + row["pair"]: row for row in load_feeds()["chainlink"]}
+ETHER = FEED["ethereum ETH / USD"]
+
+
+class Tally(Measured):
+    """Counts requests that callers cause, by chain."""
+
+    def __init__(self) -> None:
+        self.requests: list[str] = []
+
+    def sent(self, chain: str, endpoint: str, purpose: str, calls: int) -> None:
+        if purpose in ("call", "heavy"):
+            self.requests.append(chain)
+
+
+@asynccontextmanager
+async def opened(settings: dict[str, Any], tally: Tally) -> AsyncIterator[Chains]:
+    """The gateway's chains without a cache; every endpoint has proved its chain id."""
+    async with open_session() as http:
+        chains = Chains.load(Settings.model_validate(settings), http, observer=tally)
+        for slug in settings["chains"]:
+            driver: Any = chains.get(slug).driver
+            await driver.pool.call("eth_chainId", [])
+        tally.requests.clear()
+        yield chains
+        await chains.close()
+
+
+async def report(devnet: Devnet, row: dict[str, Any], price: str, age: int = 0) -> None:
+    node = devnet.nodes[row["chain"]]
+    data = encode_call("report(int256,uint256)", [shifted(price, row.get("decimals", 0)), age])
+    sender = (await node.call("eth_accounts"))[0]
+    await node.call("eth_sendTransaction", {"from": sender, "to": row["address"], "data": "0x" + data.hex()})
+    await devnet.mine(row["chain"])
+
+
+async def test_every_chain_is_asked_in_one_request(full_devnet: Devnet):
+    tally = Tally()
+    async with opened(full_devnet.settings_overrides(), tally) as chains:
+        costs = await GasComparison(chains).compare(time.monotonic() + 10)
+    assert len(costs) == 16
+    # Linea's own estimate is unknown to the local node, which says so in the same batch.
+    assert sorted(tally.requests) == sorted(WORLD)
+
+
+async def test_a_chain_that_does_not_answer_is_left_out_and_named(full_devnet: Devnet):
+    settings = full_devnet.settings_overrides()
+    settings["chains"] = {slug: table for slug, table in settings["chains"].items() if slug not in ("monad", "base")}
+    tally = Tally()
+    async with opened(settings, tally) as chains:
+        with capture_logs() as logs:
+            costs = await GasComparison(chains).compare(time.monotonic() + 10)
+    assert {cost.chain for cost in costs} == set(WORLD) - {"monad", "base"}
+    named = [line["chain"] for line in logs if line["event"] == "chain left out of the gas comparison"]
+    assert sorted(named) == ["base", "monad"]
+    assert b'waypost_rows_left_out_total{chain="monad",operation="compareGas"}' in render_metrics()
+    # GLMR's first feed is on base; the second one stands in.
+    assert all(cost.usd is not None for cost in costs)
+
+
+async def test_a_chain_whose_price_is_unknown_comes_last_without_a_cost(full_devnet: Devnet):
+    settings = full_devnet.settings_overrides()
+    settings["chains"] = {slug: settings["chains"][slug] for slug in ("ethereum", "monad", "berachain", "scroll")}
+    await report(full_devnet, ETHER, "0")
+    try:
+        async with opened(settings, Tally()) as chains:
+            costs = await GasComparison(chains).compare(time.monotonic() + 10)
+    finally:
+        await report(full_devnet, ETHER, ETHER["price"])
+    assert [(cost.chain, cost.usd is None, cost.l1_usd is None) for cost in costs] == [
+        *[(cost.chain, False, True) for cost in costs[:2]],
+        ("ethereum", True, True),
+        ("scroll", True, True),
+    ]
+    # MON and BERA are told by Pyth at home when arbitrum is away.
+    assert {cost.chain for cost in costs[:2]} == {"monad", "berachain"}
+
+
+async def test_nothing_at_all_is_an_error(full_devnet: Devnet):
+    async with open_session() as http:
+        chains = Chains.load(Settings.model_validate({"profile": "devnet"}), http)
+        with pytest.raises(UpstreamUnavailable):
+            await GasComparison(chains).compare(time.monotonic() + 10)
+        await chains.close()
+
+
+async def test_a_feed_beyond_its_heartbeat_is_not_live(full_devnet: Devnet):
+    settings = full_devnet.settings_overrides()
+    settings["chains"] = {"ethereum": settings["chains"]["ethereum"]}
+    async with opened(settings, Tally()) as chains:
+        prices = NativePrices(chains)
+        assert str((await prices.read_prices(["ETH"], None))["ETH"]) == ETHER["price"]
+        try:
+            await report(full_devnet, ETHER, "2000", age=24 * 3600)
+            assert (await prices.read_prices(["ETH"], None))["ETH"] == 2000
+            await report(full_devnet, ETHER, "2000", age=25 * 3600 + 60)
+            assert await prices.read_prices(["ETH"], None) == {}
+        finally:
+            await report(full_devnet, ETHER, ETHER["price"])
+        later = NativePrices(chains, clock=lambda: time.time() + 26 * 3600)
+        assert await later.read_prices(["ETH", "OKB", "nothing"], None) == {}
+
+
+async def test_a_feed_behind_a_stopped_sequencer_is_not_live(full_devnet: Devnet):
+    settings = full_devnet.settings_overrides()
+    settings["chains"] = {"arbitrum": settings["chains"]["arbitrum"]}
+    sequencer = next(row for row in load_feeds()["sequencer"] if row["chain"] == "arbitrum")
+    async with opened(settings, Tally()) as chains:
+        prices = NativePrices(chains)
+        assert set(await prices.read_prices(["ETH", "HYPE"], None)) == {"ETH", "HYPE"}
+        try:
+            await report(full_devnet, sequencer, "1")
+            assert await prices.read_prices(["ETH", "HYPE"], None) == {}
+        finally:
+            await report(full_devnet, sequencer, "0")
