@@ -374,3 +374,11 @@ class ReadsTransfers(Protocol):
     async def read_transfers(self, blocks: BlockRange, address: str, view: ReadView) -> log_pb2.GetTransfersResponse:
         """Return one page, newest first, without its `chain`; errors as for logs."""
         ...
+
+
+class TracesTransactions(Protocol):
+    """Can tell the calls inside a transaction."""
+
+    async def read_trace(self, text: str, view: ReadView) -> transaction_pb2.TraceTransactionResponse:
+        """Return the answer without its `chain` and `hash`; NotSupported where no node of the chain traces."""
+        ...

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from waypost.v1 import transaction_pb2, transaction_pb2_grpc
 
-from server.chains.capabilities import ReadsReceipts, ReadsTransactions
+from server.chains.capabilities import ReadsReceipts, ReadsTransactions, TracesTransactions
 from server.rpc.rows import check_items, gather_rows, row_error
 from server.rpc.views import open_view
 
@@ -48,6 +48,15 @@ class TransactionServicer(transaction_pb2_grpc.TransactionServiceServicer):
             ),
         )
         return transaction_pb2.GetTransactionByHashResponse(count=len(rows), results=rows)
+
+    async def TraceTransaction(
+        self, request: transaction_pb2.TraceTransactionRequest, context: Any
+    ) -> transaction_pb2.TraceTransactionResponse:
+        """Return the calls inside a transaction."""
+        tracer = self._chains.capability(request.chain, TracesTransactions)
+        response = await tracer.read_trace(request.hash, open_view())
+        response.chain, response.hash = request.chain, request.hash
+        return response
 
     def _reader(self, slug: str) -> ReadsTransactions:
         return self._chains.capability(slug, ReadsTransactions)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from server.upstream.deep import split_members
 from server.upstream.failures import Failure, Kind
 
 if TYPE_CHECKING:
@@ -72,7 +73,9 @@ def decode_single(body: bytes, number: int) -> Outcome:
         return Failure(Kind.NOT_JSON_RPC, "an answer that is not UTF-8")
     try:
         envelope = _envelope.decode(body)
-    except (msgspec.DecodeError, RecursionError):
+    except RecursionError:
+        return _decode_deep(body, number)
+    except msgspec.DecodeError:
         return _describe_body(body)
     if _is_present(envelope.error):
         return decode_error(bytes(envelope.error))
@@ -125,6 +128,17 @@ def decode_error(raw: bytes) -> NodeError:
         return NodeError(None, _text(raw), None)
     data = bytes(parts.data) if _is_present(parts.data) else None
     return NodeError(_number(parts.code), _text(bytes(parts.message)), data)
+
+
+def _decode_deep(body: bytes, number: int) -> Outcome:
+    """Return the outcome of a request whose answer is nested more deeply than the parser goes."""
+    try:
+        members = split_members(body)
+    except ValueError:
+        return _describe_body(body)
+    if _number(msgspec.Raw(members.get("id", b""))) != number or "result" not in members:
+        return _describe_body(body)
+    return members["result"]
 
 
 def _decode_refusal(body: bytes) -> NodeError | Failure:

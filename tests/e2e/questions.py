@@ -85,6 +85,7 @@ QUESTIONS = [
     Question("getTransfers", {"chain": "polygon", "address": known.BOB, "fromBlock": "0"}, "polygon"),
     Question("getReceipt", ethereum(hash="latest"), "transaction filled in"),
     Question("getTransactionByHash", [ethereum(hash="latest"), ethereum(hash=NO_HASH)], "transaction filled in"),
+    Question("traceTransaction", ethereum(hash="latest"), "transaction filled in"),
 ]
 
 REFUSED = [
@@ -150,5 +151,9 @@ REFUSED = [
     Question("getTransactionByHash", [ethereum(hash=NO_HASH), ethereum(hash="0x12")], "one short hash"),
     Question("getTransactionByHash", [{"chain": "bitcoin", "hash": NO_HASH}], "family without the operation"),
     Question("getTransactionByHash", [{"chain": "nowhere", "hash": NO_HASH}], "unknown chain"),
-    Question("traceTransaction", ethereum(hash="0x" + "0" * 64), "unknown or not built"),
+    Question("traceTransaction", ethereum(hash="0x" + "0" * 64), "unknown hash"),
+    Question("traceTransaction", ethereum(), "no hash"),
+    Question("traceTransaction", ethereum(hash="0x" + "ab" * 3000), "oversized hash"),
+    Question("traceTransaction", {"chain": "nowhere", "hash": NO_HASH}, "unknown chain"),
+    Question("traceTransaction", {"chain": "starknet", "hash": NO_HASH}, "family without the operation"),
 ]

@@ -22,6 +22,8 @@ from tests.e2e.questions import QUESTIONS, REFUSED, Question
 from transcoder.render import result_renderer
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from tests.e2e.gateway import RunningGateway
 
 CODES = {
@@ -111,11 +113,19 @@ async def test_refusals_agree(question: Question, gateway: RunningGateway) -> No
     assert error["data"].get("field") == (fields[0] if fields else None)
 
 
+def flatten(frame: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Return a call and the calls inside it, callers first."""
+    yield frame
+    for inner in frame.get("calls", ()):
+        yield from flatten(inner)
+
+
 def compare(printed: Any, expected: Any, where: str) -> None:
     """Walk both values; protobuf prints 64-bit integers as text, times with fractions, and keeps oneof wrappers."""
     if isinstance(expected, dict) and set(expected) == {"json"}:
         native = orjson.loads(base64.b64decode(expected["json"]))
-        assert native == {name: printed[name] for name in native}, where
+        whole = printed if not isinstance(native, dict) else {name: printed[name] for name in native}
+        assert native == whole, where
         return
     if isinstance(expected, dict) and isinstance(printed, dict):
         for name, value in expected.items():
@@ -129,6 +139,9 @@ def compare(printed: Any, expected: Any, where: str) -> None:
                 assert not value, f"{where}: {name} is missing"
         return
     if isinstance(expected, list):
+        if isinstance(printed, dict):
+            printed = list(flatten(printed))  # rows that form a tree
+            expected = [{name: value for name, value in row.items() if name != "parent"} for row in expected]
         assert isinstance(printed, list)
         assert len(printed) == len(expected), where
         for number, (left, right) in enumerate(zip(printed, expected, strict=True)):

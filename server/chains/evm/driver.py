@@ -25,6 +25,7 @@ from server.chains.evm.reads import RememberedReads
 from server.chains.evm.remembered import RememberedBlocks, RememberedCode, RememberedTransactions
 from server.chains.evm.token_units import TokenUnits
 from server.chains.evm.tokens import TokenReader
+from server.chains.evm.traces import TraceReader
 from server.chains.evm.transactions import TransactionReader
 from server.chains.evm.transfers import TransferReader
 
@@ -84,6 +85,7 @@ class EvmDriver:
         windows = LogWindows(facts.slug, pool)
         scanner = LogScanner(facts.slug, pool, LogRanges(pool.labels))
         self._logs = LogReader(facts.slug, windows, scanner)
+        self._traces = TraceReader(facts.slug, pool, TransactionReader(self.chain, pool))
         self._transfers = TransferReader(facts, windows, scanner, TokenUnits(reads))
 
     def canonical_address(self, text: str) -> str:
@@ -187,6 +189,10 @@ class EvmDriver:
     async def read_transfers(self, blocks: BlockRange, address: str, view: ReadView) -> log_pb2.GetTransfersResponse:
         """See `ReadsTransfers`."""
         return await self._transfers.read_transfers(blocks, address, view)
+
+    async def read_trace(self, text: str, view: ReadView) -> transaction_pb2.TraceTransactionResponse:
+        """See `TracesTransactions`."""
+        return await self._traces.read_trace(text, view)
 
     async def close(self) -> None:
         """Give up everything in flight."""

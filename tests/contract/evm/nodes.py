@@ -17,6 +17,8 @@ from eth_hash.auto import keccak
 
 from devnet.evm.artifacts import RUNTIMES, multicall3, original, stand_ins, with_parent_number
 from devnet.install import anvil_binary
+from runtime.settings import Settings
+from server.chains.registry import Chains
 
 MULTICALL3 = "0xcA11bde05977b3631167028862bE2a173976CA11"
 ARB_SYS = "0x0000000000000000000000000000000000000064"
@@ -233,6 +235,24 @@ class MovesOn(LatestOnly):
             return await response.json()
 
 
+async def load(http: aiohttp.ClientSession, tally: Any, **urls: str) -> Chains:
+    """Return the chains with ethereum on these endpoints, by label, after the first has proved its chain id."""
+    endpoints = [{"label": label, "url": url} for label, url in urls.items()]
+    loaded = Chains.load(
+        Settings.model_validate({"profile": "devnet", "chains": {"ethereum": {"endpoints": endpoints}}}),
+        http,
+        observer=tally,
+    )
+<<<<<<<
+    await loaded.get("ethereum").driver.pool.call("eth_chainId", [])
+    tally.requests.clear()
+    return loaded
+=======
+    async def _forward(self, item: dict[str, Any]) -> Any:
+        async with self._session.post(self._target, json=item) as response:
+            return await response.json()
+
+
 class Answers(LatestOnly):
     """Stands before a real node and answers some methods itself: a result by method, None for a method it lacks."""
 
@@ -254,3 +274,4 @@ class Answers(LatestOnly):
         if result is None:
             return {"jsonrpc": "2.0", "id": item["id"], "error": {"code": -32601, "message": "Method not found"}}
         return {"jsonrpc": "2.0", "id": item["id"], "result": result}
+>>>>>>>

@@ -1,0 +1,235 @@
+"""Call traces of nodes as a flat list of frames, each after its caller.
+
+Two interfaces exist. `callTracer` answers one object that nests its calls (go-ethereum, eth/tracers); it is taken apart
+without recursion, because the EVM nests deeper than parsers do. `trace_transaction` answers a flat list in which
+`traceAddress` says where each call belongs (OpenEthereum, trace module).
+"""
+
+from __future__ import annotations
+
+import msgspec
+from waypost.v1 import transaction_pb2
+
+from server.chains.evm.quantity import quantity
+from server.chains.evm.reverts import ERROR_STRING
+from server.chains.evm.text import read_text
+from server.checksum import checksum_address
+from server.upstream.deep import tokens
+
+# Kinds of call that move no coin of their own; some nodes repeat the caller's value there.
+_WITHOUT_VALUE = frozenset(("STATICCALL", "DELEGATECALL"))
+_NO_CALLS = b"null"
+
+
+class _Frame(msgspec.Struct, rename={"sender": "from", "gas_used": "gasUsed", "revert_reason": "revertReason"}):
+    type: str
+    sender: str
+    to: str | None = None
+    value: str | None = None
+    gas: str | None = None
+    gas_used: str | None = None
+    input: str | None = None
+    output: str | None = None
+    error: str | None = None
+    revert_reason: str | None = None
+
+
+class _Action(
+    msgspec.Struct,
+    rename={
+        "sender": "from",
+        "call_type": "callType",
+        "creation_method": "creationMethod",
+        "refund_address": "refundAddress",
+    },
+):
+    sender: str | None = None
+    to: str | None = None
+    value: str | None = None
+    gas: str | None = None
+    input: str | None = None
+    init: str | None = None
+    call_type: str | None = None
+    creation_method: str | None = None
+    address: str | None = None
+    refund_address: str | None = None
+    balance: str | None = None
+
+
+class _Result(msgspec.Struct, rename="camel"):
+    gas_used: str | None = None
+    output: str | None = None
+    address: str | None = None
+    code: str | None = None
+
+
+class _Step(msgspec.Struct, rename="camel"):
+    action: _Action
+    trace_address: list[int]
+    type: str
+    result: _Result | None = None
+    error: str | None = None
+
+
+class _Refusal(msgspec.Struct):
+    error: str
+    type: str | None = None
+
+
+_FRAME = msgspec.json.Decoder(_Frame)
+_STEPS = msgspec.json.Decoder(list[_Step])
+_REFUSAL = msgspec.json.Decoder(_Refusal)
+
+
+def read_refusal(result: bytes) -> str | None:
+    """Return why the node gave the trace up, where it says so inside a result (`{"error": "execution timeout"}`)."""
+    try:
+        refusal = _REFUSAL.decode(result)
+        return refusal.error if refusal.type is None else None
+    except (msgspec.MsgspecError, RecursionError):
+        return None
+
+
+def parse_call_tracer(result: bytes) -> list[transaction_pb2.TraceFrame]:
+    """Return the frames of a `callTracer` answer.
+
+    Raises:
+        ValueError: the answer has another shape, as of nodes that know only the tracer of single steps.
+    """
+    frames = []
+    for parent, own in _split_frames(result):
+        try:
+            frames.append(_message(_FRAME.decode(own), parent))
+        except (msgspec.MsgspecError, RecursionError) as error:
+            raise ValueError("not a call of callTracer") from error
+    if not frames:
+        raise ValueError("no call at all")
+    return frames
+
+
+def parse_trace_list(result: bytes) -> list[transaction_pb2.TraceFrame]:
+    """Return the frames of a `trace_transaction` answer, in the order of `callTracer`; rewards are no calls.
+
+    Raises:
+        ValueError: the answer has another shape, or a call whose caller is missing.
+    """
+    try:
+        steps = [step for step in _STEPS.decode(result) if step.type != "reward"]
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise ValueError("not a list of traces") from error
+    steps.sort(key=lambda step: step.trace_address)
+    places: dict[tuple[int, ...], int] = {}
+    frames = []
+    for index, step in enumerate(steps):
+        address = tuple(step.trace_address)
+        parent = places.get(address[:-1]) if address else None
+        if (parent is None) != (index == 0) or (index == 0 and address):
+            raise ValueError("a call without its caller")
+        places[address] = index
+        frames.append(_message(_frame_of(step), parent))
+    if not frames:
+        raise ValueError("no call at all")
+    return frames
+
+
+def _split_frames(text: bytes) -> list[tuple[int | None, bytes]]:
+    """Return each call's own object, its `calls` replaced by null, with the index of its caller, callers first.
+
+    Raises:
+        ValueError: the text is no such object.
+    """
+    found: list[tuple[int | None, bytes]] = []
+    stack: list[_Open] = []
+    last = b""
+    for token in tokens(text):
+        mark, top = token[0], stack[-1] if stack else None
+        if mark == b"{" and (top is None or (top.in_calls and top.depth == 0)):
+            if top is None and found:
+                raise ValueError("more than one object")
+            stack.append(_Open(len(found), token.start()))
+            found.append((None if top is None else top.index, b""))
+        elif top is None:
+            raise ValueError("not an object")
+        elif mark == b"[" and last == b'"calls"' and top.depth == 0 and not top.in_calls:
+            top.pieces.append(text[top.start : token.start()])
+            top.in_calls = True
+        elif mark == b"]" and top.in_calls and top.depth == 0:
+            top.pieces.append(_NO_CALLS)
+            top.in_calls, top.start = False, token.end()
+        elif mark in (b"{", b"["):
+            top.depth += 1
+        elif mark == b"]" or (mark == b"}" and top.depth > 0):
+            top.depth -= 1
+        elif mark == b"}":
+            top.pieces.append(text[top.start : token.end()])
+            found[top.index] = (found[top.index][0], b"".join(top.pieces))
+            stack.pop()
+        last = mark
+    if stack:
+        raise ValueError("an object that does not end")
+    return found
+
+
+class _Open:
+    """A call whose end is not reached yet; `depth` counts brackets inside it that are not its calls."""
+
+    __slots__ = ("depth", "in_calls", "index", "pieces", "start")
+
+    def __init__(self, index: int, start: int) -> None:
+        self.index = index
+        self.start = start
+        self.depth = 0
+        self.in_calls = False
+        self.pieces: list[bytes] = []
+
+
+def _frame_of(step: _Step) -> _Frame:
+    action, result = step.action, step.result or _Result()
+    if step.type in ("suicide", "selfdestruct"):
+        return _Frame("SELFDESTRUCT", action.address or "", to=action.refund_address, value=action.balance)
+    if step.type == "create":
+        kind, to, given, out = action.creation_method or "create", result.address, action.init, result.code
+    else:
+        kind, to, given, out = action.call_type or "call", action.to, action.input, result.output
+    return _Frame(
+        type=kind,
+        sender=action.sender or "",
+        to=to,
+        value=action.value,
+        gas=action.gas,
+        gas_used=result.gas_used,
+        input=given,
+        output=out,
+        error=step.error,
+    )
+
+
+def _message(frame: _Frame, parent: int | None) -> transaction_pb2.TraceFrame:
+    kind = frame.type.upper()
+    output = frame.output or "0x"
+    return transaction_pb2.TraceFrame(
+        parent=parent,
+        type=kind,
+        from_address=checksum_address(frame.sender),
+        to=checksum_address(frame.to) if frame.to else None,
+        value="0" if kind in _WITHOUT_VALUE else _decimal(frame.value),
+        gas=_decimal(frame.gas),
+        gas_used=_decimal(frame.gas_used),
+        input=frame.input or "0x",
+        output=output,
+        error=frame.error or None,
+        revert_reason=frame.revert_reason or (_reason(output) if frame.error else None),
+    )
+
+
+def _decimal(text: str | None) -> str:
+    return "0" if text is None else str(quantity(text))
+
+
+def _reason(output: str) -> str | None:
+    """Return the text of `Error(string)` in the return data of a failed call."""
+    try:
+        data = bytes.fromhex(output[2:])
+    except ValueError:
+        return None
+    return read_text(data[4:]) if data[:4] == ERROR_STRING else None
