@@ -243,14 +243,9 @@ async def load(http: aiohttp.ClientSession, tally: Any, **urls: str) -> Chains:
         http,
         observer=tally,
     )
-<<<<<<<
     await loaded.get("ethereum").driver.pool.call("eth_chainId", [])
     tally.requests.clear()
     return loaded
-=======
-    async def _forward(self, item: dict[str, Any]) -> Any:
-        async with self._session.post(self._target, json=item) as response:
-            return await response.json()
 
 
 class Answers(LatestOnly):
@@ -274,4 +269,3 @@ class Answers(LatestOnly):
         if result is None:
             return {"jsonrpc": "2.0", "id": item["id"], "error": {"code": -32601, "message": "Method not found"}}
         return {"jsonrpc": "2.0", "id": item["id"], "result": result}
->>>>>>>
