@@ -217,11 +217,6 @@ def _cache_series(cache: str, result: CacheResult) -> Counter:
     return _CACHE.labels(word(cache), result)
 
 
-def set_cache_bytes(cache: str, size: int) -> None:
-    """Record how many bytes a named cache holds."""
-    _CACHE_BYTES.labels(word(cache)).set(size)
-
-
 def measure_cache(cache: str, size: Callable[[], int]) -> None:
     """Have the bytes that a named cache holds asked for when metrics are rendered."""
     _CACHE_BYTES.labels(word(cache)).set_function(size)

@@ -42,7 +42,7 @@ def test_gauges_hold_the_last_value() -> None:
     metrics.set_head("base", 10)
     metrics.set_head("base", 12)
     metrics.set_endpoint_up("base", "alpha", False)
-    metrics.set_cache_bytes("answers", 1024)
+    metrics.measure_cache("answers", lambda: 1024)
     metrics.add_in_flight(3)
     metrics.add_in_flight(-3)
     assert sample("waypost_head_block", chain="base") == 12
