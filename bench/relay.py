@@ -1,16 +1,18 @@
-"""A relay that counts the HTTP requests which reach the node behind it."""
+"""A relay that counts the HTTP requests which reach the node behind it, and can make it look far away."""
 
 from __future__ import annotations
+
+import asyncio
 
 import aiohttp
 from aiohttp import web
 
 
 class CountingRelay:
-    """Passes POST bodies to a node and counts them: `requests` HTTP requests so far."""
+    """Passes POST bodies to a node and counts them: `requests` HTTP requests so far; `delay` in seconds."""
 
-    def __init__(self, node: str) -> None:
-        self.node, self.requests = node, 0
+    def __init__(self, node: str, delay: float = 0.0) -> None:
+        self.node, self.requests, self.delay = node, 0, delay
 
     async def start(self) -> str:
         """Listen on a free loopback port and return the relay's URL."""
@@ -31,6 +33,8 @@ class CountingRelay:
 
     async def _relay(self, request: web.Request) -> web.Response:
         self.requests += 1
+        if self.delay:
+            await asyncio.sleep(self.delay)
         headers = {"Content-Type": "application/json"}
         async with self.session.post(self.node, data=await request.read(), headers=headers) as answer:
             return web.Response(body=await answer.read(), content_type="application/json")
