@@ -87,7 +87,7 @@ async def main() -> int:
             "gateway, cached getTokenMetadata, 64 connections", await http(base, metadata_request, CONNECTIONS)
         )
         folds = await folding.near(relay, base, "polygon")
-        folds += await folding.far(far, endpoints["base"], base, "base", node_request)
+        folds += await folding.far(far, endpoints["base"], base, "base")
     print(f"\n  balances answered in batches of 50: {fifty.rate * 50:.0f} /s\n")
     added = (alone.median - node_alone.median) * 1000
     kept = judge(

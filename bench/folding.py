@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from bench import http_load
 from bench.open_load import Crowd, poisson
 from bench.promises import Promise, show
-from bench.questions import batch, single
+from bench.questions import batch, node_request, single
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,9 +49,7 @@ async def near(relay: CountingRelay, base: str, chain: str) -> list[Promise]:
     ]
 
 
-async def far(
-    relay: CountingRelay, url: str, base: str, chain: str, node_request: Callable[[], bytes]
-) -> list[Promise]:
+async def far(relay: CountingRelay, url: str, base: str, chain: str) -> list[Promise]:
     """Measure a node 30 ms away: one caller, then a Poisson stream of single reads."""
     bare = show("bare node 30 ms away, 1 connection", await _post(url, node_request, _SECONDS))
     alone = show("gateway, node 30 ms away, 1 connection", await _post(base, single(chain), _SECONDS))

@@ -1,4 +1,4 @@
-"""Requests that do not wait for the answers before them: a Poisson stream, and bursts of clients that write together."""
+"""Requests that do not wait for answers: a Poisson stream, and bursts of clients that write together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the benchmark asks: every request for another address, so that nothing is cached or joined unless it is meant."""
+"""What the benchmark asks: each time for another address, so that nothing is cached or joined by accident."""
 
 from __future__ import annotations
 
