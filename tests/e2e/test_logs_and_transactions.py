@@ -1,0 +1,97 @@
+"""Logs, transfers, receipts and traces as JSON-RPC callers read them, against what is certain about the devnet."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from devnet import known
+from devnet.evm.world import load_world
+
+if TYPE_CHECKING:
+    from devnet.launcher import Devnet
+    from tests.e2e.gateway import RunningGateway
+
+ETHEREUM = load_world()["ethereum"]
+FIRST = ETHEREUM.height
+USDC = ETHEREUM.token("USDC")
+TRANSFER = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
+
+
+async def ask(gateway: RunningGateway, method: str, params: Any) -> Any:
+    answer = await gateway.ask(method, params)
+    assert "error" not in answer, answer
+    return answer["result"]["data"]
+
+
+async def test_the_crowded_block_holds_its_transfers(gateway: RunningGateway) -> None:
+    block = FIRST + known.CROWDED_AT
+    page = await ask(
+        gateway, "getLogs", {"chain": "ethereum", "fromBlock": block, "toBlock": block, "topic0": TRANSFER}
+    )
+    assert (page["count"], page["limit"], page["hasMore"], page["cursor"]) == (known.CROWD, 1000, False, None)
+    indexes = [log["logIndex"] for log in page["logs"]]
+    assert indexes == sorted(indexes, reverse=True)
+    first = page["logs"][0]
+    assert set(first) == {
+        "address",
+        "topics",
+        "data",
+        "blockNumber",
+        "transactionHash",
+        "logIndex",
+        "removed",
+    }
+    assert (first["blockNumber"], first["removed"]) == (block, False)
+
+
+async def test_a_cursor_is_an_integer_or_text_and_both_are_read(gateway: RunningGateway) -> None:
+    block = FIRST + known.CROWDED_AT
+    window = {"chain": "ethereum", "fromBlock": FIRST, "toBlock": FIRST + known.SEEDED_BLOCKS}
+    by_number = await ask(gateway, "getLogs", {**window, "cursor": block})
+    by_text = await ask(gateway, "getLogs", {**window, "cursor": str(block)})
+    inside = await ask(gateway, "getLogs", {**window, "cursor": f"{block}:5"})
+    assert by_number == by_text
+    assert max(log["blockNumber"] for log in by_number["logs"]) == block
+    assert [log["logIndex"] for log in inside["logs"] if log["blockNumber"] == block] == [4, 3, 2, 1, 0]
+
+
+async def test_a_page_names_its_cursor_as_the_contract_says(gateway: RunningGateway, devnet: Devnet) -> None:
+    """On a window of many empty blocks that is asked for in small questions, the page ends between two blocks."""
+    head = int((await ask(gateway, "getBlockHeight", {"chain": "ethereum"}))["height"])
+    page = await ask(gateway, "getLogs", {"chain": "ethereum", "fromBlock": 0, "toBlock": head})
+    assert page["hasMore"]
+    assert isinstance(page["cursor"], int)
+    assert 0 < page["cursor"] < FIRST
+    again = await ask(
+        gateway, "getLogs", {"chain": "ethereum", "fromBlock": 0, "toBlock": head, "cursor": page["cursor"]}
+    )
+    assert all(log["blockNumber"] <= page["cursor"] for log in again["logs"])
+
+
+async def test_transfers_of_an_account(gateway: RunningGateway) -> None:
+    page = await ask(gateway, "getTransfers", {"chain": "ethereum", "address": known.VITALIK.lower()})
+    assert page["address"] == known.VITALIK
+    gifts = [row for row in page["transfers"] if row["token"] == USDC.address]
+    paid = [row for row in gifts if row["blockNumber"] == FIRST + known.PAID_AT]
+    assert [(row["symbol"], row["decimals"], row["amount"]) for row in paid] == [("USDC", 6, "100.25")]
+    assert paid[0]["value"] == "100250000"
+    assert paid[0]["to"] == known.VITALIK
+
+
+async def test_receipt_transaction_and_trace_of_one_hash(gateway: RunningGateway) -> None:
+    block = FIRST + known.CROWDED_AT
+    page = await ask(gateway, "getLogs", {"chain": "ethereum", "fromBlock": block, "toBlock": block})
+    wanted = page["logs"][0]["transactionHash"]
+    receipt = await ask(gateway, "getReceipt", {"chain": "ethereum", "hash": wanted})
+    assert (receipt["status"], receipt["blockNumber"], receipt["contractAddress"]) == ("0x1", str(block), None)
+    assert receipt["decodedLogs"][0]["event"] == "Transfer"
+    assert set(receipt["decodedLogs"][0]["args"]) == {"from", "to", "value"}
+    rows = await ask(gateway, "getTransactionByHash", {"items": f"ethereum:{wanted},ethereum:0x{'ab' * 32}"})
+    assert rows["count"] == 2
+    assert rows["results"][0]["transaction"]["blockNumber"] == str(block)
+    assert rows["results"][0]["transaction"]["from"] == receipt["from"]
+    assert rows["results"][1]["error"]["reason"] == "NOT_FOUND"
+    assert "transaction" not in rows["results"][1]
+    trace = await ask(gateway, "traceTransaction", {"chain": "ethereum", "hash": wanted})
+    assert (trace["tracer"], trace["hash"]) == ("callTracer", wanted)
+    assert (trace["trace"]["from"], trace["trace"]["to"]) == (receipt["from"], receipt["to"])
