@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
+from runtime.nesting import DEEPEST, nests_too_deeply
 from transcoder.errors import Failure
-from transcoder.nesting import DEEPEST, nests_too_deeply
 
 MOST_ITEMS = 50
 NULL = b"null"

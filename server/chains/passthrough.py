@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
+from runtime.nesting import DEEPEST, nests_too_deeply
 from server.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -131,6 +132,8 @@ def _items(params: bytes | None) -> list[msgspec.Raw]:
         return []
     if len(params) > MAX_PARAMS_BYTES:
         raise refuse("params", f"at most {MAX_PARAMS_BYTES} bytes are passed on")
+    if nests_too_deeply(params):
+        raise refuse("params", f"at most {DEEPEST} levels of arrays and objects are passed on")
     try:
         # Two looks: the first proves every byte to be JSON, because a caller's bytes go into our own request.
         msgspec.json.decode(params)

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from waypost.internal.v1 import access_pb2
 
+from runtime.nesting import DEEPEST, nests_too_deeply
 from runtime.operations import load_operations
 from server import errors as server_errors
 from transcoder.admission import quota_headers
@@ -22,7 +23,6 @@ from transcoder.clients import Clients
 from transcoder.errors import Failure, from_status
 from transcoder.index import DuplicateName, Index
 from transcoder.names import nearest
-from transcoder.nesting import DEEPEST, nests_too_deeply
 
 
 def depth_of(text: bytes) -> int:
