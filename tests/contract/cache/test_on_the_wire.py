@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import aiohttp
 import grpc
 import pytest
+from aiohttp import web
 from waypost.v1 import account_pb2, token_pb2
 
-from tests.contract.cache.conftest import BLOCK_TIME
+from server.app import Gateway
+from tests.contract.cache.conftest import BLOCK_TIME, settings_for
 from tests.contract.evm.nodes import ALICE, BOB, MKR, NOBODY, USDC
+from transcoder.app import create_app
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.contract.cache.conftest import Site
     from tests.e2e.gateway import RunningGateway
 
@@ -199,3 +205,31 @@ async def test_the_newest_block_is_seen_after_a_block_time(gateway: RunningGatew
     after, status = await post(gateway, "getBalance", params)
     assert status == "miss"
     assert int(after["result"]["data"]["balanceRaw"]) == int(before["result"]["data"]["balanceRaw"]) + 5
+
+
+async def test_a_transcoder_in_another_process_shows_it_as_well(
+    site: Site, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    """Here the trailer crosses a socket between the two faces."""
+    monkeypatch.setattr("server.app.open_cache", lambda _settings: site.cache)
+    target, secret = f"unix:{tmp_path}/private.sock", "0123456789abcdef"
+    settings = settings_for(
+        site.url,
+        storage={"url": f"sqlite:///{tmp_path}/keys.db"},
+        grpc={"port": 0, "private_listen": target, "credential": secret},
+    )
+    server = await Gateway.create(settings)
+    await server.start()
+    async with grpc.aio.insecure_channel(target) as channel:
+        runner = web.AppRunner(create_app(channel, settings.http, credential=secret), access_log=None)
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        url = f"http://127.0.0.1:{runner.addresses[0][1]}/local/v1"
+        body = {"jsonrpc": "2.0", "id": 1, "method": "getBalance", "params": {"chain": "ethereum", "address": ALICE}}
+        async with aiohttp.ClientSession() as session:
+            for headers, expected in (({}, "miss"), ({}, "hit"), ({"Cache-Control": "no-cache"}, "bypass")):
+                async with session.post(url, json=body, headers=headers) as response:
+                    assert "result" in await response.json()
+                    assert response.headers["X-Waypost-Cache"] == expected
+        await runner.cleanup()
+    await server.drain(1.0)
