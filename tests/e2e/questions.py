@@ -73,7 +73,7 @@ QUESTIONS = [
     Question("simulateCall", ethereum(to=USDC, data=BALANCE_OF)),
     Question("estimateGas", ethereum(to=known.BOB, from_=known.ALICE, value="0x1")),
     Question("getApprovals", ethereum(address=known.VITALIK)),
-    Question("getApprovals", {"chain": "moonbeam", "address": known.VITALIK}, "no known spenders"),
+    Question("getApprovals", {"chain": "polygon", "address": known.UNTOUCHED}, "none given"),
     Question("getApprovalsRevoke", ethereum(address=known.VITALIK, token=USDC, spender=known.BOB)),
     Question("chainRpc", ethereum(method="eth_chainId")),
     Question("compareGas"),

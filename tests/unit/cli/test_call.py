@@ -74,7 +74,7 @@ async def test_the_key_may_come_from_the_environment(
         (["getBlockHeight", "ethereum", "--key", "local"], 400, "INVALID_ARGUMENT", "key=value"),
         (["getBlockHeight", "chain=a", "chain=b", "--key", "local"], 400, "INVALID_ARGUMENT", "twice"),
         (["getBlockHeigth", "--key", "local"], 404, "METHOD_UNKNOWN", "did you mean getBlockHeight?"),
-        (["compareGas", "--key", "local"], 404, "NOT_AVAILABLE", ""),
+        (["getTopPrices", "--key", "local"], 404, "NOT_AVAILABLE", ""),
     ],
 )
 async def test_errors_have_code_reason_and_words(
