@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -50,12 +51,14 @@ async def write_logs(node: Anvil, count: int, *topics: str, contract: str = LOGG
 class LimitedNode:
     """Stands before a real node and refuses `eth_getLogs` as a provider would; `asked` holds the ranges it was asked.
 
-    `refuse(low, high, logs)` returns the error object, or None to let the answer through.
+    `refuse(low, high, logs)` returns the error object, or None to let the answer through. `delay(low, high)` is how
+    many seconds it takes.
     """
 
     def __init__(self, target: str, session: aiohttp.ClientSession) -> None:
         self.url = ""
         self.refuse: Callable[[int, int, int], dict[str, Any] | None] = lambda low, high, logs: None
+        self.delay: Callable[[int, int], float] = lambda low, high: 0.0
         self.asked: list[tuple[int, int]] = []
         self._target = target
         self._session = session
@@ -64,7 +67,7 @@ class LimitedNode:
     async def start(self) -> None:
         application = web.Application()
         application.router.add_post("/", self._answer)
-        self._runner = web.AppRunner(application)
+        self._runner = web.AppRunner(application, shutdown_timeout=0.1)
         await self._runner.setup()
         await web.TCPSite(self._runner, "127.0.0.1", 0).start()
         self.url = f"http://127.0.0.1:{self._runner.addresses[0][1]}"
@@ -86,6 +89,7 @@ class LimitedNode:
             [query] = body["params"]
             low, high = int(query["fromBlock"], 16), int(query["toBlock"], 16)
             self.asked.append((low, high))
+            await asyncio.sleep(self.delay(low, high))
             error = self.refuse(low, high, len(json.loads(answer)["result"]))
             if error is not None:
                 answer = json.dumps({"jsonrpc": "2.0", "id": body["id"], "error": error}).encode()

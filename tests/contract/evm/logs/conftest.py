@@ -53,6 +53,7 @@ async def reader(fronts, tally) -> AsyncIterator[EvmDriver]:
     """A driver on one provider that lets everything through until a test says otherwise."""
     for front in fronts:
         front.refuse = lambda low, high, logs: None
+        front.delay = lambda low, high: 0.0
         front.asked.clear()
     async with open_session() as http:
         chains = await load(http, tally, limited=fronts[0].url)
@@ -65,6 +66,7 @@ async def two(fronts, tally) -> AsyncIterator[EvmDriver]:
     """A driver on two providers."""
     for front in fronts:
         front.refuse = lambda low, high, logs: None
+        front.delay = lambda low, high: 0.0
         front.asked.clear()
     async with open_session() as http:
         chains = await load(http, tally, limited=fronts[0].url, wide=fronts[1].url)

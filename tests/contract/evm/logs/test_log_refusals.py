@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import time
 
 import pytest
 from aiohttp import web
 
 from server.chains.evm import log_scan
 from server.chains.view import ReadView
-from server.errors import ArchiveRequired, ResponseTooLarge, UpstreamUnavailable
+from server.errors import ArchiveRequired, DeadlineExceeded, ResponseTooLarge, UpstreamUnavailable
 from tests.contract.evm.log_nodes import LOGGER, OTHER_LOGGER, at_most
 from tests.contract.evm.logs.world import FIRST, TOPIC, truth, walk, window
 from tests.unit.chains.test_log_limits import LASTING
@@ -106,6 +107,27 @@ async def test_a_failure_after_some_blocks_costs_nothing_that_was_read(reader, n
         page = await reader.read_logs(window(FIRST, FIRST + 15, page.cursor), None, None, ReadView())
     with pytest.raises(ArchiveRequired):
         await reader.read_logs(window(FIRST, FIRST + 15, page.cursor), None, None, ReadView())
+
+
+async def test_a_node_that_is_too_slow_for_a_range_is_asked_for_less(reader, node, fronts, monkeypatch):
+    """And what was read before the caller's time runs out is answered."""
+    monkeypatch.setattr(log_scan, "_LEAST_SECONDS", 0.1)
+    fronts[0].delay = lambda low, high: 60.0 if high - low >= 8 else 0.05
+    expected = await truth(node, FIRST, FIRST + 15)
+    began = time.monotonic()
+    page = await reader.read_logs(window(FIRST, FIRST + 15), None, None, ReadView(deadline=began + 1.5))
+    assert time.monotonic() - began < 1.5
+    assert [high - low + 1 for low, high in fronts[0].asked] == [16, 8]
+    places = [(log.block_number, log.log_index) for log in page.logs]
+    assert (places, page.has_more, page.cursor) == (expected[: len(places)], True, str(FIRST + 7))
+    assert len(places) == len([place for place in expected if place[0] > FIRST + 7])
+
+
+async def test_a_node_that_is_too_slow_for_anything_is_late(reader, fronts, monkeypatch):
+    monkeypatch.setattr(log_scan, "_LEAST_SECONDS", 0.1)
+    fronts[0].delay = lambda low, high: 60.0
+    with pytest.raises(DeadlineExceeded):
+        await reader.read_logs(window(FIRST, FIRST + 15), None, None, ReadView(deadline=time.monotonic() + 0.5))
 
 
 @pytest.mark.parametrize("answer", [[{"address": "0x12"}], {"logs": []}, [{}], "0x"])
