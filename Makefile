@@ -4,6 +4,7 @@ SHELL := /bin/bash
 MAKEFLAGS += --warn-undefined-variables --no-print-directory
 PYTHON ?= python3
 NETWORK ?= devnet
+MINUTES ?= 10
 PACKAGES := runtime server transcoder cli devnet bench scripts
 BIN := .venv/bin
 PROTOS := $(shell find proto -name '*.proto' | sort)
@@ -56,6 +57,9 @@ test: lint ## run every check
 bench: .venv/dev.stamp ## ratios against bare echoes and the bare node
 	@$(BIN)/python -m bench
 
+soak: .venv/dev.stamp ## ten minutes of mixed load: do memory and tasks stay flat? (MINUTES=)
+	@$(BIN)/python -m bench.soak --minutes $(MINUTES)
+
 locks: ## rewrite locks/ from pyproject.toml (needs uv)
 	@uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --extra run --extra devnet --extra dev pyproject.toml -o locks/dev.txt
 	@uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --extra run --extra devnet -c locks/dev.txt pyproject.toml -o locks/run.txt
@@ -63,4 +67,4 @@ locks: ## rewrite locks/ from pyproject.toml (needs uv)
 clean: ## remove everything that set-up and tests made
 	@rm -rf .venv .devnet .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
-.PHONY: help setup setup-dev generate operations run lint test bench locks clean
+.PHONY: help setup setup-dev generate operations run lint test bench soak locks clean

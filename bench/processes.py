@@ -21,12 +21,12 @@ def free_port() -> int:
 
 
 @asynccontextmanager
-async def python(*arguments: str, port: int) -> AsyncIterator[None]:
-    """Run `python ARGUMENTS` until the block ends; enter it once `port` accepts connections."""
+async def python(*arguments: str, port: int) -> AsyncIterator[int]:
+    """Run `python ARGUMENTS` until the block ends; enter it, with its process id, once `port` accepts connections."""
     child = await asyncio.create_subprocess_exec(sys.executable, *arguments, stdout=asyncio.subprocess.DEVNULL)
     try:
         await _listening(child, port)
-        yield
+        yield child.pid
     finally:
         if child.returncode is None:
             child.terminate()

@@ -9,10 +9,14 @@ from aiohttp import web
 
 
 class CountingRelay:
-    """Passes POST bodies to a node and counts them: `requests` HTTP requests so far; `delay` in seconds."""
+    """Passes POST bodies to a node and counts them: `requests` HTTP requests so far.
+
+    `delay` is in seconds; while `is_broken` every answer is HTTP 502.
+    """
 
     def __init__(self, node: str, delay: float = 0.0) -> None:
         self.node, self.requests, self.delay = node, 0, delay
+        self.is_broken = False
 
     async def start(self) -> str:
         """Listen on a free loopback port and return the relay's URL."""
@@ -35,6 +39,8 @@ class CountingRelay:
         self.requests += 1
         if self.delay:
             await asyncio.sleep(self.delay)
+        if self.is_broken:
+            return web.Response(status=502)
         headers = {"Content-Type": "application/json"}
         async with self.session.post(self.node, data=await request.read(), headers=headers) as answer:
             return web.Response(body=await answer.read(), content_type="application/json")

@@ -112,6 +112,7 @@ _ENDPOINT_UP = Gauge(
 )
 _CACHE = Counter("waypost_cache_lookups", "Cache look-ups by result.", ("cache", "result"), registry=REGISTRY)
 _CACHE_BYTES = Gauge("waypost_cache_bytes", "Bytes held by a cache.", ("cache",), registry=REGISTRY)
+_TASKS = Gauge("waypost_tasks", "Tasks of the event loop at the moment of this reading.", registry=REGISTRY)
 _BUILD = Info("waypost_build", "What is running.", registry=REGISTRY)
 
 
@@ -220,6 +221,11 @@ def _cache_series(cache: str, result: CacheResult) -> Counter:
 def measure_cache(cache: str, size: Callable[[], int]) -> None:
     """Have the bytes that a named cache holds asked for when metrics are rendered."""
     _CACHE_BYTES.labels(word(cache)).set_function(size)
+
+
+def set_tasks(tasks: int) -> None:
+    """Record how many tasks the event loop has."""
+    _TASKS.set(tasks)
 
 
 def set_build(version: str, profile: str) -> None:

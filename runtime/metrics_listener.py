@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from aiohttp import web
 
-from runtime.metrics import CONTENT_TYPE, render_metrics
+from runtime.metrics import CONTENT_TYPE, render_metrics, set_tasks
 from runtime.settings.values import split_address
 
 
@@ -29,4 +31,5 @@ async def start_metrics(listen: str, *, worker: int = 0) -> tuple[web.AppRunner,
 
 
 async def _answer(_request: web.Request) -> web.Response:
+    set_tasks(len(asyncio.all_tasks()))
     return web.Response(body=render_metrics(), headers={"Content-Type": CONTENT_TYPE})

@@ -1,0 +1,195 @@
+"""`make soak`: mixed load on one gateway for minutes, its memory and its tasks sampled; says whether both stay flat.
+
+The load is of everything that holds memory for a while: single reads and batches of two chains, cached reads, logs,
+mistakes, calls that revert, contracts that burn gas or answer a megabyte, callers that hang up, and one of two
+endpoints that fails for five seconds in every thirty.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import itertools
+import random
+import sys
+import tempfile
+import time
+from collections import Counter
+from contextlib import AsyncExitStack, suppress
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import aiohttp
+import uvloop
+
+from bench.processes import free_port, python
+from bench.questions import FRESH, USDC, balance_request
+from bench.relay import CountingRelay
+from devnet import known
+from devnet.launcher import Devnet
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+RATE = 100
+_SAMPLE_SECONDS = 5.0
+_CACHE_BYTES = 8 << 20
+# Until caches are full and pools of memory have grown to their size.
+_WARM_SHARE = 0.3
+_MEGABYTE = 1 << 20
+_MEMORY_GROWTH = 1.03
+_MEMORY_SLACK = 4 * _MEGABYTE
+_TASKS_SLACK = 25
+
+
+class Sample(NamedTuple):
+    """One look at the gateway: seconds since the start, resident bytes, tasks of its loop."""
+
+    at: float
+    memory: int
+    tasks: int
+
+
+def requests(rng: random.Random) -> list[dict[str, Any]] | dict[str, Any]:
+    """Return the next body: one request or a batch."""
+    ids = itertools.count(1)
+
+    def request(method: str, **params: Any) -> dict[str, Any]:
+        return {"jsonrpc": "2.0", "id": next(ids), "method": method, "params": params}
+
+    chain = rng.choice(("ethereum", "polygon"))
+    token = rng.choice((USDC, known.MKR, known.GAS_BURNER, known.REVERT_BOMBER, known.RETURN_BOMBER, known.PROBER))
+    kinds = (
+        lambda: balance_request(chain),
+        lambda: [balance_request(chain) for _ in range(rng.randint(2, 50))],
+        lambda: request("getTokenMetadata", chain="ethereum", address=USDC),
+        lambda: request("getTokenBalance", chain="ethereum", address=next(FRESH), token=token),
+        lambda: request("getBlockHeight", chain=chain),
+        lambda: request("getBlockByNumber", chain=chain, block=rng.randint(26_050_000, 26_050_021)),
+        lambda: request("getCode", chain="ethereum", address=next(FRESH)),
+        lambda: request("getLogs", chain="ethereum", limit=rng.randint(1, 100)),
+        lambda: request("simulateCall", chain="ethereum", to=known.PROBER, data="0x" + rng.randbytes(4).hex()),
+        lambda: request("getBalance", chain="nowhere", address="0x0"),
+        lambda: request("noSuchMethod" + rng.randbytes(4).hex()),
+    )
+    weights = (30, 6, 15, 15, 8, 6, 6, 4, 5, 3, 2)
+    return rng.choices(kinds, weights)[0]()
+
+
+async def load(url: str, seconds: float) -> Counter[str]:
+    """Send requests at an even rate; return how they ended. One caller in fifty hangs up after a moment."""
+    rng = random.Random(7)
+    ends: Counter[str] = Counter()
+    running: set[asyncio.Task[None]] = set()
+
+    async def one(body: object, patience: float) -> None:
+        try:
+            async with asyncio.timeout(patience), session.post(url, json=body) as response:
+                answer = await response.json()
+                answers = answer if isinstance(answer, list) else [answer]
+                ends.update("answers" if "result" in item else str(item["error"]["code"]) for item in answers)
+        except TimeoutError:
+            ends["hung up"] += 1
+        except aiohttp.ClientError as error:
+            ends[type(error).__name__] += 1
+
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=256)) as session:
+        started = time.monotonic()
+        for number in range(int(seconds * RATE)):
+            wait = started + number / RATE - time.monotonic()
+            if wait > 0:
+                await asyncio.sleep(wait)
+            task = asyncio.create_task(one(requests(rng), 0.003 if number % 50 == 0 else 30.0))
+            running.add(task)
+            task.add_done_callback(running.discard)
+        await asyncio.gather(*running)
+    return ends
+
+
+async def watch(pid: int, metrics: str, samples: list[Sample]) -> None:
+    """Sample until cancelled."""
+    started = time.monotonic()
+    async with aiohttp.ClientSession() as session:
+        while True:
+            await asyncio.sleep(_SAMPLE_SECONDS)
+            pages = _resident_pages(pid)
+            async with session.get(metrics) as response:
+                lines = (await response.text()).splitlines()
+            tasks = next(int(float(line.split()[1])) for line in lines if line.startswith("waypost_tasks "))
+            sample = Sample(time.monotonic() - started, pages * 4096, tasks)
+            samples.append(sample)
+            if len(samples) % 6 == 0:
+                shown = f"{sample.memory / _MEGABYTE:>8.1f} MiB{sample.tasks:>7} tasks"
+                print(f"  {sample.at:>5.0f} s{shown}", flush=True)
+
+
+def _resident_pages(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+
+
+async def flap(relay: CountingRelay) -> None:
+    """Let an endpoint fail for five seconds in every thirty, until cancelled."""
+    while True:
+        await asyncio.sleep(25)
+        relay.is_broken = True
+        await asyncio.sleep(5)
+        relay.is_broken = False
+
+
+def judge(samples: Sequence[Sample]) -> bool:
+    """Print how the second half of what follows the warm-up compares with the first; return whether it is flat.
+
+    Compared are the median of the memory and the quietest moment of the tasks.
+    """
+    warm = samples[int(len(samples) * _WARM_SHARE) :]
+    half = len(warm) // 2
+    before, after = warm[:half], warm[half:]
+    memory = [median(sample.memory for sample in part) for part in (before, after)]
+    # What is in progress comes and goes: a leak shows in the quietest moments.
+    tasks = [min(sample.tasks for sample in part) for part in (before, after)]
+    is_flat = memory[1] <= max(memory[0] * _MEMORY_GROWTH, memory[0] + _MEMORY_SLACK)
+    leaks = tasks[1] > tasks[0] + _TASKS_SLACK
+    print(
+        f"\n  memory {memory[0] / _MEGABYTE:.1f} -> {memory[1] / _MEGABYTE:.1f} MiB: {'flat' if is_flat else 'GROWS'}"
+    )
+    print(f"  tasks  {tasks[0]} -> {tasks[1]}: {'LEAK' if leaks else 'flat'}")
+    return is_flat and not leaks
+
+
+async def main(minutes: float) -> int:
+    """Run the load, print the samples, and return 1 when something grows."""
+    http_port, grpc_port, metrics_port = (free_port() for _ in range(3))
+    samples: list[Sample] = []
+    async with AsyncExitStack() as stack:
+        devnet = await stack.enter_async_context(Devnet.start(["ethereum", "polygon"], progress=lambda _: None))
+        relay = CountingRelay(devnet.endpoints["ethereum"])
+        urls = {"direct": devnet.endpoints["ethereum"], "relay": await relay.start()}
+        stack.push_async_callback(relay.close)
+        folder = stack.enter_context(tempfile.TemporaryDirectory())
+        config = Path(folder) / "waypost.toml"
+        endpoints = ", ".join(f'{{ label = "{label}", url = "{url}" }}' for label, url in urls.items())
+        config.write_text(
+            f'profile = "devnet"\n[http]\nport = {http_port}\n[grpc]\nport = {grpc_port}\n[log]\nlevel = "error"\n'
+            f'[metrics]\nlisten = "127.0.0.1:{metrics_port}"\n[cache]\nmax_bytes = {_CACHE_BYTES}\n'
+            f"[chains.ethereum]\nhedge = true\nendpoints = [{endpoints}]\n"
+            f'[chains.polygon]\nendpoints = [{{ label = "node", url = "{devnet.endpoints["polygon"]}" }}]\n'
+        )
+        pid = await stack.enter_async_context(python("-m", "cli", "serve", "--config", str(config), port=http_port))
+        helpers = [
+            asyncio.create_task(watch(pid, f"http://127.0.0.1:{metrics_port}/metrics", samples)),
+            asyncio.create_task(flap(relay)),
+        ]
+        ends = await load(f"http://127.0.0.1:{http_port}/local/v1", minutes * 60)
+        for helper in helpers:
+            helper.cancel()
+            with suppress(asyncio.CancelledError):
+                await helper
+    print("\n  " + ", ".join(f"{count} {end}" for end, count in ends.most_common()))
+    return 0 if judge(samples) else 1
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description="Soak one gateway under mixed load.")
+    parser.add_argument("--minutes", type=float, default=10.0)
+    sys.exit(uvloop.run(main(parser.parse_args().minutes)))
