@@ -6,6 +6,6 @@ WORD = "node"
 CONTRACTS = {
     "original": "WETH9, Multicall3, OpenZeppelin ERC-20 (18 decimals) and ERC-1967 proxy, as published on npm",
     "variant": "Multicall3 on arbitrum, which reads a parent chain's block number as contracts do there",
-    "stand-in": "other tokens, ArbSys and the odd contracts: our own code with the same read ABI",
+    "stand-in": "other tokens, ArbSys, price feeds, layer-1 fees, odd contracts: our own code with the same read ABI",
 }
 """What the seeded contracts are, in the words of the devnet's status."""

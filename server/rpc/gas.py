@@ -27,8 +27,9 @@ class GasServicer(gas_pb2_grpc.GasServiceServicer):
 
     async def CompareGas(self, request: gas_pb2.CompareGasRequest, context: Any) -> gas_pb2.CompareGasResponse:
         """Return what a plain transfer costs on every reachable EVM chain."""
+        state = current()
         rows = []
-        for cost in await self._comparison.compare(current().deadline):
+        for cost in await self._comparison.compare(state.deadline, state.cache):
             row = gas_pb2.ChainGas(
                 chain=cost.chain,
                 base_fee_gwei=cost.base_fee / GWEI,

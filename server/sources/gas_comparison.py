@@ -19,6 +19,7 @@ from server.sources.native_prices import NativePrices
 
 if TYPE_CHECKING:
     from server.chains.registry import Chain, Chains
+    from server.upstream.cache import CacheUse
 
 _log = structlog.get_logger("waypost.gas")
 
@@ -52,11 +53,11 @@ class GasComparison:
         self._chains = chains
         self._prices = NativePrices(chains)
 
-    async def compare(self, deadline: float | None) -> list[TransferCost]:
+    async def compare(self, deadline: float | None, cache: CacheUse | None = None) -> list[TransferCost]:
         """Return the chains that answer, cheapest first, those of unknown cost last.
 
         A chain that does not answer in time is left out, and named in the log and in a metric. Every chain is asked in
-        one request. `deadline` is in seconds of the monotonic clock.
+        one request. `deadline` is in seconds of the monotonic clock; `cache` is what the caller has of the cache.
 
         Raises:
             GatewayError: not one chain answered; the first one's failure.
@@ -65,7 +66,8 @@ class GasComparison:
         chains = [chain for chain in self._chains if _has_gas(chain)]
         symbols = {chain.native.symbol for chain in chains}
         prices, told = await asyncio.gather(
-            self._prices.read_prices(symbols, until), asyncio.gather(*(_gas_price(chain, until) for chain in chains))
+            self._prices.read_prices(symbols, until, cache),
+            asyncio.gather(*(_gas_price(chain, ReadView(deadline=until, cache=cache)) for chain in chains)),
         )
         read_at = datetime.now(UTC)
         costs = [
@@ -93,9 +95,9 @@ def _has_gas(chain: Chain) -> bool:
     return True
 
 
-async def _gas_price(chain: Chain, until: float) -> GasPrice | GatewayError:
+async def _gas_price(chain: Chain, view: ReadView) -> GasPrice | GatewayError:
     try:
-        return await chain.capability(ReadsGasPrices).read_gas_price(ReadView(deadline=until))
+        return await chain.capability(ReadsGasPrices).read_gas_price(view)
     except GatewayError as error:
         _log.warning("chain left out of the gas comparison", chain=chain.slug, reason=error.reason, why=error.message)
         count_left_out("compareGas", chain.slug)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from server.catalog.feeds import Feed
     from server.chains.capabilities import Quote
     from server.chains.registry import Chains
+    from server.upstream.cache import CacheUse
 
     Quotes = Mapping[Feed, Quote | None]
 
@@ -30,7 +31,9 @@ class NativePrices:
         self._clock = clock
         self._feeds = load_native_feeds()
 
-    async def read_prices(self, symbols: Iterable[str], deadline: float | None) -> dict[str, Decimal]:
+    async def read_prices(
+        self, symbols: Iterable[str], deadline: float | None, cache: CacheUse | None = None
+    ) -> dict[str, Decimal]:
         """Return the price of each symbol that has a live one.
 
         A feed that is older than its heartbeat, or whose layer-2 chain's sequencer does not run, is not live. A chain
@@ -43,15 +46,17 @@ class NativePrices:
         for chain, feeds in by_chain.items():
             if chain in self._feeds.sequencers:
                 feeds.append(self._feeds.sequencers[chain])
-        told = await asyncio.gather(*(self._read(chain, feeds, deadline) for chain, feeds in by_chain.items()))
+        told = await asyncio.gather(
+            *(self._read(chain, feeds, ReadView(deadline=deadline, cache=cache)) for chain, feeds in by_chain.items())
+        )
         quotes = {feed: quote for of_chain in told for feed, quote in of_chain.items()}
         prices = {symbol: self._first_live(feeds, quotes) for symbol, feeds in wanted.items()}
         return {symbol: price for symbol, price in prices.items() if price is not None}
 
-    async def _read(self, chain: str, feeds: list[Feed], deadline: float | None) -> Quotes:
+    async def _read(self, chain: str, feeds: list[Feed], view: ReadView) -> Quotes:
         try:
             reader = self._chains.capability(chain, ReadsFeeds)
-            return dict(zip(feeds, await reader.read_feeds(feeds, ReadView(deadline=deadline)), strict=True))
+            return dict(zip(feeds, await reader.read_feeds(feeds, view), strict=True))
         except GatewayError:
             return {}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
@@ -103,6 +104,28 @@ async def test_a_chain_whose_price_is_unknown_comes_last_without_a_cost(full_dev
     ]
     # MON and BERA are told by Pyth at home when arbitrum is away.
     assert {cost.chain for cost in costs[:2]} == {"monad", "berachain"}
+
+
+async def test_a_silent_chain_costs_the_others_no_row(full_devnet: Devnet):
+    async def say_nothing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+        writer.close()
+
+    silent = await asyncio.start_server(say_nothing, "127.0.0.1", 0)
+    port = silent.sockets[0].getsockname()[1]
+    settings = full_devnet.settings_overrides()
+    async with opened(settings, Tally()) as chains:
+        settings["chains"]["arbitrum"]["endpoints"][0]["url"] = f"http://127.0.0.1:{port}"
+        async with open_session() as http:
+            partly = Chains.load(Settings.model_validate(settings), http)
+            started = time.monotonic()
+            costs = await GasComparison(partly).compare(started + 2.5)
+            assert time.monotonic() - started < 2.4
+            await partly.close()
+        assert len(await GasComparison(chains).compare(None)) == 16
+    silent.close()
+    assert {cost.chain for cost in costs} == set(WORLD) - {"arbitrum"}
+    assert all(cost.usd is not None for cost in costs)
 
 
 async def test_nothing_at_all_is_an_error(full_devnet: Devnet):

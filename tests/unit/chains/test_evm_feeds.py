@@ -1,0 +1,80 @@
+"""What the answers of price feeds say, and which of them say nothing."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+from eth_abi import encode
+from hypothesis import given
+from hypothesis import strategies as st
+
+from server.catalog.feeds import UNKNOWN_HEARTBEAT, Feed, load_native_feeds
+from server.chains.capabilities import Quote
+from server.chains.evm.feeds import KINDS
+from server.checksum import checksum_address
+
+ROUND = ["uint80", "int256", "uint256", "uint256", "uint80"]
+PYTH = ["int64", "uint64", "int32", "uint256"]
+
+
+def chainlink(answer: int, told_at: int, decimals: int = 8) -> Quote | None:
+    return KINDS["chainlink"].read([encode(["uint8"], [decimals]), encode(ROUND, [7, answer, 1, told_at, 7])])
+
+
+def pyth(price: int, confidence: int, exponent: int, told_at: int = 9) -> Quote | None:
+    return KINDS["pyth"].read([encode(PYTH, [price, confidence, exponent, told_at])])
+
+
+def test_an_aggregators_answer_is_shifted_by_its_decimals():
+    assert chainlink(251_234_567_891, 1_700_000_000) == Quote(Decimal("2512.34567891"), 1_700_000_000)
+    assert chainlink(5, 9, decimals=18) == Quote(Decimal("5E-18"), 9)
+
+
+@pytest.mark.parametrize(("answer", "told_at"), [(0, 9), (-5, 9), (5, 0)])
+def test_an_aggregator_without_a_price_tells_none(answer: int, told_at: int):
+    assert chainlink(answer, told_at) is None
+
+
+def test_a_price_by_id_is_shifted_by_its_exponent():
+    assert pyth(6_250_000, 6_250, -8) == Quote(Decimal("0.0625"), 9)
+    assert pyth(3, 0, 2) == Quote(Decimal(300), 9)
+
+
+@pytest.mark.parametrize(
+    ("price", "confidence", "exponent"), [(0, 0, -8), (-1, 0, -8), (100, 11, -8), (100, 1, -100), (100, 1, 100)]
+)
+def test_a_disputed_or_absurd_price_by_id_is_none(price: int, confidence: int, exponent: int):
+    assert pyth(price, confidence, exponent) is None
+
+
+def test_a_lending_markets_oracle_states_its_unit_and_no_time():
+    read = KINDS["aave"].read
+    assert read([encode(["uint256"], [10**8]), encode(["uint256"], [18_750_000_000])]) == Quote(Decimal("187.5"), None)
+    assert read([encode(["uint256"], [10**8]), encode(["uint256"], [0])]) is None
+    assert read([encode(["uint256"], [0]), encode(["uint256"], [5])]) is None
+
+
+@pytest.mark.parametrize(("answer", "since", "is_up"), [(0, 5, True), (1, 5, False), (2, 5, False), (0, 0, False)])
+def test_a_sequencer_runs_if_its_feed_says_zero(answer: int, since: int, is_up: bool):
+    assert (KINDS["sequencer"].read([encode(ROUND, [1, answer, 5, since, 1])]) is not None) == is_up
+
+
+@given(kind=st.sampled_from(sorted(KINDS)), answers=st.lists(st.binary(max_size=200), min_size=2, max_size=2))
+def test_garbage_is_no_price_or_a_value_error(kind: str, answers: list[bytes]):
+    try:
+        quote = KINDS[kind].read(answers)
+    except ValueError:
+        return
+    assert quote is None or quote.price > 0
+
+
+def test_the_catalogue_asks_kinds_that_exist_at_checksummed_addresses():
+    catalogue = load_native_feeds()
+    feeds: list[Feed] = [feed for feeds in catalogue.by_symbol.values() for feed in feeds]
+    for feed in (*feeds, *catalogue.sequencers.values()):
+        assert feed.kind in KINDS
+        assert checksum_address(feed.address.lower()) == feed.address
+        assert not feed.asset or checksum_address(feed.asset.lower()) == feed.asset
+        assert len(KINDS[feed.kind].calls(feed)) in (1, 2)
+        assert 0 < feed.heartbeat <= UNKNOWN_HEARTBEAT
