@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,6 +13,12 @@ from devnet.launcher import Devnet
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
+
+
+@pytest.fixture(scope="session", autouse=True)
+def usual_recursion_limit() -> None:
+    """Set back what py_ecc (which web3 brings into tests, and only there) raises a hundredfold when it is imported."""
+    sys.setrecursionlimit(1000)
 
 
 @pytest.fixture(scope="session")

@@ -156,7 +156,9 @@ def split(value: str, where: str, most: int) -> list[Any]:
 def bounded(items: list[Any], where: str, field: Field) -> None:
     """Refuse a list longer than the field allows, before its elements cost anything."""
     if len(items) > field.most:
-        raise Failure(400, "INVALID_ARGUMENT", f"{where} takes at most {field.most} elements", field=where)
+        # Worded as the server does for gRPC callers.
+        message = f"{where} has {len(items)} elements; give at most {field.most}"
+        raise Failure(400, "INVALID_ARGUMENT", message, field=where)
 
 
 def parsed(raw: msgspec.Raw | bytes, where: str) -> Any:

@@ -65,6 +65,7 @@ def test_configured_chains_replace_the_built_in_ones(
     monkeypatch.setenv("GATE_CREDENTIAL", "0123456789abcdef0123456789abcdef")
     monkeypatch.setenv("PROVIDER_URL", "https://node.example.org/rpc/SECRETPATH")
     monkeypatch.setenv("PROVIDER_TOKEN", "Bearer SECRET")
+    monkeypatch.setenv("CACHE_URL", "rediss://waypost:SECRET@redis.internal:6380/3")
     assert main(["check", "--json", "--config", str(CONFIGS / "good" / "everything.toml")]) == 0
     out = capsys.readouterr().out
     assert "SECRET" not in out

@@ -43,12 +43,11 @@ def test_gauges_hold_the_last_value() -> None:
     metrics.set_head("base", 12)
     metrics.set_endpoint_up("base", "alpha", False)
     metrics.measure_cache("answers", lambda: 1024)
-    metrics.add_in_flight(3)
-    metrics.add_in_flight(-3)
+    metrics.watch_in_flight(lambda: 3)
     assert sample("waypost_head_block", chain="base") == 12
     assert sample("waypost_endpoint_up", chain="base", endpoint="alpha") == 0
     assert sample("waypost_cache_bytes", cache="answers") == 1024
-    assert sample("waypost_in_flight") == 0
+    assert sample("waypost_in_flight") == 3
 
 
 def test_the_other_counters() -> None:
