@@ -162,10 +162,20 @@ def count_refusal(face: Face, reason: str, items: int = 1) -> None:
 
 def count_upstream(chain: str, endpoint: str, outcome: Outcome, seconds: float, calls: int = 1) -> None:
     """Count one request to a node: its endpoint's label, how it ended, how long it took, how many calls it carried."""
+    requests, duration, batch = _upstream_series(chain, endpoint, outcome)
+    requests.inc()
+    duration.observe(seconds)
+    batch.observe(calls)
+
+
+@lru_cache(maxsize=1024)
+def _upstream_series(chain: str, endpoint: str, outcome: Outcome) -> tuple[Counter, Histogram, Histogram]:
     chain, endpoint = word(chain), word(endpoint)
-    _UPSTREAM.labels(chain, endpoint, outcome).inc()
-    _UPSTREAM_SECONDS.labels(chain, endpoint).observe(seconds)
-    _UPSTREAM_BATCH.labels(chain, endpoint).observe(calls)
+    return (
+        _UPSTREAM.labels(chain, endpoint, outcome),
+        _UPSTREAM_SECONDS.labels(chain, endpoint),
+        _UPSTREAM_BATCH.labels(chain, endpoint),
+    )
 
 
 def count_upstream_failure(chain: str, endpoint: str, kind: str) -> None:
@@ -175,12 +185,22 @@ def count_upstream_failure(chain: str, endpoint: str, kind: str) -> None:
 
 def observe_fold(chain: str, reads: int) -> None:
     """Record how many contract reads one folded call held."""
-    _FOLD.labels(word(chain)).observe(reads)
+    _fold_series(chain).observe(reads)
+
+
+@lru_cache(maxsize=256)
+def _fold_series(chain: str) -> Histogram:
+    return _FOLD.labels(word(chain))
 
 
 def count_joined(chain: str) -> None:
     """Count a call that shared the answer of an identical one in flight."""
-    _JOINED.labels(word(chain)).inc()
+    _joined_series(chain).inc()
+
+
+@lru_cache(maxsize=256)
+def _joined_series(chain: str) -> Counter:
+    return _JOINED.labels(word(chain))
 
 
 def count_left_out(operation: str, chain: str) -> None:
