@@ -66,7 +66,7 @@ class AllowList:
         """
         known = self._methods.get(method)
         if known is None:
-            near = get_close_matches(method[:64], self._methods, n=1)
+            near = get_close_matches(method[:64], self._methods, n=1, cutoff=0.8)
             advice = f"; did you mean `{near[0]}`?" if near else ""
             message = f"method: it is not passed on; only reads that leave nothing behind in the node are{advice}"
             raise InvalidArgument(message, field="method")
