@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
 import contextlib
 import json
 import socket
 import subprocess
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import aiohttp
@@ -17,6 +19,7 @@ from eth_hash.auto import keccak
 
 from devnet.evm.artifacts import RUNTIMES, multicall3, original, stand_ins, with_parent_number
 from devnet.install import anvil_binary
+from devnet.watchdog import Watchdog
 from runtime.settings import Settings
 from server.chains.registry import Chains
 
@@ -49,6 +52,14 @@ def call_data(signature: str, *arguments: object) -> str:
     return "0x" + (keccak(signature.encode())[:4] + encode(types.split(",") if types else [], arguments)).hex()
 
 
+@cache
+def _guard() -> Watchdog:
+    """Return what ends the nodes when the test process dies without ending them."""
+    guard = Watchdog()
+    atexit.register(guard.close)
+    return guard
+
+
 @dataclass
 class Anvil:
     """One anvil process with its own plain JSON-RPC client."""
@@ -68,6 +79,7 @@ class Anvil:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
+        _guard().watch(process.pid)
         node = cls(f"http://127.0.0.1:{port}", process, session)
         for _ in range(400):
             with contextlib.suppress(aiohttp.ClientError):
@@ -80,6 +92,7 @@ class Anvil:
     def stop(self) -> None:
         self.process.kill()
         self.process.wait(10)
+        _guard().forget(self.process.pid)
 
     async def call(self, method: str, *params: object) -> Any:
         """Return the result of one request, asked of the node itself."""
@@ -100,13 +113,17 @@ class Anvil:
             await self.call("anvil_setCode", address, runtime)
 
     async def send(self, to: str, data: str = "0x", sender: str = OWNER, value: int = 0, **fees: str) -> dict[str, Any]:
-        """Send a transaction, which is mined in a block of its own, and return its receipt."""
+        """Send a transaction, which is mined in a block of its own, and return its receipt; it must succeed."""
         transaction = {"from": sender, "to": to, "data": data, "value": hex(value), **fees}
-        sent = await self.call("eth_sendTransaction", transaction)
+        receipt = await self.mined(await self.call("eth_sendTransaction", transaction))
+        assert receipt["status"] == "0x1", receipt
+        return receipt
+
+    async def mined(self, sent: str) -> dict[str, Any]:
+        """Return the receipt of a transaction; anvil answers its sender before the receipt is there."""
         for _ in range(200):
             receipt: dict[str, Any] | None = await self.call("eth_getTransactionReceipt", sent)
             if receipt is not None:
-                assert receipt["status"] == "0x1", receipt
                 return receipt
             await asyncio.sleep(0.01)
         raise AssertionError("the transaction was not mined")

@@ -91,12 +91,13 @@ async def test_events_that_are_not_well_known_stay_raw(driver, ethereum):
 
 async def test_a_created_contract_and_a_failed_transaction(driver, ethereum):
     sent = await ethereum.call("eth_sendTransaction", {"from": ALICE, "data": "0x600160005260206000f3"})
+    truth = await ethereum.mined(sent)
     created = (await driver.read_receipt(sent, ReadView())).evm
-    truth = await ethereum.call("eth_getTransactionReceipt", sent)
     assert created.contract_address.lower() == truth["contractAddress"].lower()
     assert not created.HasField("to")
     call = call_data("transfer(address,uint256)", BOB, 2**200)
     sent = await ethereum.call("eth_sendTransaction", {"from": OWNER, "to": USDC, "data": call, "gas": "0x30000"})
+    await ethereum.mined(sent)
     failed = (await driver.read_receipt(sent, ReadView())).evm
     assert failed.HasField("status")
     assert failed.status == 2
