@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from google.protobuf.message import Message
 
+    from devnet.evm.node import Node
     from devnet.launcher import Devnet
 
 OPERATIONS = {operation.name: operation for operation in load_operations()}
@@ -66,6 +68,17 @@ class Client:
             detail.Unpack(bad)
         field = bad.field_violations[0].field if bad.field_violations else ""
         return Refusal(caught.value.code(), info.reason, field, status.message, dict(info.metadata))
+
+
+@asynccontextmanager
+async def unchanged(devnet: Devnet, slug: str) -> AsyncIterator[Node]:
+    """The node of a chain of the shared devnet, set back to what it was at the end."""
+    node = devnet.nodes[slug]
+    before = await node.call("evm_snapshot")
+    try:
+        yield node
+    finally:
+        assert await node.call("evm_revert", before)
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")

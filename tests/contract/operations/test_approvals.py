@@ -11,8 +11,10 @@ from devnet.evm.calls import encode_call
 from devnet.evm.world import load_world
 from server.catalog.approvals import load_known_approvals
 from server.checksum import checksum_address
+from tests.contract.operations.conftest import unchanged
 
 if TYPE_CHECKING:
+    from devnet.evm.node import Node
     from devnet.launcher import Devnet
     from tests.contract.operations.conftest import Client
 
@@ -89,7 +91,11 @@ async def test_approvals_in_the_past(client: Client):
 
 
 async def test_the_revoke_transaction_works_when_it_is_sent(client: Client, full_devnet: Devnet):
-    node = full_devnet.nodes["gnosis"]
+    async with unchanged(full_devnet, "gnosis") as node:
+        await revoke(client, full_devnet, node)
+
+
+async def revoke(client: Client, full_devnet: Devnet, node: Node) -> None:
     token, spender = WORLD["gnosis"].tokens[0].address, known.BOB
     approve = {
         "from": known.ALICE,

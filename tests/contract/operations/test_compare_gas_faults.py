@@ -21,6 +21,7 @@ from server.sources.gas_comparison import GasComparison
 from server.sources.native_prices import NativePrices
 from server.upstream import open_session
 from server.upstream.observer import Measured
+from tests.contract.operations.conftest import unchanged
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -91,12 +92,9 @@ async def test_a_chain_that_does_not_answer_is_left_out_and_named(full_devnet: D
 async def test_a_chain_whose_price_is_unknown_comes_last_without_a_cost(full_devnet: Devnet):
     settings = full_devnet.settings_overrides()
     settings["chains"] = {slug: settings["chains"][slug] for slug in ("ethereum", "monad", "berachain", "scroll")}
-    await report(full_devnet, ETHER, "0")
-    try:
-        async with opened(settings, Tally()) as chains:
-            costs = await GasComparison(chains).compare(time.monotonic() + 10)
-    finally:
-        await report(full_devnet, ETHER, ETHER["price"])
+    async with unchanged(full_devnet, "ethereum"), opened(settings, Tally()) as chains:
+        await report(full_devnet, ETHER, "0")
+        costs = await GasComparison(chains).compare(time.monotonic() + 10)
     assert [(cost.chain, cost.usd is None, cost.l1_usd is None) for cost in costs] == [
         *[(cost.chain, False, True) for cost in costs[:2]],
         ("ethereum", True, True),
@@ -139,16 +137,14 @@ async def test_nothing_at_all_is_an_error(full_devnet: Devnet):
 async def test_a_feed_beyond_its_heartbeat_is_not_live(full_devnet: Devnet):
     settings = full_devnet.settings_overrides()
     settings["chains"] = {"ethereum": settings["chains"]["ethereum"]}
-    async with opened(settings, Tally()) as chains:
+    async with unchanged(full_devnet, "ethereum"), opened(settings, Tally()) as chains:
         prices = NativePrices(chains)
         assert str((await prices.read_prices(["ETH"], None))["ETH"]) == ETHER["price"]
-        try:
-            await report(full_devnet, ETHER, "2000", age=24 * 3600)
-            assert (await prices.read_prices(["ETH"], None))["ETH"] == 2000
-            await report(full_devnet, ETHER, "2000", age=25 * 3600 + 60)
-            assert await prices.read_prices(["ETH"], None) == {}
-        finally:
-            await report(full_devnet, ETHER, ETHER["price"])
+        await report(full_devnet, ETHER, "2000", age=24 * 3600)
+        assert (await prices.read_prices(["ETH"], None))["ETH"] == 2000
+        await report(full_devnet, ETHER, "2000", age=25 * 3600 + 60)
+        assert await prices.read_prices(["ETH"], None) == {}
+        await report(full_devnet, ETHER, ETHER["price"])
         later = NativePrices(chains, clock=lambda: time.time() + 26 * 3600)
         assert await later.read_prices(["ETH", "OKB", "nothing"], None) == {}
 
@@ -157,11 +153,8 @@ async def test_a_feed_behind_a_stopped_sequencer_is_not_live(full_devnet: Devnet
     settings = full_devnet.settings_overrides()
     settings["chains"] = {"arbitrum": settings["chains"]["arbitrum"]}
     sequencer = next(row for row in load_feeds()["sequencer"] if row["chain"] == "arbitrum")
-    async with opened(settings, Tally()) as chains:
+    async with unchanged(full_devnet, "arbitrum"), opened(settings, Tally()) as chains:
         prices = NativePrices(chains)
         assert set(await prices.read_prices(["ETH", "HYPE"], None)) == {"ETH", "HYPE"}
-        try:
-            await report(full_devnet, sequencer, "1")
-            assert await prices.read_prices(["ETH", "HYPE"], None) == {}
-        finally:
-            await report(full_devnet, sequencer, "0")
+        await report(full_devnet, sequencer, "1")
+        assert await prices.read_prices(["ETH", "HYPE"], None) == {}
