@@ -59,8 +59,14 @@ async def test_no_caller_ever_gets_anothers_answer(
     async def ask(number: int) -> None:
         data = number.to_bytes(8, "big")
         policy = CallPolicy(heavy=number % 17 == 0)
-        reply = await pool.call("web3_sha3", ["0x" + data.hex()], policy, deadline=clock() + 20)
-        assert reply.result == b'"0x%b"' % keccak(data).hex().encode()
+        if number % 13:
+            replies = [await pool.call("web3_sha3", ["0x" + data.hex()], policy, deadline=clock() + 20)]
+        else:
+            calls = [("web3_sha3", ["0x" + (data * times).hex()]) for times in (1, 2, 3)]
+            replies = list(await pool.call_together(calls, policy, deadline=clock() + 20))
+            assert len({reply.endpoint for reply in replies}) == 1
+        for times, reply in enumerate(replies, start=1):
+            assert reply.result == b'"0x%b"' % keccak(data * times).hex().encode()
 
     for burst in range(40):
         clock.ahead += 90
