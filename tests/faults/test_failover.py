@@ -53,9 +53,7 @@ BAD = {
     "answers a limit as an error": faults.error(-32005, "rate limit exceeded"),
     "answers a number": faults.status("200 OK", b"17"),
     "answers an empty list": faults.status("200 OK", b"[]"),
-    "nests too deeply": faults.status(
-        "200 OK", b'{"jsonrpc":"2.0","id":1,"result":' + b"[" * 100_000 + b"]" * 100_000 + b"}"
-    ),
+    "nests without end": faults.status("200 OK", b'{"jsonrpc":"2.0","id":1,"result":' + b"[" * 100_000),
 }
 
 
