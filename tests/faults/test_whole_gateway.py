@@ -159,7 +159,7 @@ async def test_hostile_burning_and_bombing_tokens_harm_no_other_clients_reads(
 
 
 async def test_an_endpoint_of_another_chain_is_never_read_and_said_so(
-    devnet: Devnet, faulty: Callable[..., Any], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    devnet: Devnet, faulty: Callable[..., Any], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     wrong = await faulty(devnet.endpoints["polygon"])
     async with gateway_on(tmp_path, wrong.url, devnet.endpoints["ethereum"]) as gateway:
@@ -169,6 +169,10 @@ async def test_an_endpoint_of_another_chain_is_never_read_and_said_so(
         assert set(wrong.methods) == {"eth_chainId"}
         health = await gateway.ask("getChainHealth", {"chain": "ethereum"})
         assert health["result"]["data"]["status"] == "ok"
+    said = caplog.text
+    assert "serves chain id 137 instead of 1" in said
+    assert "alpha" in said
+    assert wrong.url not in said
     async with gateway_on(tmp_path, wrong.url) as gateway:
         answer = await gateway.ask("getBalance", balance_of(known.VITALIK))
         assert answer["error"]["code"] == 503

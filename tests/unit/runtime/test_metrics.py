@@ -111,3 +111,14 @@ async def test_metrics_are_served() -> None:
             await start_metrics(f"127.0.0.1:{port}")
     finally:
         await runner.cleanup()
+
+
+def test_hedges_and_disagreements_are_counted_by_endpoint() -> None:
+    metrics.count_hedge("gnosis", "beta")
+    metrics.count_hedge("gnosis", "beta")
+    metrics.count_disagreement("gnosis", "alpha")
+    metrics.set_tasks(7)
+    shown = metrics.render_metrics().decode()
+    assert 'waypost_upstream_hedges_total{chain="gnosis",endpoint="beta"} 2.0' in shown
+    assert 'waypost_hash_disagreements_total{chain="gnosis",endpoint="alpha"} 1.0' in shown
+    assert "waypost_tasks 7.0" in shown
