@@ -76,7 +76,8 @@ class ReadPlanner:
 
     async def in_turn(self) -> None:
         """Wait until all planned reads leave, so that more can leave with them."""
-        await self._gate.arrive()
+        # Shielded: a caller who hangs up cancels what it awaits, and this is shared.
+        await asyncio.shield(self._gate.arrive())
 
     async def close(self) -> None:
         """Give up the chunks that wait or are in flight; their readers are told to try again."""
@@ -100,7 +101,7 @@ class ReadPlanner:
         return await self._accept(view, calls, await entry.future)
 
     async def _alone(self, view: ReadView, calls: Sequence[Call]) -> list[Outcome]:
-        await self._gate.arrive()
+        await self.in_turn()
         answer = await self._executions.run(view.block, calls, _policy(view), view.deadline)
         return await self._accept(view, calls, answer)
 

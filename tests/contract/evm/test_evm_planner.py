@@ -158,3 +158,20 @@ async def test_a_call_whose_answer_depends_on_the_sender_is_asked_in_its_name(dr
     assert outcomes[0].success
     assert outcomes[0].data[-20:].hex() == ALICE[2:].lower()
     assert view.block is not None
+
+
+@pytest.mark.parametrize("way", ["alone", "shared", "turn"])
+async def test_a_reader_that_hangs_up_while_all_wait_interrupts_no_other(driver, way):
+    async def one() -> object:
+        if way == "turn":
+            return await driver.planner.in_turn()
+        read_so = driver.planner.read_alone if way == "alone" else driver.planner.read_shared
+        return await read_so(ReadView(), balances(driver, 1))
+
+    reading = [asyncio.create_task(one()) for _ in range(4)]
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    reading[0].cancel()
+    reading[2].cancel()
+    results = await asyncio.gather(*reading, return_exceptions=True)
+    assert [isinstance(result, asyncio.CancelledError) for result in results] == [True, False, True, False]
