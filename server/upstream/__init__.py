@@ -1,17 +1,20 @@
 """The upstream engine: endpoints, pools, failsafe, batching (design section 6).
 
-`Pool` is what the chain families use; `CallPolicy`, `Reply`, `ErrorTable`, `Classified` and `Verdict` are its terms.
+`Pool` (JSON-RPC) and `RestPool` (GET) are what the chain families use; `CallPolicy`,
+`Reply`, `ErrorTable`, `Classified` and `Verdict` are their terms.
 """
 
 from server.upstream.identity import IdentityCheck
 from server.upstream.policy import CallPolicy, ProbeResult, Reply
 from server.upstream.polling import HeadQuery
 from server.upstream.pool import Pool
+from server.upstream.rest import RestPool
 from server.upstream.transport import open_session
 from server.upstream.verdicts import Classified, ErrorTable, Verdict
 
 __all__ = [
     "Pool",
+    "RestPool",
     "CallPolicy",
     "Reply",
     "ProbeResult",

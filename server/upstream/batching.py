@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import asyncio
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from server.upstream.carrier import TOO_MANY_REQUESTS, Answer, Cargo, Exchange, explain_status, outcome_of
 from server.upstream.failures import Failure, Kind
 from server.upstream.hold import Hold
 from server.upstream.jsonrpc import NodeError, Outcome, decode_batch, decode_single, encode_request
@@ -22,46 +22,19 @@ from server.upstream.verdicts import Verdict
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from runtime import metrics
     from server.upstream.endpoint import Endpoint
     from server.upstream.observer import Observer, Purpose
     from server.upstream.transport import Transport
     from server.upstream.verdicts import ErrorTable
 
-Cargo = bytes | tuple[bytes, ...]
-"""What one journey carries: an encoded call, or the calls of a bundle in their order."""
-
 MAX_BATCH_BYTES = 256 * 1024
 """A batch is closed before it grows beyond this; one longer call goes alone."""
 
-_TOO_MANY_REQUESTS = 429
 _REFUSING_STATUSES = frozenset({400, 405, 413, 415, 422})
 _TIMER_SLACK = 0.001
 _IS_ABOUT_BATCHES = re.compile(r"batch", re.IGNORECASE)
 _IS_ABOUT_SIZE = re.compile(r"large|many|exceed|size|limit|max", re.IGNORECASE)
 _NUMBER = re.compile(r"\d{1,6}")
-
-
-class Exchange:
-    """One HTTP request and its answer, shared by its calls, so that it counts once for or against the endpoint."""
-
-    __slots__ = ("blamed", "credited", "retry_after", "seconds", "started", "status")
-
-    def __init__(self, started: float) -> None:
-        self.started = started
-        self.status = 0
-        self.retry_after: float | None = None
-        self.seconds = 0.0
-        self.blamed = False
-        self.credited = False
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What became of one call, and the exchange that it was part of."""
-
-    outcome: Outcome
-    exchange: Exchange
 
 
 class _Item:
@@ -182,7 +155,7 @@ class Batcher:
             item.resolve(got, exchange)
             return
         outcome = decode_single(got.body, item.number)
-        item.resolve(_explain(outcome, got) if isinstance(outcome, Failure) else outcome, exchange)
+        item.resolve(explain_status(outcome, got) if isinstance(outcome, Failure) else outcome, exchange)
 
     async def _send_batch(self, items: list[_Item], purpose: Purpose) -> None:
         exchange = Exchange(self._clock())
@@ -208,13 +181,13 @@ class Batcher:
         elif got.status in _REFUSING_STATUSES:
             await self._resend(items, 1, purpose, learns=True)
         else:
-            _resolve_all(items, _explain(outcomes, got), exchange)
+            _resolve_all(items, explain_status(outcomes, got), exchange)
 
     def _refused_size(self, error: NodeError, status: int, sent: int) -> int | None:
         """Return the batch size to try after a batch was answered by one error; None if the error holds for all."""
         if not _IS_ABOUT_BATCHES.search(error.message):
             limited = self._errors.classify(status, error.code, error.message, error.data).verdict is Verdict.LIMITED
-            return None if limited or status == _TOO_MANY_REQUESTS else 1
+            return None if limited or status == TOO_MANY_REQUESTS else 1
         stated = [number for number in map(int, _NUMBER.findall(error.message)) if 1 < number < sent]
         if stated:
             return max(stated)
@@ -278,10 +251,9 @@ class Batcher:
                 timer.cancel()
             self._endpoint.end(exchange)
             exchange.seconds = self._clock() - exchange.started
-            self._observer.ended(self._chain, self._endpoint.label, _outcome(got), exchange.seconds, len(items))
+            self._observer.ended(self._chain, self._endpoint.label, outcome_of(got), exchange.seconds, len(items))
         if isinstance(got, HttpAnswer):
-            exchange.status = got.status
-            exchange.retry_after = got.retry_after
+            exchange.take(got)
         return got
 
 
@@ -302,25 +274,5 @@ def _resolve_all(items: list[_Item], outcome: Outcome, exchange: Exchange) -> No
         item.resolve(outcome, exchange)
 
 
-def _outcome(got: HttpAnswer | Failure | None) -> metrics.Outcome:
-    """Return how a request ended, as far as HTTP tells; None is a request that was given up."""
-    if got is None:
-        return "cancelled"
-    if isinstance(got, Failure):
-        return "timeout" if got.kind is Kind.TIMED_OUT else "sick"
-    if got.status == _TOO_MANY_REQUESTS:
-        return "limited"
-    return "sick" if got.status >= 500 else "answer"
-
-
 def _timed_out(timeout: float) -> Failure:
     return Failure(Kind.TIMED_OUT, f"no answer within {describe_seconds(timeout)}")
-
-
-def _explain(failure: Failure, got: HttpAnswer) -> Failure:
-    """Return the failure of a body that is no answer, told by the HTTP status where that says more."""
-    if got.status == _TOO_MANY_REQUESTS:
-        return Failure(Kind.LIMITED, "HTTP 429", got.retry_after)
-    if got.status != 200:
-        return Failure(Kind.HTTP_STATUS, f"HTTP {got.status}", got.retry_after)
-    return failure

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from server.errors import GatewayError
-    from server.upstream.batching import Answer, Exchange
+    from server.upstream.carrier import Answer, Exchange
     from server.upstream.endpoint import Endpoint
     from server.upstream.learnt import Lack
     from server.upstream.observer import Observer, State
@@ -88,7 +88,7 @@ class Health:
                 self._credit(endpoint, exchange, is_cheap=is_cheap)
             else:
                 self._measure(endpoint, exchange, is_cheap=is_cheap)
-            return Reply(outcome, endpoint.label, exchange.seconds)
+            return Reply(outcome, endpoint.label, exchange.seconds, exchange.headers)
         if isinstance(outcome, NodeError):
             return self._settle_error(endpoint, outcome, exchange, policy)
         return self.settle_failure(endpoint, outcome, exchange, policy)

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from server.upstream.failures import Failure, Kind
-from server.upstream.jsonrpc import NodeError, encode_call
+from server.upstream.jsonrpc import NodeError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-    from server.upstream.batching import Answer
+    from server.upstream.carrier import Answer
     from server.upstream.endpoint import Endpoint
     from server.upstream.observer import State
 
@@ -35,6 +35,8 @@ class IdentityCheck:
 class Identity:
     """The check of one endpoint: done once before first use; a wrong endpoint is asked again every minute of traffic.
 
+    `call` is the check's question, encoded.
+
     A node that answers the question with an error is believed to be right: the check guards against mix-ups, and
     some providers switch such methods off.
     """
@@ -43,11 +45,12 @@ class Identity:
         self,
         endpoint: Endpoint,
         check: IdentityCheck,
+        call: bytes,
         ask: Callable[[Endpoint, bytes], Awaitable[Answer]],
         on_change: Callable[[Endpoint, State], None],
     ) -> None:
         self._endpoint = endpoint
-        self._call = encode_call(check.method, check.params)
+        self._call = call
         self._judge = check.judge
         self._ask = ask
         self._on_change = on_change

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from server.upstream.absence import Absences
-    from server.upstream.batching import Batcher, Cargo
+    from server.upstream.carrier import Cargo, Carrier
     from server.upstream.endpoint import Endpoint
     from server.upstream.hedging import Hedges
     from server.upstream.identity import Identity
@@ -51,7 +51,7 @@ class Errand:
 
 
 class Router:
-    """What the journeys of one pool share: endpoints, their batchers and checks, selection and health.
+    """What the journeys of one pool share: endpoints, their carriers and checks, selection and health.
 
     With `hedges`, a cheap call that takes longer than its endpoint's 95th percentile is asked of one more endpoint.
     """
@@ -59,7 +59,7 @@ class Router:
     def __init__(
         self,
         chain: str,
-        batchers: Mapping[Endpoint, Batcher],
+        carriers: Mapping[Endpoint, Carrier],
         identities: Mapping[Endpoint, Identity],
         selection: Selection,
         health: Health,
@@ -68,7 +68,7 @@ class Router:
         hedges: Hedges | None = None,
     ) -> None:
         self._chain = chain
-        self._batchers = batchers
+        self._carriers = carriers
         self._identities = identities
         self._selection = selection
         self._health = health
@@ -121,7 +121,7 @@ class Router:
                     hopeless.add(endpoint)
                 if self._is_over(patience):
                     raise trail.late()
-        for endpoint in self._batchers:
+        for endpoint in self._carriers:
             if endpoint.exclusion is not None:
                 trail.note(endpoint.label, Setback(endpoint.exclusion))
         raise trail.exhausted()
@@ -138,7 +138,7 @@ class Router:
         """
         if not await self._is_open(endpoint, errand.patience, trail):
             return None
-        timeout = self._attempt_seconds(endpoint, errand, is_last=len(tried) == len(self._batchers))
+        timeout = self._attempt_seconds(endpoint, errand, is_last=len(tried) == len(self._carriers))
         if timeout <= 0:
             return None
         if self._hedges is None or errand.is_alone:
@@ -152,14 +152,14 @@ class Router:
 
     async def _ask(self, endpoint: Endpoint, errand: Errand, timeout: float) -> Reply | Setback:
         """Return what one endpoint answers, after its account is brought up to date."""
-        batcher = self._batchers[endpoint]
+        carrier = self._carriers[endpoint]
         endpoint.in_flight += 1
         try:
             if errand.is_alone:
-                answer = await batcher.submit_alone(errand.cargo, timeout)
+                answer = await carrier.submit_alone(errand.cargo, timeout)
             else:
                 held = errand.policy.held
-                answer = await batcher.submit(errand.cargo, timeout, held=held)  # type: ignore[arg-type]
+                answer = await carrier.submit(errand.cargo, timeout, held=held)  # type: ignore[arg-type]
         finally:
             endpoint.in_flight -= 1
         got = self._health.settle(endpoint, answer, errand.policy)
@@ -191,7 +191,7 @@ class Router:
         """Return an error about missing state with the oldest block that an endpoint is known to have, if any is."""
         if not isinstance(error, ArchiveRequired) or "oldestBlock" in error.metadata:
             return error
-        known = [block for endpoint in self._batchers if (block := endpoint.learnt.oldest(errand.method)) is not None]
+        known = [block for endpoint in self._carriers if (block := endpoint.learnt.oldest(errand.method)) is not None]
         asked = errand.policy.min_block
         if asked is None or not known or min(known) <= asked:
             return error
@@ -237,7 +237,7 @@ class Router:
         """Return how long to wait for the endpoint, so that a silent one leaves time for the others."""
         left = errand.patience.until - self._clock()
         if errand.policy.heavy or errand.policy.caller_made:
-            return left if is_last else min(left, max(left / len(self._batchers), _LONG_ATTEMPT))
+            return left if is_last else min(left, max(left / len(self._carriers), _LONG_ATTEMPT))
         p95 = endpoint.latency.p95
         usual = _LONGEST_ATTEMPT if p95 is None else p95 * _LATENCY_FACTOR
         return min(left, max(_SHORTEST_ATTEMPT, min(usual, _LONGEST_ATTEMPT)))
@@ -246,7 +246,7 @@ class Router:
         """Wait before the second round; return False if there is nobody to ask again or no time left."""
         waits = [
             endpoint.paused_for
-            for endpoint in self._batchers
+            for endpoint in self._carriers
             if endpoint not in hopeless and endpoint.is_sound and endpoint.paused_for <= _LONGEST_WAIT
         ]
         if not waits:

@@ -191,6 +191,9 @@ def _text(raw: bytes) -> str:
         value = msgspec.json.decode(raw)
     except (msgspec.DecodeError, RecursionError):
         return ""
-    text = value if isinstance(value, str) else raw.decode(errors="replace")
-    # Nodes behind proxies quote the addresses (and keys) they were reached by.
+    return describe_text(value if isinstance(value, str) else raw.decode(errors="replace"))
+
+
+def describe_text(text: str) -> str:
+    """Return a node's own words, cut, without the addresses (and keys) that nodes behind proxies quote."""
     return _URL.sub("(address)", text)[:_MESSAGE_CHARACTERS]

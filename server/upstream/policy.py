@@ -35,12 +35,14 @@ class CallPolicy:
 class Reply:
     """A node's answer: the JSON of `result` in the node's own bytes, the endpoint's label, the seconds it took.
 
-    `refusals` are the errors by which endpoints that were asked before said that they cannot, by label.
+    `refusals` are the errors by which endpoints that were asked before said that they cannot, by label. Of a REST
+    endpoint `result` is the body and `headers` are those of its answer, names in lower case.
     """
 
     result: bytes
     endpoint: str
     latency: float
+    headers: Mapping[str, str] = field(default_factory=dict, compare=False)
     refusals: Mapping[str, GatewayError] = field(default_factory=dict, compare=False)
 
 

@@ -19,7 +19,7 @@ import msgspec
 from server.errors import DeadlineExceeded, UpstreamUnavailable
 from server.upstream.absence import Absences
 from server.upstream.agreement import Agreement
-from server.upstream.batching import Answer, Batcher
+from server.upstream.batching import Batcher
 from server.upstream.breaker import Circuit
 from server.upstream.endpoint import Endpoint
 from server.upstream.failures import Failure
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     import aiohttp
 
     from runtime.settings import EndpointSettings
-    from server.upstream.batching import Cargo
+    from server.upstream.carrier import Answer, Cargo, Carrier
     from server.upstream.verdicts import ErrorTable
 
 DEFAULT_DEADLINE_SECONDS = 30.0
@@ -93,14 +93,14 @@ class Pool:
         self.heads = HeadTracker(
             [endpoint.label for endpoint in self._endpoints], block_time, clock=clock, is_healthy=self._is_healthy
         )
-        numbers = itertools.count(1)
+        self._errors = errors
+        self._numbers = itertools.count(1)
         transport = Transport(http)
-        self._batchers = {
-            endpoint: Batcher(chain, endpoint, transport, errors, self._observer, numbers, clock)
-            for endpoint in self._endpoints
-        }
+        self._carriers = {endpoint: self._open_carrier(endpoint, transport) for endpoint in self._endpoints}
         self._identities = {
-            endpoint: Identity(endpoint, verify, self._ask_identity, self._health.announce)
+            endpoint: Identity(
+                endpoint, verify, self._encode(verify.method, verify.params), self._ask_identity, self._health.announce
+            )
             for endpoint in self._endpoints
             if verify is not None
         }
@@ -108,7 +108,7 @@ class Pool:
         self._absences = Absences(self.heads, block_time, clock)
         self._hedges = Hedges(chain, self._observer) if hedge and len(self._endpoints) > 1 else None
         self._router = Router(
-            chain, self._batchers, self._identities, self._selection, self._health, self._absences, clock, self._hedges
+            chain, self._carriers, self._identities, self._selection, self._health, self._absences, clock, self._hedges
         )
         self._head = head
         self._depth = max(2, math.ceil(_COMPARED_SECONDS / block_time))
@@ -150,7 +150,7 @@ class Pool:
         with one that is an answer, DeadlineExceeded, the first explaining error when every endpoint says that it
         cannot, else UpstreamUnavailable with what happened per label.
         """
-        return await self._ask(method, encode_call(method, params), policy, deadline)
+        return await self._ask(method, self._encode(method, params), policy, deadline)
 
     async def call_together(
         self,
@@ -165,7 +165,7 @@ class Pool:
         batches gets them one after the other. Raises as `call` does; an error that is an answer (a revert) is raised
         for the whole.
         """
-        cargo = tuple(encode_call(method, params) for method, params in calls)
+        cargo = tuple(self._encode(method, params) for method, params in calls)
         whole = await self._ask("+".join(method for method, _ in calls), cargo, policy, deadline)
         results = msgspec.json.decode(whole.result, type=list[msgspec.Raw])
         return tuple(Reply(bytes(result), whole.endpoint, whole.latency) for result in results)
@@ -191,7 +191,7 @@ class Pool:
         Every endpoint gets `PROBE_SECONDS` or the time to `deadline`, whichever is shorter. Nothing is raised for
         endpoints that fail: the error stands in their row.
         """
-        call = encode_call(method, params)
+        call = self._encode(method, params)
         left = PROBE_SECONDS if deadline is None else max(deadline - self._clock(), 0.0)
         timeout = min(PROBE_SECONDS, left)
         return await asyncio.gather(*(self._probe_one(endpoint, call, timeout) for endpoint in self._endpoints))
@@ -209,6 +209,14 @@ class Pool:
         if block > (self.heads.of(endpoint) or 0):
             self.observe_head(endpoint, block)
 
+    def _open_carrier(self, endpoint: Endpoint, transport: Transport) -> Carrier:
+        """Return what brings calls to the endpoint."""
+        return Batcher(self.chain, endpoint, transport, self._errors, self._observer, self._numbers, self._clock)
+
+    def _encode(self, method: str, params: Sequence[object]) -> bytes:
+        """Return a call as the carriers take it."""
+        return encode_call(method, params)
+
     async def close(self) -> None:
         """Give up everything in flight."""
         await self._flights.close()
@@ -221,8 +229,8 @@ class Pool:
             await self._hedges.close()
         for identity in self._identities.values():
             await identity.close()
-        for batcher in self._batchers.values():
-            await batcher.close()
+        for carrier in self._carriers.values():
+            await carrier.close()
 
     async def _travel(self, method: str, call: Cargo, policy: CallPolicy, patience: Patience) -> Reply:
         if patience.until <= self._clock():
@@ -251,7 +259,7 @@ class Pool:
     async def _mirror(self, endpoint: Endpoint, call: Cargo) -> None:
         """Send a copy of a cheap call to a half-open endpoint; what comes back only moves its breaker."""
         try:
-            answer = await self._batchers[endpoint].submit_alone(call, PROBE_SECONDS, "probe")
+            answer = await self._carriers[endpoint].submit_alone(call, PROBE_SECONDS, "probe")
             got = self._health.settle(endpoint, answer, _PLAIN)
             if isinstance(got, Setback) and got.suspect is not None:
                 # The call is one that another endpoint answers.
@@ -266,8 +274,8 @@ class Pool:
         identity = self._identities.get(endpoint)
         if identity is not None and await identity.prove() is not None:
             return
-        call = encode_call(self._head.method, self._head.params)
-        answer = await self._batchers[endpoint].submit_alone(call, PROBE_SECONDS, "head")
+        call = self._encode(self._head.method, self._head.params)
+        answer = await self._carriers[endpoint].submit_alone(call, PROBE_SECONDS, "head")
         got = self._health.settle(endpoint, answer, _PLAIN, vouches=False)
         if isinstance(got, Reply):
             with contextlib.suppress(ValueError):
@@ -281,10 +289,10 @@ class Pool:
         block = head - self._depth
         if block < 0:
             return
-        call = encode_call(*query.hash_call(block))
+        call = self._encode(*query.hash_call(block))
         asked = [endpoint for endpoint in self._endpoints if endpoint.is_sound and endpoint.paused_for <= 0]
         answers = await asyncio.gather(
-            *(self._batchers[endpoint].submit_alone(call, PROBE_SECONDS, "head") for endpoint in asked)
+            *(self._carriers[endpoint].submit_alone(call, PROBE_SECONDS, "head") for endpoint in asked)
         )
         hashes: dict[str, str] = {}
         for endpoint, answer in zip(asked, answers, strict=True):
@@ -297,7 +305,7 @@ class Pool:
         self.agreement.compare(block, hashes)
 
     async def _ask_identity(self, endpoint: Endpoint, call: bytes) -> Answer:
-        answer = await self._batchers[endpoint].submit_alone(call, VERIFY_SECONDS, "verify")
+        answer = await self._carriers[endpoint].submit_alone(call, VERIFY_SECONDS, "verify")
         if isinstance(answer.outcome, Failure):
             self._health.settle_failure(endpoint, answer.outcome, answer.exchange, _PLAIN)
         return answer
@@ -310,7 +318,7 @@ class Pool:
         failure = None if identity is None else await identity.prove()
         if failure is not None:
             return self._unavailable(endpoint, failure.words, self._clock() - started)
-        answer = await self._batchers[endpoint].submit_alone(call, timeout, "probe")
+        answer = await self._carriers[endpoint].submit_alone(call, timeout, "probe")
         got = self._health.settle(endpoint, answer, _PLAIN)
         if isinstance(got, Reply):
             return ProbeResult(endpoint.label, got.latency, result=got.result)

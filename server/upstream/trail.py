@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from server.errors import DeadlineExceeded, GatewayError, UpstreamUnavailable
 
 if TYPE_CHECKING:
-    from server.upstream.batching import Exchange
+    from server.upstream.carrier import Exchange
     from server.upstream.endpoint import Endpoint
     from server.upstream.health import Setback
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import email.utils
 import ssl
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,8 @@ import aiohttp
 from server.upstream.failures import Failure, Kind
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from yarl import URL
 
 MAX_ANSWER_BYTES = 32 * 1024 * 1024
@@ -29,11 +31,15 @@ _NO_TIMEOUT = aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_SECONDS)
 
 @dataclass(frozen=True, slots=True)
 class HttpAnswer:
-    """A whole HTTP answer: status, the seconds of `Retry-After` if given, the decoded body."""
+    """A whole HTTP answer: status, the seconds of `Retry-After` if given, the decoded body, the headers.
+
+    The headers' names are in lower case; of one that came several times the last is kept.
+    """
 
     status: int
     retry_after: float | None
     body: bytes
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 def open_session() -> aiohttp.ClientSession:
@@ -60,30 +66,43 @@ class Transport:
         self._max_bytes = max_bytes
 
     async def post(self, url: URL, headers: dict[str, str], body: bytes, timeout: float) -> HttpAnswer | Failure:
-        """Return the answer to one POST, or why there is none within `timeout` seconds.
+        """Return the answer to one POST, or why there is none within `timeout` seconds."""
+        return await self._send("POST", url, headers, body, timeout)
+
+    async def get(self, url: URL, headers: dict[str, str], timeout: float) -> HttpAnswer | Failure:
+        """Return the answer to one GET, or why there is none within `timeout` seconds."""
+        return await self._send("GET", url, headers, None, timeout)
+
+    async def _send(
+        self, method: str, url: URL, headers: dict[str, str], body: bytes | None, timeout: float
+    ) -> HttpAnswer | Failure:
+        """Return the answer to one request.
 
         A connection that turns out to be dead on first use is replaced once: servers close idle connections whenever
         they like, and every call here is a read.
         """
         try:
             async with asyncio.timeout(timeout):
-                answer = await self._exchange(url, headers, body)
+                answer = await self._exchange(method, url, headers, body)
                 if isinstance(answer, Failure) and answer.kind is Kind.DROPPED:
-                    answer = await self._exchange(url, headers, body)
+                    answer = await self._exchange(method, url, headers, body)
                 return answer
         except TimeoutError:
             pass
         return Failure(Kind.TIMED_OUT, f"no answer within {describe_seconds(timeout)}")
 
-    async def _exchange(self, url: URL, headers: dict[str, str], body: bytes) -> HttpAnswer | Failure:
+    async def _exchange(
+        self, method: str, url: URL, headers: dict[str, str], body: bytes | None
+    ) -> HttpAnswer | Failure:
         try:
-            async with self._http.post(
-                url, data=body, headers=headers, allow_redirects=False, timeout=_NO_TIMEOUT
+            async with self._http.request(
+                method, url, data=body, headers=headers, allow_redirects=False, timeout=_NO_TIMEOUT
             ) as response:
                 content = await self._read(response)
                 if content is None:
                     return Failure(Kind.TOO_LARGE, f"an answer of more than {self._max_bytes} bytes")
-                return HttpAnswer(response.status, parse_retry_after(response.headers.get("Retry-After")), content)
+                told = {name.lower(): value for name, value in response.headers.items()}
+                return HttpAnswer(response.status, parse_retry_after(told.get("retry-after")), content, told)
         except (aiohttp.ClientError, OSError, ValueError) as error:
             # ValueError: a redirect or cookie the library refuses to parse. Only the kind of the error goes on.
             return _describe(error)

@@ -1,0 +1,87 @@
+"""What brings the calls of one pool to one endpoint and their answers back, whatever the protocol.
+
+`Batcher` (JSON-RPC) and `Getter` (REST) are the carriers; selection, health, journeys and checks only know this seam.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from server.upstream.failures import Failure, Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from runtime import metrics
+    from server.upstream.jsonrpc import Outcome
+    from server.upstream.observer import Purpose
+    from server.upstream.transport import HttpAnswer
+
+Cargo = bytes | tuple[bytes, ...]
+"""What one journey carries: an encoded call, or the calls of a bundle in their order."""
+
+TOO_MANY_REQUESTS = 429
+
+
+class Exchange:
+    """One HTTP request and its answer, shared by its calls, so that it counts once for or against the endpoint."""
+
+    __slots__ = ("blamed", "credited", "headers", "retry_after", "seconds", "started", "status")
+
+    def __init__(self, started: float) -> None:
+        self.started = started
+        self.status = 0
+        self.retry_after: float | None = None
+        self.headers: Mapping[str, str] = {}
+        self.seconds = 0.0
+        self.blamed = False
+        self.credited = False
+
+    def take(self, answer: HttpAnswer) -> None:
+        """Take note of what HTTP told besides the body."""
+        self.status, self.retry_after, self.headers = answer.status, answer.retry_after, answer.headers
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What became of one call, and the exchange that it was part of."""
+
+    outcome: Outcome
+    exchange: Exchange
+
+
+class Carrier(Protocol):
+    """Sends the encoded calls of one endpoint; never raises for the endpoint's sake."""
+
+    async def submit(self, call: bytes, timeout: float, *, held: bool = False) -> Answer:
+        """Return what became of a cheap call, which may share its request with others."""
+        ...
+
+    async def submit_alone(self, cargo: Cargo, timeout: float, purpose: Purpose = "heavy") -> Answer:
+        """Return what became of a call, or of a bundle, that shares its request with no other."""
+        ...
+
+    async def close(self) -> None:
+        """Give up what is in flight."""
+        ...
+
+
+def outcome_of(got: HttpAnswer | Failure | None) -> metrics.Outcome:
+    """Return how a request ended, as far as HTTP tells; None is a request that was given up."""
+    if got is None:
+        return "cancelled"
+    if isinstance(got, Failure):
+        return "timeout" if got.kind is Kind.TIMED_OUT else "sick"
+    if got.status == TOO_MANY_REQUESTS:
+        return "limited"
+    return "sick" if got.status >= 500 else "answer"
+
+
+def explain_status(failure: Failure, got: HttpAnswer) -> Failure:
+    """Return the failure of a body that is no answer, told by the HTTP status where that says more."""
+    if got.status == TOO_MANY_REQUESTS:
+        return Failure(Kind.LIMITED, "HTTP 429", got.retry_after)
+    if got.status != 200:
+        return Failure(Kind.HTTP_STATUS, f"HTTP {got.status}", got.retry_after)
+    return failure

@@ -1,0 +1,195 @@
+"""REST endpoints on the engine of `Pool`: GET with query and headers, answered by a body in JSON or plain text.
+
+Selection, breakers, next endpoints, deadlines, joining, heads and metrics are the pool's; only how a call is written
+and how its answer is read differs. An HTTP error with a body is a node error: `code` and `message` of a JSON object
+(the gateway of the Cosmos SDK), else the text itself (Esplora), judged with its status by the family's `ErrorTable`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from server.upstream.carrier import Answer, Cargo, Exchange, explain_status, outcome_of
+from server.upstream.failures import Failure, Kind
+from server.upstream.jsonrpc import NodeError, describe_text
+from server.upstream.policy import CallPolicy, Reply
+from server.upstream.pool import Pool
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Sequence
+
+    from yarl import URL
+
+    from server.upstream.endpoint import Endpoint
+    from server.upstream.jsonrpc import Outcome
+    from server.upstream.observer import Observer, Purpose
+    from server.upstream.transport import HttpAnswer, Transport
+
+Pairs = tuple[tuple[str, str], ...]
+
+_PLAIN = CallPolicy()
+
+
+class RestCall(NamedTuple):
+    """One GET: the path below the endpoint's URL, query and headers in their order, whether the body is plain text."""
+
+    path: str
+    query: Pairs = ()
+    headers: Pairs = ()
+    is_text: bool = False
+
+
+class _Refusal(msgspec.Struct):
+    code: int | None = None
+    message: str | None = None
+    error: str | None = None
+
+
+_encoder = msgspec.json.Encoder()
+_call = msgspec.json.Decoder(RestCall)
+_refusal = msgspec.json.Decoder(_Refusal)
+_json = msgspec.json.Decoder(msgspec.Raw)
+
+
+class RestPool(Pool):
+    """The REST endpoints of one chain and kind.
+
+    `HeadQuery` and `IdentityCheck` name a path as their method and (name, value) pairs of the query as their params;
+    so does `call`.
+    """
+
+    async def get(
+        self,
+        path: str,
+        query: Sequence[tuple[str, str]] = (),
+        headers: Sequence[tuple[str, str]] = (),
+        policy: CallPolicy = _PLAIN,
+        *,
+        name: str,
+        is_text: bool = False,
+        deadline: float | None = None,
+    ) -> Reply:
+        """Return the answer of one endpoint to a GET: body in `result`, headers (names in lower case) in `headers`.
+
+        `path` starts with a slash and is not percent-encoded; `name` is the route without its arguments, by which
+        endpoints are known to have it or not. The body is JSON unless `is_text`. Raises as `call` does.
+        """
+        call = _encoder.encode(RestCall(path, tuple(query), tuple(headers), is_text))
+        return await self._ask(name, call, policy, deadline)
+
+    def _open_carrier(self, endpoint: Endpoint, transport: Transport) -> Getter:
+        return Getter(self.chain, endpoint, transport, self._observer, self._clock)
+
+    def _encode(self, method: str, params: Sequence[object]) -> bytes:
+        return _encoder.encode((method, params, (), False))
+
+
+class Getter:
+    """Sends the GETs of one endpoint, each in a request of its own."""
+
+    def __init__(
+        self,
+        chain: str,
+        endpoint: Endpoint,
+        transport: Transport,
+        observer: Observer,
+        clock: Callable[[], float],
+    ) -> None:
+        self._chain = chain
+        self._endpoint = endpoint
+        self._transport = transport
+        self._observer = observer
+        self._clock = clock
+        self._sending: set[asyncio.Task[Answer]] = set()
+
+    async def submit(self, call: bytes, timeout: float, *, held: bool = False) -> Answer:
+        """Return what became of a cheap call; holding it back would gain nothing."""
+        return await self._start(self._exchange(call, timeout, "call"))
+
+    async def submit_alone(self, cargo: Cargo, timeout: float, purpose: Purpose = "heavy") -> Answer:
+        """Return what became of a call; of a bundle the JSON array of its bodies, or the first that is no body."""
+        if isinstance(cargo, bytes):
+            return await self._start(self._exchange(cargo, timeout, purpose))
+        return await self._start(self._bundle(cargo, timeout, purpose))
+
+    async def close(self) -> None:
+        """Give up what is in flight."""
+        tasks = list(self._sending)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _start(self, sending: Coroutine[None, None, Answer]) -> Answer:
+        task = asyncio.get_running_loop().create_task(sending)
+        self._sending.add(task)
+        task.add_done_callback(self._sending.discard)
+        return await task
+
+    async def _bundle(self, calls: Sequence[bytes], timeout: float, purpose: Purpose) -> Answer:
+        until = self._clock() + timeout
+        bodies: list[bytes] = []
+        answer = Answer(b"[]", Exchange(self._clock()))
+        for call in calls:
+            answer = await self._exchange(call, until - self._clock(), purpose)
+            if not isinstance(answer.outcome, bytes):
+                return answer
+            bodies.append(answer.outcome)
+        return Answer(b"[%b]" % b",".join(bodies), answer.exchange)
+
+    async def _exchange(self, call: bytes, timeout: float, purpose: Purpose) -> Answer:
+        asked = _call.decode(call)
+        exchange = Exchange(self._clock())
+        base, headers = self._endpoint.address
+        url = _url(base, asked)
+        own = {name: value for name, value in headers.items() if name != "Content-Type"}
+        self._endpoint.spend()
+        if purpose != "heavy":
+            self._endpoint.begin(exchange)
+        self._observer.sent(self._chain, self._endpoint.label, purpose, 1)
+        got: HttpAnswer | Failure | None = None
+        try:
+            got = await self._transport.get(url, own | dict(asked.headers), timeout)
+        finally:
+            self._endpoint.end(exchange)
+            exchange.seconds = self._clock() - exchange.started
+            self._observer.ended(self._chain, self._endpoint.label, outcome_of(got), exchange.seconds, 1)
+        if isinstance(got, Failure):
+            return Answer(got, exchange)
+        exchange.take(got)
+        return Answer(_read(got, is_text=asked.is_text), exchange)
+
+
+def _url(base: URL, asked: RestCall) -> URL:
+    path = base.path.rstrip("/") + asked.path
+    return base.with_path(path).with_query([*base.query.items(), *asked.query])
+
+
+def _read(got: HttpAnswer, *, is_text: bool) -> Outcome:
+    if got.status == 200:
+        return got.body if is_text else _whole(got)
+    try:
+        refusal = _refusal.decode(got.body)
+    except (msgspec.MsgspecError, RecursionError):
+        return _text_refusal(got)
+    return NodeError(refusal.code, describe_text(refusal.message or refusal.error or ""), None)
+
+
+def _whole(got: HttpAnswer) -> Outcome:
+    try:
+        _json.decode(got.body)
+    except msgspec.MsgspecError:
+        return Failure(Kind.NOT_JSON_RPC, "an answer that is not JSON")
+    except RecursionError:
+        # As deep as that is for its reader to judge.
+        return got.body
+    return got.body
+
+
+def _text_refusal(got: HttpAnswer) -> Outcome:
+    text = got.body[:2048].decode(errors="replace").strip()
+    if not text or text.startswith("<"):
+        return explain_status(Failure(Kind.NOT_JSON_RPC, "a web page instead of an answer"), got)
+    return NodeError(None, describe_text(text), None)

@@ -1,0 +1,152 @@
+"""REST endpoints behind one pool: what is sent, what comes back, who is asked next."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+import pytest
+from aiohttp import web
+
+from runtime.settings import EndpointSettings
+from server.errors import NotFound, UpstreamUnavailable
+from server.upstream import CallPolicy, Classified, HeadQuery, IdentityCheck, RestPool, Verdict, open_session
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+class Table:
+    """404 is an answer, 501 another endpoint's business, everything else a fault."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[int, int | None, str]] = []
+
+    def classify(self, http_status: int, code: int | None, message: str, data: bytes | None) -> Classified:
+        self.seen.append((http_status, code, message))
+        if http_status == 404:
+            return Classified(Verdict.ANSWER, NotFound("it is not there"))
+        if http_status == 501:
+            return Classified(Verdict.ELSEWHERE, UpstreamUnavailable("no such route"), lacks="method")
+        return Classified(Verdict.SICK, UpstreamUnavailable("the node failed"))
+
+
+@asynccontextmanager
+async def pool_of(*handlers: Handler, **options: object) -> AsyncIterator[tuple[RestPool, Table]]:
+    runners: list[web.AppRunner] = []
+    endpoints = []
+    for number, handler in enumerate(handlers):
+        app = web.Application()
+        app.router.add_get("/{path:.*}", handler)
+        runner = web.AppRunner(app)
+        await runner.setup()
+        site = web.TCPSite(runner, "127.0.0.1", 0)
+        await site.start()
+        port = runner.addresses[0][1]
+        endpoints.append(
+            EndpointSettings.model_validate(
+                {"label": f"n{number}", "url": f"http://127.0.0.1:{port}/base/?key=k", "kind": "rest"}
+            )
+        )
+        runners.append(runner)
+    table = Table()
+    async with open_session() as http:
+        pool = RestPool("chain", endpoints, table, http, block_time=6.0, **options)  # type: ignore[arg-type]
+        try:
+            yield pool, table
+        finally:
+            await pool.close()
+            for runner in runners:
+                await runner.cleanup()
+
+
+def answering(body: str, status: int = 200, **headers: str) -> Handler:
+    async def answer(request: web.Request) -> web.StreamResponse:
+        return web.Response(status=status, text=body, headers=headers)
+
+    return answer
+
+
+async def test_path_query_and_headers_arrive_and_the_answer_comes_back_whole() -> None:
+    seen: list[tuple[str, list[tuple[str, str]], str | None, str]] = []
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        header = request.headers.get("x-cosmos-block-height")
+        seen.append((request.path, list(request.query.items()), header, request.method))
+        return web.Response(text='{"n": 18446744073709551616}', headers={"X-Cosmos-Block-Height": "7"})
+
+    async with pool_of(answer) as (pool, _):
+        reply = await pool.get(
+            "/cosmos/x", [("denom", "ibc/AB+c&d e")], [("x-cosmos-block-height", "5")], name="/cosmos/x"
+        )
+    assert seen == [("/base/cosmos/x", [("key", "k"), ("denom", "ibc/AB+c&d e")], "5", "GET")]
+    assert reply.result == b'{"n": 18446744073709551616}'
+    assert reply.headers["x-cosmos-block-height"] == "7"
+    assert reply.endpoint == "n0"
+
+
+async def test_text_is_answered_as_it_is_and_is_no_answer_where_json_is_wanted() -> None:
+    async with pool_of(answering("00000abc")) as (pool, _):
+        assert (await pool.get("/tip", name="tip", is_text=True)).result == b"00000abc"
+        with pytest.raises(UpstreamUnavailable, match="not JSON"):
+            await pool.get("/tip", name="tip")
+
+
+async def test_refusals_are_judged_by_status_code_and_message() -> None:
+    body = '{"code":5,"message":"tx not found at http://secret/","details":[]}'
+    async with pool_of(answering(body, 404)) as (pool, table):
+        with pytest.raises(NotFound):
+            await pool.get("/tx", name="tx")
+    assert table.seen == [(404, 5, "tx not found at (address)")]
+    async with pool_of(answering("Block not found", 404)) as (pool, table):
+        with pytest.raises(NotFound):
+            await pool.get("/block", name="block")
+    assert table.seen == [(404, None, "Block not found")]
+
+
+async def test_the_next_endpoint_is_asked_and_a_missing_route_is_remembered() -> None:
+    asked: list[int] = []
+
+    async def lacks(request: web.Request) -> web.StreamResponse:
+        asked.append(0)
+        return web.json_response({"code": 12, "message": "Not Implemented", "details": []}, status=501)
+
+    async with pool_of(lacks, answering("{}")) as (pool, _):
+        for _turn in range(3):
+            assert (await pool.get("/route", name="route")).endpoint == "n1"
+    assert asked == [0]
+
+
+async def test_a_broken_endpoint_does_not_break_reads() -> None:
+    async with pool_of(answering("<html>", 502), answering("{}")) as (pool, table):
+        for _turn in range(5):
+            assert (await pool.get("/route", name="route")).result == b"{}"
+    assert table.seen == []
+
+
+async def test_identical_reads_share_one_request() -> None:
+    count = 0
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        nonlocal count
+        count += 1
+        await asyncio.sleep(0.05)
+        return web.Response(text="{}")
+
+    async with pool_of(answer) as (pool, _):
+        await asyncio.gather(*(pool.get("/a", name="a") for _ in range(5)), pool.get("/a", [("b", "c")], name="a"))
+        assert count == 2
+        await asyncio.gather(*(pool.get("/a", policy=CallPolicy(joinable=False), name="a") for _ in range(3)))
+        assert count == 5
+
+
+async def test_identity_and_probe_ask_paths() -> None:
+    async def answer(request: web.Request) -> web.StreamResponse:
+        return web.Response(text='"right"' if request.query.get("q") == "chain" else "12")
+
+    check = IdentityCheck("/id", [("q", "chain")], lambda result: None if result == b'"right"' else "is another chain")
+    head = HeadQuery("/head", [], int)
+    async with pool_of(answer, answering('"wrong"'), verify=check, head=head) as (pool, _):
+        rows = await pool.probe("/head", [])
+        assert [row.result for row in rows] == [b"12", None]
+        assert "is another chain" in str(rows[1].error)
