@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import json
 import time
-from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -28,7 +28,7 @@ LABELS = ("alpha", "beta", "gamma")
 FRESH = (f"0x{number:040x}" for number in itertools.count(1 << 80))
 
 
-@asynccontextmanager
+@contextlib.asynccontextmanager
 async def gateway_on(folder: Path, *urls: str) -> AsyncIterator[RunningGateway]:
     """Run a gateway whose ethereum is read from these endpoints: alpha, beta, gamma."""
     endpoints = [{"label": label, "url": url} for label, url in zip(LABELS, urls, strict=False)]
@@ -124,6 +124,33 @@ async def test_one_bad_endpoint_of_two_costs_no_caller_of_a_batch_an_error(
         for _ in range(3):
             answers = json.loads(await (await gateway.post(body)).read())
             assert [answer.get("error") for answer in answers] == [None] * 50
+
+
+async def test_callers_who_hang_up_cost_the_others_no_error(
+    devnet: Devnet, faulty: Callable[..., Any], tmp_path: Path
+) -> None:
+    node = await faulty(devnet.endpoints["ethereum"])
+    node.fault = faults.delay(0.02)
+    token = devnet.nodes["ethereum"].chain.token("USDC")
+    expected = str(known.vitalik_at_head(token))
+
+    async def hang_up(gateway: RunningGateway, params: dict[str, Any], after: float) -> None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(after):
+                await gateway.ask("getTokenBalance", params)
+
+    async with gateway_on(tmp_path, node.url) as gateway:
+        same = {"chain": "ethereum", "address": known.VITALIK, "token": token.address}
+        for _ in range(5):
+            await devnet.mine("ethereum", 1)
+            hasty = [hang_up(gateway, same, 0.001 * number) for number in range(1, 16)]
+            hasty += [hang_up(gateway, same | {"address": next(FRESH)}, 0.001 * number) for number in range(1, 16)]
+            patient = [gateway.ask("getTokenBalance", same) for _ in range(10)]
+            patient += [gateway.ask("getTokenBalance", same | {"address": next(FRESH)}) for _ in range(10)]
+            answers = (await asyncio.gather(*hasty, *patient))[len(hasty) :]
+            assert [answer.get("error") for answer in answers] == [None] * 20
+            told = [answer["result"]["data"]["balanceRaw"] for answer in answers]
+            assert told == [expected] * 10 + ["0"] * 10
 
 
 async def test_hostile_burning_and_bombing_tokens_harm_no_other_clients_reads(
