@@ -29,30 +29,39 @@ class Gate:
     def __init__(self, leave: Callable[[], None], hold: Hold) -> None:
         self._leave = leave
         self._hold = hold
-        self._opening: asyncio.Future[None] | None = None
+        self._waiting: list[asyncio.Future[None]] = []
+        self._is_closed = True
         self._turns = 0
 
-    def arrive(self) -> asyncio.Future[None]:
-        """Return the future that is done once `leave` was called; all that arrived by then share it."""
+    def arrive(self) -> None:
+        """Take note that a read is there: `leave` is called in a moment."""
         self._turns = _TURNS
         loop = asyncio.get_running_loop()
         now = loop.time()
         hold = self._hold.seconds(now)
-        opening = self._opening
-        if opening is None:
-            opening = self._opening = loop.create_future()
+        if self._is_closed:
+            self._is_closed = False
             if hold > 0:
                 loop.call_later(hold, self._turn, loop, now + hold + _LONGEST_SECONDS)
             else:
                 loop.call_soon(self._turn, loop, now + _LONGEST_SECONDS)
-        return opening
+
+    def wait(self) -> asyncio.Future[None]:
+        """Arrive, and return a future of this caller's own, done once `leave` was called."""
+        self.arrive()
+        # Not one future for all: a caller who hangs up cancels what it awaits.
+        future = asyncio.get_running_loop().create_future()
+        self._waiting.append(future)
+        return future
 
     def _turn(self, loop: asyncio.AbstractEventLoop, latest: float) -> None:
         self._turns -= 1
         if self._turns > 0 and loop.time() < latest:
             loop.call_soon(self._turn, loop, latest)
             return
-        opening, self._opening = self._opening, None
+        self._is_closed = True
+        waiting, self._waiting = self._waiting, []
         self._leave()
-        if opening is not None and not opening.cancelled():
-            opening.set_result(None)
+        for future in waiting:
+            if not future.done():
+                future.set_result(None)

@@ -76,8 +76,7 @@ class ReadPlanner:
 
     async def in_turn(self) -> None:
         """Wait until all planned reads leave, so that more can leave with them."""
-        # Shielded: a caller who hangs up cancels what it awaits, and this is shared.
-        await asyncio.shield(self._gate.arrive())
+        await self._gate.wait()
 
     async def close(self) -> None:
         """Give up the chunks that wait or are in flight; their readers are told to try again."""
@@ -91,8 +90,8 @@ class ReadPlanner:
     async def _shared(self, view: ReadView, calls: Sequence[Call]) -> list[Outcome]:
         if len(cut(calls)) > 1 or self._quarantine.holds(calls):
             return await self._alone(view, calls)
-        gate = self._gate.arrive()
-        entry = _Entry(calls, gate.get_loop().create_future(), view)
+        self._gate.arrive()
+        entry = _Entry(calls, asyncio.get_running_loop().create_future(), view)
         fold = self._folds.get(view.block)
         if fold is None:
             self._folds[view.block] = [entry]
@@ -101,7 +100,7 @@ class ReadPlanner:
         return await self._accept(view, calls, await entry.future)
 
     async def _alone(self, view: ReadView, calls: Sequence[Call]) -> list[Outcome]:
-        await self.in_turn()
+        await self._gate.wait()
         answer = await self._executions.run(view.block, calls, _policy(view), view.deadline)
         return await self._accept(view, calls, answer)
 
