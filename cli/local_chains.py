@@ -6,9 +6,9 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from cli.process import Failed
-from devnet.evm.node import NodeError
 from devnet.install import InstallError
 from devnet.launcher import Devnet
+from devnet.local_chain import NodeError
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable

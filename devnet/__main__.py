@@ -7,9 +7,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from devnet.evm.node import NodeError
 from devnet.install import InstallError
 from devnet.launcher import Devnet
+from devnet.local_chain import NodeError
 from devnet.status import describe, describe_running
 
 

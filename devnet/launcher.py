@@ -8,8 +8,9 @@ import asyncio
 import json
 import os
 import time
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -23,20 +24,19 @@ from devnet.evm.node import Node, genesis_flags
 from devnet.evm.seed import Seeded, seed_world
 from devnet.evm.world import Chain, load_world
 from devnet.install import STATE, installed, write_whole
+from devnet.local_chain import FAMILIES, Endpoint, LocalChain, Progress, Running, open_chains
 from devnet.watchdog import Watchdog
 
 RUNNING = STATE / "running"
-LABEL = "anvil"
 _NODE_TIMEOUT = aiohttp.ClientTimeout(total=30)
-
-Progress = Callable[[str], None]
 
 
 class Devnet:
-    """The running nodes. `nodes`, `seeded` and `miners` are by chain slug."""
+    """The running nodes. `nodes`, `seeded` and `miners` are those of EVM by slug; `others` serve the other families."""
 
     def __init__(self) -> None:
         self.nodes: dict[str, Node] = {}
+        self.others: list[LocalChain] = []
         self.seeded: dict[str, Seeded] = {}
         self.miners: dict[str, Miner] = {}
         self._ears: dict[str, Ear] = {}
@@ -51,11 +51,12 @@ class Devnet:
         What is missing is installed and built first; `progress` is given a line now and then. With `mines` False blocks
         are made by `mine` alone. Raises ValueError for an unknown chain, InstallError and NodeError.
         """
-        wanted = _chosen(chains)
+        wanted, others = _chosen(chains)
         began = time.monotonic()
         devnet = cls()
-        await asyncio.to_thread(installed, progress)
-        await asyncio.to_thread(stand_ins)
+        if wanted:
+            await asyncio.to_thread(installed, progress)
+            await asyncio.to_thread(stand_ins)
         async with AsyncExitStack() as stack:
             guard = stack.enter_context(Watchdog())
             listener = stack.enter_context(Listener()) if mines else None
@@ -63,10 +64,13 @@ class Devnet:
                 aiohttp.ClientSession(timeout=_NODE_TIMEOUT, connector=aiohttp.TCPConnector(limit=0))
             )
             stack.push_async_callback(devnet._stop_nodes)
-            progress(f"devnet: starting {len(wanted)} nodes ...")
+            progress(f"devnet: starting {len(wanted) + len(others)} chains ...")
             devnet.nodes = {chain.slug: Node(chain, http) for chain in wanted}
+            devnet.others = open_chains(others, http, progress)
             try:
                 async with asyncio.TaskGroup() as group:
+                    for other in devnet.others:
+                        group.create_task(other.start(guard))
                     for node in devnet.nodes.values():
                         group.create_task(devnet._bring_up(node, http, guard, listener))
             except ExceptionGroup as failures:
@@ -74,34 +78,51 @@ class Devnet:
             timers = [asyncio.create_task(devnet.miners[slug].run(ear)) for slug, ear in devnet._ears.items()]
             stack.push_async_callback(_cancel, timers)
             stack.callback(_forget, _note_running(devnet))
-            progress(f"devnet: {len(wanted)} nodes up in {time.monotonic() - began:.1f} s")
+            progress(f"devnet: {len(wanted) + len(others)} chains up in {time.monotonic() - began:.1f} s")
             yield devnet
 
     @property
     def endpoints(self) -> dict[str, str]:
-        """The nodes' loopback URLs by chain slug."""
-        return {slug: node.url for slug, node in self.nodes.items()}
+        """The loopback URLs by chain slug; of a chain with several endpoints the main one."""
+        return {slug: endpoints[0].url for slug, endpoints in self.kinds.items()}
+
+    @property
+    def kinds(self) -> dict[str, tuple[Endpoint, ...]]:
+        """All endpoints by chain slug, each with its label and kind."""
+        running: list[Running] = [*self.nodes.values(), *self.others]
+        return {slug: endpoints for chain in running for slug, endpoints in chain.endpoints.items()}
 
     async def mine(self, chain: str, blocks: int = 1) -> int:
         """Mine empty blocks on a chain now and return its new height."""
         return await self.miners[chain].mine(blocks)
 
     def summary(self) -> list[dict[str, object]]:
-        """Return {chain, url, pid} of each node."""
-        return [{"chain": slug, "url": node.url, "pid": node.pid} for slug, node in self.nodes.items()]
+        """Return {chain, url, pid} of each chain; chains of one process have one pid."""
+        running: list[Running] = [*self.nodes.values(), *self.others]
+        return [
+            {"chain": slug, "url": endpoints[0].url, "pid": chain.pid}
+            for chain in running
+            for slug, endpoints in chain.endpoints.items()
+        ]
 
     def settings_overrides(self) -> dict[str, Any]:
         """Return what the gateway's settings need to use these nodes, as the nested mapping that the settings are."""
         return {
             "profile": "devnet",
-            "chains": {slug: {"endpoints": [{"label": LABEL, "url": url}]} for slug, url in self.endpoints.items()},
+            "chains": {
+                slug: {"endpoints": [asdict(endpoint) for endpoint in endpoints]}
+                for slug, endpoints in self.kinds.items()
+            },
         }
 
     def write_config(self, path: Path) -> None:
         """Write the same as a configuration file."""
         lines = ['profile = "devnet"']
-        for slug, url in self.endpoints.items():
-            lines += ["", f"[chains.{slug}]", f'endpoints = [{{ label = "{LABEL}", url = "{url}" }}]']
+        for slug, endpoints in self.kinds.items():
+            rows = ", ".join(
+                f'{{ label = "{one.label}", url = "{one.url}", kind = "{one.kind}" }}' for one in endpoints
+            )
+            lines += ["", f"[chains.{slug}]", f"endpoints = [{rows}]"]
         path.write_text("\n".join(lines) + "\n")
 
     async def _bring_up(
@@ -125,16 +146,19 @@ class Devnet:
             self._ears[chain.slug].forget()
 
     async def _stop_nodes(self) -> None:
-        await asyncio.gather(*(node.stop() for node in self.nodes.values()))
+        running: list[Running] = [*self.nodes.values(), *self.others]
+        await asyncio.gather(*(chain.stop() for chain in running))
 
 
-def _chosen(chains: Iterable[str] | None) -> list[Chain]:
+def _chosen(chains: Iterable[str] | None) -> tuple[list[Chain], list[str]]:
+    """Return the EVM chains that are wanted and the slugs of the others."""
     world = load_world()
-    slugs = list(world if chains is None else chains)
-    unknown = [slug for slug in slugs if slug not in world]
+    others = [slug for family in FAMILIES for slug in family.chains]
+    slugs = [*world, *others] if chains is None else list(chains)
+    unknown = [slug for slug in slugs if slug not in world and slug not in others]
     if unknown:
-        raise ValueError(f"the devnet has no chain {', '.join(unknown)}; it has {', '.join(world)}")
-    return [world[slug] for slug in slugs]
+        raise ValueError(f"the devnet has no chain {', '.join(unknown)}; it has {', '.join([*world, *others])}")
+    return [world[slug] for slug in slugs if slug in world], [slug for slug in slugs if slug in others]
 
 
 async def _cancel(tasks: list[asyncio.Task[None]]) -> None:

@@ -9,9 +9,10 @@ from pathlib import Path
 import aiohttp
 
 from devnet import evm
-from devnet.evm.node import Node, NodeError
+from devnet.evm.node import Node
 from devnet.evm.world import load_world
 from devnet.launcher import RUNNING
+from devnet.local_chain import NodeError, family_of
 
 _WITHIN = aiohttp.ClientTimeout(total=2)
 _COLUMNS = ("chain", "is a", "chain id", "native", "endpoint", "head", "pid", "memory")
@@ -27,15 +28,12 @@ async def describe_running() -> str:
 
 async def describe(nodes: Sequence[dict[str, object]]) -> str:
     """Return the table of these nodes, each given as {chain, url, pid}, and what the contracts on them are."""
-    world = load_world()
     async with aiohttp.ClientSession(timeout=_WITHIN) as http:
         heads = await asyncio.gather(*(_head(http, str(node["chain"]), str(node["url"])) for node in nodes))
     rows = [
         (
             str(node["chain"]),
-            evm.WORD,
-            str(world[str(node["chain"])].chain_id),
-            world[str(node["chain"])].native,
+            *_nature(str(node["chain"])),
             str(node["url"]),
             head,
             str(node["pid"]),
@@ -46,7 +44,22 @@ async def describe(nodes: Sequence[dict[str, object]]) -> str:
     return "\n".join([*_aligned([_COLUMNS, *rows]), "", *(f"{word}: {what}" for word, what in evm.CONTRACTS.items())])
 
 
+def _nature(slug: str) -> tuple[str, str, str]:
+    """Return the devnet's word for a chain, its chain id and its native symbol."""
+    family = family_of(slug)
+    if family is not None:
+        return family.word, *family.chains[slug]
+    chain = load_world()[slug]
+    return evm.WORD, str(chain.chain_id), chain.native
+
+
 async def _head(http: aiohttp.ClientSession, slug: str, url: str) -> str:
+    family = family_of(slug)
+    if family is not None:
+        try:
+            return str(await family.read_head(http, slug, url))
+        except (aiohttp.ClientError, TimeoutError, OSError, NodeError):
+            return "no answer"
     node = Node(load_world()[slug], http, url)
     try:
         # Not eth_blockNumber: looking at a chain is no question, or it would set off its blocks.

@@ -16,10 +16,11 @@ import aiohttp
 from devnet import known
 from devnet.evm import artifacts, calls, feeds, placement, placements, world
 from devnet.evm.calls import to_hex
-from devnet.evm.node import Guard, Node
+from devnet.evm.node import Node
 from devnet.evm.placement import Placement
 from devnet.evm.world import Chain
 from devnet.install import cache_folder, installed, write_whole
+from devnet.local_chain import Guard
 
 FIRST_TIMESTAMP = 1_793_491_200  # 2026-11-01T00:00:00Z: fixed, so that seeded block hashes are the same on every start
 _PLENTY = hex(10**30)

@@ -9,7 +9,8 @@ import time
 import aiohttp
 
 from devnet.evm.activity import Ear
-from devnet.evm.node import Node, NodeError
+from devnet.evm.node import Node
+from devnet.local_chain import NodeError
 
 PAUSE_AFTER = 20.0  # seconds without a request after which the chain stands still
 SLOWS_AT = 300  # blocks after which the time between blocks has doubled

@@ -6,31 +6,19 @@ import json
 import socket
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import aiohttp
 
 from devnet.evm.world import Chain
 from devnet.install import STATE, anvil_binary
+from devnet.local_chain import Endpoint, Guard, NodeError
 
 DEPTH = 560  # states that stay readable: the seeded blocks and some 540 further ones
 EPOCH = 4  # safe trails the head by this many blocks, finalized by twice as many
+LABEL = "anvil"
 _READY_WITHIN = 20.0
 _ATTEMPTS = 4
-
-
-class NodeError(Exception):
-    """A node did not start, or answered one of the devnet's own requests with an error."""
-
-
-class Guard(Protocol):
-    """Somebody who ends processes when this one is gone."""
-
-    def watch(self, pid: int) -> None:
-        """Take on a process."""
-
-    def forget(self, pid: int) -> None:
-        """Let go of a process that has ended."""
 
 
 class Node:
@@ -45,6 +33,11 @@ class Node:
         self._ids = itertools.count(1)
 
     @property
+    def endpoints(self) -> dict[str, tuple[Endpoint, ...]]:
+        """The node's endpoint by chain slug; known after `start`."""
+        return {self.chain.slug: (Endpoint(LABEL, self.url),)}
+
+    @property
     def pid(self) -> int | None:
         """The process id while the node runs, else None."""
         running = self._process is not None and self._process.returncode is None
@@ -54,7 +47,7 @@ class Node:
         """Start the process and wait until it answers; what it prints goes to `output`. Raises NodeError."""
         binary = str(anvil_binary())
         for _ in range(_ATTEMPTS):
-            port = _free_port()
+            port = free_port()
             self.url = f"http://127.0.0.1:{port}"
             self._process = await asyncio.create_subprocess_exec(
                 binary,
@@ -132,7 +125,8 @@ def genesis_flags(genesis: Path, timestamp: int, gas_limit: int | None) -> list[
     return flags if gas_limit is None else [*flags, "--gas-limit", str(gas_limit)]
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """Return a loopback port that was free a moment ago."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

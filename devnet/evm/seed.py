@@ -11,8 +11,9 @@ from devnet import known
 from devnet.evm.artifacts import stand_ins
 from devnet.evm.calls import encode_call, to_hex
 from devnet.evm.genesis import FIRST_TIMESTAMP
-from devnet.evm.node import Node, NodeError
+from devnet.evm.node import Node
 from devnet.evm.world import Chain, Token
+from devnet.local_chain import NodeError
 
 _GAS = hex(300_000)
 _GAS_TO_DEPLOY = hex(1_500_000)

@@ -9,7 +9,7 @@ from web3 import AsyncHTTPProvider, AsyncWeb3
 
 from devnet import known
 from devnet.evm.calls import encode_call
-from devnet.evm.node import NodeError
+from devnet.local_chain import NodeError
 from tests.e2e.devnet_reads import aggregate3, call_raw, read
 
 if TYPE_CHECKING:
