@@ -1,0 +1,84 @@
+"""A node's answer as a number, as felts or as members; what is none of these is the node's fault, not the caller's."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from server.chains.starknet.felts import felt_number
+from server.errors import UpstreamUnavailable
+
+if TYPE_CHECKING:
+    from server.upstream.policy import Reply
+
+    Members = dict[str, msgspec.Raw]
+
+_NUMBER = msgspec.json.Decoder(int)
+_TEXT = msgspec.json.Decoder(str)
+_TEXTS = msgspec.json.Decoder(list[str])
+_OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_ITEMS = msgspec.json.Decoder(list[msgspec.Raw])
+_FAULTS = (msgspec.MsgspecError, RecursionError, UnicodeDecodeError, ValueError)
+
+
+def json_number(result: bytes) -> int:
+    """Return a JSON integer of 0 or more; ValueError for anything else."""
+    try:
+        number = _NUMBER.decode(result)
+    except _FAULTS:
+        raise ValueError("not a number") from None
+    if not 0 <= number < 1 << 63:
+        raise ValueError("not a block number")
+    return number
+
+
+def json_felt(result: bytes) -> int:
+    """Return the number of a JSON felt; ValueError for anything else."""
+    return felt_number(json_text(result))
+
+
+def json_text(result: bytes) -> str:
+    """Return a JSON string; ValueError for anything else."""
+    try:
+        return _TEXT.decode(result)
+    except _FAULTS:
+        raise ValueError("not a string") from None
+
+
+def json_items(result: bytes) -> list[msgspec.Raw]:
+    """Return the elements of a JSON array; ValueError for anything else."""
+    try:
+        return _ITEMS.decode(result)
+    except _FAULTS:
+        raise ValueError("not an array") from None
+
+
+def json_members(result: bytes) -> Members:
+    """Return the members of a JSON object; ValueError for anything else."""
+    try:
+        return _OBJECT.decode(result)
+    except _FAULTS:
+        raise ValueError("not an object") from None
+
+
+def without(members: Members, names: frozenset[str]) -> bytes:
+    """Return the object without the members of these names, all others in the node's own bytes; empty if none is."""
+    rest = [msgspec.json.encode(name) + b":" + bytes(raw) for name, raw in members.items() if name not in names]
+    return b"{" + b",".join(rest) + b"}" if rest else b""
+
+
+def number_of(reply: Reply) -> int:
+    """Return the number that the node answered; UpstreamUnavailable where it is none."""
+    try:
+        return json_number(reply.result)
+    except ValueError:
+        raise UpstreamUnavailable(f"endpoint {reply.endpoint} answered with a malformed number") from None
+
+
+def felts_of(reply: Reply) -> list[int]:
+    """Return the felts that a call returned; UpstreamUnavailable where the node answered none."""
+    try:
+        return [felt_number(text) for text in _TEXTS.decode(reply.result)]
+    except _FAULTS:
+        raise UpstreamUnavailable(f"endpoint {reply.endpoint} answered with malformed felts") from None

@@ -1,0 +1,98 @@
+"""The newest block, and whether the nodes can be read at all."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, NamedTuple
+
+from server.chains.capabilities import Health, State
+from server.chains.starknet.answers import json_members, json_number, number_of
+
+if TYPE_CHECKING:
+    from server.chains.facts import ChainFacts
+    from server.chains.view import ReadView
+    from server.upstream.pool import Pool
+
+# A head is stale when it is older than 30 block times, but not before 2 minutes: clocks differ, blocks come late.
+_STALE_BLOCKS = 30
+_STALE_SECONDS = 120.0
+
+
+class _Judged(NamedTuple):
+    state: State
+    head: int | None
+    at: float
+
+
+class HeadReader:
+    """Reads the head of the chain. `judges_age` is False for local nodes that make blocks only when told to."""
+
+    def __init__(self, facts: ChainFacts, pool: Pool, *, judges_age: bool) -> None:
+        self._pool = pool
+        self._stale_after = max(_STALE_BLOCKS * facts.block_time, _STALE_SECONDS) if judges_age else None
+        self._judged: _Judged | None = None
+
+    async def read_height(self, view: ReadView) -> int:
+        """Return the number of the newest accepted block, as one node answers it now."""
+        reply = await self._pool.call("starknet_blockNumber", [], deadline=view.deadline)
+        height = number_of(reply)
+        self._pool.observe_head(reply.endpoint, height)
+        view.settle(height, reply.endpoint)
+        return height
+
+    async def read_health(self) -> Health:
+        """Ask every endpoint for its newest block and judge the best answer (decisions section 3.1)."""
+        asked_at = datetime.now(UTC)
+        answers = await self._pool.probe("starknet_getBlockWithTxHashes", ["latest"])
+        heights: list[int] = []
+        latencies: list[float] = []
+        is_fresh = False
+        for answer in answers:
+            head = _parse_head(answer.result)
+            if head is None:
+                continue
+            height, made_at = head
+            self._pool.observe_head(answer.endpoint, height)
+            heights.append(height)
+            latencies.append(answer.latency)
+            is_fresh = is_fresh or self._stale_after is None or time.time() - made_at <= self._stale_after
+        if not heights:
+            return Health(self._judge("down"), self._pool.heads.head(), None, asked_at)
+        return Health(self._judge("ok" if is_fresh else "degraded"), max(heights), min(latencies), asked_at)
+
+    def last_state(self) -> State | None:
+        """Return the last known state, None before anything was heard.
+
+        It is that of the last health question unless reads tell better since: `down` when every endpoint rests after
+        failures, `ok` again when a node answered (after `down`) or the head moved (after `degraded`).
+        """
+        pool, judged = self._pool, self._judged
+        if pool.labels and not pool.is_sound:
+            return "down"
+        head = pool.heads.head()
+        if judged is None:
+            return None if head is None else "ok"
+        if judged.state == "down" and self._heard_at() > judged.at:
+            return "ok"
+        if judged.state == "degraded" and head is not None and head > (judged.head or 0):
+            return "ok"
+        return judged.state
+
+    def _judge(self, state: State) -> State:
+        self._judged = _Judged(state, self._pool.heads.head(), time.monotonic())
+        return state
+
+    def _heard_at(self) -> float:
+        ages = [age for label in self._pool.labels if (age := self._pool.heads.age(label)) is not None]
+        return time.monotonic() - min(ages) if ages else 0.0
+
+
+def _parse_head(result: bytes | None) -> tuple[int, int] | None:
+    if result is None:
+        return None
+    try:
+        header = json_members(result)
+        return json_number(header["block_number"]), json_number(header["timestamp"])
+    except (KeyError, ValueError):
+        return None

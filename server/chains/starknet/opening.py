@@ -1,0 +1,90 @@
+"""Opens the Starknet family's driver."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from server.chains.memory import ChainMemory
+from server.chains.starknet.answers import json_felt, json_members, json_number, json_text
+from server.chains.starknet.driver import StarknetDriver
+from server.chains.starknet.node_errors import StarknetErrors
+from server.errors import UpstreamUnavailable
+from server.upstream import HeadQuery, IdentityCheck, Pool
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import aiohttp
+
+    from runtime.settings import EndpointSettings
+    from server.chains.facts import ChainFacts
+    from server.upstream.cache import Cache
+    from server.upstream.observer import Observer
+
+_ERRORS = StarknetErrors()
+
+
+def open_driver(
+    facts: ChainFacts,
+    endpoints: Sequence[EndpointSettings],
+    http: aiohttp.ClientSession,
+    observer: Observer | None,
+    cache: Cache | None,
+    *,
+    is_local: bool,
+    hedge: bool = False,
+) -> StarknetDriver:
+    """Return a driver on the endpoints of kind `jsonrpc`; each proves its chain id before it is used.
+
+    With `is_local` the age of a head says nothing, because the local chain makes blocks only when told to. With
+    `hedge` slow reads are asked of a second endpoint as well.
+    """
+    pool = Pool(
+        facts.slug,
+        [endpoint for endpoint in endpoints if endpoint.kind == "jsonrpc"],
+        _ERRORS,
+        http,
+        block_time=facts.block_time,
+        verify=IdentityCheck("starknet_chainId", [], lambda result: _wrong_chain(facts, result)),
+        head=HeadQuery("starknet_blockNumber", [], json_number, _hash_call, _read_hash),
+        observer=observer,
+        hedge=hedge,
+    )
+
+    async def ask_finalized() -> int:
+        # Nodes before 0.9 know no such tag and refuse it; then nothing is taken for final.
+        reply = await pool.call("starknet_getBlockWithTxHashes", ["l1_accepted"])
+        try:
+            return json_number(json_members(reply.result)["block_number"])
+        except (KeyError, ValueError):
+            raise UpstreamUnavailable(f"endpoint {reply.endpoint} answered with a malformed block") from None
+
+    memory = ChainMemory(facts.slug, cache, pool.heads, block_time=facts.block_time, ask_finalized=ask_finalized)
+    return StarknetDriver(facts, pool, memory, judges_age=not is_local)
+
+
+def _hash_call(block: int) -> tuple[str, Sequence[object]]:
+    return "starknet_getBlockWithTxHashes", [{"block_number": block}]
+
+
+def _read_hash(result: bytes) -> str | None:
+    """Return the hash of a block as a node answered it; ValueError for what is no block."""
+    try:
+        return hex(json_felt(json_members(result)["block_hash"]))
+    except KeyError:
+        raise ValueError("not a block") from None
+
+
+def _wrong_chain(facts: ChainFacts, result: bytes) -> str | None:
+    """Return why a node that answered `starknet_chainId` so is of another chain, None if it is of this one.
+
+    The chain id is a short text written as a felt: SN_MAIN is 0x534e5f4d41494e.
+    """
+    try:
+        number = int(json_text(result), 16)
+    except ValueError:
+        return "does not tell its chain id"
+    name = number.to_bytes(max((number.bit_length() + 7) // 8, 1), "big") if number > 0 else b""
+    if name == str(facts.chain_id).encode("ascii"):
+        return None
+    return f"serves chain id {hex(number)[:66]} instead of 0x{str(facts.chain_id).encode('ascii').hex()}"
