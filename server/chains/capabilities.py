@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from decimal import Decimal
 
-    from waypost.v1 import block_pb2, log_pb2, transaction_pb2
+    from waypost.v1 import block_pb2, log_pb2, token_pb2, transaction_pb2
 
     from server.catalog.feeds import Feed
     from server.chains.view import ReadView
@@ -255,15 +255,19 @@ class ReadsBalances(Protocol):
         ...
 
 
-class ReadsTokens(Protocol):
-    """Can read fungible tokens."""
+class ReadsTokenBalances(Protocol):
+    """Can read balances of fungible tokens."""
 
     async def read_token_balance(self, address: str, token: str, view: ReadView) -> Balance:
         """Return how much of the token the address holds; NotAToken where there is none."""
         ...
 
-    async def read_token(self, address: str, view: ReadView) -> TokenFacts:
-        """Return what the token says about itself; NotAToken where there is none."""
+
+class ReadsTokenMetadata(Protocol):
+    """Can tell what a chain says about a token."""
+
+    async def read_token_metadata(self, address: str, view: ReadView) -> token_pb2.GetTokenMetadataResponse:
+        """Return the answer without its `chain`; NotAToken where there is no such token."""
         ...
 
 

@@ -87,6 +87,7 @@ class ChainFacts:
     l1_fee: L1Fee | None = None
     silent_tokens: tuple[str, ...] = ()
     bech32: str = ""
+    genesis: str = ""
     unverified: tuple[str, ...] = ()
 
     @property

@@ -12,6 +12,7 @@ from server.chains.capabilities import WritesAddresses
 from server.chains.configured import check_configured
 from server.chains.evm import opening as evm
 from server.chains.facts import ChainFacts, load_facts
+from server.chains.solana import opening as solana
 from server.errors import ChainUnknown, NotAvailable
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 Capability = TypeVar("Capability")
 
 # The families that this build reads, each with the function that opens a chain's driver.
-_OPENERS = {"evm": evm.open_driver}
+_OPENERS: Mapping[str, Callable[..., Driver]] = {"evm": evm.open_driver, "solana": solana.open_driver}
 
 
 class Chain:

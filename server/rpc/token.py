@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from waypost.v1 import token_pb2, token_pb2_grpc
 
 from server.chains.amounts import decimal_text
-from server.chains.capabilities import ReadsAllowances, ReadsTokens
+from server.chains.capabilities import ReadsAllowances, ReadsTokenBalances, ReadsTokenMetadata
 from server.rpc.views import open_view
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ class TokenServicer(token_pb2_grpc.TokenServiceServicer):
         self, request: token_pb2.GetTokenBalanceRequest, context: Any
     ) -> token_pb2.GetTokenBalanceResponse:
         """Return how much of a token an account holds."""
-        reader = self._chains.capability(request.chain, ReadsTokens)
+        reader = self._chains.capability(request.chain, ReadsTokenBalances)
         view = open_view(request.block_height if request.HasField("block_height") else None)
         balance = await reader.read_token_balance(request.address, request.token, view)
         return token_pb2.GetTokenBalanceResponse(
@@ -41,20 +41,11 @@ class TokenServicer(token_pb2_grpc.TokenServiceServicer):
         self, request: token_pb2.GetTokenMetadataRequest, context: Any
     ) -> token_pb2.GetTokenMetadataResponse:
         """Return what a token says about itself."""
-        reader = self._chains.capability(request.chain, ReadsTokens)
+        reader = self._chains.capability(request.chain, ReadsTokenMetadata)
         view = open_view(request.block_height if request.HasField("block_height") else None)
-        token = await reader.read_token(request.address, view)
-        return token_pb2.GetTokenMetadataResponse(
-            chain=request.chain,
-            address=token.address,
-            evm=token_pb2.EvmTokenMetadata(
-                block_height=token.block,
-                name=token.name,
-                symbol=token.symbol,
-                decimals=token.decimals,
-                total_supply=str(token.total_supply),
-            ),
-        )
+        response = await reader.read_token_metadata(request.address, view)
+        response.chain = request.chain
+        return response
 
     async def GetTokenAllowance(
         self, request: token_pb2.GetTokenAllowanceRequest, context: Any

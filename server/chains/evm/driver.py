@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from waypost.v1 import token_pb2
+
 from server.chains.evm.accounts import AccountReader
 from server.chains.evm.address import parse_address
 from server.chains.evm.approvals import ApprovalReader
@@ -125,12 +127,26 @@ class EvmDriver:
         return await self._heights.explain(self._accounts.read_balance(address, view), view)
 
     async def read_token_balance(self, address: str, token: str, view: ReadView) -> Balance:
-        """See `ReadsTokens`."""
+        """See `ReadsTokenBalances`."""
         return await self._heights.explain(self._tokens.read_token_balance(address, token, view), view)
 
     async def read_token(self, address: str, view: ReadView) -> TokenFacts:
-        """See `ReadsTokens`."""
+        """Return what the token says about itself; NotAToken where there is none."""
         return await self._heights.explain(self._tokens.read_token(address, view), view)
+
+    async def read_token_metadata(self, address: str, view: ReadView) -> token_pb2.GetTokenMetadataResponse:
+        """See `ReadsTokenMetadata`."""
+        token = await self.read_token(address, view)
+        return token_pb2.GetTokenMetadataResponse(
+            address=token.address,
+            evm=token_pb2.EvmTokenMetadata(
+                block_height=token.block,
+                name=token.name,
+                symbol=token.symbol,
+                decimals=token.decimals,
+                total_supply=str(token.total_supply),
+            ),
+        )
 
     async def read_allowance(self, token: str, owner: str, spender: str, view: ReadView) -> Allowance:
         """See `ReadsAllowances`."""

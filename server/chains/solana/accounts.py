@@ -1,0 +1,184 @@
+"""Native balances and SPL tokens."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from solders.pubkey import Pubkey
+from waypost.v1 import token_pb2
+
+from server.chains.capabilities import Balance
+from server.chains.solana import layouts
+from server.chains.solana.answers import (
+    Account,
+    Accounts,
+    Amount,
+    Holdings,
+    account_bytes,
+    malformed,
+    parsed_info,
+    read_answer,
+)
+from server.chains.solana.heads import COMMITMENT
+from server.chains.solana.keys import METADATA_PROGRAM, TOKEN_2022_PROGRAM, TOKEN_PROGRAM, metadata_address, parse_key
+from server.errors import NotAToken, NotSupported
+from server.upstream.policy import CallPolicy
+
+if TYPE_CHECKING:
+    from server.chains.facts import ChainFacts
+    from server.chains.solana.layouts import Mint, Texts
+    from server.chains.view import ReadView
+    from server.upstream.policy import Reply
+    from server.upstream.pool import Pool
+
+_STATE = {"commitment": COMMITMENT}
+_BASE64 = {"commitment": COMMITMENT, "encoding": "base64"}
+_TOKEN_PROGRAMS = {str(TOKEN_PROGRAM), str(TOKEN_2022_PROGRAM)}
+
+
+class AccountReader:
+    """Reads accounts of the chain as they are now: nodes keep no older state."""
+
+    def __init__(self, facts: ChainFacts, pool: Pool) -> None:
+        self._facts = facts
+        self._pool = pool
+
+    async def read_balance(self, address: str, view: ReadView) -> Balance:
+        """Return the lamports of an address, 0 for one that was never used; NotSupported for a chosen block."""
+        refuse_history(view)
+        key = parse_key(address, "address")
+        policy = CallPolicy(prefer=view.endpoint)
+        reply = await self._pool.call("getBalance", [str(key), _STATE], policy, deadline=view.deadline)
+        answer = read_answer(reply, Amount, "balance")
+        self._settle(view, answer.context.slot, reply)
+        return Balance(address, answer.context.slot, answer.value, self._facts.native.decimals)
+
+    async def read_token_balance(self, address: str, token: str, view: ReadView) -> Balance:
+        """Return how much of a mint an owner holds in all accounts together, of whichever token program the mint is.
+
+        Accounts and mint are asked for in one request to one node.
+        """
+        refuse_history(view)
+        owner, mint = parse_key(address, "address"), parse_key(token, "token")
+        calls = [
+            ("getTokenAccountsByOwner", [str(owner), {"mint": str(mint)}, _BASE64]),
+            ("getMultipleAccounts", [[str(mint)], _BASE64]),
+        ]
+        policy = CallPolicy(prefer=view.endpoint)
+        held, minted = await self._pool.call_together(calls, policy, deadline=view.deadline)
+        holdings = read_answer(held, Holdings, "list of token accounts")
+        accounts = read_answer(minted, Accounts, "list of accounts")
+        decimals = self._mint(accounts, token).decimals
+        raw = sum(_amount(row.account, mint, held) for row in holdings.value)
+        self._settle(view, holdings.context.slot, held)
+        return Balance(address, holdings.context.slot, raw, decimals, token)
+
+    async def read_metadata(self, address: str, view: ReadView) -> token_pb2.GetTokenMetadataResponse:
+        """Return what is known of a mint, without `chain`; NotAToken where the address holds none.
+
+        The texts are those of the mint's own extension, else of the account that its pointer names, else
+        Metaplex's; None where there are none.
+        """
+        refuse_history(view)
+        key = parse_key(address, "address")
+        metaplex = metadata_address(key)
+        answer, reply = await self._accounts([key, metaplex], view)
+        mint = self._mint(answer, address)
+        self._settle(view, answer.context.slot, reply)
+        texts = await self._texts(key, mint, metaplex, answer.value[1:], view)
+        return token_pb2.GetTokenMetadataResponse(
+            address=address,
+            solana=token_pb2.SolanaTokenMetadata(
+                block_height=answer.context.slot,
+                name=texts.name,
+                symbol=texts.symbol,
+                uri=texts.uri,
+                decimals=mint.decimals,
+                total_supply=str(mint.supply),
+            ),
+        )
+
+    async def _texts(
+        self, key: Pubkey, mint: Mint, metaplex: Pubkey, found: list[Account | None], view: ReadView
+    ) -> Texts:
+        own = layouts.own_texts(mint, bytes(key))
+        if own is not None:
+            return own
+        named = layouts.pointed_at(mint)
+        if named is not None and named not in (bytes(key), bytes(metaplex)):
+            answer, _ = await self._accounts([Pubkey.from_bytes(named)], view)
+            pointed = _texts_in(answer.value, key)
+            if pointed is not None:
+                return pointed
+        return _texts_in(found, key) or layouts.NO_TEXTS
+
+    async def _accounts(self, keys: list[Pubkey], view: ReadView) -> tuple[Accounts, Reply]:
+        params: list[Any] = [[str(key) for key in keys], _BASE64]
+        policy = CallPolicy(prefer=view.endpoint)
+        reply = await self._pool.call("getMultipleAccounts", params, policy, deadline=view.deadline)
+        answer = read_answer(reply, Accounts, "list of accounts")
+        if len(answer.value) != len(keys):
+            raise malformed(reply, "list of accounts")
+        return answer, reply
+
+    def _mint(self, answer: Accounts, written: str) -> Mint:
+        account = answer.value[0] if answer.value else None
+        mint = None
+        if account is not None and account.owner in _TOKEN_PROGRAMS:
+            data = account_bytes(account)
+            mint = _parsed_mint(account) if data is None else layouts.read_mint(data)
+        if mint is None:
+            raise NotAToken(f"{written} is no mint of a token program on {self._facts.slug}")
+        return mint
+
+    def _settle(self, view: ReadView, slot: int, reply: Reply) -> None:
+        self._pool.observe_block(reply.endpoint, slot)
+        view.settle(slot, reply.endpoint)
+
+
+def refuse_history(view: ReadView) -> None:
+    """Raise NotSupported (field `blockHeight`) for a block that the caller chose: nodes keep the latest state alone."""
+    if view.is_chosen:
+        raise NotSupported(
+            "blockHeight: Solana nodes keep no state of older slots; leave it out to read the latest",
+            field="blockHeight",
+        )
+
+
+def _texts_in(accounts: list[Account | None], key: Pubkey) -> Texts | None:
+    """Return what a metadata account says of a mint: Metaplex's, or another Token-2022 mint's own."""
+    account = accounts[0] if accounts else None
+    data = None if account is None else account_bytes(account)
+    if account is None or data is None:
+        return None
+    if account.owner == str(METADATA_PROGRAM):
+        return layouts.metaplex_texts(data, bytes(key))
+    if account.owner == str(TOKEN_2022_PROGRAM) and (other := layouts.read_mint(data)) is not None:
+        return layouts.own_texts(other, bytes(key))
+    return None
+
+
+def _amount(account: Account, mint: Pubkey, reply: Reply) -> int:
+    data = account_bytes(account)
+    raw = _parsed_amount(account, mint) if data is None else layouts.read_holding(data, bytes(mint))
+    if raw is None or account.owner not in _TOKEN_PROGRAMS:
+        raise malformed(reply, "token account")
+    return raw
+
+
+def _parsed_amount(account: Account, mint: Pubkey) -> int | None:
+    info = parsed_info(account, "account")
+    amount = None if info is None or info.get("mint") != str(mint) else info.get("tokenAmount")
+    return _digits(amount.get("amount")) if isinstance(amount, dict) else None
+
+
+def _parsed_mint(account: Account) -> Mint | None:
+    info = parsed_info(account, "mint")
+    if info is None or info.get("isInitialized") is not True:
+        return None
+    supply, decimals = _digits(info.get("supply")), info.get("decimals")
+    return None if supply is None or not isinstance(decimals, int) else layouts.Mint(supply, decimals, {})
+
+
+def _digits(text: object) -> int | None:
+    return int(text) if isinstance(text, str) and text.isascii() and text.isdecimal() else None

@@ -1,0 +1,108 @@
+"""The Solana driver: every capability of the chain, on one pool."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from waypost.v1 import block_pb2, transaction_pb2
+
+from server.chains.memory import Codec
+from server.chains.solana.accounts import AccountReader
+from server.chains.solana.blocks import BlockReader
+from server.chains.solana.heads import HeadReader
+from server.chains.solana.keys import parse_signature
+from server.chains.solana.passthrough import PassThrough
+from server.errors import NotSupported
+
+if TYPE_CHECKING:
+    from waypost.v1 import token_pb2
+
+    from server.chains.capabilities import Balance, Health, State
+    from server.chains.facts import ChainFacts
+    from server.chains.memory import ChainMemory
+    from server.chains.view import ReadView
+    from server.upstream.pool import Pool
+
+_BLOCK = Codec(block_pb2.Block.SerializeToString, block_pb2.Block.FromString)
+_TRANSACTION = Codec(transaction_pb2.Transaction.SerializeToString, transaction_pb2.Transaction.FromString)
+# Wider than any slot that the reader lets through, and signed: refusing numbers is the reader's part.
+_SLOT_BYTES = 32
+
+
+class SolanaDriver:
+    """Reads Solana. Blocks and transactions are remembered, for good once their slot is finalized; state is not."""
+
+    def __init__(self, facts: ChainFacts, pool: Pool, memory: ChainMemory) -> None:
+        self.pool = pool
+        self.memory = memory
+        self._heads = HeadReader(pool)
+        self._accounts = AccountReader(facts, pool)
+        self._blocks = BlockReader(facts, pool)
+        self._passthrough = PassThrough(pool)
+
+    async def read_health(self) -> Health:
+        """See `ReadsHealth`."""
+        return await self._heads.read_health()
+
+    def last_state(self) -> State | None:
+        """See `ReadsHealth`."""
+        return self._heads.last_state()
+
+    async def read_height(self, view: ReadView) -> int:
+        """See `ReadsHeads`; the newest slot."""
+        return await self._heads.read_height(view)
+
+    def block_hash(self, text: str) -> str:
+        """See `ReadsBlocks`; NotSupported, because no node finds blocks by hash."""
+        raise NotSupported("Solana nodes do not find blocks by hash; ask for the slot", field="hash")
+
+    async def read_block_by_number(self, number: int, view: ReadView) -> block_pb2.Block:
+        """See `ReadsBlocks`; the number is a slot."""
+        return await self.memory.read_document(
+            view,
+            "block",
+            number.to_bytes(_SLOT_BYTES, signed=True),
+            _BLOCK,
+            lambda: self._blocks.read_block_by_number(number, view),
+            lambda block: int(block.solana.number),
+        )
+
+    async def read_block_by_hash(self, block_hash: str, view: ReadView) -> block_pb2.Block:
+        """See `ReadsBlocks`; NotSupported, as `block_hash`."""
+        raise NotSupported("Solana nodes do not find blocks by hash; ask for the slot", field="hash")
+
+    async def read_balance(self, address: str, view: ReadView) -> Balance:
+        """See `ReadsBalances`."""
+        return await self._accounts.read_balance(address, view)
+
+    async def read_token_balance(self, address: str, token: str, view: ReadView) -> Balance:
+        """See `ReadsTokenBalances`."""
+        return await self._accounts.read_token_balance(address, token, view)
+
+    async def read_token_metadata(self, address: str, view: ReadView) -> token_pb2.GetTokenMetadataResponse:
+        """See `ReadsTokenMetadata`."""
+        return await self._accounts.read_metadata(address, view)
+
+    def transaction_hash(self, text: str) -> str:
+        """See `ReadsTransactions`; the first signature."""
+        return str(parse_signature(text, "hash"))
+
+    async def read_transaction(self, text: str, view: ReadView) -> transaction_pb2.Transaction:
+        """See `ReadsTransactions`."""
+        return await self.memory.read_document(
+            view,
+            "transaction",
+            self.transaction_hash(text).encode(),
+            _TRANSACTION,
+            lambda: self._blocks.read_transaction(text, view),
+            lambda transaction: int(transaction.solana.block_number),
+        )
+
+    async def pass_call(self, method: str, params: bytes | None, view: ReadView) -> bytes:
+        """See `PassesCalls`."""
+        return await self._passthrough.pass_call(method, params, view)
+
+    async def close(self) -> None:
+        """Give up everything in flight."""
+        await self.memory.close()
+        await self.pool.close()

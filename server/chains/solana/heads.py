@@ -1,0 +1,100 @@
+"""The newest slot, and whether the nodes can be read at all."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, NamedTuple
+
+from server.chains.capabilities import Health, State
+from server.chains.solana.answers import malformed, read_slot
+from server.errors import NotSupported
+
+if TYPE_CHECKING:
+    from server.chains.view import ReadView
+    from server.upstream.policy import ProbeResult
+    from server.upstream.pool import Pool
+
+COMMITMENT = "confirmed"
+"""What reads of the latest state ask for: a supermajority voted for it; blocks cannot be had below it."""
+
+SLOT = ("getSlot", [{"commitment": COMMITMENT}])
+
+
+class _Judged(NamedTuple):
+    state: State
+    head: int | None
+    at: float
+
+
+class HeadReader:
+    """Reads the head of the chain."""
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+        self._judged: _Judged | None = None
+
+    async def read_height(self, view: ReadView) -> int:
+        """Return the newest slot, as one node answers it now."""
+        reply = await self._pool.call(*SLOT, deadline=view.deadline)
+        try:
+            slot = read_slot(reply.result)
+        except ValueError:
+            raise malformed(reply, "slot") from None
+        self._pool.observe_head(reply.endpoint, slot)
+        view.settle(slot, reply.endpoint)
+        return slot
+
+    async def read_health(self) -> Health:
+        """Ask every endpoint for its newest slot, and whether it keeps pace with the cluster (`getHealth`)."""
+        asked_at = datetime.now(UTC)
+        slots, healths = await asyncio.gather(self._pool.probe(*SLOT), self._pool.probe("getHealth", []))
+        heights: list[int] = []
+        latencies: list[float] = []
+        is_fresh = False
+        for answer, health in zip(slots, healths, strict=True):
+            slot = _slot_of(answer)
+            if slot is None:
+                continue
+            self._pool.observe_head(answer.endpoint, slot)
+            heights.append(slot)
+            latencies.append(answer.latency)
+            # Some providers switch `getHealth` off: what they do not tell is not held against them.
+            is_fresh = is_fresh or health.result is not None or isinstance(health.error, NotSupported)
+        if not heights:
+            return Health(self._judge("down"), self._pool.heads.head(), None, asked_at)
+        return Health(self._judge("ok" if is_fresh else "degraded"), max(heights), min(latencies), asked_at)
+
+    def last_state(self) -> State | None:
+        """Return the last known state, None before anything was heard.
+
+        It is that of the last health question unless reads tell better since: `down` when every endpoint rests after
+        failures, `ok` again when a node answered (after `down`) or the head moved (after `degraded`).
+        """
+        pool, judged = self._pool, self._judged
+        if pool.labels and not pool.is_sound:
+            return "down"
+        head = pool.heads.head()
+        if judged is None:
+            return None if head is None else "ok"
+        if judged.state == "down" and self._heard_at() > judged.at:
+            return "ok"
+        if judged.state == "degraded" and head is not None and head > (judged.head or 0):
+            return "ok"
+        return judged.state
+
+    def _judge(self, state: State) -> State:
+        self._judged = _Judged(state, self._pool.heads.head(), time.monotonic())
+        return state
+
+    def _heard_at(self) -> float:
+        ages = [age for label in self._pool.labels if (age := self._pool.heads.age(label)) is not None]
+        return time.monotonic() - min(ages) if ages else 0.0
+
+
+def _slot_of(answer: ProbeResult) -> int | None:
+    try:
+        return None if answer.result is None else read_slot(answer.result)
+    except ValueError:
+        return None
