@@ -29,6 +29,7 @@ from server.rpc.pipeline import build_stages
 from server.rpc.reflection import reflection_servicer, working_services
 from server.rpc.registration import SERVICERS, Dependencies, HandlerCollector, PathHandlers, public_handlers
 from server.rpc.stages.answers import Answers
+from server.rpc.stages.recall import Recall
 from server.storage.database import open_database
 from server.upstream.cache import open_cache
 from server.upstream.observer import Measured
@@ -94,7 +95,8 @@ class Gateway:
         credential = settings.grpc.credential
         secret = credential.get_secret_value() if credential else None
         answers = None if cache is None else Answers(cache, chains.canonical_address)
-        stages = build_stages(chains.families, admission, secret, answers)
+        recall = None if cache is None else Recall(cache, settings.cache.max_bytes)
+        stages = build_stages(chains.families, admission, secret, answers, recall)
         by_path = {operation.path: operation for operation in operations}
         self._public = StagesInterceptor(stages, by_path, private=False)
         self._private = StagesInterceptor(stages, by_path, private=True)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from server.chains.finality import AskFinalized
     from server.chains.view import ReadView
-    from server.upstream.cache import Cache
+    from server.upstream.cache import Cache, CacheUse
     from server.upstream.heads import HeadTracker
 
 Answer = TypeVar("Answer")
@@ -119,6 +119,8 @@ class ChainMemory:
                 count_cache("state", "hit")
                 if use is not None:
                     use.hit()
+                    if view.block is None:
+                        self._hold(cache, use, kind, block, body)
                 view.settle(block, self._newest_by if block == self._newest else None)
                 return codec.decode(value)
             question = (view.block, kind, body)
@@ -223,7 +225,19 @@ class ChainMemory:
                 cache.near.put(self._near_key(kind, block, body), value, min(self._nearness, FAILURE_SECONDS))
         elif is_current or block <= self.finality.block:
             self._keep(cache, self._near_key(kind, block, body), self._lasting_key(kind, block, body), block, value)
+            if was_open and view.cache is not None:
+                self._hold(cache, view.cache, kind, block, body)
         return answer
+
+    def _hold(self, cache: Cache, use: CacheUse, kind: str, block: int, body: bytes) -> None:
+        """Say that an answer of the latest state holds as long as what was read near the head is found at its block.
+
+        What the same request reads afterwards is of the same block, so it holds as long.
+        """
+        until = cache.near.until(self._near_key(kind, block, body))
+        if until is not None:
+            generation = self._generation
+            use.holds(until, lambda: generation == self._generation and block == self._latest(cache))
 
     def _keep(self, cache: Cache, near: bytes, lasting: bytes, block: int, value: bytes) -> None:
         """Keep an answer for good if its block is final, else for a block time, and for good once it proves final."""

@@ -21,19 +21,24 @@ if TYPE_CHECKING:
 
 
 def build_stages(
-    families: Mapping[str, str], admission: Admission, credential: str | None, answers: Stage | None = None
+    families: Mapping[str, str],
+    admission: Admission,
+    credential: str | None,
+    answers: Stage | None = None,
+    recall: Stage | None = None,
 ) -> tuple[Stage, ...]:
     """Return the stages, outermost first.
 
     Key and quota come before anything of the request is looked at (decisions 1.1); `families` maps chain slugs to
     family words; `credential` is what the transcoder proves itself with on the private listener; `answers` is the stage
-    that keeps answers, if any are kept.
+    that keeps answers and `recall` the one that gives them again to equal requests, if any are kept.
     """
     return (
         Identity(credential),
         Telemetry(),
         Errors(),
         AdmissionStage(admission),
+        *((recall,) if recall is not None else ()),
         Deadline(),
         Messages(),
         Availability(families),

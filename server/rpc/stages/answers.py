@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from google.protobuf.message import Message
 
     from server.rpc.stages.state import Context, Handler, Method
-    from server.upstream.cache import Cache
+    from server.upstream.cache import Cache, CacheUse
 
     Canonical = Callable[[str, str], str]
 
@@ -58,6 +58,11 @@ class Answers:
         addresses = [name for name, field in fields.items() if member(field).format in _ADDRESSES]
         write = self._write_canonically if CHAIN in fields and addresses else None
 
+        def hold(use: CacheUse, key: bytes) -> None:
+            until = cache.lasting.until(key)
+            if until is not None:
+                use.holds(until, _always)
+
         async def remember(request: Any, context: Context) -> Any:
             if takes_height and request.HasField(HEIGHT):
                 return await inner(request, context)
@@ -72,6 +77,7 @@ class Answers:
             if kept is not None:
                 count_cache("answer", "hit")
                 use.hit()
+                hold(use, key)
                 return kept
             try:
                 response: Message = await inner(request, context)
@@ -87,6 +93,7 @@ class Answers:
                 use.miss()
             answer = response.SerializeToString()
             cache.keep(key, answer, seconds)
+            hold(use, key)
             return answer
 
         return remember
@@ -98,3 +105,7 @@ class Answers:
             except InvalidArgument:
                 # The reader refuses it, and says why.
                 return
+
+
+def _always() -> bool:
+    return True

@@ -52,6 +52,11 @@ class ByteLru:
         self._entries.move_to_end(key)
         return value
 
+    def until(self, key: bytes) -> float | None:
+        """Return when the key's value runs out, on the clock; None where there is none."""
+        entry = self._entries.get(key)
+        return None if entry is None else entry[1]
+
     def get_stale(self, key: bytes) -> bytes | None:
         """Return the value of the key, also for `grace` seconds after it ran out."""
         entry = self._entries.get(key)

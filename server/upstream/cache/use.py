@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 Status = Literal["hit", "miss", "stale", "bypass"]
+
+
+class Holding(NamedTuple):
+    """How long a whole answer holds: to `until` on the cache's clock, and no longer than `is_true` says so."""
+
+    until: float
+    is_true: Callable[[], bool]
 
 
 class CacheUse:
@@ -13,13 +23,18 @@ class CacheUse:
     With `bypass` nothing is looked up (what the nodes answer is still kept).
     """
 
-    __slots__ = ("_hits", "_misses", "_stale", "bypass")
+    __slots__ = ("_hits", "_misses", "_stale", "bypass", "holding")
 
     def __init__(self, *, bypass: bool = False) -> None:
         self.bypass = bypass
         self._hits = False
         self._misses = False
         self._stale = False
+        self.holding: Holding | None = None
+
+    def holds(self, until: float, is_true: Callable[[], bool]) -> None:
+        """Take note for how long the whole answer may be given again to the same request; the last word counts."""
+        self.holding = Holding(until, is_true)
 
     def hit(self) -> None:
         """Take note that a part of the answer came out of the cache."""

@@ -233,3 +233,16 @@ async def test_a_transcoder_in_another_process_shows_it_as_well(
                     assert response.headers["X-Waypost-Cache"] == expected
         await runner.cleanup()
     await server.drain(1.0)
+
+
+async def test_an_answer_given_again_follows_the_head(gateway: RunningGateway, site: Site):
+    params = {"chain": "ethereum", "address": BOB}
+    await post(gateway, "getBalance", params)
+    before, status = await post(gateway, "getBalance", params)
+    assert status == "hit"
+    await site.node.send(BOB, value=7)
+    await post(gateway, "getBlockHeight", {"chain": "ethereum"})
+    after, status = await post(gateway, "getBalance", params)
+    assert status == "miss"
+    balances = [int(answer["result"]["data"]["balanceRaw"]) for answer in (before, after)]
+    assert balances[1] == balances[0] + 7
