@@ -1,6 +1,7 @@
 """What every family's local chain has in common, and the families besides EVM that the devnet runs."""
 
 import importlib
+import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -64,12 +65,19 @@ class Family:
     """A family besides EVM: its chains as {slug: (chain id, native symbol)} and what they are in the devnet's words.
 
     `module` has `open_chain(slugs, http, progress) -> LocalChain` and `read_head(http, slug, url) -> int` (raises
-    NodeError and aiohttp's errors); it is imported only where one of the chains is wanted.
+    NodeError and aiohttp's errors); it is imported only where one of the chains is wanted. A family with a `switch` is
+    left out of "all chains" unless that environment variable is 1.
     """
 
     module: str
     word: str
     chains: dict[str, tuple[str, str]]
+    switch: str = ""
+
+    @property
+    def is_on(self) -> bool:
+        """Whether the family is among all chains."""
+        return not self.switch or os.environ.get(self.switch) == "1"
 
     def open_chain(self, slugs: Sequence[str], http: aiohttp.ClientSession, progress: Progress) -> LocalChain:
         """Return the local chain of these slugs, not started yet."""
@@ -85,7 +93,10 @@ class Family:
 
 
 # node: somebody else's full implementation; engine: somebody else's execution under our RPC; model: our state machine.
-FAMILIES: tuple[Family, ...] = ()
+FAMILIES: tuple[Family, ...] = (
+    Family("devnet.solana.process", "engine", {"solana": ("mainnet-beta", "SOL")}),
+    Family("devnet.starknet.node", "engine", {"starknet": ("SN_MAIN", "STRK")}, switch="WAYPOST_DEVNET_STARKNET"),
+)
 
 
 def family_of(slug: str) -> Family | None:

@@ -1,4 +1,4 @@
-"""`python -m devnet.solana PORT [--moves]`: serve the seeded chain until the process is ended."""
+"""`python -m devnet.solana PORT`: serve the seeded chain until the process is ended."""
 
 import argparse
 
@@ -13,9 +13,8 @@ def main() -> None:
     """Build the world and serve it on a loopback port."""
     parser = argparse.ArgumentParser(prog="python -m devnet.solana", description=__doc__)
     parser.add_argument("port", type=int)
-    parser.add_argument("--moves", action="store_true", help="make blocks while somebody asks")
     arguments = parser.parse_args()
-    ledger = Ledger(moves=arguments.moves)
+    ledger = Ledger()
     build_world(ledger)
     web.run_app(application(ledger), host="127.0.0.1", port=arguments.port, print=None, access_log=None)
 

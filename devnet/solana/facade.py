@@ -17,7 +17,6 @@ def application(ledger: Ledger) -> web.Application:
     app = web.Application(client_max_size=_MOST_BYTES)
 
     async def answer(request: web.Request) -> web.Response:
-        ledger.keep_moving()
         try:
             body = json.loads(await request.read())
         except ValueError:

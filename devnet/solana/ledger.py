@@ -1,7 +1,6 @@
 """What the engine does not have: slots, blocks, times and the transactions in them."""
 
 import json
-import time
 from bisect import bisect_right
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,8 +18,6 @@ from solders.transaction_metadata import FailedTransactionMetadata
 from devnet import known_solana as known
 
 _SLOTS_PER_EPOCH = 432_000
-BLOCK_EVERY = 1.0
-"""Seconds between blocks while somebody asks."""
 
 
 class Rejected(Exception):
@@ -61,13 +58,10 @@ class Block:
 class Ledger:
     """The engine and its chain of blocks, one transaction in each. Every block counts as final at once."""
 
-    def __init__(self, *, moves: bool = False) -> None:
+    def __init__(self) -> None:
         self.svm = LiteSVM()
         self.blocks: dict[int, Block] = {}
         self.executed: dict[str, Executed] = {}
-        self.owners: set[Pubkey] = set()
-        self._moves = moves
-        self._moved_at = 0.0
         self._height = known.FIRST_BLOCK_HEIGHT
         self.slot = known.FIRST_SLOT - 1
         self._add(known.FIRST_SLOT, known.FIRST_TIME, None)
@@ -131,12 +125,6 @@ class Ledger:
         slot = self._next_slot()
         self._add(slot, self._time_of(slot) if at is None else at, None)
         return self.head
-
-    def keep_moving(self) -> None:
-        """Make a block if the last one is a second old; called whenever somebody asks."""
-        if self._moves and time.monotonic() - self._moved_at >= BLOCK_EVERY:
-            self._moved_at = time.monotonic()
-            self.advance(at=int(time.time()))
 
     def _next_slot(self) -> int:
         slot = self.slot + 1

@@ -64,7 +64,6 @@ def _write_accounts(ledger: Ledger) -> None:
     header = (1).to_bytes(4, "little") + b"\xff" * 8 + bytes(8) + bytes([0, 0]) + bytes(34)
     table = header[:56] + bytes(known.BOB) + bytes(known.ALICE)
     svm.set_account(LOOKUP_TABLE, Account(_ENOUGH, table, _LOOKUP_PROGRAM))
-    ledger.owners |= {known.ALICE, known.BOB, bank}
 
 
 def _pay(to: Pubkey, lamports: int) -> Instruction:
