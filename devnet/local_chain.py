@@ -94,6 +94,7 @@ class Family:
 
 # node: somebody else's full implementation; engine: somebody else's execution under our RPC; model: our state machine.
 FAMILIES: tuple[Family, ...] = (
+    Family("devnet.bitcoin.node", "node", {"bitcoin": ("main", "BTC")}),
     Family("devnet.solana.process", "engine", {"solana": ("mainnet-beta", "SOL")}),
     Family("devnet.starknet.node", "engine", {"starknet": ("SN_MAIN", "STRK")}, switch="WAYPOST_DEVNET_STARKNET"),
 )
