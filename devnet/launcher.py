@@ -154,7 +154,8 @@ def _chosen(chains: Iterable[str] | None) -> tuple[list[Chain], list[str]]:
     """Return the EVM chains that are wanted and the slugs of the others."""
     world = load_world()
     others = [slug for family in FAMILIES for slug in family.chains]
-    slugs = [*world, *others] if chains is None else list(chains)
+    default = [slug for family in FAMILIES if family.is_on for slug in family.chains]
+    slugs = [*world, *default] if chains is None else list(chains)
     unknown = [slug for slug in slugs if slug not in world and slug not in others]
     if unknown:
         raise ValueError(f"the devnet has no chain {', '.join(unknown)}; it has {', '.join([*world, *others])}")
