@@ -22,8 +22,8 @@ def application(ledger: Ledger) -> web.Application:
         except ValueError:
             return _response(_failure(None, RpcError(-32700, "Parse error")))
         if isinstance(body, list):
-            return _response([_answer(ledger, item) for item in body] or _failure(None, _NO_REQUEST))
-        return _response(_answer(ledger, body))
+            return _response([answer_one(ledger, item) for item in body] or _failure(None, _NO_REQUEST))
+        return _response(answer_one(ledger, body))
 
     app.router.add_post("/", answer)
     return app
@@ -32,7 +32,8 @@ def application(ledger: Ledger) -> web.Application:
 _NO_REQUEST = RpcError(-32600, "Invalid request")
 
 
-def _answer(ledger: Ledger, request: Any) -> dict[str, Any]:
+def answer_one(ledger: Ledger, request: Any) -> dict[str, Any]:
+    """Return the response to one request object."""
     if not isinstance(request, dict) or not isinstance(request.get("method"), str):
         return _failure(None, _NO_REQUEST)
     number, method = request.get("id"), METHODS.get(request["method"])

@@ -98,7 +98,8 @@ def _open_and_mint(ledger: Ledger, word: str, mint: Pubkey, program: Pubkey, amo
     )
 
 
-def _make_mint(ledger: Ledger, mint: Keypair, target: Pubkey, decimals: int) -> None:
+def make_mint(ledger: Ledger, mint: Keypair, target: Pubkey, decimals: int) -> None:
+    """Make a Token-2022 mint with a metadata pointer to an address."""
     bank, address = _BANK.pubkey(), mint.pubkey()
     ledger.execute(
         [
@@ -112,7 +113,7 @@ def _make_mint(ledger: Ledger, mint: Keypair, target: Pubkey, decimals: int) -> 
 
 def _make_token_2022(ledger: Ledger) -> None:
     bank, mint, program = _BANK.pubkey(), known.TOKEN_2022, known.TOKEN_2022_PROGRAM
-    _make_mint(ledger, known.key_of("token-2022 mint"), mint, known.DECIMALS[str(mint)])
+    make_mint(ledger, known.key_of("token-2022 mint"), mint, known.DECIMALS[str(mint)])
     ledger.execute([programs.initialize_metadata(mint, bank, known.TOKEN_2022_METADATA)], [_BANK])
     first = programs.associated_account(known.ALICE, mint, program)
     ledger.execute(
@@ -127,7 +128,7 @@ def _make_token_2022(ledger: Ledger) -> None:
 
 def _make_pointing(ledger: Ledger) -> None:
     target = programs.metadata_address(known.POINTING)
-    _make_mint(ledger, known.key_of("pointing mint"), target, known.DECIMALS[str(known.POINTING)])
+    make_mint(ledger, known.key_of("pointing mint"), target, known.DECIMALS[str(known.POINTING)])
 
 
 def _make_nameless(ledger: Ledger) -> None:
