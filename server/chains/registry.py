@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from runtime.settings import EndpointSettings
 from server.chains.capabilities import WritesAddresses
 from server.chains.configured import check_configured
+from server.chains.cosmos import opening as cosmos
 from server.chains.evm import opening as evm
 from server.chains.facts import ChainFacts, load_facts
 from server.chains.solana import opening as solana
+from server.chains.starknet import opening as starknet
 from server.errors import ChainUnknown, NotAvailable
 
 if TYPE_CHECKING:
@@ -28,7 +30,12 @@ if TYPE_CHECKING:
 Capability = TypeVar("Capability")
 
 # The families that this build reads, each with the function that opens a chain's driver.
-_OPENERS: Mapping[str, Callable[..., Driver]] = {"evm": evm.open_driver, "solana": solana.open_driver}
+_OPENERS: Mapping[str, Callable[..., Driver]] = {
+    "evm": evm.open_driver,
+    "solana": solana.open_driver,
+    "starknet": starknet.open_driver,
+    "cosmos": cosmos.open_driver,
+}
 
 
 class Chain:
