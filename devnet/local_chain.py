@@ -96,6 +96,17 @@ class Family:
 FAMILIES: tuple[Family, ...] = (
     Family("devnet.bitcoin.node", "node", {"bitcoin": ("main", "BTC")}),
     Family("devnet.solana.process", "engine", {"solana": ("mainnet-beta", "SOL")}),
+    Family(
+        "devnet.cosmos.process",
+        "model",
+        {
+            "cosmoshub": ("cosmoshub-4", "ATOM"),
+            "osmosis": ("osmosis-1", "OSMO"),
+            "axelar": ("axelar-dojo-1", "AXL"),
+            "noble": ("noble-1", "USDC"),
+            "agoric": ("agoric-3", "BLD"),
+        },
+    ),
     Family("devnet.starknet.node", "engine", {"starknet": ("SN_MAIN", "STRK")}, switch="WAYPOST_DEVNET_STARKNET"),
 )
 

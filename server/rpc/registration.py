@@ -18,6 +18,7 @@ from server.rpc.account import AccountServicer
 from server.rpc.approval import ApprovalServicer
 from server.rpc.block import BlockServicer
 from server.rpc.contract import ContractServicer
+from server.rpc.cosmos import CosmosServicer
 from server.rpc.gas import GasServicer
 from server.rpc.log import LogServicer
 from server.rpc.raw import RawServicer
@@ -48,6 +49,7 @@ SERVICERS: tuple[type, ...] = (
     ApprovalServicer,
     LogServicer,
     RawServicer,
+    CosmosServicer,
 )
 """Our servicer classes, each extending the generated `<Service>Servicer` of its service."""
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from waypost.v1 import token_pb2, token_pb2_grpc
 
 from server.chains.amounts import decimal_text
-from server.chains.capabilities import ReadsAllowances, ReadsTokenBalances, ReadsTokenMetadata
+from server.chains.capabilities import ReadsAllowances, ReadsSupplies, ReadsTokenBalances, ReadsTokenMetadata
 from server.rpc.views import open_view
 
 if TYPE_CHECKING:
@@ -46,6 +46,14 @@ class TokenServicer(token_pb2_grpc.TokenServiceServicer):
         response = await reader.read_token_metadata(request.address, view)
         response.chain = request.chain
         return response
+
+    async def GetDenomSupply(
+        self, request: token_pb2.GetDenomSupplyRequest, context: Any
+    ) -> token_pb2.GetDenomSupplyResponse:
+        """Return how much of a denom exists."""
+        reader = self._chains.capability(request.chain, ReadsSupplies)
+        amount = await reader.read_supply(request.denom, open_view())
+        return token_pb2.GetDenomSupplyResponse(chain=request.chain, denom=request.denom, amount=amount)
 
     async def GetTokenAllowance(
         self, request: token_pb2.GetTokenAllowanceRequest, context: Any

@@ -1,0 +1,1 @@
+"""Cosmos SDK chains: REST gateway for state, CometBFT RPC for blocks by hash and results."""

@@ -1,0 +1,86 @@
+"""Accounts: whatever their kind, in one flat shape."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from waypost.v1 import cosmos_pb2
+
+from server.chains.cosmos.members import members_of, native
+from server.chains.cosmos.names import parse_account
+from server.errors import NotFound
+
+if TYPE_CHECKING:
+    from server.chains.cosmos.members import Members
+    from server.chains.cosmos.nodes import CosmosNodes
+    from server.chains.view import ReadView
+
+_ROUTE = "/cosmos/auth/v1beta1/accounts"
+_DEEPEST = 6
+_KEYS = ("pub_key", "public_key")
+
+
+class _Answer(msgspec.Struct):
+    account: msgspec.Raw
+
+
+class AccountReader:
+    """Reads the auth module of one chain."""
+
+    def __init__(self, nodes: CosmosNodes) -> None:
+        self._nodes = nodes
+
+    async def read_account(self, address: str, view: ReadView) -> cosmos_pb2.CosmosAccount:
+        """Return the account; NotFound for an address that was never used."""
+        account = parse_account(address, self._nodes.facts.bech32, "address")
+        try:
+            reply = await self._nodes.get(_ROUTE, view, path=f"{_ROUTE}/{account}")
+        except NotFound:
+            raise NotFound(f"{self._nodes.slug} has no account of that address: it was never used") from None
+        try:
+            return flatten(members_of(self._nodes.read(reply, _Answer).account))
+        except (msgspec.MsgspecError, ValueError):
+            raise self._nodes.malformed(reply.endpoint) from None
+
+
+def flatten(account: Members) -> cosmos_pb2.CosmosAccount:
+    """Return any kind of account flat: `@type` is the outer one, the rest stands where `account_number` does.
+
+    Kinds wrap the base account under members of many names, one or two levels deep, and chains add kinds of their own.
+    Raises ValueError where there is no base account.
+    """
+    base = _find_base(account, _DEEPEST)
+    if base is None:
+        raise ValueError("no base account")
+    key = next((base[name] for name in _KEYS if name in base and bytes(base[name]) not in (b"null", b'""')), None)
+    return cosmos_pb2.CosmosAccount(
+        type=str(_text(account.get("@type"))),
+        address=_text(base.get("address")),
+        pub_key=None if key is None else native(key),
+        account_number=_number(base.get("account_number")),
+        sequence=_number(base.get("sequence")),
+    )
+
+
+def _find_base(members: Members, deepest: int) -> Members | None:
+    if "account_number" in members and "address" in members:
+        return members
+    if deepest == 0:
+        return None
+    for raw in members.values():
+        if bytes(raw)[:1] == b"{":
+            found = _find_base(members_of(raw), deepest - 1)
+            if found is not None:
+                return found
+    return None
+
+
+def _text(raw: msgspec.Raw | None) -> str:
+    value: Any = "" if raw is None else msgspec.json.decode(raw)
+    return value if isinstance(value, str) else ""
+
+
+def _number(raw: msgspec.Raw | None) -> str:
+    """Return an integer as decimal text; accounts in the flat form of older types write numbers bare."""
+    return str(int(bytes(raw).strip(b'"'))) if raw is not None else "0"

@@ -1,0 +1,129 @@
+"""Amounts of denoms: balances, supplies, and what the bank module knows of a denom."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+from waypost.v1 import token_pb2
+
+from server.chains.capabilities import Balance
+from server.chains.cosmos.names import parse_account, parse_denom
+from server.errors import NotFound, NotSupported
+
+if TYPE_CHECKING:
+    from server.chains.cosmos.nodes import CosmosNodes
+    from server.chains.view import ReadView
+
+_BALANCE = "/cosmos/bank/v1beta1/balances/by_denom"
+_SUPPLY = "/cosmos/bank/v1beta1/supply/by_denom"
+_METADATA = "/cosmos/bank/v1beta1/denoms_metadata_by_query_string"
+_METADATA_PATH = "/cosmos/bank/v1beta1/denoms_metadata"
+
+
+class _Coin(msgspec.Struct):
+    denom: str
+    amount: str
+
+
+class _BalanceAnswer(msgspec.Struct):
+    balance: _Coin
+
+
+class _SupplyAnswer(msgspec.Struct):
+    amount: _Coin
+
+
+class _Unit(msgspec.Struct):
+    denom: str
+    exponent: int = 0
+
+
+class _Metadata(msgspec.Struct):
+    base: str
+    description: str = ""
+    denom_units: list[_Unit] = []
+    display: str = ""
+    name: str = ""
+    symbol: str = ""
+
+
+class _MetadataAnswer(msgspec.Struct):
+    metadata: _Metadata
+
+
+class BankReader:
+    """Reads the bank module of one chain."""
+
+    def __init__(self, nodes: CosmosNodes) -> None:
+        self._nodes = nodes
+        # Exponents never change once a denom is described; the native one is in the chain's table.
+        native = nodes.facts.native
+        self._exponents: dict[str, int] = {native.denom: native.decimals} if native.denom else {}
+
+    async def read_token_balance(self, address: str, token: str, view: ReadView) -> Balance:
+        """Return how much of a denom the account holds; 0 for an account or a denom that nobody knows."""
+        account = parse_account(address, self._nodes.facts.bech32, "address")
+        denom = parse_denom(token, "token")
+        path = f"/cosmos/bank/v1beta1/balances/{account}/by_denom"
+        reply = await self._nodes.get(_BALANCE, view, path=path, query=[("denom", denom)])
+        raw = self._amount(self._nodes.read(reply, _BalanceAnswer).balance.amount, reply.endpoint)
+        decimals = await self._exponent(denom, view)
+        return Balance(address=address, block=view.block, raw=raw, decimals=decimals, token=token)
+
+    async def read_token_metadata(self, address: str, view: ReadView) -> token_pb2.GetTokenMetadataResponse:
+        """Return what the bank module knows of a denom; NotFound where it knows nothing."""
+        found = await self._metadata(parse_denom(address, "address"), view)
+        units = [token_pb2.DenomUnit(denom=unit.denom, exponent=unit.exponent) for unit in found.denom_units]
+        metadata = token_pb2.DenomMetadata(
+            description=found.description,
+            denom_units=units,
+            base=found.base,
+            display=found.display,
+            name=found.name,
+            symbol=found.symbol,
+        )
+        return token_pb2.GetTokenMetadataResponse(
+            address=address, cosmos=token_pb2.CosmosTokenMetadata(metadata=metadata)
+        )
+
+    async def read_supply(self, denom: str, view: ReadView) -> token_pb2.DenomSupply:
+        """Return how much of a denom exists; 0 of one that nobody knows."""
+        wanted = parse_denom(denom, "denom")
+        reply = await self._nodes.get(_SUPPLY, view, query=[("denom", wanted)])
+        amount = self._nodes.read(reply, _SupplyAnswer).amount
+        return token_pb2.DenomSupply(denom=amount.denom, amount=str(self._amount(amount.amount, reply.endpoint)))
+
+    async def _exponent(self, denom: str, view: ReadView) -> int | None:
+        known = self._exponents.get(denom)
+        if known is not None:
+            return known
+        try:
+            found = await self._metadata(denom, view)
+        except (NotFound, NotSupported):
+            return None
+        shown = next((unit.exponent for unit in found.denom_units if unit.denom == found.display), None)
+        if shown is not None and len(self._exponents) < 4096:
+            self._exponents[denom] = shown
+        return shown
+
+    async def _metadata(self, denom: str, view: ReadView) -> _Metadata:
+        """Ask by query string, the only way that takes every denom; by path where nodes are older than SDK 0.50."""
+        try:
+            reply = await self._nodes.get(_METADATA, view, query=[("denom", denom)])
+        except NotSupported:
+            try:
+                reply = await self._nodes.get(_METADATA_PATH, view, path=f"{_METADATA_PATH}/{denom}")
+            except NotFound:
+                raise self._undescribed(denom) from None
+        except NotFound:
+            raise self._undescribed(denom) from None
+        return self._nodes.read(reply, _MetadataAnswer).metadata
+
+    def _undescribed(self, denom: str) -> NotFound:
+        return NotFound(f"the bank module of {self._nodes.slug} does not describe {denom}")
+
+    def _amount(self, text: str, endpoint: str) -> int:
+        if not (text.isascii() and text.isdigit() and len(text) <= 78):
+            raise self._nodes.malformed(endpoint)
+        return int(text)

@@ -1,0 +1,126 @@
+"""The Cosmos family's driver: every capability of a Cosmos SDK chain, on its two pools."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from server.chains.cosmos.accounts import AccountReader
+from server.chains.cosmos.bank import BankReader
+from server.chains.cosmos.blocks import BlockReader
+from server.chains.cosmos.heads import HeadReader
+from server.chains.cosmos.passthrough import PassThrough
+from server.chains.cosmos.staking import StakingReader
+from server.chains.cosmos.transactions import TransactionReader
+
+if TYPE_CHECKING:
+    from waypost.v1 import block_pb2, cosmos_pb2, cosmos_validator_pb2, token_pb2, transaction_pb2
+
+    from server.chains.capabilities import Balance, Health, State
+    from server.chains.cosmos.nodes import CosmosNodes
+    from server.chains.view import ReadView
+
+
+class CosmosDriver:
+    """Reads one Cosmos chain. `judges_age` is False where blocks are made only while somebody asks (local nodes)."""
+
+    def __init__(self, nodes: CosmosNodes, *, judges_age: bool = True) -> None:
+        self.nodes = nodes
+        self._heads = HeadReader(nodes, judges_age=judges_age)
+        self._blocks = BlockReader(nodes)
+        self._bank = BankReader(nodes)
+        self._accounts = AccountReader(nodes)
+        self._staking = StakingReader(nodes)
+        self._transactions = TransactionReader(nodes)
+        self._passthrough = PassThrough(nodes.comet)
+
+    async def read_health(self) -> Health:
+        """See `ReadsHealth`."""
+        return await self._heads.read_health()
+
+    def last_state(self) -> State | None:
+        """See `ReadsHealth`."""
+        return self._heads.last_state()
+
+    async def read_height(self, view: ReadView) -> int:
+        """See `ReadsHeads`."""
+        return await self._heads.read_height(view)
+
+    def block_hash(self, text: str) -> str:
+        """See `ReadsBlocks`."""
+        return self._blocks.block_hash(text)
+
+    async def read_block_by_number(self, number: int, view: ReadView) -> block_pb2.Block:
+        """See `ReadsBlocks`."""
+        return await self._blocks.read_block_by_number(number, view)
+
+    async def read_block_by_hash(self, block_hash: str, view: ReadView) -> block_pb2.Block:
+        """See `ReadsBlocks`."""
+        return await self._blocks.read_block_by_hash(block_hash, view)
+
+    async def read_block_transactions(self, number: int, view: ReadView) -> block_pb2.GetBlockTransactionsResponse:
+        """See `ReadsBlockTransactions`."""
+        return await self._blocks.read_block_transactions(number, view)
+
+    async def read_block_results(self, number: int, view: ReadView) -> cosmos_validator_pb2.GetBlockResultsResponse:
+        """See `ReadsBlockResults`."""
+        return await self._blocks.read_block_results(number, view)
+
+    async def read_token_balance(self, address: str, token: str, view: ReadView) -> Balance:
+        """See `ReadsTokens`."""
+        return await self._bank.read_token_balance(address, token, view)
+
+    async def read_token_metadata(self, address: str, view: ReadView) -> token_pb2.GetTokenMetadataResponse:
+        """See `ReadsTokenMetadata`."""
+        return await self._bank.read_token_metadata(address, view)
+
+    async def read_supply(self, denom: str, view: ReadView) -> token_pb2.DenomSupply:
+        """See `ReadsSupplies`."""
+        return await self._bank.read_supply(denom, view)
+
+    async def read_account(self, address: str, view: ReadView) -> cosmos_pb2.CosmosAccount:
+        """See `ReadsAccounts`."""
+        return await self._accounts.read_account(address, view)
+
+    async def read_delegations(self, delegator: str, view: ReadView) -> list[cosmos_pb2.DelegationResponse]:
+        """See `ReadsStaking`."""
+        return await self._staking.read_delegations(delegator, view)
+
+    async def read_unbondings(self, delegator: str, view: ReadView) -> list[cosmos_pb2.UnbondingResponse]:
+        """See `ReadsStaking`."""
+        return await self._staking.read_unbondings(delegator, view)
+
+    async def read_rewards(self, delegator: str, view: ReadView) -> cosmos_pb2.GetRewardsResponse:
+        """See `ReadsStaking`."""
+        return await self._staking.read_rewards(delegator, view)
+
+    async def read_pool(self, view: ReadView) -> cosmos_pb2.StakingPool:
+        """See `ReadsStaking`."""
+        return await self._staking.read_pool(view)
+
+    async def read_validators(self, status: str, view: ReadView) -> list[cosmos_validator_pb2.Validator]:
+        """See `ReadsStaking`."""
+        return await self._staking.read_validators(status, view)
+
+    async def read_validator(self, operator: str, view: ReadView) -> cosmos_validator_pb2.Validator:
+        """See `ReadsStaking`."""
+        return await self._staking.read_validator(operator, view)
+
+    def transaction_hash(self, text: str) -> str:
+        """See `ReadsTransactions`."""
+        return self._transactions.transaction_hash(text)
+
+    async def read_transaction(self, text: str, view: ReadView) -> transaction_pb2.Transaction:
+        """See `ReadsTransactions`."""
+        return await self._transactions.read_transaction(text, view)
+
+    async def read_receipt(self, text: str, view: ReadView) -> transaction_pb2.GetReceiptResponse:
+        """See `ReadsReceipts`."""
+        return await self._transactions.read_receipt(text, view)
+
+    async def pass_call(self, method: str, params: bytes | None, view: ReadView) -> bytes:
+        """See `PassesCalls`."""
+        return await self._passthrough.pass_call(method, params, view)
+
+    async def close(self) -> None:
+        """Give up everything in flight."""
+        await self.nodes.close()

@@ -1,0 +1,122 @@
+"""The newest block, and whether the nodes can be read at all."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from server.chains.capabilities import Health, State
+from server.chains.cosmos.members import timestamp_of
+
+if TYPE_CHECKING:
+    from server.chains.cosmos.nodes import CosmosNodes
+    from server.chains.view import ReadView
+
+LATEST = "/cosmos/base/tendermint/v1beta1/blocks/latest"
+
+# A head is stale when it is older than 30 block times, but not before 2 minutes: clocks differ, blocks come late.
+_STALE_BLOCKS = 30
+_STALE_SECONDS = 120.0
+
+
+class _Header(msgspec.Struct):
+    height: str
+    time: str
+
+
+class _Block(msgspec.Struct):
+    header: _Header
+
+
+class _Latest(msgspec.Struct):
+    block: _Block
+
+
+class Head(NamedTuple):
+    """The newest block as a node tells it: height, and when it was made in unix seconds."""
+
+    height: int
+    made_at: int
+
+
+class _Judged(NamedTuple):
+    state: State
+    head: int | None
+    at: float
+
+
+class HeadReader:
+    """Reads the head of one chain. `judges_age` is False for local nodes, whose age says nothing."""
+
+    def __init__(self, nodes: CosmosNodes, *, judges_age: bool = True) -> None:
+        self._nodes = nodes
+        stale = max(_STALE_BLOCKS * nodes.facts.block_time, _STALE_SECONDS)
+        self._stale_after = stale if judges_age else None
+        self._judged: _Judged | None = None
+
+    async def read_height(self, view: ReadView) -> int:
+        """Return the height of the newest block, as one node answers it now."""
+        reply = await self._nodes.get(LATEST, view)
+        try:
+            height = parse_head(reply.result).height
+        except ValueError:
+            raise self._nodes.malformed(reply.endpoint) from None
+        self._nodes.rest.observe_head(reply.endpoint, height)
+        view.settle(height, reply.endpoint)
+        return height
+
+    async def read_health(self) -> Health:
+        """Ask every REST endpoint for its newest block and judge the best answer (decisions section 3.1)."""
+        asked_at = datetime.now(UTC)
+        heights: list[int] = []
+        latencies: list[float] = []
+        is_fresh = False
+        for answer in await self._nodes.rest.probe(LATEST, []):
+            if answer.result is None:
+                continue
+            try:
+                head = parse_head(answer.result)
+            except ValueError:
+                continue
+            self._nodes.rest.observe_head(answer.endpoint, head.height)
+            heights.append(head.height)
+            latencies.append(answer.latency)
+            is_fresh = is_fresh or self._stale_after is None or time.time() - head.made_at <= self._stale_after
+        if not heights:
+            return Health(self._judge("down"), self._nodes.rest.heads.head(), None, asked_at)
+        return Health(self._judge("ok" if is_fresh else "degraded"), max(heights), min(latencies), asked_at)
+
+    def last_state(self) -> State | None:
+        """Return the last known state, None before anything was heard; reads that work since then count."""
+        pool, judged = self._nodes.rest, self._judged
+        if pool.labels and not pool.is_sound:
+            return "down"
+        head = pool.heads.head()
+        if judged is None:
+            return None if head is None else "ok"
+        if judged.state == "down" and self._heard_at() > judged.at:
+            return "ok"
+        if judged.state == "degraded" and head != judged.head:
+            return "ok"
+        return judged.state
+
+    def _judge(self, state: State) -> State:
+        self._judged = _Judged(state, self._nodes.rest.heads.head(), time.monotonic())
+        return state
+
+    def _heard_at(self) -> float:
+        pool = self._nodes.rest
+        ages = [age for label in pool.labels if (age := pool.heads.age(label)) is not None]
+        return time.monotonic() - min(ages) if ages else 0.0
+
+
+def parse_head(result: bytes) -> Head:
+    """Return the head that a latest block tells; ValueError for what is none."""
+    try:
+        header = msgspec.json.decode(result, type=_Latest).block.header
+        return Head(int(header.height), timestamp_of(header.time).seconds)
+    except (msgspec.MsgspecError, RecursionError):
+        raise ValueError("not a block") from None

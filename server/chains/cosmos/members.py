@@ -1,0 +1,41 @@
+"""JSON objects of nodes, taken apart into members that keep the node's own bytes."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import msgspec
+from google.protobuf.timestamp_pb2 import Timestamp
+from waypost.v1 import common_pb2
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Mapping
+
+Members = dict[str, msgspec.Raw]
+
+
+def members_of(raw: bytes | msgspec.Raw) -> Members:
+    """Return the members of a JSON object; msgspec.MsgspecError for anything else."""
+    return msgspec.json.decode(raw, type=Members)
+
+
+def native(raw: bytes | msgspec.Raw) -> common_pb2.NativeJson:
+    """Return JSON to be answered as it is."""
+    return common_pb2.NativeJson(json=bytes(raw))
+
+
+def rest_of(members: Mapping[str, msgspec.Raw], typed: Container[str]) -> common_pb2.NativeJson:
+    """Return the members that are not typed, as one object."""
+    pairs = [b"%b:%b" % (msgspec.json.encode(name), bytes(raw)) for name, raw in members.items() if name not in typed]
+    return common_pb2.NativeJson(json=b"{%b}" % b",".join(pairs))
+
+
+def timestamp_of(text: str) -> Timestamp:
+    """Return an RFC 3339 time with its nanoseconds; ValueError for anything else."""
+    head, dot, fraction = text.removesuffix("Z").partition(".")
+    at = datetime.fromisoformat(head if text.endswith("Z") else text).replace(tzinfo=UTC)
+    if not text.endswith("Z"):
+        raise ValueError("a time without Z")
+    nanos = int(fraction.ljust(9, "0")[:9]) if dot else 0
+    return Timestamp(seconds=int(at.timestamp()), nanos=nanos)

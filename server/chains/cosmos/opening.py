@@ -1,0 +1,98 @@
+"""Opens the Cosmos family's drivers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from server.chains.cosmos.driver import CosmosDriver
+from server.chains.cosmos.heads import LATEST, parse_head
+from server.chains.cosmos.node_errors import CosmosErrors
+from server.chains.cosmos.nodes import CosmosNodes
+from server.upstream import HeadQuery, IdentityCheck, Pool, RestPool
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import aiohttp
+
+    from runtime.settings import EndpointSettings
+    from server.chains.facts import ChainFacts
+    from server.upstream.cache import Cache
+    from server.upstream.observer import Observer
+
+_ERRORS = CosmosErrors()
+_NODE_INFO = "/cosmos/base/tendermint/v1beta1/node_info"
+
+
+class _Network(msgspec.Struct):
+    network: str
+
+
+class _Sync(msgspec.Struct):
+    latest_block_height: str
+
+
+class _Status(msgspec.Struct):
+    sync_info: _Sync
+
+
+def open_driver(
+    facts: ChainFacts,
+    endpoints: Sequence[EndpointSettings],
+    http: aiohttp.ClientSession,
+    observer: Observer | None,
+    cache: Cache | None,
+    *,
+    is_local: bool,
+    hedge: bool = False,
+) -> CosmosDriver:
+    """Return a driver on the endpoints of kinds `rest` and `comet`; each proves its chain id before it is used.
+
+    With `is_local` the age of a head says nothing, because local nodes make blocks only while somebody asks. With
+    `hedge` slow reads are asked of a second endpoint as well.
+    """
+    rest = RestPool(
+        facts.slug,
+        [endpoint for endpoint in endpoints if endpoint.kind == "rest"],
+        _ERRORS,
+        http,
+        block_time=facts.block_time,
+        verify=IdentityCheck(_NODE_INFO, [], lambda result: _wrong_chain(facts, result)),
+        head=HeadQuery(LATEST, [], lambda result: parse_head(result).height),
+        observer=observer,
+        hedge=hedge,
+    )
+    comet = Pool(
+        facts.slug,
+        [endpoint for endpoint in endpoints if endpoint.kind == "comet"],
+        _ERRORS,
+        http,
+        block_time=facts.block_time,
+        verify=IdentityCheck("status", [], lambda result: _wrong_chain(facts, result)),
+        head=HeadQuery("status", [], _read_status),
+        observer=observer,
+        hedge=hedge,
+    )
+    return CosmosDriver(CosmosNodes(facts, rest, comet), judges_age=not is_local)
+
+
+def _read_status(result: bytes) -> int:
+    try:
+        return int(msgspec.json.decode(result, type=_Status).sync_info.latest_block_height)
+    except (msgspec.MsgspecError, RecursionError):
+        raise ValueError("not a status") from None
+
+
+def _wrong_chain(facts: ChainFacts, result: bytes) -> str | None:
+    """Return why a node that describes itself so is of another chain, None if it is of this one."""
+    try:
+        found = msgspec.json.decode(result, type=dict[str, msgspec.Raw])
+        shape = found.get("default_node_info") or found["node_info"]
+        network = msgspec.json.decode(shape, type=_Network).network
+    except (msgspec.MsgspecError, KeyError):
+        return "does not tell its chain id"
+    # A stranger's text: only what can be a chain id is repeated.
+    told = network if len(network) <= 48 and network.replace("-", "").isalnum() else "another chain"
+    return None if network == facts.chain_id else f"serves {told} instead of {facts.chain_id}"

@@ -1,0 +1,131 @@
+"""Transactions by hash, with how they ended."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+from waypost.v1 import receipt_pb2, transaction_pb2
+
+from server.chains.cosmos.members import Members, members_of, native, rest_of, timestamp_of
+from server.chains.cosmos.names import parse_hash
+from server.errors import NotFound
+
+if TYPE_CHECKING:
+    from server.chains.cosmos.nodes import CosmosNodes
+    from server.chains.view import ReadView
+
+_ROUTE = "/cosmos/tx/v1beta1/txs"
+_TX = "/cosmos.tx.v1beta1.Tx"
+# Members by which messages name who gives and who gets, the usual ones first.
+_SENDERS = ("from_address", "sender", "delegator_address", "signer", "granter", "voter", "proposer", "creator")
+_RECEIVERS = (
+    "to_address",
+    "receiver",
+    "recipient",
+    "validator_address",
+    "validator_dst_address",
+    "grantee",
+    "contract",
+)
+_RESPONSE_TYPED = frozenset(("height", "txhash", "code", "gas_wanted", "gas_used", "timestamp", "raw_log", "tx"))
+
+
+class _Body(msgspec.Struct):
+    messages: list[msgspec.Raw]
+
+
+class _Response(msgspec.Struct):
+    height: str
+    txhash: str
+    timestamp: str
+    code: int = 0
+    gas_wanted: str = "0"
+    gas_used: str = "0"
+    raw_log: str = ""
+
+
+class _Answer(msgspec.Struct):
+    tx: msgspec.Raw
+    tx_response: msgspec.Raw
+
+
+class TransactionReader:
+    """Reads transactions of one chain from the REST gateway, whose node must keep an index of them."""
+
+    def __init__(self, nodes: CosmosNodes) -> None:
+        self._nodes = nodes
+
+    def transaction_hash(self, text: str) -> str:
+        """Return a transaction hash as 64 upper-case hex digits; InvalidArgument for anything else."""
+        return parse_hash(text, "transaction")
+
+    async def read_transaction(self, text: str, view: ReadView) -> transaction_pb2.Transaction:
+        """Return the transaction with its block and the parties that its first message names."""
+        receipt = await self._read(text, view)
+        sender, receiver = _parties(receipt)
+        return transaction_pb2.Transaction(
+            cosmos=transaction_pb2.CosmosTransaction(
+                block_number=receipt.tx_response.height, from_address=sender, to=receiver, receipt=receipt
+            )
+        )
+
+    async def read_receipt(self, text: str, view: ReadView) -> transaction_pb2.GetReceiptResponse:
+        """Return how the transaction ended."""
+        return transaction_pb2.GetReceiptResponse(cosmos=await self._read(text, view))
+
+    async def _read(self, text: str, view: ReadView) -> receipt_pb2.CosmosReceipt:
+        wanted = self.transaction_hash(text)
+        try:
+            reply = await self._nodes.get(_ROUTE, view, path=f"{_ROUTE}/{wanted}")
+        except NotFound:
+            raise NotFound(f"{self._nodes.slug} has no transaction of that hash, or not yet") from None
+        answer = self._nodes.read(reply, _Answer)
+        response = self._nodes.decode(bytes(answer.tx_response), _Response, reply.endpoint)
+        try:
+            if response.txhash.upper() != wanted:
+                raise ValueError("another transaction")
+            return receipt_pb2.CosmosReceipt(
+                tx=_tx(members_of(answer.tx)), tx_response=_response(response, members_of(answer.tx_response))
+            )
+        except (msgspec.MsgspecError, ValueError, KeyError):
+            raise self._nodes.malformed(reply.endpoint) from None
+
+
+def _tx(members: Members) -> receipt_pb2.CosmosTx:
+    body = members["body"]
+    messages = msgspec.json.decode(body, type=_Body).messages
+    return receipt_pb2.CosmosTx(
+        type=_TX,
+        body=receipt_pb2.CosmosTxBody(
+            messages=[native(message) for message in messages], native=rest_of(members_of(body), ("messages",))
+        ),
+        native=rest_of(members, ("@type", "body")),
+    )
+
+
+def _response(found: _Response, members: Members) -> receipt_pb2.CosmosTxResponse:
+    return receipt_pb2.CosmosTxResponse(
+        height=str(int(found.height)),
+        txhash=found.txhash,
+        code=found.code,
+        gas_wanted=found.gas_wanted,
+        gas_used=found.gas_used,
+        timestamp=timestamp_of(found.timestamp),
+        raw_log=found.raw_log,
+        native=rest_of(members, _RESPONSE_TYPED),
+    )
+
+
+def _parties(receipt: receipt_pb2.CosmosReceipt) -> tuple[str | None, str | None]:
+    messages = receipt.tx.body.messages
+    first = members_of(messages[0].json) if messages else {}
+    return _named(first, _SENDERS), _named(first, _RECEIVERS)
+
+
+def _named(members: Members, names: tuple[str, ...]) -> str | None:
+    for name in names:
+        raw = members.get(name)
+        if raw is not None and bytes(raw)[:1] == b'"':
+            return msgspec.json.decode(raw, type=str) or None
+    return None

@@ -1,0 +1,80 @@
+"""The modelled Cosmos chains and the gateway's drivers on them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import aiohttp
+import pytest
+import pytest_asyncio
+
+from devnet.cosmos.process import CosmosChains
+from devnet.cosmos.world import CHAINS
+from devnet.watchdog import Watchdog
+from runtime.settings import Settings
+from server.chains.registry import Chains
+from server.upstream import open_session
+from server.upstream.observer import Measured
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from server.chains.cosmos.driver import CosmosDriver
+
+
+class Tally(Measured):
+    """Counts the HTTP requests that callers cause."""
+
+    def __init__(self) -> None:
+        self.requests: list[str] = []
+
+    def sent(self, chain: str, endpoint: str, purpose: str, calls: int) -> None:
+        if purpose in ("call", "heavy"):
+            self.requests.append(endpoint)
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def model() -> AsyncIterator[CosmosChains]:
+    chains = CosmosChains(list(CHAINS))
+    with Watchdog() as guard:
+        await chains.start(guard)
+        yield chains
+        await chains.stop()
+
+
+def settings_of(model: CosmosChains) -> Settings:
+    return Settings.model_validate(
+        {
+            "profile": "devnet",
+            "chains": {
+                slug: {"endpoints": [{"label": one.label, "url": one.url, "kind": one.kind} for one in endpoints]}
+                for slug, endpoints in model.endpoints.items()
+            },
+        }
+    )
+
+
+@pytest.fixture
+def tally() -> Tally:
+    return Tally()
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def chains(model: CosmosChains, tally: Tally) -> AsyncIterator[Chains]:
+    async with open_session() as http:
+        loaded = Chains.load(settings_of(model), http, observer=tally)
+        yield loaded
+        await loaded.close()
+
+
+@pytest.fixture
+def driver(chains: Chains) -> CosmosDriver:
+    found = chains.get("cosmoshub").driver
+    assert found is not None
+    return found
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def plain() -> AsyncIterator[aiohttp.ClientSession]:
+    async with aiohttp.ClientSession() as session:
+        yield session
