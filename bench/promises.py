@@ -6,9 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Awaitable, Callable, Iterable
+
+    Ask = Callable[[], Awaitable["Load"]]
 
     from bench.http_load import Load
+
+ROUNDS = 3
 
 
 @dataclass(frozen=True)
@@ -30,6 +34,18 @@ def show(name: str, load: Load) -> Load:
     """Print what one load measured, and return it."""
     print(f"  {name:<52}{load.rate:>10.0f} /s{load.median * 1000:>10.2f} ms", flush=True)
     return load
+
+
+async def compare(yardstick: str, bare: Ask, name: str, asked: Ask) -> float:
+    """Measure both in turn, a few rounds, print the middle of each, and return the middle of the ratios of the rates.
+
+    In turn, because what else the machine does changes from second to second and must fall on both alike.
+    """
+    rounds = [(await bare(), await asked()) for _ in range(ROUNDS)]
+    middle = ROUNDS // 2
+    show(yardstick, sorted((left for left, _ in rounds), key=lambda load: load.rate)[middle])
+    show(name, sorted((right for _, right in rounds), key=lambda load: load.rate)[middle])
+    return sorted(right.rate / left.rate for left, right in rounds)[middle]
 
 
 def judge(promises: Iterable[Promise]) -> bool:

@@ -53,6 +53,11 @@ def node_request() -> bytes:
     return orjson.dumps({"jsonrpc": "2.0", "id": 1, "method": "eth_getBalance", "params": params})
 
 
+def same_message() -> account_pb2.GetBalanceRequest:
+    """Return the gRPC request for the same address every time: answered without the node."""
+    return account_pb2.GetBalanceRequest(chain="ethereum", address=USDC)
+
+
 def message() -> account_pb2.GetBalanceRequest:
     """Return the gRPC request for a fresh address."""
     return account_pb2.GetBalanceRequest(chain="ethereum", address=next(FRESH))
