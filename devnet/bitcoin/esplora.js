@@ -17,6 +17,7 @@ class Esplora {
     this.routes = [
       ['/blocks/tip/height', () => String(this.chain.height)],
       ['/blocks/tip/hash', () => this.chain.tip.rhash()],
+      ['/blocks(?:/([0-9]{1,9}))?', from => this.blocks(from)],
       ['/block-height/([^/]+)', height => this.blockHash(height)],
       [`/block/${HASH}`, hash => this.block(hash)],
       [`/block/${HASH}/status`, hash => this.status(hash)],
@@ -42,6 +43,15 @@ class Esplora {
       return [400, 'Invalid number'];
     const hash = Number(text) <= this.chain.height ? await this.chain.getHash(Number(text)) : null;
     return hash ? util.revHex(hash) : [404, 'Block not found'];
+  }
+
+  // Ten blocks from a height downwards, the newest first.
+  async blocks(from) {
+    const answers = [];
+    const first = Math.min(from === undefined ? this.chain.height : Number(from), this.chain.height);
+    for (let height = first; height >= 0 && height > first - 10; height--)
+      answers.push(await this.block(util.revHex(await this.chain.getHash(height))));
+    return answers;
   }
 
   async block(text) {

@@ -8,6 +8,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from runtime.settings import EndpointSettings
+from server.chains.bitcoin import opening as bitcoin
 from server.chains.capabilities import WritesAddresses
 from server.chains.configured import check_configured
 from server.chains.cosmos import opening as cosmos
@@ -32,6 +33,7 @@ Capability = TypeVar("Capability")
 # The families that this build reads, each with the function that opens a chain's driver.
 _OPENERS: Mapping[str, Callable[..., Driver]] = {
     "evm": evm.open_driver,
+    "bitcoin": bitcoin.open_driver,
     "solana": solana.open_driver,
     "starknet": starknet.open_driver,
     "cosmos": cosmos.open_driver,

@@ -1,0 +1,43 @@
+"""Reading what Bitcoin nodes answer, as far as the gateway looks into it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from server.errors import UpstreamUnavailable
+
+if TYPE_CHECKING:
+    from server.upstream.policy import Reply
+
+_height = msgspec.json.Decoder(int)
+_hash = msgspec.json.Decoder(str)
+
+
+def read_height(result: bytes) -> int:
+    """Return a height as `getblockcount` and `/blocks/tip/height` answer it; ValueError where it is none."""
+    try:
+        height = _height.decode(result)
+    except (msgspec.MsgspecError, RecursionError):
+        raise ValueError("not a height") from None
+    if height < 0:
+        raise ValueError("not a height")
+    return height
+
+
+def read_hash(result: bytes) -> str:
+    """Return a block hash as `getblockhash` answers it; ValueError where it is none."""
+    try:
+        text = _hash.decode(result)
+        is_hash = len(bytes.fromhex(text)) == 32
+    except (msgspec.MsgspecError, RecursionError, ValueError):
+        raise ValueError("not a hash") from None
+    if not is_hash:
+        raise ValueError("not a hash")
+    return text.lower()
+
+
+def malformed(reply: Reply, what: str) -> UpstreamUnavailable:
+    """Return the failure for an answer that is not what was asked for."""
+    return UpstreamUnavailable(f"endpoint {reply.endpoint} answered with a malformed {what}")

@@ -1,0 +1,95 @@
+"""The Bitcoin driver: every capability of the chain, on one pool of nodes and one of indexers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+from waypost.v1 import block_pb2
+
+from server.chains.bitcoin.balances import BalanceReader
+from server.chains.bitcoin.blocks import BlockReader
+from server.chains.bitcoin.heads import HeadReader
+from server.chains.bitcoin.passthrough import PassThrough
+from server.chains.capabilities import Balance
+from server.chains.memory import ChainMemory, Codec
+
+if TYPE_CHECKING:
+    from server.chains.capabilities import Health, State
+    from server.chains.facts import ChainFacts
+    from server.chains.view import ReadView
+    from server.upstream.cache import Cache
+    from server.upstream.pool import Pool
+    from server.upstream.rest import RestPool
+
+_BLOCK = Codec(block_pb2.Block.SerializeToString, block_pb2.Block.FromString)
+_BALANCE = Codec(msgspec.msgpack.encode, msgspec.msgpack.Decoder(Balance).decode)
+_HEIGHT_BYTES = 4
+
+
+class BitcoinDriver:
+    """Reads Bitcoin.
+
+    Nothing is remembered for good: a block's `confirmations` count with every new block, so a block is remembered like
+    a balance, under the newest block known.
+    """
+
+    def __init__(
+        self, facts: ChainFacts, core: Pool, esplora: RestPool, cache: Cache | None, *, judges_age: bool
+    ) -> None:
+        self.core = core
+        self.esplora = esplora
+        self._block_memory = ChainMemory(facts.slug, cache, core.heads, block_time=facts.block_time)
+        self._balance_memory = ChainMemory(facts.slug, cache, esplora.heads, block_time=facts.block_time)
+        self._heads = HeadReader(facts, core, esplora, judges_age=judges_age)
+        self._blocks = BlockReader(facts, core)
+        self._balances = BalanceReader(facts, esplora)
+        self._passthrough = PassThrough(core)
+
+    async def read_health(self) -> Health:
+        """See `ReadsHealth`."""
+        return await self._heads.read_health()
+
+    def last_state(self) -> State | None:
+        """See `ReadsHealth`."""
+        return self._heads.last_state()
+
+    async def read_height(self, view: ReadView) -> int:
+        """See `ReadsHeads`."""
+        return await self._heads.read_height(view)
+
+    def block_hash(self, text: str) -> str:
+        """See `ReadsBlocks`."""
+        return self._blocks.block_hash(text)
+
+    async def read_block_by_number(self, number: int, view: ReadView) -> block_pb2.Block:
+        """See `ReadsBlocks`."""
+        body = self._blocks.check_height(number).to_bytes(_HEIGHT_BYTES)
+        return await self._block_memory.read_state(
+            view, "block", body, _BLOCK, lambda: self._blocks.read_block_by_number(number, view)
+        )
+
+    async def read_block_by_hash(self, block_hash: str, view: ReadView) -> block_pb2.Block:
+        """See `ReadsBlocks`."""
+        wanted = self.block_hash(block_hash)
+        return await self._block_memory.read_state(
+            view, "block-by-hash", wanted.encode(), _BLOCK, lambda: self._blocks.read_block_by_hash(wanted, view)
+        )
+
+    async def read_balance(self, address: str, view: ReadView) -> Balance:
+        """See `ReadsBalances`; the confirmed one."""
+        self._balances.check(address, view)
+        return await self._balance_memory.read_state(
+            view, "balance", address.encode(), _BALANCE, lambda: self._balances.read_balance(address, view)
+        )
+
+    async def pass_call(self, method: str, params: bytes | None, view: ReadView) -> bytes:
+        """See `PassesCalls`."""
+        return await self._passthrough.pass_call(method, params, view)
+
+    async def close(self) -> None:
+        """Give up everything in flight."""
+        await self._block_memory.close()
+        await self._balance_memory.close()
+        await self.core.close()
+        await self.esplora.close()

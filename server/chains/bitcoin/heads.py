@@ -1,0 +1,145 @@
+"""The newest block, and whether the nodes can be read at all."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+import msgspec
+
+from server.chains.bitcoin.answers import malformed, read_height
+from server.chains.capabilities import Health, State
+from server.errors import UpstreamUnavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from server.chains.facts import ChainFacts
+    from server.chains.view import ReadView
+    from server.upstream.pool import Pool
+    from server.upstream.rest import RestPool
+
+# Blocks come at random, ten minutes apart on average: thirty times that without one happens once in a million years.
+_STALE_BLOCKS = 30
+
+TIP = "/blocks/tip/height"
+"""Esplora's route for the height of the newest block."""
+
+
+_Reader: TypeAlias = "Callable[[bytes], _Head | None]"
+
+
+class _Info(msgspec.Struct):
+    blocks: int
+    mediantime: int
+    time: int | None = None
+    initialblockdownload: bool = False
+
+
+class _Block(msgspec.Struct):
+    height: int
+    timestamp: int
+
+
+class _Head(NamedTuple):
+    height: int
+    made_at: int
+    is_syncing: bool = False
+
+
+class HeadReader:
+    """Reads the head from nodes, or from indexers where no node answers.
+
+    `judges_age` is False for local nodes that make blocks only when told to.
+    """
+
+    def __init__(self, facts: ChainFacts, core: Pool, esplora: RestPool, *, judges_age: bool) -> None:
+        self._core = core
+        self._esplora = esplora
+        self._stale_after = _STALE_BLOCKS * facts.block_time if judges_age else None
+        self._judged: State | None = None
+        self._judged_at = 0.0
+
+    async def read_height(self, view: ReadView) -> int:
+        """Return the height of the newest block, as one endpoint answers it now."""
+        pool = self._core
+        try:
+            reply = await self._core.call("getblockcount", [], deadline=view.deadline)
+        except UpstreamUnavailable:
+            if not self._esplora.labels:
+                raise
+            pool = self._esplora
+            reply = await self._esplora.get(TIP, name=TIP, is_text=True, deadline=view.deadline)
+        try:
+            height = read_height(reply.result)
+        except ValueError:
+            raise malformed(reply, "height") from None
+        pool.observe_head(reply.endpoint, height)
+        view.settle(height, reply.endpoint)
+        return height
+
+    async def read_health(self) -> Health:
+        """Ask the nodes for their newest block, then the indexers if no node answers (decisions section 3.1)."""
+        asked_at = datetime.now(UTC)
+        heads, latencies = await self._ask(self._core, "getblockchaininfo", _read_info)
+        if not heads:
+            heads, latencies = await self._ask(self._esplora, "/blocks", _read_blocks)
+        if not heads:
+            known = self._core.heads.head() or self._esplora.heads.head()
+            return Health(self._judge("down"), known, None, asked_at)
+        state: State = "ok" if any(map(self._is_fresh, heads)) else "degraded"
+        return Health(self._judge(state), max(head.height for head in heads), min(latencies), asked_at)
+
+    def last_state(self) -> State | None:
+        """Return the last known state, None before anything was heard.
+
+        It is that of the last health question, unless every endpoint rests after failures since, or one answered.
+        """
+        pools = [pool for pool in (self._core, self._esplora) if pool.labels]
+        if pools and not any(pool.is_sound for pool in pools):
+            return "down"
+        ages = [age for pool in pools for label in pool.labels if (age := pool.heads.age(label)) is not None]
+        if self._judged is None:
+            return "ok" if ages else None
+        if self._judged == "down" and ages and time.monotonic() - min(ages) > self._judged_at:
+            return "ok"
+        return self._judged
+
+    async def _ask(
+        self, pool: Pool, method: str, read: Callable[[bytes], _Head | None]
+    ) -> tuple[list[_Head], list[float]]:
+        heads, latencies = [], []
+        for answer in await pool.probe(method, []):
+            head = None if answer.result is None else read(answer.result)
+            if head is not None:
+                pool.observe_head(answer.endpoint, head.height)
+                heads.append(head)
+                latencies.append(answer.latency)
+        return heads, latencies
+
+    def _is_fresh(self, head: _Head) -> bool:
+        if self._stale_after is None:
+            return True
+        return not head.is_syncing and time.time() - head.made_at <= self._stale_after
+
+    def _judge(self, state: State) -> State:
+        self._judged, self._judged_at = state, time.monotonic()
+        return state
+
+
+def _read_info(result: bytes) -> _Head | None:
+    try:
+        info = msgspec.json.decode(result, type=_Info)
+    except (msgspec.MsgspecError, RecursionError):
+        return None
+    # Older versions tell the median of eleven blocks alone, an hour older than the newest.
+    return _Head(info.blocks, info.mediantime if info.time is None else info.time, info.initialblockdownload)
+
+
+def _read_blocks(result: bytes) -> _Head | None:
+    try:
+        blocks = msgspec.json.decode(result, type=list[_Block])
+    except (msgspec.MsgspecError, RecursionError):
+        return None
+    return max((_Head(block.height, block.timestamp) for block in blocks), default=None)

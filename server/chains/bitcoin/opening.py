@@ -1,0 +1,94 @@
+"""Opens the Bitcoin driver."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from server.chains.bitcoin.answers import read_hash, read_height
+from server.chains.bitcoin.driver import BitcoinDriver
+from server.chains.bitcoin.heads import TIP
+from server.chains.bitcoin.node_errors import BitcoinErrors
+from server.upstream import HeadQuery, IdentityCheck, Pool, RestPool
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import aiohttp
+
+    from runtime.settings import EndpointSettings
+    from server.chains.facts import ChainFacts
+    from server.upstream.cache import Cache
+    from server.upstream.observer import Observer
+
+_CORE_ERRORS = BitcoinErrors("core")
+_ESPLORA_ERRORS = BitcoinErrors("esplora")
+
+
+def open_driver(
+    facts: ChainFacts,
+    endpoints: Sequence[EndpointSettings],
+    http: aiohttp.ClientSession,
+    observer: Observer | None,
+    cache: Cache | None,
+    *,
+    is_local: bool,
+    hedge: bool = False,
+) -> BitcoinDriver:
+    """Return a driver on the endpoints of kinds `core` and `esplora`; each proves its genesis block before it is used.
+
+    With `is_local` the age of a head says nothing, because a local node makes blocks only when told to. With `hedge`
+    slow reads are asked of a second endpoint as well.
+    """
+    core = Pool(
+        facts.slug,
+        [endpoint for endpoint in endpoints if endpoint.kind == "core"],
+        _CORE_ERRORS,
+        http,
+        block_time=facts.block_time,
+        verify=IdentityCheck("getblockhash", [0], lambda result: _wrong_genesis(facts, _genesis_of_core(result))),
+        head=HeadQuery("getblockcount", [], read_height, lambda height: ("getblockhash", [height]), read_hash),
+        observer=observer,
+        hedge=hedge,
+    )
+    esplora = RestPool(
+        facts.slug,
+        [endpoint for endpoint in endpoints if endpoint.kind == "esplora"],
+        _ESPLORA_ERRORS,
+        http,
+        block_time=facts.block_time,
+        verify=IdentityCheck("/blocks/0", [], lambda result: _wrong_genesis(facts, _genesis_of_esplora(result))),
+        head=HeadQuery(TIP, [], read_height),
+        observer=observer,
+        hedge=hedge,
+    )
+    return BitcoinDriver(facts, core, esplora, cache, judges_age=not is_local)
+
+
+class _Block(msgspec.Struct):
+    id: str
+    height: int
+
+
+def _genesis_of_core(result: bytes) -> str | None:
+    try:
+        return read_hash(result)
+    except ValueError:
+        return None
+
+
+def _genesis_of_esplora(result: bytes) -> str | None:
+    try:
+        blocks = msgspec.json.decode(result, type=list[_Block])
+    except (msgspec.MsgspecError, RecursionError):
+        return None
+    return next((block.id for block in blocks if block.height == 0), None)
+
+
+def _wrong_genesis(facts: ChainFacts, genesis: str | None) -> str | None:
+    """Return why an endpoint whose first block that is belongs to another chain, None if it is of this one."""
+    if genesis is None:
+        return "does not tell its first block"
+    # The chain id is what CAIP-2 takes of the hash: its first 32 digits.
+    return None if genesis.startswith(str(facts.chain_id)) else f"serves a chain that begins with {genesis[:32]}"
