@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from waypost.v1 import options_pb2 as waypost_dot_v1_dot_options__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18waypost/v1/account.proto\x12\nwaypost.v1\x1a\x18waypost/v1/options.proto\"\xbf\x01\n\x11GetBalanceRequest\x12#\n\x05\x63hain\x18\x01 \x01(\tB\x14\x92\xb5\x18\x10\x08\x01\x10\x01\x62\n\"ethereum\"\x12G\n\x07\x61\x64\x64ress\x18\x02 \x01(\tB6\x92\xb5\x18\x32\x08\x02\x10\x01\x62,\"0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045\"\x12+\n\x0c\x62lock_height\x18\x03 \x01(\x03\x42\x10\x92\xb5\x18\x0c\x18\x00\x62\x08\x31\x37\x30\x30\x30\x30\x30\x30H\x00\x88\x01\x01\x42\x0f\n\r_block_height\"\xa1\x01\n\x12GetBalanceResponse\x12\r\n\x05\x63hain\x18\x01 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x02 \x01(\t\x12\x14\n\x0c\x62lock_height\x18\x03 \x01(\x03\x12\r\n\x05token\x18\x04 \x01(\t\x12\x17\n\x07\x62\x61lance\x18\x05 \x01(\tB\x06\x92\xb5\x18\x02\x08\x08\x12\x1b\n\x0b\x62\x61lance_raw\x18\x06 \x01(\tB\x06\x92\xb5\x18\x02\x08\t\x12\x10\n\x08\x64\x65\x63imals\x18\x07 \x01(\x05\x32\x86\x01\n\x0e\x41\x63\x63ountService\x12t\n\nGetBalance\x12\x1d.waypost.v1.GetBalanceRequest\x1a\x1e.waypost.v1.GetBalanceResponse\"\'\x90\x02\x01\x8a\xb5\x18 *\x04\x02\x03\x04\x05:\x03\x02\x03\x05\x62\x13\x41\x63\x63ounts and tokensBJ\n\x0e\x64\x65v.waypost.v1P\x01Z6github.com/waypost/waypost/gen/go/waypost/v1;waypostv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18waypost/v1/account.proto\x12\nwaypost.v1\x1a\x18waypost/v1/options.proto\"\xbf\x01\n\x11GetBalanceRequest\x12#\n\x05\x63hain\x18\x01 \x01(\tB\x14\x92\xb5\x18\x10\x08\x01\x10\x01\x62\n\"ethereum\"\x12G\n\x07\x61\x64\x64ress\x18\x02 \x01(\tB6\x92\xb5\x18\x32\x08\x02\x10\x01\x62,\"0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045\"\x12+\n\x0c\x62lock_height\x18\x03 \x01(\x03\x42\x10\x92\xb5\x18\x0c\x18\x00\x62\x08\x31\x37\x30\x30\x30\x30\x30\x30H\x00\x88\x01\x01\x42\x0f\n\r_block_height\"\xa1\x01\n\x12GetBalanceResponse\x12\r\n\x05\x63hain\x18\x01 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x02 \x01(\t\x12\x14\n\x0c\x62lock_height\x18\x03 \x01(\x03\x12\r\n\x05token\x18\x04 \x01(\t\x12\x17\n\x07\x62\x61lance\x18\x05 \x01(\tB\x06\x92\xb5\x18\x02\x08\x08\x12\x1b\n\x0b\x62\x61lance_raw\x18\x06 \x01(\tB\x06\x92\xb5\x18\x02\x08\t\x12\x10\n\x08\x64\x65\x63imals\x18\x07 \x01(\x05\x32\x87\x01\n\x0e\x41\x63\x63ountService\x12u\n\nGetBalance\x12\x1d.waypost.v1.GetBalanceRequest\x1a\x1e.waypost.v1.GetBalanceResponse\"(\x90\x02\x01\x8a\xb5\x18!*\x04\x02\x03\x04\x05:\x04\x02\x03\x04\x05\x62\x13\x41\x63\x63ounts and tokensBJ\n\x0e\x64\x65v.waypost.v1P\x01Z6github.com/waypost/waypost/gen/go/waypost/v1;waypostv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -44,11 +44,11 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_GETBALANCERESPONSE'].fields_by_name['balance_raw']._loaded_options = None
   _globals['_GETBALANCERESPONSE'].fields_by_name['balance_raw']._serialized_options = b'\222\265\030\002\010\t'
   _globals['_ACCOUNTSERVICE'].methods_by_name['GetBalance']._loaded_options = None
-  _globals['_ACCOUNTSERVICE'].methods_by_name['GetBalance']._serialized_options = b'\220\002\001\212\265\030 *\004\002\003\004\005:\003\002\003\005b\023Accounts and tokens'
+  _globals['_ACCOUNTSERVICE'].methods_by_name['GetBalance']._serialized_options = b'\220\002\001\212\265\030!*\004\002\003\004\005:\004\002\003\004\005b\023Accounts and tokens'
   _globals['_GETBALANCEREQUEST']._serialized_start=67
   _globals['_GETBALANCEREQUEST']._serialized_end=258
   _globals['_GETBALANCERESPONSE']._serialized_start=261
   _globals['_GETBALANCERESPONSE']._serialized_end=422
   _globals['_ACCOUNTSERVICE']._serialized_start=425
-  _globals['_ACCOUNTSERVICE']._serialized_end=559
+  _globals['_ACCOUNTSERVICE']._serialized_end=560
 # @@protoc_insertion_point(module_scope)
