@@ -29,11 +29,11 @@ def anvil_binary() -> Path:
 
 @pytest.fixture(scope="session")
 async def devnet() -> AsyncIterator[Devnet]:
-    """Three chains with their world: ethereum, arbitrum (its contracts see another block number), polygon.
+    """Chains with their world: ethereum, arbitrum (its contracts see another block number), polygon, cosmoshub.
 
     Nothing moves by itself: blocks are made by `await devnet.mine(slug, blocks)`. The session's tests share it.
     """
-    async with Devnet.start(("ethereum", "arbitrum", "polygon"), mines=False) as running:
+    async with Devnet.start(("ethereum", "arbitrum", "polygon", "cosmoshub"), mines=False) as running:
         yield running
 
 

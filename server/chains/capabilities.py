@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from decimal import Decimal
 
-    from waypost.v1 import block_pb2, cosmos_pb2, cosmos_validator_pb2, log_pb2, token_pb2, transaction_pb2
+    from waypost.v1 import block_pb2, log_pb2, token_pb2, transaction_pb2
 
     from server.catalog.feeds import Feed
     from server.chains.view import ReadView
@@ -385,56 +385,4 @@ class TracesTransactions(Protocol):
 
     async def read_trace(self, text: str, view: ReadView) -> transaction_pb2.TraceTransactionResponse:
         """Return the answer without its `chain` and `hash`; NotSupported where no node of the chain traces."""
-        ...
-
-
-class ReadsSupplies(Protocol):
-    """Can tell how much of a denom exists."""
-
-    async def read_supply(self, denom: str, view: ReadView) -> token_pb2.DenomSupply:
-        """Return the amount, 0 of a denom that nobody knows; InvalidArgument (field `denom`) for what is none."""
-        ...
-
-
-class ReadsAccounts(Protocol):
-    """Can read accounts with number, sequence and public key."""
-
-    async def read_account(self, address: str, view: ReadView) -> cosmos_pb2.CosmosAccount:
-        """Return the account in one shape whatever its kind; NotFound for an address that was never used."""
-        ...
-
-
-class ReadsStaking(Protocol):
-    """Can read delegated stake; every address is checked, prefix and checksum, before a node is asked."""
-
-    async def read_delegations(self, delegator: str, view: ReadView) -> Sequence[cosmos_pb2.DelegationResponse]:
-        """Return what a delegator has staked, one row per validator."""
-        ...
-
-    async def read_unbondings(self, delegator: str, view: ReadView) -> Sequence[cosmos_pb2.UnbondingResponse]:
-        """Return what is on its way back to a delegator, one row per validator."""
-        ...
-
-    async def read_rewards(self, delegator: str, view: ReadView) -> cosmos_pb2.GetRewardsResponse:
-        """Return the answer without its `chain` and `delegator`; NotSupported where stakes earn nothing."""
-        ...
-
-    async def read_pool(self, view: ReadView) -> cosmos_pb2.StakingPool:
-        """Return how much is staked in all."""
-        ...
-
-    async def read_validators(self, status: str, view: ReadView) -> Sequence[cosmos_validator_pb2.Validator]:
-        """Return the validators of a status (`BOND_STATUS_BONDED`), those with most stake first."""
-        ...
-
-    async def read_validator(self, operator: str, view: ReadView) -> cosmos_validator_pb2.Validator:
-        """Return one validator; NotFound for an address that is none."""
-        ...
-
-
-class ReadsBlockResults(Protocol):
-    """Can tell what executing a block did."""
-
-    async def read_block_results(self, number: int, view: ReadView) -> cosmos_validator_pb2.GetBlockResultsResponse:
-        """Return the answer without its `chain`; NotFound where the chain has no block of that number."""
         ...

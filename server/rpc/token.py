@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 from waypost.v1 import token_pb2, token_pb2_grpc
 
 from server.chains.amounts import decimal_text
-from server.chains.capabilities import ReadsAllowances, ReadsSupplies, ReadsTokenBalances, ReadsTokenMetadata
+from server.chains.capabilities import ReadsAllowances, ReadsTokenBalances, ReadsTokenMetadata
+from server.chains.staking import ReadsSupplies
 from server.rpc.views import open_view
 
 if TYPE_CHECKING:

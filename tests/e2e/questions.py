@@ -10,13 +10,20 @@ from typing import TYPE_CHECKING, Any
 
 from google.protobuf.json_format import ParseDict
 
-from devnet import known
+from devnet import known, known_cosmos
+from devnet.cosmos.world import CHAINS, address, operator
 from runtime.operations import Operation, load_operations
 
 if TYPE_CHECKING:
     from google.protobuf.message import Message
 
 OPERATIONS = {operation.name: operation for operation in load_operations()}
+HUB = {"chain": "cosmoshub"}
+HUB_ALICE, HUB_BOB, HUB_NOBODY = (
+    address(CHAINS["cosmoshub"], name) for name in (known_cosmos.ALICE, known_cosmos.BOB, known_cosmos.UNTOUCHED)
+)
+HUB_OPERATOR = operator(CHAINS["cosmoshub"], 1)
+HUB_STAKED = CHAINS["cosmoshub"].first + known_cosmos.STAKED_AT
 USDC = "0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48"
 BALANCE_OF = "0x70a08231" + known.VITALIK[2:].lower().rjust(64, "0")
 
@@ -86,6 +93,23 @@ QUESTIONS = [
     Question("getReceipt", ethereum(hash="latest"), "transaction filled in"),
     Question("getTransactionByHash", [ethereum(hash="latest"), ethereum(hash=NO_HASH)], "transaction filled in"),
     Question("traceTransaction", ethereum(hash="latest"), "transaction filled in"),
+    Question("getChainHealth", HUB),
+    Question("getTokenBalance", HUB | {"address": HUB_ALICE, "token": known_cosmos.IBC_DENOM}, "ibc denom"),
+    Question("getTokenMetadata", HUB | {"address": "uatom"}, "denom"),
+    Question("getDenomSupply", HUB | {"denom": known_cosmos.IBC_DENOM}),
+    Question("getAccount", HUB | {"address": HUB_ALICE}),
+    Question("getAccount", HUB | {"address": HUB_BOB}, "no key known"),
+    Question("getDelegations", HUB | {"delegator": HUB_ALICE}),
+    Question("getUnbondingDelegations", HUB | {"delegator": HUB_ALICE}),
+    Question("getRewards", HUB | {"delegator": HUB_BOB}),
+    Question("getValidators", HUB),
+    Question("getValidators", HUB | {"status": "BOND_STATUS_UNBONDED"}, "unbonded"),
+    Question("getValidator", HUB | {"validator": HUB_OPERATOR}),
+    Question("getStakingPool", HUB),
+    Question("getBlockResults", HUB | {"blockNumber": HUB_STAKED}),
+    Question("getBlockTransactions", HUB | {"blockNumber": HUB_STAKED}, "cosmoshub"),
+    Question("getBlockByNumber", [HUB | {"block": HUB_STAKED}, ethereum(block=26050010)], "families mixed"),
+    Question("chainRpc", HUB | {"method": "abci_info"}, "cosmoshub"),
 ]
 
 REFUSED = [
@@ -97,6 +121,18 @@ REFUSED = [
     Question("getBalance", {"chain": "etherum", "address": known.VITALIK}, "unknown chain"),
     Question("getBalance", {"chain": "cosmoshub", "address": known.VITALIK}, "family without the operation"),
     Question("getBalance", {"chain": "solana", "address": known.VITALIK}, "family not built"),
+    Question("getAccount", {"chain": "ethereum", "address": HUB_ALICE}, "family without the operation"),
+    Question("getAccount", HUB | {"address": HUB_ALICE[:-1] + "b"}, "wrong checksum"),
+    Question("getAccount", HUB | {"address": HUB_NOBODY}, "never used"),
+    Question("getDelegations", HUB | {"delegator": HUB_OPERATOR}, "an operator for an account"),
+    Question("getUnbondingDelegations", HUB | {"delegator": known.VITALIK}, "an EVM address"),
+    Question("getRewards", HUB, "no delegator"),
+    Question("getValidator", HUB | {"validator": HUB_ALICE}, "an account for an operator"),
+    Question("getStakingPool", {"chain": "bitcoin"}, "family without the operation"),
+    Question("getBlockResults", HUB | {"blockNumber": 0}, "block 0"),
+    Question("getBlockResults", HUB | {"blockNumber": 99_000_000}, "missing block"),
+    Question("getDenomSupply", HUB | {"denom": "ibc/12"}, "short ibc hash"),
+    Question("chainRpc", HUB | {"method": "broadcast_tx_sync"}, "a write"),
     Question("getBalance", ethereum(address=known.VITALIK, blockHeight=-1), "negative height"),
     Question("getBalance", ethereum(address=known.VITALIK, blockHeight=99_000_000), "height beyond the head"),
     Question("getTokenBalance", ethereum(address=known.VITALIK, token=known.PROBER), "no token"),
