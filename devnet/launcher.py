@@ -65,6 +65,9 @@ class Devnet:
             )
             stack.push_async_callback(devnet._stop_nodes)
             progress(f"devnet: starting {len(wanted) + len(others)} chains ...")
+            for family in FAMILIES if chains is None else ():
+                if not family.is_on:
+                    progress(f"devnet: without {', '.join(family.chains)}; {family.switch}=1 installs and runs it")
             devnet.nodes = {chain.slug: Node(chain, http) for chain in wanted}
             devnet.others = open_chains(others, http, progress)
             try:

@@ -31,6 +31,8 @@ def installed_engine(progress: Progress = lambda line: None) -> Path:
     python = folder / "bin" / "python"
     if (folder / "complete").is_file():
         return python
+    if sys.version_info[:2] != (3, 11):
+        raise EngineError("the Starknet engine (cairo-lang) runs on Python 3.11 alone: set up .venv with that one")
     folder.parent.mkdir(parents=True, exist_ok=True)
     with (folder.parent / "install.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -41,12 +43,6 @@ def installed_engine(progress: Progress = lambda line: None) -> Path:
             _pip(python, "install", "--require-hashes", "--no-deps", "--requirement", str(_LOCK))
             (folder / "complete").touch()
     return python
-
-
-def is_installed() -> bool:
-    """Return whether `installed_engine` has nothing left to do."""
-    digest = hashlib.sha256(_LOCK.read_bytes() + sys.version.encode()).hexdigest()[:16]
-    return (STATE / "starknet" / digest / "complete").is_file()
 
 
 def _pip(python: Path, *arguments: str) -> None:
