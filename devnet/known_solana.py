@@ -54,3 +54,6 @@ FIRST_TIME = 1_735_689_600  # unix, 2025-01-01
 SLOT_SECONDS = 0.4
 FIRST_BLOCK_HEIGHT = 278_000_000  # block height of the first slot: smaller than the slot, as on the real chain
 SKIPPED = (FIRST_SLOT + 3, FIRST_SLOT + 7, FIRST_SLOT + 8)
+VERSIONED_SLOT = FIRST_SLOT + 17  # a transaction of version 0, whose receiver comes from a look-up table
+VERSIONED = "36seJimyUUmVcqpxWXmqhodBYU6YAM9y9txFvXbk98nvwGYgGYnb4vb1J2yARei4JunJu1nfQH1Q1LYzqRM1rZnj"
+FAILED = "9tvKoXXATCG5YYJ6Ctj6ufXxuVN183XpWBVAJ87AsiecgEgb5wn7EMFkVdgscj4ptX9tTCq6F48c6A5LEuS9ZBq"

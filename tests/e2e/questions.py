@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from google.protobuf.json_format import ParseDict
 
-from devnet import known, known_cosmos
+from devnet import known, known_cosmos, known_solana
 from devnet.cosmos.world import CHAINS, address, operator
 from runtime.operations import Operation, load_operations
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from google.protobuf.message import Message
 
 OPERATIONS = {operation.name: operation for operation in load_operations()}
+SOL = {"chain": "solana"}
+SOL_ALICE, SOL_USDC = str(known_solana.ALICE), str(known_solana.USDC)
 HUB = {"chain": "cosmoshub"}
 HUB_ALICE, HUB_BOB, HUB_NOBODY = (
     address(CHAINS["cosmoshub"], name) for name in (known_cosmos.ALICE, known_cosmos.BOB, known_cosmos.UNTOUCHED)
@@ -110,6 +112,21 @@ QUESTIONS = [
     Question("getBlockTransactions", HUB | {"blockNumber": HUB_STAKED}, "cosmoshub"),
     Question("getBlockByNumber", [HUB | {"block": HUB_STAKED}, ethereum(block=26050010)], "families mixed"),
     Question("chainRpc", HUB | {"method": "abci_info"}, "cosmoshub"),
+    Question("getChainHealth", SOL, "solana"),
+    Question("getBlockHeight", SOL, "solana"),
+    Question("getBalance", SOL | {"address": SOL_ALICE}, "solana"),
+    Question("getTokenBalance", SOL | {"address": SOL_ALICE, "token": SOL_USDC}, "several accounts of one mint"),
+    Question("getTokenMetadata", SOL | {"address": SOL_USDC}, "metaplex"),
+    Question("getTokenMetadata", SOL | {"address": str(known_solana.TOKEN_2022)}, "extension"),
+    Question("getTokenMetadata", SOL | {"address": str(known_solana.NAMELESS)}, "a mint without metadata"),
+    Question(
+        "getBlockByNumber",
+        [SOL | {"block": known_solana.VERSIONED_SLOT}, SOL | {"block": known_solana.SKIPPED[0]}],
+        "one slot skipped",
+    ),
+    Question("getTransactionByHash", [SOL | {"hash": known_solana.VERSIONED}], "of version 0"),
+    Question("getTransactionByHash", [SOL | {"hash": known_solana.FAILED}], "failed on chain"),
+    Question("chainRpc", SOL | {"method": "getGenesisHash"}, "solana"),
 ]
 
 REFUSED = [
@@ -120,7 +137,15 @@ REFUSED = [
     Question("getBalance", ethereum(address="0x" + "a" * 5000), "oversized address"),
     Question("getBalance", {"chain": "etherum", "address": known.VITALIK}, "unknown chain"),
     Question("getBalance", {"chain": "cosmoshub", "address": known.VITALIK}, "family without the operation"),
-    Question("getBalance", {"chain": "solana", "address": known.VITALIK}, "family not built"),
+    Question("getBalance", SOL | {"address": known.VITALIK}, "another family's address"),
+    Question("getBalance", SOL | {"address": SOL_ALICE, "blockHeight": 5}, "history on Solana"),
+    Question("getTokenBalance", SOL | {"address": SOL_ALICE, "token": SOL_ALICE}, "no mint"),
+    Question("getTokenMetadata", SOL | {"address": "metaqbxxUerdq28cj1RbAWkYQm3ybzjb6a8bt518x1"}, "short Base58"),
+    Question("getBlockByNumber", [SOL | {"block": known_solana.SKIPPED[0]}], "skipped slot"),
+    Question("getBlockByNumber", [SOL | {"block": 5}], "pruned slot"),
+    Question("getBlockByHash", [SOL | {"hash": known_solana.VERSIONED}], "family without the operation, Solana"),
+    Question("getTransactionByHash", [SOL | {"hash": NO_HASH}], "another family's hash"),
+    Question("chainRpc", SOL | {"method": "sendTransaction"}, "a write on Solana"),
     Question("getAccount", {"chain": "ethereum", "address": HUB_ALICE}, "family without the operation"),
     Question("getAccount", HUB | {"address": HUB_ALICE[:-1] + "b"}, "wrong checksum"),
     Question("getAccount", HUB | {"address": HUB_NOBODY}, "never used"),

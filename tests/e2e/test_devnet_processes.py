@@ -111,8 +111,8 @@ async def test_nodes_end_when_the_context_does() -> None:
 
 
 async def test_an_unknown_chain_is_refused() -> None:
-    with pytest.raises(ValueError, match="no chain solana; it has ethereum"):
-        async with Devnet.start(["solana"]):
+    with pytest.raises(ValueError, match="no chain nowhere; it has ethereum"):
+        async with Devnet.start(["nowhere"]):
             pass
 
 
