@@ -10,6 +10,7 @@ import pytest
 
 from devnet import known
 from devnet.evm.world import load_world
+from server.chains.facts import load_facts
 
 if TYPE_CHECKING:
     from tests.contract.operations.conftest import Client
@@ -51,6 +52,8 @@ async def test_refusals_name_the_parameter(client: Client, fields: dict, reason:
     assert (refusal.reason, refusal.field) == (reason, field)
 
 
-async def test_families_that_are_not_built(client: Client):
-    refusal = await client.refused("chainRpc", chain="solana", method="getSlot")
-    assert refusal.reason == "NOT_AVAILABLE"
+async def test_every_family_has_methods_of_its_own(client: Client):
+    answer = await client.ask("chainRpc", chain="solana", method="getGenesisHash")
+    assert json.loads(answer.result.json) == load_facts()["solana"].genesis
+    refusal = await client.refused("chainRpc", chain="solana", method="eth_chainId")
+    assert (refusal.reason, refusal.field) == ("INVALID_ARGUMENT", "method")

@@ -187,4 +187,4 @@ async def test_the_gateways_own_health_asks_no_node(client: Client):
     assert "ethereum" in health.chains.ok
     listed = [*health.chains.ok, *health.chains.degraded, *health.chains.down, *health.chains.unknown]
     assert sorted(listed) == sorted(load_facts())
-    assert "solana" in health.chains.unknown
+    assert "starknet" in health.chains.unknown
