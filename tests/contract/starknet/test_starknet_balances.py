@@ -109,13 +109,14 @@ async def test_a_forgotten_block_needs_an_archive(load, node, session):
         assert refused.value.field == "blockHeight"
 
 
-async def test_the_block_is_exact_while_the_chain_moves(load, node, session):
-    """A block is made, and Bob is paid, between every two requests of the first batch."""
+@pytest.mark.parametrize("after", ["starknet_blockNumber", "starknet_call"])
+async def test_the_block_is_exact_while_the_chain_moves(load, node, session, after):
+    """Bob is paid in a block that comes after the first look at the number, or after the call."""
     moves = count()
 
     async def move(item, forward):
         answer = await forward(item)
-        if item["method"] == "starknet_blockNumber" and next(moves) == 0:
+        if item["method"] == after and next(moves) == 0:
             await node.call("devnet_transfer", known.STRK, known.BOB, "0x64")
             await node.call("devnet_mine", 1)
         return answer
