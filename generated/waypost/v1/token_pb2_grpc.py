@@ -72,40 +72,35 @@ class TokenServiceServicer(object):
     """
 
     def GetTokenBalance(self, request, context):
-        """Returns how much of a token an account holds. Use it for ERC-20 contracts, SPL mints, Starknet tokens and Cosmos
-        denoms, the native denom included; native coins elsewhere are AccountService.GetBalance.
+        """Returns how much of a token, mint or denom an account holds. Use it for tokens, and for native denoms on Cosmos.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetTokenMetadata(self, request, context):
-        """Returns a token's name, symbol, decimals and supply as the chain states them. Use it before showing amounts of an
-        unknown token; an address without a token contract is refused.
+        """Returns a token's name, symbol, decimals and supply as the chain states them. Use it before showing its amounts.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetDenomSupply(self, request, context):
-        """Returns how much of a denom exists on a Cosmos chain. Use it for base denoms and IBC denoms; EVM supplies are in
-        GetTokenMetadata.
+        """Returns how much of a denom exists. Use it for base and IBC denoms; EVM supplies are in GetTokenMetadata.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def GetTokenAllowance(self, request, context):
-        """Returns how much of an owner's tokens a spender may move. Use it before asking for an approval; the known spenders
-        of one wallet at once are ApprovalService.GetApprovals.
+        """Returns how much of an owner's tokens a spender may move. Use it before asking for an approval.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def SearchTokens(self, request, context):
-        """Returns tokens whose name or symbol matches, canonical ones first, one per symbol. Use it for search boxes; it asks
-        the gateway's token list, not a chain.
+        """Returns tokens whose name or symbol matches, canonical ones first, one per symbol. Use it for search boxes.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
