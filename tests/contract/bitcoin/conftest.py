@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from devnet.bitcoin.node import BitcoinNode
     from server.chains.bitcoin.driver import BitcoinDriver
+    from server.upstream.cache import Cache
 
 
 class Tally(Measured):
@@ -57,10 +58,12 @@ def tally() -> Tally:
     return Tally()
 
 
-def open_chains(http: aiohttp.ClientSession, tally: Tally, endpoints: list[dict[str, str]]) -> Chains:
+def open_chains(
+    http: aiohttp.ClientSession, tally: Tally, endpoints: list[dict[str, str]], cache: Cache | None = None
+) -> Chains:
     """Return the gateway's chains with these endpoints for Bitcoin."""
     settings = Settings.model_validate({"profile": "devnet", "chains": {"bitcoin": {"endpoints": endpoints}}})
-    return Chains.load(settings, http, observer=tally)
+    return Chains.load(settings, http, observer=tally, cache=cache)
 
 
 def endpoints_of(node: BitcoinNode, name: str = "bcoin") -> list[dict[str, str]]:
