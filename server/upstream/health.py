@@ -47,7 +47,7 @@ class Setback:
 
     `final` is raised to the caller at once; `explaining` is what the caller gets if no other endpoint can; `lacks` is
     what the endpoint said to be missing. `suspect` is the exchange that counts against the endpoint if another one
-    answers the same call.
+    answers the same call. `is_slow`: nothing was wrong but that no answer came in time.
     """
 
     words: str
@@ -56,6 +56,7 @@ class Setback:
     retry_after: float | None = None
     lacks: Lack | None = None
     suspect: Exchange | None = None
+    is_slow: bool = False
 
     @property
     def is_lasting(self) -> bool:
@@ -104,7 +105,8 @@ class Health:
             self._blame(endpoint, exchange)
         too_large = failure.kind is Kind.TOO_LARGE
         explaining = ResponseTooLarge("the node's answer is larger than the gateway reads") if too_large else None
-        return Setback(failure.words, explaining=explaining, retry_after=failure.retry_after)
+        is_slow = failure.kind is Kind.TIMED_OUT
+        return Setback(failure.words, explaining=explaining, retry_after=failure.retry_after, is_slow=is_slow)
 
     def convict(self, endpoint: Endpoint, exchange: Exchange) -> None:
         """Count an unclear error against the endpoint after all: another one answered the same call."""

@@ -105,20 +105,24 @@ class Router:
         trail = Trail(self._chain)
         policy, patience = errand.policy, errand.patience
         hopeless: set[Endpoint] = set()
+        slow: set[Endpoint] = set()
         # What the outside caller chose may be what breaks the node: it is not tried on everybody twice.
-        for number in range(1 if policy.caller_made else _ROUNDS):
-            if number > 0 and not await self._pause(hopeless, patience):
+        rounds = 1 if policy.caller_made else _ROUNDS
+        for number in range(rounds):
+            if number > 0 and not await self._pause(hopeless, slow, patience):
                 break
             tried = set(hopeless)
             while (endpoint := self._selection.next(errand.method, policy, tried)) is not None:
                 tried.add(endpoint)
-                got = await self._attempt(endpoint, errand, trail, tried)
+                got = await self._attempt(endpoint, errand, trail, tried, is_final=number == rounds - 1)
                 if isinstance(got, Reply):
                     if policy.null_elsewhere and got.result == b"null":
                         return await self._doubt(got, errand, tried)
                     return replace(got, refusals=trail.refusals) if trail.refusals else got
                 if got is not None and got.is_lasting:
                     hopeless.add(endpoint)
+                if got is not None and got.is_slow:
+                    slow.add(endpoint)
                 if self._is_over(patience):
                     raise trail.late()
         for endpoint in self._carriers:
@@ -130,15 +134,16 @@ class Router:
         return patience.until - self._clock() <= _TICK
 
     async def _attempt(
-        self, endpoint: Endpoint, errand: Errand, trail: Trail, tried: set[Endpoint]
+        self, endpoint: Endpoint, errand: Errand, trail: Trail, tried: set[Endpoint], *, is_final: bool
     ) -> Reply | Setback | None:
         """Return the outcome of asking one endpoint, noted in the trail; None if it was passed over.
 
-        `tried` are the endpoints asked so far, this one included; a hedge adds its own.
+        `tried` are the endpoints asked so far, this one included; a hedge adds its own. `is_final`: nobody is asked
+        once more after this round.
         """
         if not await self._is_open(endpoint, errand.patience, trail):
             return None
-        timeout = self._attempt_seconds(endpoint, errand, is_last=len(tried) == len(self._carriers))
+        timeout = self._attempt_seconds(endpoint, errand, tried, is_final=is_final)
         if timeout <= 0:
             return None
         if self._hedges is None or errand.is_alone:
@@ -233,21 +238,37 @@ class Router:
                 return False
         return True
 
-    def _attempt_seconds(self, endpoint: Endpoint, errand: Errand, *, is_last: bool) -> float:
-        """Return how long to wait for the endpoint, so that a silent one leaves time for the others."""
+    def _attempt_seconds(self, endpoint: Endpoint, errand: Errand, tried: set[Endpoint], *, is_final: bool) -> float:
+        """Return how long to wait for the endpoint, so that a silent one leaves time for the others.
+
+        In the final round the time that is left is shared with those still to be asked: the last one, which may be
+        merely slow, gets all of it.
+        """
         left = errand.patience.until - self._clock()
+        longest_wait = min(_LONGEST_WAIT, left)
+        others = sum(
+            other not in tried and other.exclusion is None and other.paused_for <= longest_wait
+            for other in self._carriers
+        )
+        share = left / (1 + others)
         if errand.policy.heavy or errand.policy.caller_made:
-            return left if is_last else min(left, max(left / len(self._carriers), _LONG_ATTEMPT))
+            return min(left, max(share, _LONG_ATTEMPT))
         p95 = endpoint.latency.p95
         usual = _LONGEST_ATTEMPT if p95 is None else p95 * _LATENCY_FACTOR
-        return min(left, max(_SHORTEST_ATTEMPT, min(usual, _LONGEST_ATTEMPT)))
+        usual = max(_SHORTEST_ATTEMPT, min(usual, _LONGEST_ATTEMPT))
+        return min(left, max(usual, share) if is_final else usual)
 
-    async def _pause(self, hopeless: set[Endpoint], patience: Patience) -> bool:
-        """Wait before the second round; return False if there is nobody to ask again or no time left."""
+    async def _pause(self, hopeless: set[Endpoint], slow: set[Endpoint], patience: Patience) -> bool:
+        """Wait before the second round; return False if there is nobody to ask again or no time left.
+
+        A resting endpoint is asked again only if it was `slow`: one that fails at once would fail once more.
+        """
         waits = [
             endpoint.paused_for
             for endpoint in self._carriers
-            if endpoint not in hopeless and endpoint.is_sound and endpoint.paused_for <= _LONGEST_WAIT
+            if endpoint not in hopeless
+            and (endpoint.is_sound or endpoint in slow)
+            and endpoint.paused_for <= _LONGEST_WAIT
         ]
         if not waits:
             return False
@@ -263,5 +284,5 @@ class Router:
         if other is None or not other.is_sound or other.paused_for > 0:
             return null
         tried.add(other)
-        got = await self._attempt(other, errand, Trail(self._chain), tried)
+        got = await self._attempt(other, errand, Trail(self._chain), tried, is_final=False)
         return got if isinstance(got, Reply) else null

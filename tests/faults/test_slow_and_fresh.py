@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from server.errors import ArchiveRequired, NotFound
+from server.errors import ArchiveRequired, NotFound, UpstreamUnavailable
 from server.upstream import CallPolicy, HeadQuery, Pool
 from server.upstream.hedging import CALLS_PER_HEDGE
 from server.upstream.polling import COMPARED_EVERY
@@ -243,3 +243,49 @@ async def test_a_block_that_was_replaced_in_between_is_no_disagreement(
     assert tally.disagreements == []
     pool.agreement.observe("alpha", 7, "0xaa")
     assert sorted(tally.disagreements) == [("alpha", 7), ("beta", 7)]  # of two, nobody knows which is right
+
+
+async def late(pool: Pool, number: int, seconds: float) -> str:
+    """Ask with a deadline, and return who answered."""
+    until = time.monotonic() + seconds
+    params = [f"0x{number:040x}", "latest"]
+    return (await pool.call("eth_getBalance", params, CallPolicy(joinable=False), deadline=until)).endpoint
+
+
+async def test_a_single_endpoint_that_became_slow_is_waited_for_until_the_deadline(
+    faulty: MakeFaulty, make_pool: MakePool
+) -> None:
+    node = await faulty()
+    pool = make_pool(node.url)
+    await warm(pool)
+    node.fault = faults.delay(1.5)  # more than an attempt at an endpoint that was quick so far
+    node.asked.clear()
+    assert await late(pool, 77, 5) == "alpha"
+    assert len(node.asked) == 2
+
+
+async def test_even_a_resting_single_endpoint_is_waited_for_until_the_deadline(
+    faulty: MakeFaulty, make_pool: MakePool, tally: Tally
+) -> None:
+    node = await faulty()
+    pool = make_pool(node.url)
+    await warm(pool)
+    node.fault = faults.broken
+    for number in range(3):
+        with pytest.raises(UpstreamUnavailable):
+            await ask(pool, number)
+    assert tally.states == [("alpha", "open")]
+    node.fault = faults.delay(1.5)
+    assert await late(pool, 77, 5) == "alpha"
+
+
+async def test_a_silent_endpoint_leaves_a_slow_one_the_time_to_answer(faulty: MakeFaulty, make_pool: MakePool) -> None:
+    nodes = {"alpha": await faulty(), "beta": await faulty()}
+    pool = make_pool(*(node.url for node in nodes.values()))
+    silent, slow = "alpha", "beta"
+    for label in (slow, silent):
+        for number in range(40):
+            await ask(pool, number, prefer=label)
+    nodes[silent].fault = faults.silence
+    nodes[slow].fault = faults.delay(1.6)
+    assert await late(pool, 77, 7) == slow
