@@ -97,7 +97,7 @@ class Ledger:
         time = time or datetime.now(UTC)
         height = last.height + 1 if last else self.chain.first
         state = last.state.copy() if last and transactions else (last.state if last else self._genesis())
-        results = []
+        results: list[Result] = []
         for data in transactions:
             result, state = self._execute(data, state, height, time)
             self.places[hash_of(data)] = height, len(results)

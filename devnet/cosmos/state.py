@@ -101,7 +101,7 @@ class State:
     def reward_of(self, delegator: str, validator: str, height: int) -> int:
         """Return a reward in 10^-18 of a base unit: a millionth of the stake per block since it last changed."""
         amount, since = self.stakes[delegator, validator]
-        return amount * (height - since) * 10**_DIGITS // _REWARD_DIVISOR
+        return int(amount * (height - since) * 10**_DIGITS // _REWARD_DIVISOR)
 
     def not_bonded(self) -> int:
         """Return the stake that is on its way back."""

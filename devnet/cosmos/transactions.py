@@ -74,7 +74,7 @@ class Decoded:
             chain_id=chain_id,
             account_number=account_number,
         )
-        return PublicKey(self.payer).verify(signed.SerializeToString(), self.raw.signatures[0])
+        return bool(PublicKey(self.payer).verify(signed.SerializeToString(), self.raw.signatures[0]))
 
 
 def decode(data: bytes) -> Decoded | None:
