@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
     from server.chains.solana.driver import SolanaDriver
+    from server.upstream.cache import Cache
 
 
 class Tally(Measured):
@@ -102,12 +103,12 @@ def tally() -> Tally:
 
 
 @asynccontextmanager
-async def drive(tally: Tally, **urls: str) -> AsyncIterator[SolanaDriver]:
+async def drive(tally: Tally, cache: Cache | None = None, **urls: str) -> AsyncIterator[SolanaDriver]:
     """The gateway's driver on these endpoints, by label."""
     endpoints = [{"label": label, "url": url} for label, url in urls.items()]
     settings = Settings.model_validate({"profile": "devnet", "chains": {"solana": {"endpoints": endpoints}}})
     async with open_session() as http:
-        chains = Chains.load(settings, http, observer=tally)
+        chains = Chains.load(settings, http, observer=tally, cache=cache)
         driver: Any = chains.get("solana").driver
         yield driver
         await chains.close()

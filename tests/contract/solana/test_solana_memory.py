@@ -1,0 +1,61 @@
+"""What is kept: blocks and transactions, for good once their slot is finalized; never a balance."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from devnet import known_solana as known
+from devnet.solana import world
+from server.chains.view import ReadView
+from server.upstream.cache import Cache
+from tests.contract.solana.conftest import drive
+from tests.unit.cache.conftest import Clock
+
+if TYPE_CHECKING:
+    from devnet.solana.ledger import Ledger
+    from tests.contract.solana.conftest import Front, Tally
+
+HOUR = 3600.0
+
+
+async def _read(driver: object, slot: int) -> bytes:
+    return (await driver.read_block_by_number(slot, ReadView())).SerializeToString()  # type: ignore[attr-defined]
+
+
+async def test_a_finalized_block_is_asked_for_once(node: Front, ledger: Ledger, tally: Tally):
+    clock = Clock()
+    cache = Cache(1 << 20, clock=clock)
+    async with drive(tally, cache, local=node.url) as driver:
+        await driver.read_height(ReadView())
+        first = await _read(driver, known.FIRST_SLOT + 1)
+        await driver.memory.finality.settled()
+        clock.now += HOUR
+        node.asked.clear()
+        assert await _read(driver, known.FIRST_SLOT + 1) == first
+        assert node.asked == []
+        await driver.read_transaction(world.versioned(ledger), ReadView())
+        node.asked.clear()
+        await driver.read_transaction(world.versioned(ledger), ReadView())
+        assert node.asked == []
+
+
+async def test_what_no_node_calls_finalized_is_not_kept(node: Front, tally: Tally):
+    clock = Clock()
+    node.twists["getSlot"] = lambda params: (
+        {"result": known.FIRST_SLOT - 1} if params[0]["commitment"] == "finalized" else None
+    )
+    async with drive(tally, Cache(1 << 20, clock=clock), local=node.url) as driver:
+        await driver.read_height(ReadView())
+        await _read(driver, known.FIRST_SLOT + 1)
+        await driver.memory.finality.settled()
+        clock.now += HOUR
+        node.asked.clear()
+        await _read(driver, known.FIRST_SLOT + 1)
+        assert [method for method, _ in node.asked].count("getBlock") == 1
+
+
+async def test_balances_are_read_every_time(node: Front, tally: Tally):
+    async with drive(tally, Cache(1 << 20, clock=Clock()), local=node.url) as driver:
+        for _ in range(3):
+            await driver.read_balance(str(known.ALICE), ReadView())
+        assert [method for method, _ in node.asked].count("getBalance") == 3
