@@ -32,6 +32,7 @@ def build_app(ledger: Ledger) -> web.Application:
         "/cosmos/base/tendermint/v1beta1/syncing": lambda _query: {"syncing": False},
         "/cosmos/base/tendermint/v1beta1/blocks/{height}": block,
         "/cosmos/base/node/v1beta1/status": node_status,
+        "/cosmos/consensus/v1/params": consensus_params,
         "/cosmos/auth/v1beta1/accounts/{address}": account,
         "/cosmos/bank/v1beta1/balances/{address}": balances,
         "/cosmos/bank/v1beta1/balances/{address}/by_denom": balance,
@@ -71,6 +72,11 @@ def node_status(query: Query) -> Json:
         "app_hash": encoded(ledger.head.header.app_hash),
         "validator_hash": encoded(ledger.head.header.validators_hash),
     }
+
+
+def consensus_params(query: Query) -> Json:
+    """Answer the bounds of a block."""
+    return {"params": {"block": {"max_bytes": "22020096", "max_gas": "75000000"}}}
 
 
 def block(query: Query) -> Json:

@@ -106,6 +106,17 @@ def rewards(query: Query) -> Json:
     return {"rewards": rows, "total": [{"denom": denom, "amount": decimal_of(total)}] if total else []}
 
 
+def reward(query: Query) -> Json:
+    """Answer what a delegator can withdraw from one validator."""
+    delegator = addressed(query, "delegator")
+    name = addressed(query, "validator", "valoper")
+    if (delegator, name) not in query.state.stakes:
+        raise Refused(404, 5, "no delegation for (address, validator) tuple")
+    amount = query.state.reward_of(delegator, name, query.height)
+    denom = query.ledger.chain.stake_denom
+    return {"rewards": [{"denom": denom, "amount": decimal_of(amount)}] if amount else []}
+
+
 def _validator(query: Query, name: str) -> Json:
     number = query.ledger.validators.index(name) + 1
     is_idle = number == len(query.ledger.validators)
@@ -149,4 +160,5 @@ ROUTES = {
     "/cosmos/staking/v1beta1/pool": pool,
     "/cosmos/staking/v1beta1/params": staking_params,
     "/cosmos/distribution/v1beta1/delegators/{delegator}/rewards": rewards,
+    "/cosmos/distribution/v1beta1/delegators/{delegator}/rewards/{validator}": reward,
 }
