@@ -8,6 +8,7 @@ import pytest
 
 from devnet import known
 from devnet.evm.world import load_world
+from tests.contract.operations.conftest import OPERATIONS
 
 if TYPE_CHECKING:
     from tests.contract.operations.conftest import Client
@@ -32,6 +33,10 @@ RIGHT: dict[str, dict[str, Any]] = {
     "getApprovals": {"chain": "ethereum", "address": known.VITALIK},
     "getApprovalsRevoke": {"chain": "ethereum", "address": known.VITALIK, "token": USDC, "spender": known.BOB},
 }
+ELSEWHERE = {"solana": "solana", "bitcoin": "bitcoin", "starknet": "starknet", "cosmos": "noble"}
+STRANGERS = [
+    (name, slug) for name in RIGHT for family, slug in ELSEWHERE.items() if family not in OPERATIONS[name].available
+]
 NAMES = ("address", "token", "owner", "spender", "to")
 ADDRESSES = [(name, field) for name, fields in RIGHT.items() for field in NAMES if field in fields]
 ADDRESSES += [("simulateCall", "from"), ("estimateGas", "from")]
@@ -55,9 +60,9 @@ async def test_an_unknown_chain_is_named_with_the_nearest_one(client: Client, na
     assert "ethereum" in refusal.message
 
 
-@pytest.mark.parametrize("name", RIGHT)
-async def test_a_chain_of_another_family_is_refused(client: Client, name: str):
-    refusal = await client.refused(name, **{**RIGHT[name], "chain": "noble"})
+@pytest.mark.parametrize(("name", "slug"), STRANGERS)
+async def test_a_chain_of_another_family_is_refused(client: Client, name: str, slug: str):
+    refusal = await client.refused(name, **{**RIGHT[name], "chain": slug})
     assert refusal.reason in ("CHAIN_UNSUPPORTED", "NOT_AVAILABLE")
     assert refusal.field == "chain"
 
