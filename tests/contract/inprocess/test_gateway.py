@@ -139,7 +139,6 @@ async def test_the_caller_s_mistakes_are_named(channel: Any) -> None:
     cases = {
         "CHAIN_UNKNOWN": GetBalanceRequest(chain="etherum", address="x"),
         "CHAIN_UNSUPPORTED": GetBalanceRequest(chain="noble", address="x"),
-        "NOT_AVAILABLE": GetBalanceRequest(chain="bitcoin", address="x"),
         "INVALID_ARGUMENT": GetBalanceRequest(chain="ethereum"),
     }
     got = {
@@ -147,6 +146,11 @@ async def test_the_caller_s_mistakes_are_named(channel: Any) -> None:
         for reason, request in cases.items()
     }
     assert got == {reason: reason for reason in cases}
+    waiting = next(operation for operation in load_operations() if not operation.available)
+    ask = channel.unary_unary(
+        waiting.path, request_serializer=waiting.request.SerializeToString, response_deserializer=bytes
+    )
+    assert (await refusal(ask(waiting.request(), metadata=LOCAL, timeout=5)))[1] == "NOT_AVAILABLE"
 
 
 async def test_every_rpc_of_the_contract_answers(channel: Any) -> None:

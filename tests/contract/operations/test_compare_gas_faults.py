@@ -50,6 +50,8 @@ async def opened(settings: dict[str, Any], tally: Tally) -> AsyncIterator[Chains
     async with open_session() as http:
         chains = Chains.load(Settings.model_validate(settings), http, observer=tally)
         for slug in settings["chains"]:
+            if chains.get(slug).family != "evm":
+                continue
             driver: Any = chains.get(slug).driver
             await driver.pool.call("eth_chainId", [])
         tally.requests.clear()
