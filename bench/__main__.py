@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import sys
 import tempfile
+from collections import Counter
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import orjson
 import uvloop
 from waypost.v1 import account_pb2
 
-from bench import folding, grpc_load, http_load
+from bench import folding, grpc_load, http_load, paging
 from bench.processes import free_port, python
 from bench.promises import Promise, compare, judge, show
 from bench.questions import batch, message, metadata_request, node_request, same_message, single
@@ -70,7 +72,10 @@ async def main() -> int:
         folder = stack.enter_context(tempfile.TemporaryDirectory())
         config = Path(folder) / "waypost.toml"
         config.write_text(config_text(endpoints, http_port, grpc_port))
-        await stack.enter_async_context(python("-m", "cli", "serve", "--config", str(config), port=http_port))
+        logged = Path(folder) / "waypost.log"
+        log = stack.enter_context(logged.open("wb"))
+        serve = ("-m", "cli", "serve", "--config", str(config))
+        await stack.enter_async_context(python(*serve, port=http_port, log=log))
         base = f"http://127.0.0.1:{http_port}/local/v1"
         await http(base, single(), 4)  # codecs are compiled on first use
         echo = f"http://127.0.0.1:{echo_http}/v1"
@@ -105,6 +110,8 @@ async def main() -> int:
         alone = show("gateway over JSON-RPC, 1 connection", await http(base, single(), 1))
         folds = await folding.near(relay, base, "polygon")
         folds += await folding.far(far, endpoints["base"], base, "base")
+        await paging.walk_logs(node, base)
+        show_log(logged)
     print(f"\n  balances answered in batches of 50: {fifty.rate * 50:.0f} /s")
     print(
         f"  gRPC getBalance of fresh addresses / bare grpc.aio echo: {fresh:.2f} (no promise: the echo asks no node)\n"
@@ -122,6 +129,13 @@ async def main() -> int:
     return 0 if kept else 1
 
 
+def show_log(path: Path) -> None:
+    """Print how much the gateway logged: request logging is on, but only failures have a line."""
+    events = [orjson.loads(line)["event"] for line in path.read_bytes().splitlines() if line.startswith(b"{")]
+    told = ", ".join(f"{count} x {event!r}" for event, count in Counter(events).most_common())
+    print(f"\n  lines in the gateway's log, at its default level: {len(events)} ({told})")
+
+
 def config_text(endpoints: dict[str, str], http_port: int, grpc_port: int) -> str:
     """Return the gateway's configuration: these chains, one endpoint each."""
     chains = [f'[chains.{slug}]\nendpoints = [{{ label = "node", url = "{url}" }}]' for slug, url in endpoints.items()]
@@ -131,8 +145,6 @@ profile = "devnet"
 port = {http_port}
 [grpc]
 port = {grpc_port}
-[log]
-level = "warning"
 """ + "\n".join(chains)
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
+    from typing import BinaryIO
 
 
 def free_port() -> int:
@@ -21,9 +22,14 @@ def free_port() -> int:
 
 
 @asynccontextmanager
-async def python(*arguments: str, port: int) -> AsyncIterator[int]:
-    """Run `python ARGUMENTS` until the block ends; enter it, with its process id, once `port` accepts connections."""
-    child = await asyncio.create_subprocess_exec(sys.executable, *arguments, stdout=asyncio.subprocess.DEVNULL)
+async def python(*arguments: str, port: int, log: BinaryIO | None = None) -> AsyncIterator[int]:
+    """Run `python ARGUMENTS` until the block ends; enter it, with its process id, once `port` accepts connections.
+
+    Its standard error goes to `log`, else to ours.
+    """
+    child = await asyncio.create_subprocess_exec(
+        sys.executable, *arguments, stdout=asyncio.subprocess.DEVNULL, stderr=log
+    )
     try:
         await _listening(child, port)
         yield child.pid
