@@ -109,7 +109,7 @@ async def main() -> int:
         node_alone = show("bare node, 1 connection", await http(node, node_request, 1))
         alone = show("gateway over JSON-RPC, 1 connection", await http(base, single(), 1))
         folds = await folding.near(relay, base, "polygon")
-        folds += await folding.far(far, endpoints["base"], base, "base")
+        folds += await folding.far(far, endpoints["base"], base, "base", ("ethereum", node))
         await paging.walk_logs(node, base)
         show_log(logged)
     print(f"\n  balances answered in batches of 50: {fifty.rate * 50:.0f} /s")
