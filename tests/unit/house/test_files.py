@@ -33,12 +33,14 @@ def test_a_file_is_short_named_for_its_concept_and_finished(path: Path) -> None:
 
 def test_no_tracked_file_names_a_path_of_the_machine_it_was_written_on() -> None:
     parent = str(ROOT.parent) + "/"
+    if len(ROOT.parent.parts) < 3:
+        return  # a clone in / or /tmp: too common a beginning to tell anything
     offenders = [
         str(path.relative_to(ROOT))
         for path in tracked()
         if path.suffix not in {".binpb", ".png"} and parent in path.read_text(errors="ignore")
     ]
-    assert parent in {"/", "//"} or not offenders, offenders
+    assert not offenders, offenders
 
 
 def test_lock_files_record_hashes_and_no_download_addresses() -> None:
