@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from waypost.v1 import token_pb2
 
+from server.chains.contract_reads import ContractOutcome
 from server.chains.evm.accounts import AccountReader
-from server.chains.evm.address import parse_address
+from server.chains.evm.address import address_bytes, parse_address
 from server.chains.evm.approvals import ApprovalReader
 from server.chains.evm.blocks import BlockReader
 from server.chains.evm.calls import CallReader
@@ -21,6 +22,7 @@ from server.chains.evm.log_ranges import LogRanges
 from server.chains.evm.log_scan import LogScanner
 from server.chains.evm.log_windows import LogWindows
 from server.chains.evm.logs import LogReader
+from server.chains.evm.multicall import Call
 from server.chains.evm.passthrough import PassThrough
 from server.chains.evm.planner import ReadPlanner
 from server.chains.evm.reads import RememberedReads
@@ -53,6 +55,7 @@ if TYPE_CHECKING:
         TokenFacts,
         UnsignedCall,
     )
+    from server.chains.contract_reads import ContractCall
     from server.chains.facts import ChainFacts
     from server.chains.memory import ChainMemory
     from server.chains.view import ReadView
@@ -71,7 +74,7 @@ class EvmDriver:
         self.pool = pool
         self.memory = memory
         self.planner = ReadPlanner(self.chain, pool)
-        reads = RememberedReads(self.planner, memory)
+        reads = self._reads = RememberedReads(self.planner, memory)
         self._heights = Heights(facts.slug, pool)
         self._heads = HeadReader(self.chain, pool, judges_age=judges_age)
         self._blocks = RememberedBlocks(BlockReader(self.chain, pool), memory)
@@ -179,6 +182,17 @@ class EvmDriver:
     async def read_feeds(self, feeds: Sequence[Feed], view: ReadView) -> list[Quote | None]:
         """See `ReadsFeeds`."""
         return await self._feeds.read_feeds(feeds, view)
+
+    async def call_contracts(
+        self, calls: Sequence[ContractCall], view: ReadView, *, are_known: bool
+    ) -> list[ContractOutcome]:
+        """See `CallsContracts`."""
+        planned = [
+            Call(address_bytes(call.to), call.data, call.gas, address_bytes(call.sender) if call.sender else None)
+            for call in calls
+        ]
+        read = self._reads.read_shared if are_known else self._reads.read_alone
+        return [ContractOutcome(*outcome) for outcome in await self._heights.explain(read(view, planned), view)]
 
     async def pass_call(self, method: str, params: bytes | None, view: ReadView) -> bytes:
         """See `PassesCalls`."""

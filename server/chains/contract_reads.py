@@ -1,0 +1,49 @@
+"""The capability to call contracts with calldata that another part of the gateway made (see `capabilities`).
+
+For readers of contracts that are no family's business: names, NFTs, published methods, protocols. They share the
+planner: what they read folds with everybody else's reads of the same block.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from server.chains.view import ReadView
+
+
+class ContractCall(NamedTuple):
+    """A call of a contract: its canonical address and the calldata.
+
+    `gas` is what it takes at most as a rule. `sender` is set only where the answer depends on `msg.sender`; such a call
+    is never folded with others.
+    """
+
+    to: str
+    data: bytes
+    gas: int = 50_000
+    sender: str | None = None
+
+
+class ContractOutcome(NamedTuple):
+    """What a call returned; `data` of a failed one is what it reverted with. Where no code is, it succeeds without data."""
+
+    succeeded: bool
+    data: bytes
+
+
+class CallsContracts(Protocol):
+    """Can call contracts without changing anything."""
+
+    async def call_contracts(
+        self, calls: Sequence[ContractCall], view: ReadView, *, are_known: bool
+    ) -> list[ContractOutcome]:
+        """Return the outcomes of all calls at the view's block, which it settles: one upstream request.
+
+        `are_known` says that every address comes from the gateway's own data: such calls run in one execution with
+        those of other requests. Calls to addresses that a caller chose, or that a contract told, run apart.
+        A call that reverts is an outcome, not an error; GatewayError means that no node answered.
+        """
+        ...
