@@ -28,7 +28,7 @@ class ContractCall(NamedTuple):
 
 
 class ContractOutcome(NamedTuple):
-    """What a call returned; `data` of a failed one is what it reverted with. Where no code is, it succeeds without data."""
+    """What a call returned; `data` of a failed one is what it reverted with. Where no code is it succeeds with none."""
 
     succeeded: bool
     data: bytes

@@ -1,23 +1,11 @@
-"""One question for every working operation, and questions that must be refused, asked of the devnet over both faces.
-
-A new operation adds a line to `QUESTIONS`; a test notices when one is missing.
-"""
+"""Reads of chains."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
-
-from google.protobuf.json_format import ParseDict
-
 from devnet import known, known_cosmos, known_solana
 from devnet.cosmos.world import CHAINS, address, operator
-from runtime.operations import Operation, load_operations
+from tests.e2e.questions.question import Question, ethereum
 
-if TYPE_CHECKING:
-    from google.protobuf.message import Message
-
-OPERATIONS = {operation.name: operation for operation in load_operations()}
 SOL = {"chain": "solana"}
 SOL_ALICE, SOL_USDC = str(known_solana.ALICE), str(known_solana.USDC)
 HUB = {"chain": "cosmoshub"}
@@ -30,35 +18,8 @@ USDC = "0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48"
 BALANCE_OF = "0x70a08231" + known.VITALIK[2:].lower().rjust(64, "0")
 
 
-@dataclass(frozen=True)
-class Question:
-    """What is asked: the method and its parameters, items as an array."""
-
-    method: str
-    params: Any = field(default_factory=dict)
-    note: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.method} {self.note}".strip()
-
-    @property
-    def operation(self) -> Operation:
-        """The operation asked."""
-        return OPERATIONS[self.method]
-
-    def message(self) -> Message:
-        """Return the same question as a request message, through protobuf's own JSON reader."""
-        members = {"items": self.params} if isinstance(self.params, list) else self.params
-        return ParseDict(members, self.operation.request())
-
-
 TRANSFER = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
 NO_HASH = "0x" + "ab" * 32
-
-
-def ethereum(**params: Any) -> dict[str, Any]:
-    """Return parameters on ethereum; `from_` becomes `from`."""
-    return {"chain": "ethereum", **{name.rstrip("_"): value for name, value in params.items()}}
 
 
 QUESTIONS = [

@@ -1,0 +1,42 @@
+"""A question asked of the devnet over both faces."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from google.protobuf.json_format import ParseDict
+
+from runtime.operations import Operation, load_operations
+
+if TYPE_CHECKING:
+    from google.protobuf.message import Message
+
+OPERATIONS = {operation.name: operation for operation in load_operations()}
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked: the method and its parameters, items as an array."""
+
+    method: str
+    params: Any = field(default_factory=dict)
+    note: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.note}".strip()
+
+    @property
+    def operation(self) -> Operation:
+        """The operation asked."""
+        return OPERATIONS[self.method]
+
+    def message(self) -> Message:
+        """Return the same question as a request message, through protobuf's own JSON reader."""
+        members = {"items": self.params} if isinstance(self.params, list) else self.params
+        return ParseDict(members, self.operation.request())
+
+
+def ethereum(**params: Any) -> dict[str, Any]:
+    """Return parameters on ethereum; `from_` becomes `from`."""
+    return {"chain": "ethereum", **{name.rstrip("_"): value for name, value in params.items()}}
