@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import AsyncExitStack
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -74,6 +75,7 @@ class Gateway:
         self._database = database
         self._cache = cache
         self._directory = KeyDirectory(self.keys)
+        self._lifetime = AsyncExitStack()
         self._draining: asyncio.Task[None] | None = None
         self._servers: list[grpc.aio.Server] = []
         admission = _admission(settings, self._directory)
@@ -82,9 +84,8 @@ class Gateway:
         self._health = HealthServicer(working_services(operations))
 
         collector = HandlerCollector()
-        collector.handlers.update(
-            public_handlers(Dependencies(chains, settings, datetime.now(UTC)), servicers=servicers)
-        )
+        dependencies = Dependencies(chains, settings, datetime.now(UTC), http, database, cache, self._lifetime)
+        collector.handlers.update(public_handlers(dependencies, servicers=servicers))
         access_pb2_grpc.add_AccessServiceServicer_to_server(self._access, collector)  # type: ignore[no-untyped-call]
         staged = dict(collector.handlers)
         health_pb2_grpc.add_HealthServicer_to_server(self._health, collector)
@@ -167,6 +168,7 @@ class Gateway:
         self.refuse_readiness()
         _log.info("draining", grace_seconds=grace)
         await asyncio.gather(*(server.stop(grace) for server in self._servers), self._channel.close(grace))
+        await self._lifetime.aclose()
         await self.chains.close()
         if self._cache is not None:
             await self._cache.close()

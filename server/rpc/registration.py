@@ -28,13 +28,17 @@ from server.rpc.transaction import TransactionServicer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
+    from contextlib import AsyncExitStack
     from datetime import datetime
     from types import ModuleType
 
+    import aiohttp
     from google.protobuf.descriptor import FileDescriptor
+    from sqlalchemy.ext.asyncio import AsyncEngine
 
     from runtime.settings import Settings
     from server.chains.registry import Chains
+    from server.upstream.cache import Cache
 
     Handlers = dict[str, grpc.RpcMethodHandler[Any, Any]]
 
@@ -56,11 +60,19 @@ SERVICERS: tuple[type, ...] = (
 
 @dataclass(frozen=True, slots=True)
 class Dependencies:
-    """What servicers may ask for, by parameter name of their `__init__`; `started_at` carries its zone."""
+    """What servicers may ask for, by parameter name of their `__init__`.
+
+    `started_at` carries its zone. `cache` is None where it is switched off. What a servicer opens it registers with
+    `lifetime`, which is closed when the gateway ends, after the last call.
+    """
 
     chains: Chains
     settings: Settings
     started_at: datetime
+    http: aiohttp.ClientSession
+    database: AsyncEngine
+    cache: Cache | None
+    lifetime: AsyncExitStack
 
 
 class HandlerCollector:
