@@ -1,0 +1,21 @@
+"""The marketplace's apps: contracts whose ABI items are published as methods of their own (contract section 4.16).
+
+One folder per app, named by its appId: `app.toml` says what it is and where it is deployed, JSON files beside it hold
+the ABIs. Operators add a directory of such folders by configuration.
+"""
+
+from server.catalog.apps.catalogue import Catalogue, load_catalogue
+from server.catalog.apps.mistakes import AppMistake, AppsRefused
+from server.catalog.apps.published import AbiItem, App, Deployment, MethodOperation, PublishedMethod
+
+__all__ = [
+    "AbiItem",
+    "App",
+    "AppMistake",
+    "AppsRefused",
+    "Catalogue",
+    "Deployment",
+    "MethodOperation",
+    "PublishedMethod",
+    "load_catalogue",
+]

@@ -1,0 +1,78 @@
+"""What the marketplace publishes: apps, their deployments, and one method per ABI item and deployment."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    AbiItem = Mapping[str, Any]
+else:
+    AbiItem = dict
+
+MethodOperation = Literal["call", "simulateCall", "getLogs"]
+
+# A function's operation by its state mutability.
+OPERATION_OF: dict[str, MethodOperation] = {
+    "view": "call",
+    "pure": "call",
+    "nonpayable": "simulateCall",
+    "payable": "simulateCall",
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Deployment:
+    """A contract of an app: its name, chain slug and checksummed address (both None in a template), and its ABI.
+
+    `abi` is the JSON array as it is answered, `abi_items` the same parsed: items that publish nothing (errors,
+    constructors) are in both. `methods` are the published names in the order of the ABI.
+    """
+
+    name: str
+    chain: str | None
+    address: str | None
+    methods: tuple[str, ...]
+    abi: bytes
+    abi_items: tuple[AbiItem, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class App:
+    """A published app. The deployments of a template have neither chain nor address: callers give them."""
+
+    app_id: str
+    name: str
+    is_template: bool
+    deployments: tuple[Deployment, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PublishedMethod:
+    """One ABI item of one deployment under the name by which it is called.
+
+    `is_overloaded` says that the ABI has several functions (or events) of that name with different inputs; `abi_item`
+    is then the first of them, and no call can say which is meant. `variants` are further items of one event, with the
+    same inputs but another number of them indexed, as versions of a contract may differ: they share their first topic
+    and are told apart by the number of topics.
+    """
+
+    name: str
+    app: App
+    deployment: Deployment
+    operation: MethodOperation
+    abi_item: AbiItem
+    is_overloaded: bool = False
+    variants: tuple[AbiItem, ...] = ()
+
+    @property
+    def abi_name(self) -> str:
+        """Name of the function or event."""
+        return str(self.abi_item["name"])
+
+    @property
+    def abi_type(self) -> str:
+        """`function` or `event`."""
+        return str(self.abi_item["type"])
