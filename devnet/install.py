@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 HERE = Path(__file__).resolve().parent
 STATE = HERE.parent / ".devnet"
@@ -125,7 +126,7 @@ def _install(folder: Path, progress: Progress) -> None:
         version = json.loads((folder / "package.json").read_text())["optionalDependencies"][_LOCKED_ANVIL]
         _npm(folder, "install", "--no-save", "--ignore-scripts", f"@foundry-rs/anvil-{_platform()}@{version}")
     for name, archive in tomllib.loads((folder / "archives.toml").read_text()).items():
-        _take_member(folder, name, archive)
+        _take_members(folder, name, archive)
     shutil.rmtree(folder / "npm-cache", ignore_errors=True)
     binary = _platform_binary(folder)
     if not binary.is_file():
@@ -135,20 +136,21 @@ def _install(folder: Path, progress: Progress) -> None:
     progress("devnet: installed")
 
 
-def _take_member(folder: Path, name: str, archive: dict[str, str]) -> None:
-    """Fetch one package archive, check its digest and write the wanted member to `<folder>/<name>/`."""
-    _npm(folder, "pack", f"{name}@{archive['version']}", "--pack-destination", str(folder))
-    [path] = folder.glob(f"{name}-*.tgz")
+def _take_members(folder: Path, name: str, archive: dict[str, Any]) -> None:
+    """Fetch one package archive, check its digest and write the wanted members to `<folder>/<name>/`."""
+    target = folder / name
+    target.mkdir()
+    _npm(folder, "pack", f"{archive.get('package', name)}@{archive['version']}", "--pack-destination", str(target))
+    [path] = target.glob("*.tgz")
     digest = "sha512-" + base64.b64encode(hashlib.sha512(path.read_bytes()).digest()).decode()
     if digest != archive["integrity"]:
         raise InstallError(f"the npm archive of {name} {archive['version']} is not the pinned one; found {digest}")
     with tarfile.open(path) as tar:
-        member = tar.extractfile(archive["member"])
-        if member is None:
-            raise InstallError(f"{archive['member']} is missing in the npm archive of {name}")
-        target = folder / name / Path(archive["member"]).name
-        target.parent.mkdir()
-        target.write_bytes(member.read())
+        for wanted in archive["members"]:
+            member = tar.extractfile(wanted)
+            if member is None:
+                raise InstallError(f"{wanted} is missing in the npm archive of {name}")
+            (target / Path(wanted).name).write_bytes(member.read())
     path.unlink()
 
 
