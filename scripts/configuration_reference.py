@@ -120,7 +120,7 @@ def _type_of(annotation: Any) -> str:
     return _TYPES[annotation]
 
 
-_TYPES = {str: "text", int: "integer", float: "number", bool: "true or false", SecretStr: "secret text"}
+_TYPES = {str: "text", Path: "path", int: "integer", float: "number", bool: "true or false", SecretStr: "secret text"}
 _PLURALS = {"text": "texts", "table": "tables"}
 
 

@@ -21,6 +21,7 @@ from server.access.keys import KeyStore
 from server.access.principals import DEMO, Policy
 from server.access.quotas import Quotas
 from server.access.service import AccessServicer
+from server.catalog.apps import open_catalogue
 from server.chains.registry import Chains
 from server.inprocess import InProcessChannel
 from server.listeners import ListenError, bind, open_listener
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncEngine
 
     from runtime.settings import Settings
+    from server.catalog.apps import Catalogue
     from server.upstream.cache import Cache
 
 __all__ = ["Gateway", "ListenError"]
@@ -65,6 +67,7 @@ class Gateway:
         http: aiohttp.ClientSession,
         database: AsyncEngine,
         servicers: Iterable[type],
+        catalogue: Catalogue,
         cache: Cache | None = None,
     ) -> None:
         self.chains = chains
@@ -84,7 +87,9 @@ class Gateway:
         self._health = HealthServicer(working_services(operations))
 
         collector = HandlerCollector()
-        dependencies = Dependencies(chains, settings, datetime.now(UTC), http, database, cache, self._lifetime)
+        dependencies = Dependencies(
+            chains, settings, datetime.now(UTC), http, database, cache, self._lifetime, catalogue
+        )
         collector.handlers.update(public_handlers(dependencies, servicers=servicers))
         access_pb2_grpc.add_AccessServiceServicer_to_server(self._access, collector)  # type: ignore[no-untyped-call]
         staged = dict(collector.handlers)
@@ -110,14 +115,16 @@ class Gateway:
     async def create(cls, settings: Settings, *, servicers: Iterable[type] = SERVICERS) -> Gateway:
         """Return a gateway for the settings: database migrated, chains loaded, nothing bound and nothing asked yet.
 
-        Raises OSError or `sqlalchemy.exc.SQLAlchemyError` when the key store cannot be opened.
+        Raises OSError or `sqlalchemy.exc.SQLAlchemyError` when the key store cannot be opened, ConfigError for chains
+        or apps of the settings that cannot be.
         """
         database = await open_database(settings.storage.url.get_secret_value())
         http = open_session()
         try:
             cache = open_cache(settings)
             chains = Chains.load(settings, http, observer=Measured(), cache=cache)
-            return cls(settings, chains, http, database, servicers, cache)
+            catalogue = open_catalogue(settings, [slug for slug, family in chains.families.items() if family == "evm"])
+            return cls(settings, chains, http, database, servicers, catalogue, cache)
         except BaseException:
             await http.close()
             await database.dispose()

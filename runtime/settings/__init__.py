@@ -6,6 +6,7 @@
 from runtime.settings.cache import CacheSettings
 from runtime.settings.endpoints import ChainSettings, EndpointKind, EndpointSettings
 from runtime.settings.loading import load_settings
+from runtime.settings.marketplace import MarketplaceSettings
 from runtime.settings.sections import (
     GrpcSettings,
     HttpSettings,
@@ -27,6 +28,7 @@ __all__ = [
     "ServerLimits",
     "StorageSettings",
     "CacheSettings",
+    "MarketplaceSettings",
     "LogSettings",
     "MetricsSettings",
     "TranscoderSettings",

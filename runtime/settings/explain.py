@@ -35,6 +35,7 @@ FIXES: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "float_type": lambda _: "give a number",
     "finite_number": lambda _: "give a finite number",
     "string_type": lambda _: "give text, in quotes",
+    "path_type": lambda _: "give a path as text, in quotes",
     "dict_type": lambda _: "give a table",
     "model_type": lambda _: "give a table",
     "tuple_type": lambda _: "give a list",

@@ -11,6 +11,7 @@ from pydantic_settings import BaseSettings, InitSettingsSource, SettingsConfigDi
 from runtime.config_errors import Refusal
 from runtime.settings.cache import CacheSettings
 from runtime.settings.endpoints import ChainSettings  # noqa: TC001 - pydantic evaluates the annotations
+from runtime.settings.marketplace import MarketplaceSettings
 from runtime.settings.sections import (
     GrpcSettings,
     HttpSettings,
@@ -61,6 +62,10 @@ class Settings(BaseSettings):
     )
     storage: StorageSettings = Field(default_factory=StorageSettings, description="Where keys are kept, as hashes.")
     cache: CacheSettings = Field(default_factory=CacheSettings, description="What is kept of answers, and how long.")
+    marketplace: MarketplaceSettings = Field(
+        default_factory=MarketplaceSettings,
+        description="Contracts whose functions and events are methods of their own.",
+    )
     log: LogSettings = Field(default_factory=LogSettings, description="What is logged, on standard error.")
     metrics: MetricsSettings = Field(default_factory=MetricsSettings, description="Prometheus metrics.")
     transcoder: TranscoderSettings = Field(

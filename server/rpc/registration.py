@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncEngine
 
     from runtime.settings import Settings
+    from server.catalog.apps import Catalogue
     from server.chains.registry import Chains
     from server.upstream.cache import Cache
 
@@ -73,6 +74,7 @@ class Dependencies:
     database: AsyncEngine
     cache: Cache | None
     lifetime: AsyncExitStack
+    catalogue: Catalogue
 
 
 class HandlerCollector:

@@ -5,6 +5,7 @@ the ABIs. Operators add a directory of such folders by configuration.
 """
 
 from server.catalog.apps.catalogue import Catalogue, load_catalogue
+from server.catalog.apps.configured import open_catalogue
 from server.catalog.apps.mistakes import AppMistake, AppsRefused
 from server.catalog.apps.published import AbiItem, App, Deployment, MethodOperation, PublishedMethod
 
@@ -18,4 +19,5 @@ __all__ = [
     "MethodOperation",
     "PublishedMethod",
     "load_catalogue",
+    "open_catalogue",
 ]
