@@ -6,6 +6,7 @@ the page is not current.
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from types import UnionType
@@ -121,7 +122,7 @@ def _type_of(annotation: Any) -> str:
 
 
 _TYPES = {str: "text", Path: "path", int: "integer", float: "number", bool: "true or false", SecretStr: "secret text"}
-_PLURALS = {"text": "texts", "table": "tables"}
+_PLURALS = {"text": "texts", "table": "tables", "integer": "integers"}
 
 
 def _default(key: str, field: FieldInfo) -> str:
@@ -134,6 +135,8 @@ def _default(key: str, field: FieldInfo) -> str:
         return "unset"
     if isinstance(value, bool):
         return f"`{str(value).lower()}`"
+    if isinstance(value, tuple) and value:
+        return f"`[{', '.join(json.dumps(element) for element in value)}]`"
     if isinstance(value, tuple | dict):
         return "none"
     return f'`"{value}"`' if isinstance(value, str) else f"`{value:g}`" if isinstance(value, float) else f"`{value}`"

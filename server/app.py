@@ -32,6 +32,7 @@ from server.rpc.reflection import reflection_servicer, working_services
 from server.rpc.registration import SERVICERS, Dependencies, HandlerCollector, PathHandlers, public_handlers
 from server.rpc.stages.answers import Answers
 from server.rpc.stages.recall import Recall
+from server.sources.guarded import GuardedFetcher
 from server.storage.database import open_database
 from server.upstream.cache import open_cache
 from server.upstream.observer import Measured
@@ -87,8 +88,10 @@ class Gateway:
         self._health = HealthServicer(working_services(operations))
 
         collector = HandlerCollector()
+        fetcher = GuardedFetcher(settings.fetcher)
+        self._lifetime.push_async_callback(fetcher.close)
         dependencies = Dependencies(
-            chains, settings, datetime.now(UTC), http, database, cache, self._lifetime, catalogue
+            chains, settings, datetime.now(UTC), http, database, cache, self._lifetime, catalogue, fetcher
         )
         collector.handlers.update(public_handlers(dependencies, servicers=servicers))
         access_pb2_grpc.add_AccessServiceServicer_to_server(self._access, collector)  # type: ignore[no-untyped-call]

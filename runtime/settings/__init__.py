@@ -5,6 +5,7 @@
 
 from runtime.settings.cache import CacheSettings
 from runtime.settings.endpoints import ChainSettings, EndpointKind, EndpointSettings
+from runtime.settings.fetcher import FetcherSettings
 from runtime.settings.loading import load_settings
 from runtime.settings.marketplace import MarketplaceSettings
 from runtime.settings.sections import (
@@ -29,6 +30,7 @@ __all__ = [
     "StorageSettings",
     "CacheSettings",
     "MarketplaceSettings",
+    "FetcherSettings",
     "LogSettings",
     "MetricsSettings",
     "TranscoderSettings",

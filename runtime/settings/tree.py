@@ -11,6 +11,7 @@ from pydantic_settings import BaseSettings, InitSettingsSource, SettingsConfigDi
 from runtime.config_errors import Refusal
 from runtime.settings.cache import CacheSettings
 from runtime.settings.endpoints import ChainSettings  # noqa: TC001 - pydantic evaluates the annotations
+from runtime.settings.fetcher import FetcherSettings
 from runtime.settings.marketplace import MarketplaceSettings
 from runtime.settings.sections import (
     GrpcSettings,
@@ -65,6 +66,9 @@ class Settings(BaseSettings):
     marketplace: MarketplaceSettings = Field(
         default_factory=MarketplaceSettings,
         description="Contracts whose functions and events are methods of their own.",
+    )
+    fetcher: FetcherSettings = Field(
+        default_factory=FetcherSettings, description="How far addresses are followed that contracts have chosen."
     )
     log: LogSettings = Field(default_factory=LogSettings, description="What is logged, on standard error.")
     metrics: MetricsSettings = Field(default_factory=MetricsSettings, description="Prometheus metrics.")

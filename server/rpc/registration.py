@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from runtime.settings import Settings
     from server.catalog.apps import Catalogue
     from server.chains.registry import Chains
+    from server.sources.guarded import GuardedFetcher
     from server.upstream.cache import Cache
 
     Handlers = dict[str, grpc.RpcMethodHandler[Any, Any]]
@@ -63,8 +64,9 @@ SERVICERS: tuple[type, ...] = (
 class Dependencies:
     """What servicers may ask for, by parameter name of their `__init__`.
 
-    `started_at` carries its zone. `cache` is None where it is switched off. What a servicer opens it registers with
-    `lifetime`, which is closed when the gateway ends, after the last call.
+    `started_at` carries its zone. `cache` is None where it is switched off. `http` is for addresses out of the
+    configuration; what a contract or a server it names has chosen goes through `fetcher` alone. What a
+    servicer opens it registers with `lifetime`, which is closed when the gateway ends, after the last call.
     """
 
     chains: Chains
@@ -75,6 +77,7 @@ class Dependencies:
     cache: Cache | None
     lifetime: AsyncExitStack
     catalogue: Catalogue
+    fetcher: GuardedFetcher
 
 
 class HandlerCollector:
