@@ -33,6 +33,7 @@ from server.rpc.registration import SERVICERS, Dependencies, HandlerCollector, P
 from server.rpc.stages.answers import Answers
 from server.rpc.stages.recall import Recall
 from server.sources.guarded import GuardedFetcher
+from server.sources.prices import open_prices
 from server.storage.database import open_database
 from server.upstream.cache import open_cache
 from server.upstream.observer import Measured
@@ -90,8 +91,9 @@ class Gateway:
         collector = HandlerCollector()
         fetcher = GuardedFetcher(settings.fetcher)
         self._lifetime.push_async_callback(fetcher.close)
+        prices = open_prices(settings, chains, http, cache, self._lifetime)
         dependencies = Dependencies(
-            chains, settings, datetime.now(UTC), http, database, cache, self._lifetime, catalogue, fetcher
+            chains, settings, datetime.now(UTC), http, database, cache, self._lifetime, catalogue, fetcher, prices
         )
         collector.handlers.update(public_handlers(dependencies, servicers=servicers))
         access_pb2_grpc.add_AccessServiceServicer_to_server(self._access, collector)  # type: ignore[no-untyped-call]

@@ -26,12 +26,17 @@ def load_feeds() -> dict[str, list[dict[str, Any]]]:
 
 
 def feed_placements(chain: str) -> Iterator[Placement]:
-    """Yield the stand-ins of one chain."""
+    """Yield the stand-ins of one chain, one for each address."""
+    contracts: dict[str, str] = {}
+    calls: dict[str, list[Call]] = {}
     for kind, rows in load_feeds().items():
         for row in rows:
             if row["chain"] == chain:
                 contract, call = _BUILDS[kind](row)
-                yield Placement(row["address"], stand_ins()[contract], calls=(Call(known.DEVELOPER, call),))
+                contracts[row["address"]] = contract
+                calls.setdefault(row["address"], []).append(Call(known.DEVELOPER, call))
+    for address, contract in contracts.items():
+        yield Placement(address, stand_ins()[contract], calls=tuple(calls[address]))
 
 
 def shifted(price: str, places: int) -> int:

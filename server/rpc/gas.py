@@ -13,6 +13,7 @@ from server.sources.gas_comparison import GasComparison
 
 if TYPE_CHECKING:
     from server.chains.registry import Chains
+    from server.sources.prices import Prices
 
 GWEI = 10**9
 """Wei in one gwei, the unit in which people speak of gas prices."""
@@ -21,9 +22,9 @@ GWEI = 10**9
 class GasServicer(gas_pb2_grpc.GasServiceServicer):
     """Gas prices and estimates (contract section 4.9)."""
 
-    def __init__(self, chains: Chains) -> None:
+    def __init__(self, chains: Chains, prices: Prices) -> None:
         self._chains = chains
-        self._comparison = GasComparison(chains)
+        self._comparison = GasComparison(chains, prices)
 
     async def CompareGas(self, request: gas_pb2.CompareGasRequest, context: Any) -> gas_pb2.CompareGasResponse:
         """Return what a plain transfer costs on every reachable EVM chain."""

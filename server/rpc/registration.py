@@ -21,6 +21,7 @@ from server.rpc.contract import ContractServicer
 from server.rpc.cosmos import CosmosServicer
 from server.rpc.gas import GasServicer
 from server.rpc.log import LogServicer
+from server.rpc.marketplace import MarketplaceServicer
 from server.rpc.raw import RawServicer
 from server.rpc.system import SystemServicer
 from server.rpc.token import TokenServicer
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from server.catalog.apps import Catalogue
     from server.chains.registry import Chains
     from server.sources.guarded import GuardedFetcher
+    from server.sources.prices import Prices
     from server.upstream.cache import Cache
 
     Handlers = dict[str, grpc.RpcMethodHandler[Any, Any]]
@@ -56,6 +58,7 @@ SERVICERS: tuple[type, ...] = (
     LogServicer,
     RawServicer,
     CosmosServicer,
+    MarketplaceServicer,
 )
 """Our servicer classes, each extending the generated `<Service>Servicer` of its service."""
 
@@ -78,6 +81,7 @@ class Dependencies:
     lifetime: AsyncExitStack
     catalogue: Catalogue
     fetcher: GuardedFetcher
+    prices: Prices
 
 
 class HandlerCollector:

@@ -15,10 +15,10 @@ from runtime.metrics import count_left_out
 from server.chains.capabilities import GasPrice, ReadsGasPrices
 from server.chains.view import ReadView
 from server.errors import GatewayError, NotAvailable, UpstreamUnavailable
-from server.sources.native_prices import NativePrices
 
 if TYPE_CHECKING:
     from server.chains.registry import Chain, Chains
+    from server.sources.prices import Price, Prices
     from server.upstream.cache import CacheUse
 
 _log = structlog.get_logger("waypost.gas")
@@ -49,15 +49,16 @@ class TransferCost:
 class GasComparison:
     """Compares the chains."""
 
-    def __init__(self, chains: Chains) -> None:
+    def __init__(self, chains: Chains, prices: Prices) -> None:
         self._chains = chains
-        self._prices = NativePrices(chains)
+        self._prices = prices
 
     async def compare(self, deadline: float | None, cache: CacheUse | None = None) -> list[TransferCost]:
         """Return the chains that answer, cheapest first, those of unknown cost last.
 
         A chain that does not answer in time is left out, and named in the log and in a metric. Every chain is asked in
-        one request. `deadline` is in seconds of the monotonic clock; `cache` is what the caller has of the cache.
+        one request for its fees and for the price feeds on it. `deadline` is in seconds of the monotonic clock; `cache`
+        is what the caller has of the cache.
 
         Raises:
             GatewayError: not one chain answered; the first one's failure.
@@ -66,7 +67,7 @@ class GasComparison:
         chains = [chain for chain in self._chains if _has_gas(chain)]
         symbols = {chain.native.symbol for chain in chains}
         prices, told = await asyncio.gather(
-            self._prices.read_prices(symbols, until, cache),
+            self._prices.read(symbols, deadline=until, cache=cache),
             asyncio.gather(*(_gas_price(chain, ReadView(deadline=until, cache=cache)) for chain in chains)),
         )
         read_at = datetime.now(UTC)
@@ -104,11 +105,11 @@ async def _gas_price(chain: Chain, view: ReadView) -> GasPrice | GatewayError:
         return error
 
 
-def _cost(chain: Chain, gas: GasPrice, price: Decimal | None, read_at: datetime) -> TransferCost:
+def _cost(chain: Chain, gas: GasPrice, price: Price | None, read_at: datetime) -> TransferCost:
     usd = l1_usd = None
     if price is not None:
-        usd = _in_coins(TRANSFER_GAS * (gas.base_fee + gas.priority_fee), chain) * price
-        l1_usd = None if gas.l1_fee is None else _in_coins(gas.l1_fee, chain) * price
+        usd = _in_coins(TRANSFER_GAS * (gas.base_fee + gas.priority_fee), chain) * price.value
+        l1_usd = None if gas.l1_fee is None else _in_coins(gas.l1_fee, chain) * price.value
     return TransferCost(chain.slug, gas.base_fee, gas.priority_fee, usd, l1_usd, read_at)
 
 

@@ -1,4 +1,4 @@
-"""On-chain price feeds, as data."""
+"""Where prices are told, as data: contracts on chains, and ids at off-chain sources."""
 
 from __future__ import annotations
 
@@ -6,22 +6,26 @@ import tomllib
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_TABLE = Path(__file__).with_name("natives.toml")
+_TABLE = Path(__file__).with_name("symbols.toml")
 
 UNKNOWN_HEARTBEAT = 25 * 3600
 """What counts as the heartbeat of a feed that states none, in seconds (decisions section 4.2)."""
+
+OFF_CHAIN = ("coingecko", "defillama")
+"""The off-chain sources that the table has ids for."""
 
 
 @dataclass(frozen=True, slots=True)
 class Feed:
     """A contract that tells a price, or (kind `sequencer`) whether a chain's sequencer runs.
 
-    `kind` says how it is asked; `id` is Pyth's, `asset` the one asked of a lending market's oracle.
+    `kind` says how it is asked; `id` is Pyth's, `asset` the one asked of a lending market's oracle. `publisher` is who
+    tells it (the kind where nothing else is said). With `times` it tells an exchange rate to that symbol.
     """
 
     kind: str
@@ -30,21 +34,42 @@ class Feed:
     id: str = ""
     asset: str = ""
     heartbeat: int = UNKNOWN_HEARTBEAT
+    publisher: str = ""
+    times: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class NativeFeeds:
-    """The feeds of native coins by symbol, best first, and the sequencer feed of each chain that has one."""
+class PriceTable:
+    """What is known about prices.
 
-    by_symbol: Mapping[str, tuple[Feed, ...]]
+    `feeds` by symbol, each publisher's best first; `sequencers` by chain that has such a feed; `coins` by off-chain
+    source and symbol.
+    """
+
+    feeds: Mapping[str, tuple[Feed, ...]]
     sequencers: Mapping[str, Feed]
+    coins: Mapping[str, Mapping[str, str]]
 
 
 @cache
-def load_native_feeds() -> NativeFeeds:
-    """Return the table natives.toml."""
+def load_price_table() -> PriceTable:
+    """Return the table symbols.toml."""
     table = tomllib.loads(_TABLE.read_text(encoding="utf-8"))
-    return NativeFeeds(
-        by_symbol={symbol: tuple(Feed(**row) for row in rows) for symbol, rows in table["natives"].items()},
+    rows: dict[str, dict[str, Any]] = {
+        symbol: table["symbols"][row["same_as"]] if "same_as" in row else row
+        for symbol, row in table["symbols"].items()
+    }
+    return PriceTable(
+        feeds={
+            symbol: tuple(_feed(feed, table["pyth"]) for feed in row["feeds"])
+            for symbol, row in rows.items()
+            if "feeds" in row
+        },
         sequencers={chain: Feed("sequencer", chain, address) for chain, address in table["sequencers"].items()},
+        coins={source: {symbol: row[source] for symbol, row in rows.items() if source in row} for source in OFF_CHAIN},
     )
+
+
+def _feed(row: dict[str, Any], pyth: Mapping[str, str]) -> Feed:
+    whole = {"address": pyth[row["chain"]]} | row if row["kind"] == "pyth" else row
+    return Feed(**{"publisher": row["kind"]} | whole)

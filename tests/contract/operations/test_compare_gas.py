@@ -10,7 +10,7 @@ import pytest
 
 from devnet.evm.feeds import load_feeds
 from devnet.evm.world import load_world
-from server.catalog.feeds import load_native_feeds
+from server.catalog.feeds import load_price_table
 from server.chains.facts import load_facts
 
 if TYPE_CHECKING:
@@ -79,16 +79,16 @@ async def test_the_sequencer_chain_ignores_tips(client: Client):
 
 
 def test_the_feeds_of_the_catalogue_are_those_of_the_devnet():
-    catalogue = load_native_feeds()
+    catalogue = load_price_table()
     ours = {
         (kind, row["chain"], row["address"], row.get("id", ""), row.get("asset", ""))
         for kind in ("chainlink", "pyth", "aave", "sequencer")
         for row in load_feeds()[kind]
     }
-    feeds = [feed for feeds in catalogue.by_symbol.values() for feed in feeds]
+    feeds = [feed for feeds in catalogue.feeds.values() for feed in feeds]
     asked = {
         (feed.kind, feed.chain, feed.address, feed.id, feed.asset) for feed in (*feeds, *catalogue.sequencers.values())
     }
     assert asked == ours
     natives = {facts.native.symbol for facts in load_facts().values() if facts.family == "evm"}
-    assert natives == set(catalogue.by_symbol)
+    assert natives <= set(catalogue.feeds)

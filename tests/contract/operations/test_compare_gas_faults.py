@@ -15,16 +15,18 @@ from devnet.evm.feeds import load_feeds, shifted
 from devnet.evm.world import load_world
 from runtime.metrics import render_metrics
 from runtime.settings import Settings
+from server.catalog.feeds import load_price_table
 from server.chains.registry import Chains
 from server.errors import UpstreamUnavailable
 from server.sources.gas_comparison import GasComparison
-from server.sources.native_prices import NativePrices
+from server.sources.prices import Prices
+from server.sources.prices.on_chain import OnChainFeeds
 from server.upstream import open_session
 from server.upstream.observer import Measured
 from tests.contract.operations.conftest import unchanged
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
 
     from devnet.launcher import Devnet
 
@@ -59,6 +61,15 @@ async def opened(settings: dict[str, Any], tally: Tally) -> AsyncIterator[Chains
         await chains.close()
 
 
+def on_chain(chains: Chains, clock: Callable[[], float] = time.time) -> Prices:
+    """Prices out of feeds alone, which are what is tried here."""
+    return Prices([OnChainFeeds(chains, load_price_table(), clock=clock)])
+
+
+def comparison(chains: Chains) -> GasComparison:
+    return GasComparison(chains, on_chain(chains))
+
+
 async def report(devnet: Devnet, row: dict[str, Any], price: str, age: int = 0) -> None:
     node = devnet.nodes[row["chain"]]
     data = encode_call("report(int256,uint256)", [shifted(price, row.get("decimals", 0)), age])
@@ -70,7 +81,7 @@ async def report(devnet: Devnet, row: dict[str, Any], price: str, age: int = 0) 
 async def test_every_chain_is_asked_in_one_request(full_devnet: Devnet):
     tally = Tally()
     async with opened(full_devnet.settings_overrides(), tally) as chains:
-        costs = await GasComparison(chains).compare(time.monotonic() + 10)
+        costs = await comparison(chains).compare(time.monotonic() + 10)
     assert len(costs) == 16
     # Linea's own estimate is unknown to the local node, which says so in the same batch.
     assert sorted(tally.requests) == sorted(WORLD)
@@ -82,7 +93,7 @@ async def test_a_chain_that_does_not_answer_is_left_out_and_named(full_devnet: D
     tally = Tally()
     async with opened(settings, tally) as chains:
         with capture_logs() as logs:
-            costs = await GasComparison(chains).compare(time.monotonic() + 10)
+            costs = await comparison(chains).compare(time.monotonic() + 10)
     assert {cost.chain for cost in costs} == set(WORLD) - {"monad", "base"}
     named = [line["chain"] for line in logs if line["event"] == "chain left out of the gas comparison"]
     assert sorted(named) == ["base", "monad"]
@@ -96,7 +107,7 @@ async def test_a_chain_whose_price_is_unknown_comes_last_without_a_cost(full_dev
     settings["chains"] = {slug: settings["chains"][slug] for slug in ("ethereum", "monad", "berachain", "scroll")}
     async with unchanged(full_devnet, "ethereum"), opened(settings, Tally()) as chains:
         await report(full_devnet, ETHER, "0")
-        costs = await GasComparison(chains).compare(time.monotonic() + 10)
+        costs = await comparison(chains).compare(time.monotonic() + 10)
     assert [(cost.chain, cost.usd is None, cost.l1_usd is None) for cost in costs] == [
         *[(cost.chain, False, True) for cost in costs[:2]],
         ("ethereum", True, True),
@@ -119,10 +130,10 @@ async def test_a_silent_chain_costs_the_others_no_row(full_devnet: Devnet):
         async with open_session() as http:
             partly = Chains.load(Settings.model_validate(settings), http)
             started = time.monotonic()
-            costs = await GasComparison(partly).compare(started + 2.5)
+            costs = await comparison(partly).compare(started + 2.5)
             assert time.monotonic() - started < 2.4
             await partly.close()
-        assert len(await GasComparison(chains).compare(None)) == 16
+        assert len(await comparison(chains).compare(None)) == 16
     silent.close()
     assert {cost.chain for cost in costs} == set(WORLD) - {"arbitrum"}
     assert all(cost.usd is not None for cost in costs)
@@ -132,7 +143,7 @@ async def test_nothing_at_all_is_an_error(full_devnet: Devnet):
     async with open_session() as http:
         chains = Chains.load(Settings.model_validate({"profile": "devnet"}), http)
         with pytest.raises(UpstreamUnavailable):
-            await GasComparison(chains).compare(time.monotonic() + 10)
+            await comparison(chains).compare(time.monotonic() + 10)
         await chains.close()
 
 
@@ -140,15 +151,15 @@ async def test_a_feed_beyond_its_heartbeat_is_not_live(full_devnet: Devnet):
     settings = full_devnet.settings_overrides()
     settings["chains"] = {"ethereum": settings["chains"]["ethereum"]}
     async with unchanged(full_devnet, "ethereum"), opened(settings, Tally()) as chains:
-        prices = NativePrices(chains)
-        assert str((await prices.read_prices(["ETH"], None))["ETH"]) == ETHER["price"]
+        prices = on_chain(chains)
+        assert str((await prices.read(["ETH"], deadline=None))["ETH"].value) == ETHER["price"]
         await report(full_devnet, ETHER, "2000", age=24 * 3600)
-        assert (await prices.read_prices(["ETH"], None))["ETH"] == 2000
+        assert (await prices.read(["ETH"], deadline=None))["ETH"].value == 2000
         await report(full_devnet, ETHER, "2000", age=25 * 3600 + 60)
-        assert await prices.read_prices(["ETH"], None) == {}
+        assert await prices.read(["ETH"], deadline=None) == {}
         await report(full_devnet, ETHER, ETHER["price"])
-        later = NativePrices(chains, clock=lambda: time.time() + 26 * 3600)
-        assert await later.read_prices(["ETH", "OKB", "nothing"], None) == {}
+        later = on_chain(chains, clock=lambda: time.time() + 26 * 3600)
+        assert await later.read(["ETH", "OKB", "nothing"], deadline=None) == {}
 
 
 async def test_a_feed_behind_a_stopped_sequencer_is_not_live(full_devnet: Devnet):
@@ -156,7 +167,7 @@ async def test_a_feed_behind_a_stopped_sequencer_is_not_live(full_devnet: Devnet
     settings["chains"] = {"arbitrum": settings["chains"]["arbitrum"]}
     sequencer = next(row for row in load_feeds()["sequencer"] if row["chain"] == "arbitrum")
     async with unchanged(full_devnet, "arbitrum"), opened(settings, Tally()) as chains:
-        prices = NativePrices(chains)
-        assert set(await prices.read_prices(["ETH", "HYPE"], None)) == {"ETH", "HYPE"}
+        prices = on_chain(chains)
+        assert set(await prices.read(["ETH", "HYPE"], deadline=None)) == {"ETH", "HYPE"}
         await report(full_devnet, sequencer, "1")
-        assert await prices.read_prices(["ETH", "HYPE"], None) == {}
+        assert await prices.read(["ETH", "HYPE"], deadline=None) == {}

@@ -9,11 +9,12 @@ from eth_abi import encode
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.catalog.feeds import UNKNOWN_HEARTBEAT, Feed, load_native_feeds
+from server.catalog.feeds import Feed, load_price_table
 from server.chains.capabilities import Quote
 from server.chains.evm.feeds import KINDS
 from server.checksum import checksum_address
 
+LONGEST_HEARTBEAT = 10 * 24 * 3600
 ROUND = ["uint80", "int256", "uint256", "uint256", "uint80"]
 PYTH = ["int64", "uint64", "int32", "uint256"]
 
@@ -70,11 +71,12 @@ def test_garbage_is_no_price_or_a_value_error(kind: str, answers: list[bytes]):
 
 
 def test_the_catalogue_asks_kinds_that_exist_at_checksummed_addresses():
-    catalogue = load_native_feeds()
-    feeds: list[Feed] = [feed for feeds in catalogue.by_symbol.values() for feed in feeds]
+    catalogue = load_price_table()
+    feeds: list[Feed] = [feed for feeds in catalogue.feeds.values() for feed in feeds]
     for feed in (*feeds, *catalogue.sequencers.values()):
         assert feed.kind in KINDS
         assert checksum_address(feed.address.lower()) == feed.address
         assert not feed.asset or checksum_address(feed.asset.lower()) == feed.asset
         assert len(KINDS[feed.kind].calls(feed)) in (1, 2)
-        assert 0 < feed.heartbeat <= UNKNOWN_HEARTBEAT
+        assert 0 < feed.heartbeat <= LONGEST_HEARTBEAT
+        assert not feed.times or any(one.publisher == feed.publisher for one in catalogue.feeds[feed.times])

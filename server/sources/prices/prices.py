@@ -1,0 +1,116 @@
+"""Current prices: every source is asked at once, and what they tell is settled into one figure per symbol."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import structlog
+
+from server.errors import InvalidArgument
+from server.sources.prices.consensus import Price, settle
+from server.sources.prices.source import EURO
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Sequence
+
+    from server.sources.prices.source import Observation, PriceSource
+    from server.upstream.cache import CacheUse
+
+__all__ = ["Price", "Prices"]
+
+_log = structlog.get_logger("waypost.prices")
+
+_LONGEST_SECONDS = 4.0
+_SHARE = 0.8
+
+# US dollars per unit of a currency are the price of this symbol; None for the dollar itself.
+_CURRENCIES: dict[str, str | None] = {"USD": None, "EUR": EURO}
+
+
+class Prices:
+    """Reads prices.
+
+    `fallbacks` are asked only for what none of the `sources` tells: they are right, but coarse.
+    """
+
+    def __init__(self, sources: Sequence[PriceSource], fallbacks: Sequence[PriceSource] = ()) -> None:
+        self._sources = sources
+        self._fallbacks = fallbacks
+        self._disputed: set[str] = set()
+
+    async def read(
+        self,
+        symbols: Iterable[str],
+        currency: str = "USD",
+        *,
+        deadline: float | None,
+        cache: CacheUse | None = None,
+    ) -> dict[str, Price]:
+        """Return the price of one token of each symbol that has a live one, in US dollars or euros (`EUR`).
+
+        The price is the median of the independent sources that tell a fresh one; see `settle` for those that disagree.
+        In euros it is divided by the price of the euro, and absent where that is not known. A source that is slow or
+        dead is left out: at most a few seconds, and not the whole time to `deadline` (monotonic clock), are waited for
+        it. `cache` is what the caller has of the cache. Raises InvalidArgument for another currency.
+        """
+        if currency not in _CURRENCIES:
+            raise InvalidArgument(f"currency: use one of {', '.join(_CURRENCIES)}", field="currency")
+        unit = _CURRENCIES[currency]
+        wanted = set(symbols)
+        dollars = await self._settle(wanted if unit is None else wanted | {unit}, _until(deadline), cache)
+        prices = {symbol: price for symbol, price in dollars.items() if symbol in wanted}
+        if unit is None:
+            return prices
+        rate = dollars.get(unit)
+        return {} if rate is None else {symbol: convert(price, rate) for symbol, price in prices.items()}
+
+    async def observe(self, symbols: Collection[str], until: float) -> list[Observation]:
+        """Return every live observation of these symbols by `until` (monotonic clock), unsettled and uncached."""
+        return await _ask(self._sources, symbols, until, None)
+
+    async def _settle(self, symbols: Collection[str], until: float, cache: CacheUse | None) -> dict[str, Price]:
+        prices, told = _settled(await _ask(self._sources, symbols, until, cache))
+        missing = set(symbols) - told
+        if missing and self._fallbacks:
+            prices |= _settled(await _ask(self._fallbacks, missing, until, cache))[0]
+        self._note_disputes(told - set(prices), told)
+        return prices
+
+    def _note_disputes(self, disputed: set[str], told: set[str]) -> None:
+        for symbol in sorted(disputed - self._disputed):
+            _log.warning("the sources of a price contradict each other; it is left out", symbol=symbol)
+        self._disputed = (self._disputed - told) | disputed
+
+
+def convert(price: Price, rate: Price) -> Price:
+    """Return a price in the currency whose own price in the same unit is `rate`."""
+    return replace(
+        price,
+        value=price.value / rate.value,
+        updated_at=min(price.updated_at, rate.updated_at),
+        sources=tuple(sorted({*price.sources, *rate.sources})),
+    )
+
+
+def _until(deadline: float | None) -> float:
+    now = time.monotonic()
+    return now + (_LONGEST_SECONDS if deadline is None else min(_LONGEST_SECONDS, (deadline - now) * _SHARE))
+
+
+async def _ask(
+    sources: Sequence[PriceSource], symbols: Collection[str], until: float, cache: CacheUse | None
+) -> list[Observation]:
+    told = await asyncio.gather(*(source.read(symbols, until, cache) for source in sources))
+    return [one for of_source in told for one in of_source]
+
+
+def _settled(observations: Iterable[Observation]) -> tuple[dict[str, Price], set[str]]:
+    """Return the prices by symbol, and the symbols that anything was told of."""
+    by_symbol: dict[str, list[Observation]] = {}
+    for one in observations:
+        by_symbol.setdefault(one.symbol, []).append(one)
+    prices = {symbol: settle(told) for symbol, told in by_symbol.items()}
+    return {symbol: price for symbol, price in prices.items() if price is not None}, set(by_symbol)

@@ -1,0 +1,62 @@
+"""What every source of prices is to the others: a name, and observations on demand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+    from datetime import date, datetime
+    from decimal import Decimal
+
+    from server.upstream.cache import CacheUse
+
+EURO = "EUR"
+"""The symbol of the euro itself: its price in US dollars is the exchange rate."""
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """A live price of one token in US dollars, above zero.
+
+    `publisher` is who tells it: two observations of one publisher are no two opinions. `told_at` is when it was told
+    at the source (with its zone).
+    """
+
+    symbol: str
+    publisher: str
+    value: Decimal
+    told_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    """The highest and the last price of a day in US dollars."""
+
+    maximum: Decimal
+    last: Decimal
+
+
+class PriceSource(Protocol):
+    """A source of current prices."""
+
+    async def read(self, symbols: Collection[str], until: float, use: CacheUse | None) -> Sequence[Observation]:
+        """Return what is told of these symbols by `until` (monotonic clock), live observations alone.
+
+        A source that fails has nothing to tell: nothing is raised for its sake.
+        """
+        ...
+
+
+class HistorySource(Protocol):
+    """A source of past prices."""
+
+    name: str
+
+    async def read_days(self, symbol: str, days: int, deadline: float) -> Mapping[date, Day]:
+        """Return what is known of the last `days` days (UTC), today included; empty for a symbol it does not have.
+
+        Raises GatewayError when it does not answer, or not in the shape that this build knows.
+        """
+        ...
