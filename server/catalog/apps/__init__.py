@@ -4,6 +4,7 @@ One folder per app, named by its appId: `app.toml` says what it is and where it 
 the ABIs. Operators add a directory of such folders by configuration.
 """
 
+from server.catalog.apps.abi_items import canonical_type, signature
 from server.catalog.apps.catalogue import Catalogue, load_catalogue
 from server.catalog.apps.configured import open_catalogue
 from server.catalog.apps.mistakes import AppMistake, AppsRefused
@@ -18,6 +19,8 @@ __all__ = [
     "Deployment",
     "MethodOperation",
     "PublishedMethod",
+    "canonical_type",
     "load_catalogue",
     "open_catalogue",
+    "signature",
 ]

@@ -20,9 +20,13 @@ _LONGEST_COMPARED = 120
 
 
 class Catalogue:
-    """The published apps by appId, sorted, and their methods by published name, sorted."""
+    """The published apps by appId, sorted, and their methods by published name, sorted.
 
-    def __init__(self, apps: Iterable[App], methods: Iterable[PublishedMethod]) -> None:
+    `chains` are the slugs of the EVM chains, where templates can be called.
+    """
+
+    def __init__(self, apps: Iterable[App], methods: Iterable[PublishedMethod], chains: Iterable[str]) -> None:
+        self.chains = frozenset(chains)
         self.apps: Mapping[str, App] = {app.app_id: app for app in sorted(apps, key=lambda app: app.app_id)}
         self.methods: Mapping[str, PublishedMethod] = {
             method.name: method for method in sorted(methods, key=lambda method: method.name)
@@ -64,7 +68,7 @@ def load_catalogue(chains: Collection[str], directory: Path | None = None) -> Ca
             methods[method.name] = method
     if reader.mistakes:
         raise AppsRefused(reader.mistakes)
-    return Catalogue(apps.values(), methods.values())
+    return Catalogue(apps.values(), methods.values(), chains)
 
 
 def _operators_folders(directory: Path, mistakes: list[AppMistake]) -> list[Path]:
