@@ -37,41 +37,52 @@ class CallReader:
 
     async def simulate_call(self, call: CallRequest, view: ReadView) -> CallResult:
         """Return the raw return data and the block that the call ran at; raises Reverted with the decoded reason."""
-        data = data_of(await self._run("eth_call", _params(call), view))
+        data = data_of(await self.run("eth_call", self.params(call), view))
         if is_revert_payload(data):
             raise reverted(data)
         return CallResult(data, view.block or 0)
 
     async def estimate_gas(self, call: CallRequest, view: ReadView) -> GasEstimate:
         """Return the gas estimate and the block that it was made at; raises Reverted with the decoded reason."""
-        gas = number_of(await self._run("eth_estimateGas", _params(call), view))
+        gas = number_of(await self.run("eth_estimateGas", self.params(call), view))
         return GasEstimate(gas, view.block or 0)
 
-    async def _run(self, method: str, params: dict[str, Any], view: ReadView) -> Reply:
-        """Return the answer to a call at the view's block, which it settles on the block that the call ran at."""
+    def params(self, call: CallRequest) -> dict[str, Any]:
+        """Return the call as nodes take it; InvalidArgument for an address or a value that is none."""
+        return _params(call)
+
+    async def run(self, method: str, params: dict[str, Any], view: ReadView, *options: object) -> Reply:
+        """Return the answer to a call at the view's block, which it settles on the block that the call ran at.
+
+        The parameters of `method` are `params`, the block, and then the options.
+        """
         if not self._chain.history_is_pinned:
-            return await self._between_proofs(method, params, view)
+            return await self._between_proofs(method, params, view, options)
         if view.block is None:
-            return await self._at_latest(method, params, view)
-        return await self._pinned(method, params, view)
+            return await self._at_latest(method, params, view, options)
+        return await self._pinned(method, params, view, options)
 
-    async def _pinned(self, method: str, params: dict[str, Any], view: ReadView) -> Reply:
+    async def _pinned(self, method: str, params: dict[str, Any], view: ReadView, options: tuple[object, ...]) -> Reply:
         policy = _made_up(view)
-        return await self._pool.call(method, [params, block_tag(view.block)], policy, deadline=view.deadline)
+        return await self._pool.call(method, [params, block_tag(view.block), *options], policy, deadline=view.deadline)
 
-    async def _at_latest(self, method: str, params: dict[str, Any], view: ReadView) -> Reply:
+    async def _at_latest(
+        self, method: str, params: dict[str, Any], view: ReadView, options: tuple[object, ...]
+    ) -> Reply:
         look: tuple[str, list[object]] = ("eth_blockNumber", [])
-        calls = (look, (method, [params, "latest"]), look)
+        calls = (look, (method, [params, "latest", *options]), look)
         first, answer, second = await self._pool.call_together(calls, _made_up(view), deadline=view.deadline)
         before, after = number_of(first), number_of(second)
         self._pool.observe_head(answer.endpoint, after)
         view.settle(after, answer.endpoint)
-        return answer if before == after == view.block else await self._pinned(method, params, view)
+        return answer if before == after == view.block else await self._pinned(method, params, view, options)
 
-    async def _between_proofs(self, method: str, params: dict[str, Any], view: ReadView) -> Reply:
+    async def _between_proofs(
+        self, method: str, params: dict[str, Any], view: ReadView, options: tuple[object, ...]
+    ) -> Reply:
         tag = block_tag(view.block)
         look = ("eth_call", [{"data": "0x" + code_proof_program(self._chain, bytes(20)).hex()}, tag])
-        calls = (look, (method, [params, tag]), look)
+        calls = (look, (method, [params, tag, *options]), look)
         for _ in range(_LOOKS):
             first, answer, second = await self._pool.call_together(calls, _made_up(view), deadline=view.deadline)
             before, after = _proved(first), _proved(second)

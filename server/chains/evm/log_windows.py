@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from server.chains.evm.answers import number_of
 from server.chains.evm.log_cursor import Cursor, Window
 from server.chains.evm.log_entries import Place
-from server.errors import InvalidArgument
+from server.errors import InvalidArgument, RangeTooLarge
 
 if TYPE_CHECKING:
     from server.chains.capabilities import BlockRange
@@ -53,6 +53,30 @@ class LogWindows:
             raise _reversed(f"toBlock {highest} is below block {lowest}, where the range begins without a fromBlock")
         top = head.block if highest is None else min(highest, head.block)
         return Window(lowest, Place(top + 1, 0), lowest if blocks.from_block is None else None)
+
+    async def find_within(self, blocks: BlockRange, view: ReadView, most: int) -> Window:
+        """Return a window of at most `most` blocks below its end; without a `from_block` it begins that far below.
+
+        The window travels whole in the cursors of its pages.
+
+        Raises:
+            RangeTooLarge: the range that the caller wrote is longer.
+            InvalidArgument: as `find`.
+        """
+        lowest, highest = _number(blocks.from_block), _number(blocks.to_block)
+        if lowest is None and blocks.from_block != LATEST:
+            # Known without the head where the caller wrote the window's end, or continues a page.
+            end = highest if blocks.cursor is None else Cursor.parse(blocks.cursor).top
+            if end is not None:
+                carried = None if blocks.cursor is None else Cursor.parse(blocks.cursor).low
+                lowest = max(end - most, 0) if carried is None else carried
+                blocks = replace(blocks, from_block=str(lowest))
+        if lowest is not None and highest is not None and highest - lowest > most:
+            raise _too_large(highest - lowest, most)
+        window = await self.find(blocks, view, most)
+        if window.top - window.low > most:
+            raise _too_large(window.top - window.low, most)
+        return Window(window.low, window.below, window.low)
 
     async def _continued(
         self, cursor: Cursor, lowest: int | None, highest: int | None, from_text: str | None, view: ReadView, depth: int
@@ -100,3 +124,11 @@ def _number(text: str | None) -> int | None:
 
 def _reversed(what: str) -> InvalidArgument:
     return InvalidArgument(f"fromBlock: the range is reversed: {what}", field="fromBlock")
+
+
+def _too_large(blocks: int, most: int) -> RangeTooLarge:
+    return RangeTooLarge(
+        f"fromBlock: the range covers {blocks} blocks; ask for at most {most}, or leave fromBlock out",
+        field="fromBlock",
+        metadata={"mostBlocks": str(most)},
+    )

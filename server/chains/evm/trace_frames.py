@@ -97,7 +97,7 @@ def parse_call_tracer(result: bytes) -> list[transaction_pb2.TraceFrame]:
         ValueError: the answer has another shape, as of nodes that know only the tracer of single steps.
     """
     frames = []
-    for parent, own in _split_frames(result):
+    for parent, own in split_frames(result):
         try:
             frames.append(_message(_FRAME.decode(own), parent))
         except (msgspec.MsgspecError, RecursionError) as error:
@@ -132,7 +132,7 @@ def parse_trace_list(result: bytes) -> list[transaction_pb2.TraceFrame]:
     return frames
 
 
-def _split_frames(text: bytes) -> list[tuple[int | None, bytes]]:
+def split_frames(text: bytes) -> list[tuple[int | None, bytes]]:
     """Return each call's own object, its `calls` replaced by null, with the index of its caller, callers first.
 
     Raises:

@@ -1,0 +1,1 @@
+"""Contract ABIs: types, functions and events; arguments from JSON, outputs and logs to JSON."""

@@ -1,0 +1,84 @@
+"""The logs of one contract by their topics."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from server.chains.contract_events import ContractLog, EventPage
+from server.chains.evm.address import parse_address
+from server.chains.evm.log_entries import place_of
+from server.chains.evm.log_scan import LogFilter
+from server.checksum import checksum_address
+from server.errors import UpstreamUnavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from server.chains.capabilities import BlockRange
+    from server.chains.evm.log_entries import LogEntry
+    from server.chains.evm.log_scan import LogScanner
+    from server.chains.evm.log_windows import LogWindows
+    from server.chains.view import ReadView
+
+# How many blocks the first question covers: one contract's logs of one event are few.
+_FIRST_SPAN = 10_000
+
+
+class ContractLogReader:
+    """Searches logs of contracts on one chain."""
+
+    def __init__(self, slug: str, windows: LogWindows, scanner: LogScanner) -> None:
+        self._slug = slug
+        self._windows = windows
+        self._scanner = scanner
+
+    async def search_events(
+        self,
+        blocks: BlockRange,
+        address: str,
+        topics: Sequence[bytes | None],
+        view: ReadView,
+        *,
+        keep: Callable[[Sequence[bytes], bytes], bool],
+        limit: int,
+        most_blocks: int,
+    ) -> EventPage:
+        """See `SearchesEvents`."""
+        contract = parse_address(address, "address")
+        window = await self._windows.find_within(blocks, view, most_blocks)
+        wanted = LogFilter(
+            contract, tuple(None if topic is None else "0x" + topic.hex() for topic in topics), _FIRST_SPAN
+        )
+
+        def is_kept(entry: LogEntry) -> bool:
+            try:
+                log = _read(entry)
+            except ValueError:
+                return True  # refused below, where there is somebody to tell
+            return keep(log.topics, log.data)
+
+        page = await self._scanner.read_page(window, [wanted], view, keep=is_kept, limit=limit)
+        try:
+            logs = tuple(map(_read, page.entries))
+        except ValueError:
+            raise UpstreamUnavailable(f"a node of {self._slug} answered with malformed logs") from None
+        return EventPage(logs, None if page.below is None else window.cursor(page.below))
+
+
+def _read(entry: LogEntry) -> ContractLog:
+    """Return the log; ValueError where a member is malformed."""
+    place = place_of(entry)
+    return ContractLog(
+        checksum_address(entry.address),
+        place.block,
+        entry.transaction_hash,
+        place.log_index,
+        tuple(map(_bytes, entry.topics)),
+        _bytes(entry.data),
+    )
+
+
+def _bytes(text: str) -> bytes:
+    if not text.startswith("0x"):
+        raise ValueError("not hex bytes")
+    return bytes.fromhex(text[2:])

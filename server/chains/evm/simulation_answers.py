@@ -1,0 +1,147 @@
+"""What nodes answer when they run a call: `eth_simulateV1` and the `callTracer` of `debug_traceCall`.
+
+Sources: execution-apis, eth_simulateV1; go-ethereum, eth/tracers/native/call.go (`withLog`).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import msgspec
+
+from server.chains.contract_simulations import SimulatedLog
+from server.chains.evm.quantity import quantity
+from server.chains.evm.reverts import describe_revert
+from server.chains.evm.trace_frames import split_frames
+from server.checksum import checksum_address
+
+
+class Ran(NamedTuple):
+    """What a call did: see `Simulation`."""
+
+    succeeded: bool
+    data: bytes
+    gas: int | None
+    logs: tuple[SimulatedLog, ...] | None
+    reason: str | None
+
+
+class _Log(msgspec.Struct):
+    address: str
+    topics: list[str]
+    data: str
+    position: str | None = None
+
+
+class _Failure(msgspec.Struct):
+    message: str = ""
+    data: str | None = None
+
+
+class _Call(msgspec.Struct, rename="camel"):
+    status: str
+    gas_used: str
+    return_data: str
+    logs: list[_Log] = []
+    error: _Failure | None = None
+
+
+class _Block(msgspec.Struct):
+    calls: list[_Call]
+
+
+class _Frame(msgspec.Struct, rename="camel"):
+    type: str
+    gas_used: str
+    output: str | None = None
+    error: str | None = None
+    logs: list[_Log] = []
+
+
+_BLOCKS = msgspec.json.Decoder(list[_Block])
+_FRAME = msgspec.json.Decoder(_Frame)
+_OUT_OF_GAS = "out of gas"
+
+
+def parse_simulated_blocks(result: bytes) -> Ran:
+    """Return what the only call of an `eth_simulateV1` did; ValueError where the answer has another shape."""
+    try:
+        blocks = _BLOCKS.decode(result)
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise ValueError("not a list of simulated blocks") from error
+    calls = [call for block in blocks for call in block.calls]
+    if len(calls) != 1:
+        raise ValueError("not one call")
+    call = calls[0]
+    data = _bytes(call.return_data)
+    succeeded = quantity(call.status) == 1
+    if not succeeded and not data and call.error is not None and call.error.data:
+        data = _bytes(call.error.data)
+    reason = None if succeeded else describe_failure(data, call.error.message if call.error else "")
+    logs = tuple(map(_log, call.logs)) if succeeded else ()
+    return Ran(succeeded, data, quantity(call.gas_used), logs, reason)
+
+
+def parse_traced_call(result: bytes) -> Ran:
+    """Return what a call of `debug_traceCall` did, its logs in the order in which they were written.
+
+    Raises:
+        ValueError: the answer has another shape, as of nodes that know only the tracer of single steps.
+    """
+    try:
+        frames = [(parent, _FRAME.decode(own)) for parent, own in split_frames(result)]
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise ValueError("not a call of callTracer") from error
+    if not frames:
+        raise ValueError("no call at all")
+    top = frames[0][1]
+    data = _bytes(top.output or "0x")
+    reason = None if top.error is None else describe_failure(data, top.error)
+    return Ran(top.error is None, data, quantity(top.gas_used), _ordered(frames), reason)
+
+
+def describe_failure(data: bytes, words: str) -> str:
+    """Return why a call failed; the node's own words are believed only as far as that it ran out of gas."""
+    if data or "revert" in words.lower():
+        return describe_revert(data)
+    if _OUT_OF_GAS in words.lower().replace("outofgas", _OUT_OF_GAS):
+        return "the call runs out of gas"
+    return "the call fails in the virtual machine"
+
+
+def _ordered(frames: list[tuple[int | None, _Frame]]) -> tuple[SimulatedLog, ...]:
+    """Return the logs of all calls that did not fail, in the order in which they were written.
+
+    A frame lists its own logs; `position` says after how many of its calls each was written. What a failed call, or
+    one inside it, wrote is undone.
+    """
+    places: list[tuple[tuple[int, int], ...] | None] = []
+    children = [0] * len(frames)
+    found: list[tuple[tuple[tuple[int, int], ...], SimulatedLog]] = []
+    for parent, frame in frames:
+        place: tuple[tuple[int, int], ...] | None = ()
+        if parent is not None:
+            above = places[parent]
+            # Among its caller's logs a call stands after those written before it.
+            place = None if above is None else (*above, (children[parent], 1))
+            children[parent] += 1
+        if frame.error is not None:
+            place = None
+        places.append(place)
+        if place is not None:
+            for log in frame.logs:
+                after = quantity(log.position) if log.position else 0
+                found.append(((*place, (after, 0)), _log(log)))
+    return tuple(log for _, log in sorted(found, key=lambda one: one[0]))
+
+
+def _log(log: _Log) -> SimulatedLog:
+    for text in (*log.topics, log.data):
+        _bytes(text)
+    return SimulatedLog(checksum_address(log.address), tuple(log.topics), log.data)
+
+
+def _bytes(text: str) -> bytes:
+    if not text.startswith("0x"):
+        raise ValueError("not hex bytes")
+    return bytes.fromhex(text[2:])
