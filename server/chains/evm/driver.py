@@ -14,6 +14,7 @@ from server.chains.evm.blocks import BlockReader
 from server.chains.evm.calls import CallReader
 from server.chains.evm.chain import EvmChain
 from server.chains.evm.code import CodeReader
+from server.chains.evm.contract_logs import ContractLogReader
 from server.chains.evm.feeds import FeedReader
 from server.chains.evm.gas import GasReader
 from server.chains.evm.heads import HeadReader
@@ -27,6 +28,7 @@ from server.chains.evm.passthrough import PassThrough
 from server.chains.evm.planner import ReadPlanner
 from server.chains.evm.reads import RememberedReads
 from server.chains.evm.remembered import RememberedBlocks, RememberedCode, RememberedTransactions
+from server.chains.evm.simulations import Simulator
 from server.chains.evm.token_units import TokenUnits
 from server.chains.evm.tokens import TokenReader
 from server.chains.evm.traces import TraceReader
@@ -34,7 +36,7 @@ from server.chains.evm.transactions import TransactionReader
 from server.chains.evm.transfers import TransferReader
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from waypost.v1 import block_pb2, log_pb2, transaction_pb2
 
@@ -55,7 +57,9 @@ if TYPE_CHECKING:
         TokenFacts,
         UnsignedCall,
     )
+    from server.chains.contract_events import EventPage
     from server.chains.contract_reads import ContractCall
+    from server.chains.contract_simulations import Simulation
     from server.chains.facts import ChainFacts
     from server.chains.memory import ChainMemory
     from server.chains.view import ReadView
@@ -83,6 +87,7 @@ class EvmDriver:
         self._approvals = ApprovalReader(facts.slug, reads)
         self._code = RememberedCode(CodeReader(self.chain, pool, self.planner), memory)
         self._calls = CallReader(self.chain, pool)
+        self._simulator = Simulator(self._calls)
         self._passthrough = PassThrough(pool)
         self._gas = GasReader(self.chain, pool, self.planner, reads)
         self._feeds = FeedReader(reads)
@@ -90,6 +95,7 @@ class EvmDriver:
         windows = LogWindows(facts.slug, pool)
         scanner = LogScanner(facts.slug, pool, LogRanges(pool.labels))
         self._logs = LogReader(facts.slug, windows, scanner)
+        self._contract_logs = ContractLogReader(facts.slug, windows, scanner)
         self._traces = TraceReader(facts.slug, pool, TransactionReader(self.chain, pool))
         self._transfers = TransferReader(facts, windows, scanner, TokenUnits(reads))
 
@@ -193,6 +199,26 @@ class EvmDriver:
         ]
         read = self._reads.read_shared if are_known else self._reads.read_alone
         return [ContractOutcome(*outcome) for outcome in await self._heights.explain(read(view, planned), view)]
+
+    async def simulate_transaction(self, call: CallRequest, view: ReadView) -> Simulation:
+        """See `SimulatesTransactions`."""
+        return await self._heights.explain(self._simulator.simulate_transaction(call, view), view, "height")
+
+    async def search_events(
+        self,
+        blocks: BlockRange,
+        address: str,
+        topics: Sequence[bytes | None],
+        view: ReadView,
+        *,
+        keep: Callable[[Sequence[bytes], bytes], bool],
+        limit: int,
+        most_blocks: int,
+    ) -> EventPage:
+        """See `SearchesEvents`."""
+        return await self._contract_logs.search_events(
+            blocks, address, topics, view, keep=keep, limit=limit, most_blocks=most_blocks
+        )
 
     async def pass_call(self, method: str, params: bytes | None, view: ReadView) -> bytes:
         """See `PassesCalls`."""
