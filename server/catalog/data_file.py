@@ -17,7 +17,10 @@ LONGEST_TEXT = 500
 
 
 class DataFile:
-    """A TOML file; where it cannot be read, `is_read` is False and `table` empty. Mistakes go to the list it is given."""
+    """A TOML file; `is_read` is False and `table` empty where it cannot be read.
+
+    Mistakes go to the list that it is given.
+    """
 
     def __init__(self, path: Path, mistakes: list[FileMistake]) -> None:
         self.name = path.name

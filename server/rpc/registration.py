@@ -23,6 +23,7 @@ from server.rpc.gas import GasServicer
 from server.rpc.log import LogServicer
 from server.rpc.marketplace import MarketplaceServicer
 from server.rpc.raw import RawServicer
+from server.rpc.registry import RegistryServicer
 from server.rpc.system import SystemServicer
 from server.rpc.token import TokenServicer
 from server.rpc.transaction import TransactionServicer
@@ -58,6 +59,7 @@ SERVICERS: tuple[type, ...] = (
     LogServicer,
     RawServicer,
     CosmosServicer,
+    RegistryServicer,
     MarketplaceServicer,
 )
 """Our servicer classes, each extending the generated `<Service>Servicer` of its service."""

@@ -18,7 +18,7 @@ class AdmitRequest(_message.Message):
     def __init__(self, api_key: _Optional[str] = ..., demo: bool = ..., client_address: _Optional[str] = ..., items: _Optional[int] = ...) -> None: ...
 
 class AdmitResponse(_message.Message):
-    __slots__ = ("principal", "admitted", "policy", "limit", "remaining", "window_seconds", "retry_after_ms")
+    __slots__ = ("principal", "admitted", "policy", "limit", "remaining", "window_seconds", "retry_after_ms", "reset_seconds")
     PRINCIPAL_FIELD_NUMBER: _ClassVar[int]
     ADMITTED_FIELD_NUMBER: _ClassVar[int]
     POLICY_FIELD_NUMBER: _ClassVar[int]
@@ -26,6 +26,7 @@ class AdmitResponse(_message.Message):
     REMAINING_FIELD_NUMBER: _ClassVar[int]
     WINDOW_SECONDS_FIELD_NUMBER: _ClassVar[int]
     RETRY_AFTER_MS_FIELD_NUMBER: _ClassVar[int]
+    RESET_SECONDS_FIELD_NUMBER: _ClassVar[int]
     principal: str
     admitted: int
     policy: str
@@ -33,7 +34,8 @@ class AdmitResponse(_message.Message):
     remaining: int
     window_seconds: int
     retry_after_ms: int
-    def __init__(self, principal: _Optional[str] = ..., admitted: _Optional[int] = ..., policy: _Optional[str] = ..., limit: _Optional[int] = ..., remaining: _Optional[int] = ..., window_seconds: _Optional[int] = ..., retry_after_ms: _Optional[int] = ...) -> None: ...
+    reset_seconds: int
+    def __init__(self, principal: _Optional[str] = ..., admitted: _Optional[int] = ..., policy: _Optional[str] = ..., limit: _Optional[int] = ..., remaining: _Optional[int] = ..., window_seconds: _Optional[int] = ..., retry_after_ms: _Optional[int] = ..., reset_seconds: _Optional[int] = ...) -> None: ...
 
 class GetReadinessRequest(_message.Message):
     __slots__ = ()
