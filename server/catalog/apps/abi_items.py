@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
+from server.abi.functions import NAME
+from server.abi.types import parse_type
 from server.catalog.apps.published import OPERATION_OF
 
 if TYPE_CHECKING:
@@ -15,14 +16,7 @@ if TYPE_CHECKING:
 KINDS = ("function", "event", "error", "constructor", "fallback", "receive")
 MOST_ITEMS = 1000
 MOST_PARAMETERS = 256
-DEEPEST = 16
 MOST_INDEXED = 3
-
-_NAME = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]{0,127}")
-_LISTS = re.compile(r"(?:\[(?:[1-9][0-9]{0,4})?\]){0,8}")
-_SIZED = {"uint": range(8, 257, 8), "int": range(8, 257, 8), "bytes": range(1, 33)}
-_PLAIN = frozenset({"address", "bool", "string", "bytes", "tuple"})
-_WORD = re.compile(r"(uint|int|bytes)([1-9][0-9]{0,2})")
 
 
 def check_item(item: Any, report: Report) -> bool:
@@ -34,16 +28,13 @@ def check_item(item: Any, report: Report) -> bool:
 
 
 def signature(item: Any) -> str:
-    """Return name and canonical input types of a function, event or error: `transfer(address,uint256)`."""
+    """Return name and canonical input types of a well-formed function or event: `transfer(address,uint256)`."""
     return f"{item['name']}({','.join(map(canonical_type, item['inputs']))})"
 
 
 def canonical_type(parameter: Any) -> str:
-    """Return a parameter's type as it is hashed: a tuple as its members' types in parentheses."""
-    written = str(parameter["type"])
-    if not written.startswith("tuple"):
-        return written
-    return f"({','.join(map(canonical_type, parameter['components']))}){written.removeprefix('tuple')}"
+    """Return a well-formed parameter's type as it is hashed: a tuple as its members' types in parentheses."""
+    return parse_type(parameter).canonical
 
 
 def indexed_count(item: Any) -> int:
@@ -61,15 +52,15 @@ def _item_mistakes(item: Any) -> Iterator[tuple[str, str]]:
         return
     if kind in ("fallback", "receive"):
         return
-    if kind != "constructor" and not (isinstance(item.get("name"), str) and _NAME.fullmatch(item["name"])):
+    if kind != "constructor" and not (isinstance(item.get("name"), str) and NAME.fullmatch(item["name"])):
         yield "name", "write the item's name, a Solidity identifier"
     if kind == "function" and item.get("stateMutability") not in OPERATION_OF:
         yield "stateMutability", f"write one of {', '.join(OPERATION_OF)}"
     if kind == "event" and not isinstance(item.get("anonymous", False), bool):
         yield "anonymous", "write true or false"
-    yield from _parameters(item.get("inputs"), "inputs", depth=0, in_event=kind == "event")
+    yield from _parameters(item.get("inputs"), "inputs", in_event=kind == "event")
     if kind == "function":
-        yield from _parameters(item.get("outputs"), "outputs", depth=0)
+        yield from _parameters(item.get("outputs"), "outputs")
     if kind == "event" and isinstance(item.get("inputs"), list):
         indexed = sum(1 for entry in item["inputs"] if isinstance(entry, dict) and entry.get("indexed") is True)
         most = MOST_INDEXED + bool(item.get("anonymous"))
@@ -77,12 +68,9 @@ def _item_mistakes(item: Any) -> Iterator[tuple[str, str]]:
             yield "inputs", f"at most {most} inputs of an event are indexed"
 
 
-def _parameters(given: Any, where: str, *, depth: int, in_event: bool = False) -> Iterator[tuple[str, str]]:
+def _parameters(given: Any, where: str, *, in_event: bool = False) -> Iterator[tuple[str, str]]:
     if not isinstance(given, list) or len(given) > MOST_PARAMETERS:
         yield where, f"write an array of at most {MOST_PARAMETERS} parameters, empty where there are none"
-        return
-    if depth > DEEPEST:
-        yield where, f"tuples are nested more than {DEEPEST} deep"
         return
     for position, parameter in enumerate(given):
         entry = f"{where}[{position}]"
@@ -91,18 +79,9 @@ def _parameters(given: Any, where: str, *, depth: int, in_event: bool = False) -
             continue
         if not isinstance(parameter.get("name", ""), str):
             yield f"{entry}.name", "write the parameter's name, empty where it has none"
-        written = parameter.get("type")
-        if not isinstance(written, str) or not _is_type(written):
-            yield f"{entry}.type", "write a Solidity type such as uint256, address, bytes32[] or tuple"
-        elif written.startswith("tuple"):
-            yield from _parameters(parameter.get("components"), f"{entry}.components", depth=depth + 1)
+        try:
+            parse_type(parameter)
+        except ValueError as error:
+            yield f"{entry}.type", f"{error}; write a Solidity type such as uint256, address, bytes32[] or tuple"
         if in_event and not isinstance(parameter.get("indexed"), bool):
             yield f"{entry}.indexed", "say whether the event's input is indexed: true or false"
-
-
-def _is_type(written: str) -> bool:
-    base, bracket, lists = written.partition("[")
-    if not _LISTS.fullmatch(bracket + lists):
-        return False
-    word = _WORD.fullmatch(base)
-    return base in _PLAIN or (word is not None and int(word[2]) in _SIZED[word[1]])
