@@ -15,6 +15,7 @@ COMMANDS: dict[str, str] = {
     "devnet": "run the local chain nodes alone",
     "keys": "create, list and revoke API keys",
     "check": "validate a configuration and say what each chain will use",
+    "registry": "check the protocol registry against a chain's nodes",
     "call": "ask a running gateway over gRPC and print the answer as JSON",
     "methods": "list the operations with their state",
 }

@@ -1,0 +1,88 @@
+"""`waypost registry`: checks the protocol registry against a chain's nodes."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+from cli.options import add_config, add_network, read_settings
+from server.catalog.protocols import load_address_book
+from server.chains.deployed import lacking, read_deployed
+from server.chains.registry import Chains
+from server.errors import ChainUnknown, NotAvailable
+from server.upstream.transport import open_session
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+    from runtime.settings import Settings
+    from server.chains.deployed import Deployed
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of `waypost registry`."""
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    verify = actions.add_parser("verify", help="ask a chain's nodes whether there is code at every registered address")
+    verify.add_argument("--chain", required=True, metavar="SLUG", help="the chain whose addresses are checked")
+    add_config(verify)
+    add_network(verify)
+    verify.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Check; the exit code is 1 when an address has no code or could not be read, or nothing could be checked."""
+    settings = read_settings(arguments)
+    try:
+        found = asyncio.run(verify(settings, arguments.chain))
+    except (ChainUnknown, NotAvailable) as error:
+        print(error.message, file=sys.stderr)
+        return 1
+    if not found:
+        print(f"nothing is registered on {arguments.chain}", file=sys.stderr)
+        return 1
+    missing = lacking(found)
+    if arguments.json:
+        print(json.dumps([_row(one) for one in found], indent=2))
+    else:
+        _print_table(found)
+        print(f"\n{arguments.chain}: {len(found)} addresses, {len(found) - len(missing)} with code, {_count(missing)}")
+    return 1 if missing else 0
+
+
+async def verify(settings: Settings, slug: str) -> list[Deployed]:
+    """Return what stands at every registered address of the chain.
+
+    Raises ChainUnknown, and NotAvailable for chains of a family whose code this build does not read.
+    """
+    async with open_session() as http:
+        chains = Chains.load(settings, http)
+        try:
+            return await read_deployed(chains.get(slug), load_address_book())
+        finally:
+            await chains.close()
+
+
+def _print_table(found: Sequence[Deployed]) -> None:
+    rows = [(one.protocol, one.key, one.address, _state(one)) for one in found]
+    widths = [max(len(row[column]) for row in rows) for column in range(3)]
+    for protocol, key, address, state in rows:
+        print(f"{protocol:<{widths[0]}}  {key:<{widths[1]}}  {address:<{widths[2]}}  {state}")
+
+
+def _state(one: Deployed) -> str:
+    if one.size is None:
+        return f"UNKNOWN: {one.trouble}"
+    return f"{one.size} bytes" if one.size else "NO CODE"
+
+
+def _count(missing: Sequence[Deployed]) -> str:
+    unknown = sum(one.size is None for one in missing)
+    return f"{len(missing) - unknown} without, {unknown} unknown"
+
+
+def _row(one: Deployed) -> dict[str, Any]:
+    row = {"protocol": one.protocol, "contract": one.key, "address": one.address, "codeSize": one.size}
+    return row | ({"trouble": one.trouble} if one.trouble else {})

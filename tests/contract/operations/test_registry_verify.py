@@ -1,0 +1,119 @@
+"""`waypost registry verify` against a real node: which registered addresses have code, in few requests."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from cli.__main__ import main
+from runtime.settings import Settings
+from server.catalog.protocols import load_address_book
+from server.chains.deployed import lacking, read_deployed
+from server.chains.registry import Chains
+from server.upstream.observer import Measured
+from server.upstream.transport import open_session
+from tests.contract.operations.conftest import unchanged
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from devnet.launcher import Devnet
+
+CHAIN = "polygon"
+BOOK = load_address_book()
+REGISTERED = {
+    (slug, key): contract.address
+    for slug, protocol in BOOK.protocols.items()
+    for key, contract in protocol.contracts.get(CHAIN, {}).items()
+}
+POOL = BOOK.find_contract("aave-v3", CHAIN, "pool").address
+
+
+class Tally(Measured):
+    """Counts the HTTP requests that callers cause."""
+
+    def __init__(self) -> None:
+        self.requests: list[int] = []
+
+    def sent(self, chain: str, endpoint: str, purpose: str, calls: int) -> None:
+        if purpose in ("call", "heavy"):
+            self.requests.append(calls)
+
+
+@pytest.fixture
+def config(full_devnet: Devnet, tmp_path: Path) -> str:
+    path = tmp_path / "waypost.toml"
+    full_devnet.write_config(path)
+    return str(path)
+
+
+async def verify(*arguments: str) -> int:
+    """Run the command as a process would, in a thread: it has an event loop of its own."""
+    return await asyncio.to_thread(main, ["registry", "verify", *arguments])
+
+
+async def test_every_registered_address_is_asked_for_in_few_requests(full_devnet: Devnet):
+    tally = Tally()
+    async with unchanged(full_devnet, CHAIN) as node, open_session() as http:
+        await node.call("anvil_setCode", POOL, "0x6001600101")
+        chains = Chains.load(Settings.model_validate(full_devnet.settings_overrides()), http, observer=tally)
+        found = await read_deployed(chains.get(CHAIN), BOOK)
+        await chains.close()
+        sizes = {
+            (slug, key): len(bytes.fromhex((await node.call("eth_getCode", address, "latest"))[2:]))
+            for (slug, key), address in REGISTERED.items()
+        }
+    assert {(one.protocol, one.key): one.size for one in found} == sizes
+    assert sizes["aave-v3", "pool"] == 5
+    assert {(one.protocol, one.key) for one in lacking(found)} == {pair for pair, size in sizes.items() if not size}
+    assert len(REGISTERED) > 20
+    assert len(tally.requests) <= 3, tally.requests
+
+
+async def test_what_has_no_code_is_told_and_fails(full_devnet: Devnet, config: str, capsys: pytest.CaptureFixture[str]):
+    async with unchanged(full_devnet, CHAIN) as node:
+        await node.call("anvil_setCode", POOL, "0x6001600101")
+        assert await verify("--chain", CHAIN, "--config", config) == 1
+    lines = capsys.readouterr().out.splitlines()
+    rows = {(words[0], words[1]): (words[2], " ".join(words[3:])) for words in map(str.split, lines[:-2])}
+    assert {pair: address for pair, (address, _) in rows.items()} == REGISTERED
+    assert rows["aave-v3", "pool"] == (POOL, "5 bytes")
+    assert rows["aave-v3", "oracle"][1] == "NO CODE"
+    assert lines[-1].startswith(f"{CHAIN}: {len(REGISTERED)} addresses, ")
+
+
+async def test_code_everywhere_is_exit_code_0(full_devnet: Devnet, config: str, capsys: pytest.CaptureFixture[str]):
+    async with unchanged(full_devnet, CHAIN) as node:
+        for address in REGISTERED.values():
+            await node.call("anvil_setCode", address, "0x00")
+        assert await verify("--chain", CHAIN, "--config", config, "--json") == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert {(row["protocol"], row["contract"]): row["codeSize"] for row in rows} == dict.fromkeys(REGISTERED, 1)
+    assert {row["address"] for row in rows} == set(REGISTERED.values())
+
+
+async def test_a_node_that_does_not_answer_is_no_proof_of_missing_code(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    path = tmp_path / "waypost.toml"
+    path.write_text('[chains.scroll]\nendpoints = [{ label = "gone", url = "http://127.0.0.1:9/SECRET" }]\n')
+    assert await verify("--chain", "scroll", "--config", str(path)) == 1
+    printed = capsys.readouterr()
+    assert "UNKNOWN: " in printed.out
+    assert "0 with code, 0 without, " in printed.out
+    assert "NO CODE" not in printed.out
+    assert "SECRET" not in printed.out + printed.err
+
+
+@pytest.mark.parametrize(
+    ("chain", "words"),
+    [("etherium", "did you mean `ethereum`?"), ("bitcoin", "does not answer that"), ("solana", "does not answer that")],
+)
+async def test_what_cannot_be_checked_is_said(config: str, capsys: pytest.CaptureFixture[str], chain: str, words: str):
+    assert await verify("--chain", chain, "--config", config) == 1
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert words in printed.err
