@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from google.protobuf.json_format import ParseDict
 
-from runtime.operations import Operation, load_operations
+from runtime.operations import Operation, literal, load_operations
 
 if TYPE_CHECKING:
     from google.protobuf.message import Message
@@ -34,7 +34,14 @@ class Question:
     def message(self) -> Message:
         """Return the same question as a request message, through protobuf's own JSON reader."""
         members = {"items": self.params} if isinstance(self.params, list) else self.params
-        return ParseDict(members, self.operation.request())
+        return ParseDict(_with_enum_names(members, self.operation), self.operation.request())
+
+
+def _with_enum_names(members: dict[str, Any], operation: Operation) -> dict[str, Any]:
+    """Return the members with enum values by their protobuf names, which is what protobuf's reader knows."""
+    fields = {one.json_name: one for one in operation.method.input_type.fields if one.enum_type is not None}
+    names = {(name, literal(value).wire): value.name for name, one in fields.items() for value in one.enum_type.values}
+    return {name: names.get((name, value), value) if name in fields else value for name, value in members.items()}
 
 
 def ethereum(**params: Any) -> dict[str, Any]:
