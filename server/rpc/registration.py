@@ -22,6 +22,7 @@ from server.rpc.cosmos import CosmosServicer
 from server.rpc.gas import GasServicer
 from server.rpc.log import LogServicer
 from server.rpc.marketplace import MarketplaceServicer
+from server.rpc.portfolio import PortfolioServicer
 from server.rpc.raw import RawServicer
 from server.rpc.registry import RegistryServicer
 from server.rpc.system import SystemServicer
@@ -59,6 +60,7 @@ SERVICERS: tuple[type, ...] = (
     LogServicer,
     RawServicer,
     CosmosServicer,
+    PortfolioServicer,
     RegistryServicer,
     MarketplaceServicer,
 )

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from waypost.v1 import token_pb2, token_pb2_grpc
+from waypost.v1 import token_discovery_pb2, token_pb2, token_pb2_grpc
 
 from server.chains.amounts import decimal_text
 from server.chains.capabilities import ReadsAllowances, ReadsTokenBalances, ReadsTokenMetadata
 from server.chains.staking import ReadsSupplies
+from server.rpc.token_discovery import TokenDiscovery
 from server.rpc.views import open_view
 
 if TYPE_CHECKING:
     from server.chains.registry import Chains
+    from server.sources.prices import Prices
 
 
 class TokenServicer(token_pb2_grpc.TokenServiceServicer):
-    """Reads of fungible tokens (contract section 4.3)."""
+    """Reads of fungible tokens (contract sections 4.3 and 4.4)."""
 
-    def __init__(self, chains: Chains) -> None:
+    def __init__(self, chains: Chains, prices: Prices) -> None:
         self._chains = chains
+        self._discovery = TokenDiscovery(chains, prices)
 
     async def GetTokenBalance(
         self, request: token_pb2.GetTokenBalanceRequest, context: Any
@@ -74,3 +77,15 @@ class TokenServicer(token_pb2_grpc.TokenServiceServicer):
             allowance_raw=str(allowance.raw),
             is_unlimited=allowance.is_unlimited,
         )
+
+    async def SearchTokens(
+        self, request: token_discovery_pb2.SearchTokensRequest, context: Any
+    ) -> token_discovery_pb2.SearchTokensResponse:
+        """Return tokens whose name or symbol matches."""
+        return await self._discovery.search(request.q, request.limit)
+
+    async def GetTokenAddresses(
+        self, request: token_discovery_pb2.GetTokenAddressesRequest, context: Any
+    ) -> token_discovery_pb2.GetTokenAddressesResponse:
+        """Return where a token lives."""
+        return await self._discovery.addresses(request.symbol)

@@ -26,7 +26,7 @@ class MarketplaceCall(_message.Message):
     def __init__(self, outputs: _Optional[_Union[_common_pb2.NativeJson, _Mapping]] = ..., block_height: _Optional[int] = ...) -> None: ...
 
 class MarketplaceSimulation(_message.Message):
-    __slots__ = ("outputs", "status", "gas_used", "logs", "logs_available", "reason", "block_height")
+    __slots__ = ("outputs", "status", "gas_used", "logs", "logs_available", "reason", "block_height", "gas_used_available")
     OUTPUTS_FIELD_NUMBER: _ClassVar[int]
     STATUS_FIELD_NUMBER: _ClassVar[int]
     GAS_USED_FIELD_NUMBER: _ClassVar[int]
@@ -34,6 +34,7 @@ class MarketplaceSimulation(_message.Message):
     LOGS_AVAILABLE_FIELD_NUMBER: _ClassVar[int]
     REASON_FIELD_NUMBER: _ClassVar[int]
     BLOCK_HEIGHT_FIELD_NUMBER: _ClassVar[int]
+    GAS_USED_AVAILABLE_FIELD_NUMBER: _ClassVar[int]
     outputs: _common_pb2.NativeJson
     status: SimulationStatus
     gas_used: str
@@ -41,7 +42,8 @@ class MarketplaceSimulation(_message.Message):
     logs_available: bool
     reason: str
     block_height: int
-    def __init__(self, outputs: _Optional[_Union[_common_pb2.NativeJson, _Mapping]] = ..., status: _Optional[_Union[SimulationStatus, str]] = ..., gas_used: _Optional[str] = ..., logs: _Optional[_Iterable[_Union[SimulatedLog, _Mapping]]] = ..., logs_available: bool = ..., reason: _Optional[str] = ..., block_height: _Optional[int] = ...) -> None: ...
+    gas_used_available: bool
+    def __init__(self, outputs: _Optional[_Union[_common_pb2.NativeJson, _Mapping]] = ..., status: _Optional[_Union[SimulationStatus, str]] = ..., gas_used: _Optional[str] = ..., logs: _Optional[_Iterable[_Union[SimulatedLog, _Mapping]]] = ..., logs_available: bool = ..., reason: _Optional[str] = ..., block_height: _Optional[int] = ..., gas_used_available: bool = ...) -> None: ...
 
 class SimulatedLog(_message.Message):
     __slots__ = ("address", "topics", "data")

@@ -23,9 +23,10 @@ _sym_db = _symbol_database.Default()
 
 
 from waypost.v1 import options_pb2 as waypost_dot_v1_dot_options__pb2
+from waypost.v1 import token_discovery_pb2 as waypost_dot_v1_dot_token__discovery__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16waypost/v1/token.proto\x12\nwaypost.v1\x1a\x18waypost/v1/options.proto\"\x8b\x02\n\x16GetTokenBalanceRequest\x12#\n\x05\x63hain\x18\x01 \x01(\tB\x14\x92\xb5\x18\x10\x08\x01\x10\x01\x62\n\"ethereum\"\x12G\n\x07\x61\x64\x64ress\x18\x02 \x01(\tB6\x92\xb5\x18\x32\x08\x02\x10\x01\x62,\"0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045\"\x12\x45\n\x05token\x18\x03 \x01(\tB6\x92\xb5\x18\x32\x08\x02\x10\x01\x62,\"0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48\"\x12+\n\x0c\x62lock_height\x18\x04 \x01(\x03\x42\x10\x92\xb5\x18\x0c\x18\x00\x62\x08\x31\x37\x30\x30\x30\x30\x30\x30H\x00\x88\x01\x01\x42\x0f\n\r_block_height\"\xd6\x01\n\x17GetTokenBalanceResponse\x12\r\n\x05\x63hain\x18\x01 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x02 \x01(\t\x12\r\n\x05token\x18\x03 \x01(\t\x12\x19\n\x0c\x62lock_height\x18\x04 \x01(\x03H\x00\x88\x01\x01\x12\x17\n\x07\x62\x61lance\x18\x05 \x01(\tB\x06\x92\xb5\x18\x02\x08\x08\x12\x1b\n\x0b\x62\x61lance_raw\x18\x06 \x01(\tB\x06\x92\xb5\x18\x02\x08\t\x12\x1d\n\x08\x64\x65\x63imals\x18\x07 \x01(\x05\x42\x06\x92\xb5\x18\x02\x38\x01H\x01\x88\x01\x01\x42\x0f\n\r_block_heightB\x0b\n\t_decimals\"\xc5\x01\n\x17GetTokenMetadataRequest\x12#\n\x05\x63hain\x18\x01 \x01(\tB\x14\x92\xb5\x18\x10\x08\x01\x10\x01\x62\n\"ethereum\"\x12G\n\x07\x61\x64\x64ress\x18\x02 \x01(\tB6\x92\xb5\x18\x32\x08\x02\x10\x01\x62,\"0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48\"\x12+\n\x0c\x62lock_height\x18\x03 \x01(\x03\x42\x10\x92\xb5\x18\x0c\x18\x00\x62\x08\x31\x37\x30\x30\x30\x30\x30\x30H\x00\x88\x01\x01\x42\x0f\n\r_block_height\"\xee\x01\n\x18GetTokenMetadataResponse\x12\r\n\x05\x63hain\x18\x01 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x02 \x01(\t\x12\x33\n\x03\x65vm\x18\x03 \x01(\x0b\x32\x1c.waypost.v1.EvmTokenMetadataB\x06\x92\xb5\x18\x02@\x01H\x00\x12\x39\n\x06solana\x18\x04 \x01(\x0b\x32\x1f.waypost.v1.SolanaTokenMetadataB\x06\x92\xb5\x18\x02@\x01H\x00\x12\x39\n\x06\x63osmos\x18\x05 \x01(\x0b\x32\x1f.waypost.v1.CosmosTokenMetadataB\x06\x92\xb5\x18\x02@\x01H\x00\x42\x07\n\x05token\"\xa4\x01\n\x10\x45vmTokenMetadata\x12\x14\n\x0c\x62lock_height\x18\x01 \x01(\x03\x12\x19\n\x04name\x18\x02 \x01(\tB\x06\x92\xb5\x18\x02\x38\x01H\x00\x88\x01\x01\x12\x1b\n\x06symbol\x18\x03 \x01(\tB\x06\x92\xb5\x18\x02\x38\x01H\x01\x88\x01\x01\x12\x10\n\x08\x64\x65\x63imals\x18\x04 \x01(\x05\x12\x1c\n\x0ctotal_supply\x18\x05 \x01(\tB\x06\x92\xb5\x18\x02\x08\tB\x07\n\x05_nameB\t\n\x07_symbol\"\xc9\x01\n\x13SolanaTokenMetadata\x12\x14\n\x0c\x62lock_height\x18\x01 \x01(\x03\x12\x19\n\x04name\x18\x02 \x01(\tB\x06\x92\xb5\x18\x02\x38\x01H\x00\x88\x01\x01\x12\x1b\n\x06symbol\x18\x03 \x01(\tB\x06\x92\xb5\x18\x02\x38\x01H\x01\x88\x01\x01\x12\x18\n\x03uri\x18\x04 \x01(\tB\x06\x92\xb5\x18\x02\x38\x01H\x02\x88\x01\x01\x12\x10\n\x08\x64\x65\x63imals\x18\x05 \x01(\x05\x12\x1c\n\x0ctotal_supply\x18\x06 \x01(\tB\x06\x92\xb5\x18\x02\x08\tB\x07\n\x05_nameB\t\n\x07_symbolB\x06\n\x04_uri\"B\n\x13\x43osmosTokenMetadata\x12+\n\x08metadata\x18\x01 \x01(\x0b\x32\x19.waypost.v1.DenomMetadata\"\x9a\x01\n\rDenomMetadata\x12\x13\n\x0b\x64\x65scription\x18\x01 \x01(\t\x12\x37\n\x0b\x64\x65nom_units\x18\x02 \x03(\x0b\x32\x15.waypost.v1.DenomUnitR\x0b\x64\x65nom_units\x12\x0c\n\x04\x62\x61se\x18\x03 \x01(\t\x12\x0f\n\x07\x64isplay\x18\x04 \x01(\t\x12\x0c\n\x04name\x18\x05 \x01(\t\x12\x0e\n\x06symbol\x18\x06 \x01(\t\",\n\tDenomUnit\x12\r\n\x05\x64\x65nom\x18\x01 \x01(\t\x12\x10\n\x08\x65xponent\x18\x02 \x01(\x05\"b\n\x15GetDenomSupplyRequest\x12$\n\x05\x63hain\x18\x01 \x01(\tB\x15\x92\xb5\x18\x11\x08\x01\x10\x01\x62\x0b\"cosmoshub\"\x12#\n\x05\x64\x65nom\x18\x02 \x01(\tB\x14\x92\xb5\x18\x10\x10\x01(\x80\x01X\x01\x62\x07\"uatom\"\"_\n\x16GetDenomSupplyResponse\x12\r\n\x05\x63hain\x18\x01 \x01(\t\x12\r\n\x05\x64\x65nom\x18\x02 \x01(\t\x12\'\n\x06\x61mount\x18\x03 \x01(\x0b\x32\x17.waypost.v1.DenomSupply\"4\n\x0b\x44\x65nomSupply\x12\r\n\x05\x64\x65nom\x18\x01 \x01(\t\x12\x16\n\x06\x61mount\x18\x02 \x01(\tB\x06\x92\xb5\x18\x02\x08\t\"\xd6\x02\n\x18GetTokenAllowanceRequest\x12#\n\x05\x63hain\x18\x01 \x01(\tB\x14\x92\xb5\x18\x10\x08\x01\x10\x01\x62\n\"ethereum\"\x12G\n\x07\x61\x64\x64ress\x18\x02 \x01(\tB6\x92\xb5\x18\x32\x08\x03\x10\x01\x62,\"0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48\"\x12\x45\n\x05owner\x18\x03 \x01(\tB6\x92\xb5\x18\x32\x08\x03\x10\x01\x62,\"0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045\"\x12G\n\x07spender\x18\x04 \x01(\tB6\x92\xb5\x18\x32\x08\x03\x10\x01\x62,\"0xE592427A0AEce92De3Edee1F18E0157C05861564\"\x12+\n\x0c\x62lock_height\x18\x05 \x01(\x03\x42\x10\x92\xb5\x18\x0c\x18\x00\x62\x08\x31\x37\x30\x30\x30\x30\x30\x30H\x00\x88\x01\x01\x42\x0f\n\r_block_height\"\xe7\x01\n\x19GetTokenAllowanceResponse\x12\r\n\x05\x63hain\x18\x01 \x01(\t\x12\r\n\x05token\x18\x02 \x01(\t\x12\x1b\n\x06symbol\x18\x03 \x01(\tB\x06\x92\xb5\x18\x02\x38\x01H\x00\x88\x01\x01\x12\r\n\x05owner\x18\x04 \x01(\t\x12\x0f\n\x07spender\x18\x05 \x01(\t\x12\x14\n\x0c\x62lock_height\x18\x06 \x01(\x03\x12\x19\n\tallowance\x18\x07 \x01(\tB\x06\x92\xb5\x18\x02\x08\x08\x12\x1d\n\rallowance_raw\x18\x08 \x01(\tB\x06\x92\xb5\x18\x02\x08\t\x12\x14\n\x0cis_unlimited\x18\t \x01(\x08\x42\t\n\x07_symbol\"c\n\x13SearchTokensRequest\x12\x1c\n\x01q\x18\x01 \x01(\tB\x11\x92\xb5\x18\r\x10\x01(dX\x01\x62\x05\"usd\"\x12$\n\x05limit\x18\x02 \x01(\x05\x42\x10\x92\xb5\x18\x0c\x18\x01 d2\x02\x32\x30\x62\x02\x32\x30H\x00\x88\x01\x01\x42\x08\n\x06_limit\"N\n\x14SearchTokensResponse\x12\r\n\x05\x63ount\x18\x01 \x01(\x05\x12\'\n\x07results\x18\x02 \x03(\x0b\x32\x16.waypost.v1.TokenMatch\"\x97\x01\n\nTokenMatch\x12\x10\n\x08token_id\x18\x01 \x01(\t\x12\x0e\n\x06symbol\x18\x02 \x01(\t\x12\x0c\n\x04name\x18\x03 \x01(\t\x12\x1e\n\tprice_usd\x18\x04 \x01(\x01\x42\x06\x92\xb5\x18\x02\x38\x01H\x00\x88\x01\x01\x12+\n\x06\x63hains\x18\x05 \x03(\x0b\x32\x1b.waypost.v1.TokenDeploymentB\x0c\n\n_price_usd\"C\n\x0fTokenDeployment\x12\r\n\x05\x63hain\x18\x01 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x02 \x01(\t\x12\x10\n\x08\x65xponent\x18\x03 \x01(\x05\"<\n\x18GetTokenAddressesRequest\x12 \n\x06symbol\x18\x01 \x01(\tB\x10\x92\xb5\x18\x0c\x08\x0f\x10\x01\x62\x06\"USDC\"\"\x94\x01\n\x19GetTokenAddressesResponse\x12\x0e\n\x06symbol\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x1e\n\tprice_usd\x18\x03 \x01(\x01\x42\x06\x92\xb5\x18\x02\x38\x01H\x00\x88\x01\x01\x12+\n\taddresses\x18\x04 \x03(\x0b\x32\x18.waypost.v1.TokenAddressB\x0c\n\n_price_usd\"T\n\x0cTokenAddress\x12\r\n\x05\x63hain\x18\x01 \x01(\t\x12\x12\n\nchain_name\x18\x02 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x03 \x01(\t\x12\x10\n\x08\x64\x65\x63imals\x18\x04 \x01(\x05\x32\x93\x06\n\x0cTokenService\x12\x84\x01\n\x0fGetTokenBalance\x12\".waypost.v1.GetTokenBalanceRequest\x1a#.waypost.v1.GetTokenBalanceResponse\"(\x90\x02\x01\x8a\xb5\x18!*\x04\x02\x03\x05\x06:\x04\x02\x03\x05\x06\x62\x13\x41\x63\x63ounts and tokens\x12\x88\x01\n\x10GetTokenMetadata\x12#.waypost.v1.GetTokenMetadataRequest\x1a$.waypost.v1.GetTokenMetadataResponse\")\x90\x02\x01\x8a\xb5\x18\"*\x03\x02\x06\x03:\x03\x02\x06\x03H\x90\x1c\x62\x13\x41\x63\x63ounts and tokens\x12{\n\x0eGetDenomSupply\x12!.waypost.v1.GetDenomSupplyRequest\x1a\".waypost.v1.GetDenomSupplyResponse\"\"\x90\x02\x01\x8a\xb5\x18\x1b*\x01\x06:\x01\x06\x62\x13\x41\x63\x63ounts and tokens\x12\x84\x01\n\x11GetTokenAllowance\x12$.waypost.v1.GetTokenAllowanceRequest\x1a%.waypost.v1.GetTokenAllowanceResponse\"\"\x90\x02\x01\x8a\xb5\x18\x1b*\x01\x02:\x01\x02\x62\x13\x41\x63\x63ounts and tokens\x12n\n\x0cSearchTokens\x12\x1f.waypost.v1.SearchTokensRequest\x1a .waypost.v1.SearchTokensResponse\"\x1b\x90\x02\x01\x8a\xb5\x18\x14*\x01\x01\x62\x0fToken discovery\x12}\n\x11GetTokenAddresses\x12$.waypost.v1.GetTokenAddressesRequest\x1a%.waypost.v1.GetTokenAddressesResponse\"\x1b\x90\x02\x01\x8a\xb5\x18\x14*\x01\x01\x62\x0fToken discoveryBJ\n\x0e\x64\x65v.waypost.v1P\x01Z6github.com/waypost/waypost/gen/go/waypost/v1;waypostv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16waypost/v1/token.proto\x12\nwaypost.v1\x1a\x18waypost/v1/options.proto\x1a waypost/v1/token_discovery.proto\"\x8b\x02\n\x16GetTokenBalanceRequest\x12#\n\x05\x63hain\x18\x01 \x01(\tB\x14\x92\xb5\x18\x10\x08\x01\x10\x01\x62\n\"ethereum\"\x12G\n\x07\x61\x64\x64ress\x18\x02 \x01(\tB6\x92\xb5\x18\x32\x08\x02\x10\x01\x62,\"0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045\"\x12\x45\n\x05token\x18\x03 \x01(\tB6\x92\xb5\x18\x32\x08\x02\x10\x01\x62,\"0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48\"\x12+\n\x0c\x62lock_height\x18\x04 \x01(\x03\x42\x10\x92\xb5\x18\x0c\x18\x00\x62\x08\x31\x37\x30\x30\x30\x30\x30\x30H\x00\x88\x01\x01\x42\x0f\n\r_block_height\"\xd6\x01\n\x17GetTokenBalanceResponse\x12\r\n\x05\x63hain\x18\x01 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x02 \x01(\t\x12\r\n\x05token\x18\x03 \x01(\t\x12\x19\n\x0c\x62lock_height\x18\x04 \x01(\x03H\x00\x88\x01\x01\x12\x17\n\x07\x62\x61lance\x18\x05 \x01(\tB\x06\x92\xb5\x18\x02\x08\x08\x12\x1b\n\x0b\x62\x61lance_raw\x18\x06 \x01(\tB\x06\x92\xb5\x18\x02\x08\t\x12\x1d\n\x08\x64\x65\x63imals\x18\x07 \x01(\x05\x42\x06\x92\xb5\x18\x02\x38\x01H\x01\x88\x01\x01\x42\x0f\n\r_block_heightB\x0b\n\t_decimals\"\xc5\x01\n\x17GetTokenMetadataRequest\x12#\n\x05\x63hain\x18\x01 \x01(\tB\x14\x92\xb5\x18\x10\x08\x01\x10\x01\x62\n\"ethereum\"\x12G\n\x07\x61\x64\x64ress\x18\x02 \x01(\tB6\x92\xb5\x18\x32\x08\x02\x10\x01\x62,\"0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48\"\x12+\n\x0c\x62lock_height\x18\x03 \x01(\x03\x42\x10\x92\xb5\x18\x0c\x18\x00\x62\x08\x31\x37\x30\x30\x30\x30\x30\x30H\x00\x88\x01\x01\x42\x0f\n\r_block_height\"\xee\x01\n\x18GetTokenMetadataResponse\x12\r\n\x05\x63hain\x18\x01 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x02 \x01(\t\x12\x33\n\x03\x65vm\x18\x03 \x01(\x0b\x32\x1c.waypost.v1.EvmTokenMetadataB\x06\x92\xb5\x18\x02@\x01H\x00\x12\x39\n\x06solana\x18\x04 \x01(\x0b\x32\x1f.waypost.v1.SolanaTokenMetadataB\x06\x92\xb5\x18\x02@\x01H\x00\x12\x39\n\x06\x63osmos\x18\x05 \x01(\x0b\x32\x1f.waypost.v1.CosmosTokenMetadataB\x06\x92\xb5\x18\x02@\x01H\x00\x42\x07\n\x05token\"\xa4\x01\n\x10\x45vmTokenMetadata\x12\x14\n\x0c\x62lock_height\x18\x01 \x01(\x03\x12\x19\n\x04name\x18\x02 \x01(\tB\x06\x92\xb5\x18\x02\x38\x01H\x00\x88\x01\x01\x12\x1b\n\x06symbol\x18\x03 \x01(\tB\x06\x92\xb5\x18\x02\x38\x01H\x01\x88\x01\x01\x12\x10\n\x08\x64\x65\x63imals\x18\x04 \x01(\x05\x12\x1c\n\x0ctotal_supply\x18\x05 \x01(\tB\x06\x92\xb5\x18\x02\x08\tB\x07\n\x05_nameB\t\n\x07_symbol\"\xc9\x01\n\x13SolanaTokenMetadata\x12\x14\n\x0c\x62lock_height\x18\x01 \x01(\x03\x12\x19\n\x04name\x18\x02 \x01(\tB\x06\x92\xb5\x18\x02\x38\x01H\x00\x88\x01\x01\x12\x1b\n\x06symbol\x18\x03 \x01(\tB\x06\x92\xb5\x18\x02\x38\x01H\x01\x88\x01\x01\x12\x18\n\x03uri\x18\x04 \x01(\tB\x06\x92\xb5\x18\x02\x38\x01H\x02\x88\x01\x01\x12\x10\n\x08\x64\x65\x63imals\x18\x05 \x01(\x05\x12\x1c\n\x0ctotal_supply\x18\x06 \x01(\tB\x06\x92\xb5\x18\x02\x08\tB\x07\n\x05_nameB\t\n\x07_symbolB\x06\n\x04_uri\"B\n\x13\x43osmosTokenMetadata\x12+\n\x08metadata\x18\x01 \x01(\x0b\x32\x19.waypost.v1.DenomMetadata\"\x9a\x01\n\rDenomMetadata\x12\x13\n\x0b\x64\x65scription\x18\x01 \x01(\t\x12\x37\n\x0b\x64\x65nom_units\x18\x02 \x03(\x0b\x32\x15.waypost.v1.DenomUnitR\x0b\x64\x65nom_units\x12\x0c\n\x04\x62\x61se\x18\x03 \x01(\t\x12\x0f\n\x07\x64isplay\x18\x04 \x01(\t\x12\x0c\n\x04name\x18\x05 \x01(\t\x12\x0e\n\x06symbol\x18\x06 \x01(\t\",\n\tDenomUnit\x12\r\n\x05\x64\x65nom\x18\x01 \x01(\t\x12\x10\n\x08\x65xponent\x18\x02 \x01(\x05\"b\n\x15GetDenomSupplyRequest\x12$\n\x05\x63hain\x18\x01 \x01(\tB\x15\x92\xb5\x18\x11\x08\x01\x10\x01\x62\x0b\"cosmoshub\"\x12#\n\x05\x64\x65nom\x18\x02 \x01(\tB\x14\x92\xb5\x18\x10\x10\x01(\x80\x01X\x01\x62\x07\"uatom\"\"_\n\x16GetDenomSupplyResponse\x12\r\n\x05\x63hain\x18\x01 \x01(\t\x12\r\n\x05\x64\x65nom\x18\x02 \x01(\t\x12\'\n\x06\x61mount\x18\x03 \x01(\x0b\x32\x17.waypost.v1.DenomSupply\"4\n\x0b\x44\x65nomSupply\x12\r\n\x05\x64\x65nom\x18\x01 \x01(\t\x12\x16\n\x06\x61mount\x18\x02 \x01(\tB\x06\x92\xb5\x18\x02\x08\t\"\xd6\x02\n\x18GetTokenAllowanceRequest\x12#\n\x05\x63hain\x18\x01 \x01(\tB\x14\x92\xb5\x18\x10\x08\x01\x10\x01\x62\n\"ethereum\"\x12G\n\x07\x61\x64\x64ress\x18\x02 \x01(\tB6\x92\xb5\x18\x32\x08\x03\x10\x01\x62,\"0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48\"\x12\x45\n\x05owner\x18\x03 \x01(\tB6\x92\xb5\x18\x32\x08\x03\x10\x01\x62,\"0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045\"\x12G\n\x07spender\x18\x04 \x01(\tB6\x92\xb5\x18\x32\x08\x03\x10\x01\x62,\"0xE592427A0AEce92De3Edee1F18E0157C05861564\"\x12+\n\x0c\x62lock_height\x18\x05 \x01(\x03\x42\x10\x92\xb5\x18\x0c\x18\x00\x62\x08\x31\x37\x30\x30\x30\x30\x30\x30H\x00\x88\x01\x01\x42\x0f\n\r_block_height\"\xe7\x01\n\x19GetTokenAllowanceResponse\x12\r\n\x05\x63hain\x18\x01 \x01(\t\x12\r\n\x05token\x18\x02 \x01(\t\x12\x1b\n\x06symbol\x18\x03 \x01(\tB\x06\x92\xb5\x18\x02\x38\x01H\x00\x88\x01\x01\x12\r\n\x05owner\x18\x04 \x01(\t\x12\x0f\n\x07spender\x18\x05 \x01(\t\x12\x14\n\x0c\x62lock_height\x18\x06 \x01(\x03\x12\x19\n\tallowance\x18\x07 \x01(\tB\x06\x92\xb5\x18\x02\x08\x08\x12\x1d\n\rallowance_raw\x18\x08 \x01(\tB\x06\x92\xb5\x18\x02\x08\t\x12\x14\n\x0cis_unlimited\x18\t \x01(\x08\x42\t\n\x07_symbol2\x9a\x06\n\x0cTokenService\x12\x84\x01\n\x0fGetTokenBalance\x12\".waypost.v1.GetTokenBalanceRequest\x1a#.waypost.v1.GetTokenBalanceResponse\"(\x90\x02\x01\x8a\xb5\x18!*\x04\x02\x03\x05\x06:\x04\x02\x03\x05\x06\x62\x13\x41\x63\x63ounts and tokens\x12\x88\x01\n\x10GetTokenMetadata\x12#.waypost.v1.GetTokenMetadataRequest\x1a$.waypost.v1.GetTokenMetadataResponse\")\x90\x02\x01\x8a\xb5\x18\"*\x03\x02\x06\x03:\x03\x02\x06\x03H\x90\x1c\x62\x13\x41\x63\x63ounts and tokens\x12{\n\x0eGetDenomSupply\x12!.waypost.v1.GetDenomSupplyRequest\x1a\".waypost.v1.GetDenomSupplyResponse\"\"\x90\x02\x01\x8a\xb5\x18\x1b*\x01\x06:\x01\x06\x62\x13\x41\x63\x63ounts and tokens\x12\x84\x01\n\x11GetTokenAllowance\x12$.waypost.v1.GetTokenAllowanceRequest\x1a%.waypost.v1.GetTokenAllowanceResponse\"\"\x90\x02\x01\x8a\xb5\x18\x1b*\x01\x02:\x01\x02\x62\x13\x41\x63\x63ounts and tokens\x12q\n\x0cSearchTokens\x12\x1f.waypost.v1.SearchTokensRequest\x1a .waypost.v1.SearchTokensResponse\"\x1e\x90\x02\x01\x8a\xb5\x18\x17*\x01\x01:\x01\x01\x62\x0fToken discovery\x12\x80\x01\n\x11GetTokenAddresses\x12$.waypost.v1.GetTokenAddressesRequest\x1a%.waypost.v1.GetTokenAddressesResponse\"\x1e\x90\x02\x01\x8a\xb5\x18\x17*\x01\x01:\x01\x01\x62\x0fToken discoveryBJ\n\x0e\x64\x65v.waypost.v1P\x01Z6github.com/waypost/waypost/gen/go/waypost/v1;waypostv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -95,16 +96,6 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_GETTOKENALLOWANCERESPONSE'].fields_by_name['allowance']._serialized_options = b'\222\265\030\002\010\010'
   _globals['_GETTOKENALLOWANCERESPONSE'].fields_by_name['allowance_raw']._loaded_options = None
   _globals['_GETTOKENALLOWANCERESPONSE'].fields_by_name['allowance_raw']._serialized_options = b'\222\265\030\002\010\t'
-  _globals['_SEARCHTOKENSREQUEST'].fields_by_name['q']._loaded_options = None
-  _globals['_SEARCHTOKENSREQUEST'].fields_by_name['q']._serialized_options = b'\222\265\030\r\020\001(dX\001b\005\"usd\"'
-  _globals['_SEARCHTOKENSREQUEST'].fields_by_name['limit']._loaded_options = None
-  _globals['_SEARCHTOKENSREQUEST'].fields_by_name['limit']._serialized_options = b'\222\265\030\014\030\001 d2\00220b\00220'
-  _globals['_TOKENMATCH'].fields_by_name['price_usd']._loaded_options = None
-  _globals['_TOKENMATCH'].fields_by_name['price_usd']._serialized_options = b'\222\265\030\0028\001'
-  _globals['_GETTOKENADDRESSESREQUEST'].fields_by_name['symbol']._loaded_options = None
-  _globals['_GETTOKENADDRESSESREQUEST'].fields_by_name['symbol']._serialized_options = b'\222\265\030\014\010\017\020\001b\006\"USDC\"'
-  _globals['_GETTOKENADDRESSESRESPONSE'].fields_by_name['price_usd']._loaded_options = None
-  _globals['_GETTOKENADDRESSESRESPONSE'].fields_by_name['price_usd']._serialized_options = b'\222\265\030\0028\001'
   _globals['_TOKENSERVICE'].methods_by_name['GetTokenBalance']._loaded_options = None
   _globals['_TOKENSERVICE'].methods_by_name['GetTokenBalance']._serialized_options = b'\220\002\001\212\265\030!*\004\002\003\005\006:\004\002\003\005\006b\023Accounts and tokens'
   _globals['_TOKENSERVICE'].methods_by_name['GetTokenMetadata']._loaded_options = None
@@ -114,51 +105,37 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_TOKENSERVICE'].methods_by_name['GetTokenAllowance']._loaded_options = None
   _globals['_TOKENSERVICE'].methods_by_name['GetTokenAllowance']._serialized_options = b'\220\002\001\212\265\030\033*\001\002:\001\002b\023Accounts and tokens'
   _globals['_TOKENSERVICE'].methods_by_name['SearchTokens']._loaded_options = None
-  _globals['_TOKENSERVICE'].methods_by_name['SearchTokens']._serialized_options = b'\220\002\001\212\265\030\024*\001\001b\017Token discovery'
+  _globals['_TOKENSERVICE'].methods_by_name['SearchTokens']._serialized_options = b'\220\002\001\212\265\030\027*\001\001:\001\001b\017Token discovery'
   _globals['_TOKENSERVICE'].methods_by_name['GetTokenAddresses']._loaded_options = None
-  _globals['_TOKENSERVICE'].methods_by_name['GetTokenAddresses']._serialized_options = b'\220\002\001\212\265\030\024*\001\001b\017Token discovery'
-  _globals['_GETTOKENBALANCEREQUEST']._serialized_start=65
-  _globals['_GETTOKENBALANCEREQUEST']._serialized_end=332
-  _globals['_GETTOKENBALANCERESPONSE']._serialized_start=335
-  _globals['_GETTOKENBALANCERESPONSE']._serialized_end=549
-  _globals['_GETTOKENMETADATAREQUEST']._serialized_start=552
-  _globals['_GETTOKENMETADATAREQUEST']._serialized_end=749
-  _globals['_GETTOKENMETADATARESPONSE']._serialized_start=752
-  _globals['_GETTOKENMETADATARESPONSE']._serialized_end=990
-  _globals['_EVMTOKENMETADATA']._serialized_start=993
-  _globals['_EVMTOKENMETADATA']._serialized_end=1157
-  _globals['_SOLANATOKENMETADATA']._serialized_start=1160
-  _globals['_SOLANATOKENMETADATA']._serialized_end=1361
-  _globals['_COSMOSTOKENMETADATA']._serialized_start=1363
-  _globals['_COSMOSTOKENMETADATA']._serialized_end=1429
-  _globals['_DENOMMETADATA']._serialized_start=1432
-  _globals['_DENOMMETADATA']._serialized_end=1586
-  _globals['_DENOMUNIT']._serialized_start=1588
-  _globals['_DENOMUNIT']._serialized_end=1632
-  _globals['_GETDENOMSUPPLYREQUEST']._serialized_start=1634
-  _globals['_GETDENOMSUPPLYREQUEST']._serialized_end=1732
-  _globals['_GETDENOMSUPPLYRESPONSE']._serialized_start=1734
-  _globals['_GETDENOMSUPPLYRESPONSE']._serialized_end=1829
-  _globals['_DENOMSUPPLY']._serialized_start=1831
-  _globals['_DENOMSUPPLY']._serialized_end=1883
-  _globals['_GETTOKENALLOWANCEREQUEST']._serialized_start=1886
-  _globals['_GETTOKENALLOWANCEREQUEST']._serialized_end=2228
-  _globals['_GETTOKENALLOWANCERESPONSE']._serialized_start=2231
-  _globals['_GETTOKENALLOWANCERESPONSE']._serialized_end=2462
-  _globals['_SEARCHTOKENSREQUEST']._serialized_start=2464
-  _globals['_SEARCHTOKENSREQUEST']._serialized_end=2563
-  _globals['_SEARCHTOKENSRESPONSE']._serialized_start=2565
-  _globals['_SEARCHTOKENSRESPONSE']._serialized_end=2643
-  _globals['_TOKENMATCH']._serialized_start=2646
-  _globals['_TOKENMATCH']._serialized_end=2797
-  _globals['_TOKENDEPLOYMENT']._serialized_start=2799
-  _globals['_TOKENDEPLOYMENT']._serialized_end=2866
-  _globals['_GETTOKENADDRESSESREQUEST']._serialized_start=2868
-  _globals['_GETTOKENADDRESSESREQUEST']._serialized_end=2928
-  _globals['_GETTOKENADDRESSESRESPONSE']._serialized_start=2931
-  _globals['_GETTOKENADDRESSESRESPONSE']._serialized_end=3079
-  _globals['_TOKENADDRESS']._serialized_start=3081
-  _globals['_TOKENADDRESS']._serialized_end=3165
-  _globals['_TOKENSERVICE']._serialized_start=3168
-  _globals['_TOKENSERVICE']._serialized_end=3955
+  _globals['_TOKENSERVICE'].methods_by_name['GetTokenAddresses']._serialized_options = b'\220\002\001\212\265\030\027*\001\001:\001\001b\017Token discovery'
+  _globals['_GETTOKENBALANCEREQUEST']._serialized_start=99
+  _globals['_GETTOKENBALANCEREQUEST']._serialized_end=366
+  _globals['_GETTOKENBALANCERESPONSE']._serialized_start=369
+  _globals['_GETTOKENBALANCERESPONSE']._serialized_end=583
+  _globals['_GETTOKENMETADATAREQUEST']._serialized_start=586
+  _globals['_GETTOKENMETADATAREQUEST']._serialized_end=783
+  _globals['_GETTOKENMETADATARESPONSE']._serialized_start=786
+  _globals['_GETTOKENMETADATARESPONSE']._serialized_end=1024
+  _globals['_EVMTOKENMETADATA']._serialized_start=1027
+  _globals['_EVMTOKENMETADATA']._serialized_end=1191
+  _globals['_SOLANATOKENMETADATA']._serialized_start=1194
+  _globals['_SOLANATOKENMETADATA']._serialized_end=1395
+  _globals['_COSMOSTOKENMETADATA']._serialized_start=1397
+  _globals['_COSMOSTOKENMETADATA']._serialized_end=1463
+  _globals['_DENOMMETADATA']._serialized_start=1466
+  _globals['_DENOMMETADATA']._serialized_end=1620
+  _globals['_DENOMUNIT']._serialized_start=1622
+  _globals['_DENOMUNIT']._serialized_end=1666
+  _globals['_GETDENOMSUPPLYREQUEST']._serialized_start=1668
+  _globals['_GETDENOMSUPPLYREQUEST']._serialized_end=1766
+  _globals['_GETDENOMSUPPLYRESPONSE']._serialized_start=1768
+  _globals['_GETDENOMSUPPLYRESPONSE']._serialized_end=1863
+  _globals['_DENOMSUPPLY']._serialized_start=1865
+  _globals['_DENOMSUPPLY']._serialized_end=1917
+  _globals['_GETTOKENALLOWANCEREQUEST']._serialized_start=1920
+  _globals['_GETTOKENALLOWANCEREQUEST']._serialized_end=2262
+  _globals['_GETTOKENALLOWANCERESPONSE']._serialized_start=2265
+  _globals['_GETTOKENALLOWANCERESPONSE']._serialized_end=2496
+  _globals['_TOKENSERVICE']._serialized_start=2499
+  _globals['_TOKENSERVICE']._serialized_end=3293
 # @@protoc_insertion_point(module_scope)

@@ -3,6 +3,7 @@
 import grpc
 import warnings
 
+from waypost.v1 import token_discovery_pb2 as waypost_dot_v1_dot_token__discovery__pb2
 from waypost.v1 import token_pb2 as waypost_dot_v1_dot_token__pb2
 
 GRPC_GENERATED_VERSION = '1.71.2'
@@ -57,13 +58,13 @@ class TokenServiceStub(object):
                 _registered_method=True)
         self.SearchTokens = channel.unary_unary(
                 '/waypost.v1.TokenService/SearchTokens',
-                request_serializer=waypost_dot_v1_dot_token__pb2.SearchTokensRequest.SerializeToString,
-                response_deserializer=waypost_dot_v1_dot_token__pb2.SearchTokensResponse.FromString,
+                request_serializer=waypost_dot_v1_dot_token__discovery__pb2.SearchTokensRequest.SerializeToString,
+                response_deserializer=waypost_dot_v1_dot_token__discovery__pb2.SearchTokensResponse.FromString,
                 _registered_method=True)
         self.GetTokenAddresses = channel.unary_unary(
                 '/waypost.v1.TokenService/GetTokenAddresses',
-                request_serializer=waypost_dot_v1_dot_token__pb2.GetTokenAddressesRequest.SerializeToString,
-                response_deserializer=waypost_dot_v1_dot_token__pb2.GetTokenAddressesResponse.FromString,
+                request_serializer=waypost_dot_v1_dot_token__discovery__pb2.GetTokenAddressesRequest.SerializeToString,
+                response_deserializer=waypost_dot_v1_dot_token__discovery__pb2.GetTokenAddressesResponse.FromString,
                 _registered_method=True)
 
 
@@ -138,13 +139,13 @@ def add_TokenServiceServicer_to_server(servicer, server):
             ),
             'SearchTokens': grpc.unary_unary_rpc_method_handler(
                     servicer.SearchTokens,
-                    request_deserializer=waypost_dot_v1_dot_token__pb2.SearchTokensRequest.FromString,
-                    response_serializer=waypost_dot_v1_dot_token__pb2.SearchTokensResponse.SerializeToString,
+                    request_deserializer=waypost_dot_v1_dot_token__discovery__pb2.SearchTokensRequest.FromString,
+                    response_serializer=waypost_dot_v1_dot_token__discovery__pb2.SearchTokensResponse.SerializeToString,
             ),
             'GetTokenAddresses': grpc.unary_unary_rpc_method_handler(
                     servicer.GetTokenAddresses,
-                    request_deserializer=waypost_dot_v1_dot_token__pb2.GetTokenAddressesRequest.FromString,
-                    response_serializer=waypost_dot_v1_dot_token__pb2.GetTokenAddressesResponse.SerializeToString,
+                    request_deserializer=waypost_dot_v1_dot_token__discovery__pb2.GetTokenAddressesRequest.FromString,
+                    response_serializer=waypost_dot_v1_dot_token__discovery__pb2.GetTokenAddressesResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -281,8 +282,8 @@ class TokenService(object):
             request,
             target,
             '/waypost.v1.TokenService/SearchTokens',
-            waypost_dot_v1_dot_token__pb2.SearchTokensRequest.SerializeToString,
-            waypost_dot_v1_dot_token__pb2.SearchTokensResponse.FromString,
+            waypost_dot_v1_dot_token__discovery__pb2.SearchTokensRequest.SerializeToString,
+            waypost_dot_v1_dot_token__discovery__pb2.SearchTokensResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -308,8 +309,8 @@ class TokenService(object):
             request,
             target,
             '/waypost.v1.TokenService/GetTokenAddresses',
-            waypost_dot_v1_dot_token__pb2.GetTokenAddressesRequest.SerializeToString,
-            waypost_dot_v1_dot_token__pb2.GetTokenAddressesResponse.FromString,
+            waypost_dot_v1_dot_token__discovery__pb2.GetTokenAddressesRequest.SerializeToString,
+            waypost_dot_v1_dot_token__discovery__pb2.GetTokenAddressesResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -7,16 +7,21 @@ from typing import TYPE_CHECKING
 import msgspec
 from waypost.v1 import block_pb2
 
+from server.chains.bitcoin.address import parse_address
 from server.chains.bitcoin.balances import BalanceReader
 from server.chains.bitcoin.blocks import BlockReader
 from server.chains.bitcoin.heads import HeadReader
 from server.chains.bitcoin.passthrough import PassThrough
 from server.chains.capabilities import Balance
+from server.chains.holdings import Holding, Holdings, is_accepted
 from server.chains.memory import ChainMemory, Codec
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from server.chains.capabilities import Health, State
     from server.chains.facts import ChainFacts
+    from server.chains.holdings import KnownAsset
     from server.chains.view import ReadView
     from server.upstream.cache import Cache
     from server.upstream.pool import Pool
@@ -41,6 +46,7 @@ class BitcoinDriver:
         self.esplora = esplora
         self._block_memory = ChainMemory(facts.slug, cache, core.heads, block_time=facts.block_time)
         self._balance_memory = ChainMemory(facts.slug, cache, esplora.heads, block_time=facts.block_time)
+        self._native = facts.native
         self._heads = HeadReader(facts, core, esplora, judges_age=judges_age)
         self._blocks = BlockReader(facts, core)
         self._balances = BalanceReader(facts, esplora)
@@ -82,6 +88,20 @@ class BitcoinDriver:
         return await self._balance_memory.read_state(
             view, "balance", address.encode(), _BALANCE, lambda: self._balances.read_balance(address, view)
         )
+
+    def check_holder(self, address: str) -> str:
+        """See `ReadsHoldings`."""
+        return parse_address(address)
+
+    def is_holder(self, address: str) -> bool:
+        """See `ReadsHoldings`."""
+        return is_accepted(self.check_holder, address)
+
+    async def read_holdings(self, address: str, assets: Sequence[KnownAsset], view: ReadView) -> Holdings:
+        """See `ReadsHoldings`; there is nothing but the own coin."""
+        balance = await self.read_balance(address, view)
+        rows = (Holding(None, balance.raw, self._native.decimals),) if balance.raw else ()
+        return Holdings(balance.address, balance.block, rows)
 
     async def pass_call(self, method: str, params: bytes | None, view: ReadView) -> bytes:
         """See `PassesCalls`."""

@@ -19,6 +19,7 @@ from server.chains.evm.feeds import FeedReader
 from server.chains.evm.gas import GasReader
 from server.chains.evm.heads import HeadReader
 from server.chains.evm.heights import Heights
+from server.chains.evm.holdings import HoldingReader
 from server.chains.evm.log_ranges import LogRanges
 from server.chains.evm.log_scan import LogScanner
 from server.chains.evm.log_windows import LogWindows
@@ -34,6 +35,7 @@ from server.chains.evm.tokens import TokenReader
 from server.chains.evm.traces import TraceReader
 from server.chains.evm.transactions import TransactionReader
 from server.chains.evm.transfers import TransferReader
+from server.chains.holdings import is_accepted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -61,6 +63,7 @@ if TYPE_CHECKING:
     from server.chains.contract_reads import ContractCall
     from server.chains.contract_simulations import Simulation
     from server.chains.facts import ChainFacts
+    from server.chains.holdings import Holdings, KnownAsset
     from server.chains.memory import ChainMemory
     from server.chains.view import ReadView
     from server.upstream.pool import Pool
@@ -84,6 +87,7 @@ class EvmDriver:
         self._blocks = RememberedBlocks(BlockReader(self.chain, pool), memory)
         self._accounts = AccountReader(self.chain, reads)
         self._tokens = TokenReader(self.chain, reads)
+        self._holdings = HoldingReader(self.chain, reads)
         self._approvals = ApprovalReader(facts.slug, reads)
         self._code = RememberedCode(CodeReader(self.chain, pool, self.planner), memory)
         self._calls = CallReader(self.chain, pool)
@@ -160,6 +164,18 @@ class EvmDriver:
     async def read_allowance(self, token: str, owner: str, spender: str, view: ReadView) -> Allowance:
         """See `ReadsAllowances`."""
         return await self._heights.explain(self._tokens.read_allowance(token, owner, spender, view), view)
+
+    def check_holder(self, address: str) -> str:
+        """See `ReadsHoldings`."""
+        return parse_address(address, "address")
+
+    def is_holder(self, address: str) -> bool:
+        """See `ReadsHoldings`."""
+        return is_accepted(self.check_holder, address)
+
+    async def read_holdings(self, address: str, assets: Sequence[KnownAsset], view: ReadView) -> Holdings:
+        """See `ReadsHoldings`."""
+        return await self._holdings.read_holdings(address, assets, view)
 
     async def read_approvals(self, address: str, view: ReadView) -> Approvals:
         """See `ReadsApprovals`."""

@@ -6,19 +6,24 @@ from typing import TYPE_CHECKING
 
 from waypost.v1 import block_pb2, transaction_pb2
 
+from server.chains.holdings import is_accepted
 from server.chains.memory import Codec
 from server.chains.solana.accounts import AccountReader
 from server.chains.solana.blocks import BlockReader
 from server.chains.solana.heads import HeadReader
-from server.chains.solana.keys import parse_signature
+from server.chains.solana.holdings import HoldingReader
+from server.chains.solana.keys import parse_key, parse_signature
 from server.chains.solana.passthrough import PassThrough
 from server.errors import NotSupported
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from waypost.v1 import token_pb2
 
     from server.chains.capabilities import Balance, Health, State
     from server.chains.facts import ChainFacts
+    from server.chains.holdings import Holdings, KnownAsset
     from server.chains.memory import ChainMemory
     from server.chains.view import ReadView
     from server.upstream.pool import Pool
@@ -37,6 +42,7 @@ class SolanaDriver:
         self.memory = memory
         self._heads = HeadReader(pool)
         self._accounts = AccountReader(facts, pool)
+        self._holdings = HoldingReader(facts, pool)
         self._blocks = BlockReader(facts, pool)
         self._passthrough = PassThrough(pool)
 
@@ -78,6 +84,18 @@ class SolanaDriver:
     async def read_token_balance(self, address: str, token: str, view: ReadView) -> Balance:
         """See `ReadsTokenBalances`."""
         return await self._accounts.read_token_balance(address, token, view)
+
+    def check_holder(self, address: str) -> str:
+        """See `ReadsHoldings`."""
+        return str(parse_key(address, "address"))
+
+    def is_holder(self, address: str) -> bool:
+        """See `ReadsHoldings`."""
+        return is_accepted(self.check_holder, address)
+
+    async def read_holdings(self, address: str, assets: Sequence[KnownAsset], view: ReadView) -> Holdings:
+        """See `ReadsHoldings`."""
+        return await self._holdings.read_holdings(address, assets, view)
 
     async def read_token_metadata(self, address: str, view: ReadView) -> token_pb2.GetTokenMetadataResponse:
         """See `ReadsTokenMetadata`."""

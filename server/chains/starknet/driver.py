@@ -5,22 +5,30 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from server.chains.capabilities import Balance
+from server.chains.holdings import is_accepted
 from server.chains.starknet.blocks import BlockReader
 from server.chains.starknet.felts import parse_address
 from server.chains.starknet.heads import HeadReader
+from server.chains.starknet.holdings import HoldingReader
 from server.chains.starknet.passthrough import PassThrough
 from server.chains.starknet.remembered import Remembered
 from server.chains.starknet.tokens import TokenReader
 from server.chains.starknet.transactions import TransactionReader
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from waypost.v1 import block_pb2, transaction_pb2
 
     from server.chains.capabilities import Health, State
     from server.chains.facts import ChainFacts
+    from server.chains.holdings import Holdings, KnownAsset
     from server.chains.memory import ChainMemory
     from server.chains.view import ReadView
     from server.upstream.pool import Pool
+
+
+_EVM_LENGTH = 42
 
 
 class StarknetDriver:
@@ -43,6 +51,7 @@ class StarknetDriver:
             self._transactions,
             memory,
         )
+        self._holdings = HoldingReader(facts, self._native, self._remembered)
         self._passthrough = PassThrough(pool)
 
     async def read_health(self) -> Health:
@@ -72,6 +81,19 @@ class StarknetDriver:
         owner, contract = parse_address(address, "address"), parse_address(token, "token")
         amount = await self._remembered.read_amount(contract, owner, view)
         return Balance(address, view.block or 0, amount.raw, amount.decimals, token)
+
+    def check_holder(self, address: str) -> str:
+        """See `ReadsHoldings`; the caller's own writing."""
+        parse_address(address, "address")
+        return address
+
+    def is_holder(self, address: str) -> bool:
+        """See `ReadsHoldings`; every EVM address is a felt too, and as an account of Starknet a wild guess."""
+        return len(address) > _EVM_LENGTH and is_accepted(self.check_holder, address)
+
+    async def read_holdings(self, address: str, assets: Sequence[KnownAsset], view: ReadView) -> Holdings:
+        """See `ReadsHoldings`."""
+        return await self._holdings.read_holdings(address, assets, view)
 
     def transaction_hash(self, text: str) -> str:
         """See `ReadsTransactions`."""

@@ -1,0 +1,62 @@
+"""What an account holds of the native coin and of known tokens, in one execution."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from server.chains.evm.address import address_bytes, parse_address
+from server.chains.evm.multicall import Call, Outcome, eth_balance_call
+from server.chains.evm.quantity import address_word, word
+from server.chains.evm.tokens import BALANCE_OF, DECIMALS
+from server.chains.holdings import Holding, Holdings
+from server.errors import UpstreamUnavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from server.chains.evm.chain import EvmChain
+    from server.chains.evm.reads import RememberedReads
+    from server.chains.holdings import KnownAsset
+    from server.chains.view import ReadView
+
+_MOST_DECIMALS = 255
+
+
+class HoldingReader:
+    """Reads the holdings of one chain's accounts. Decimals are asked for once, for tokens do not change them."""
+
+    def __init__(self, chain: EvmChain, reads: RememberedReads) -> None:
+        self._chain = chain
+        self._reads = reads
+        self._decimals: dict[str, int] = {}
+
+    async def read_holdings(self, address: str, assets: Sequence[KnownAsset], view: ReadView) -> Holdings:
+        """Return the balances that are not zero, all of one block: one request.
+
+        Decimals are the contract's; a contract that tells none has those that it is known by.
+        """
+        account = parse_address(address, "address")
+        holder = address_bytes(account)
+        unknown = [asset for asset in assets if asset.address not in self._decimals]
+        calls = [
+            eth_balance_call(self._chain.multicall, holder),
+            *(Call(address_bytes(asset.address), BALANCE_OF + address_word(holder)) for asset in assets),
+            *(Call(address_bytes(asset.address), DECIMALS) for asset in unknown),
+        ]
+        native, *outcomes = await self._reads.read_shared(view, calls)
+        for asset, outcome in zip(unknown, outcomes[len(assets) :], strict=True):
+            told = _number(outcome)
+            if told is not None and told <= _MOST_DECIMALS:
+                self._decimals[asset.address] = told
+        coin = _number(native)
+        if coin is None:
+            raise UpstreamUnavailable(f"the nodes of {self._chain.slug} did not answer a balance")
+        rows = [Holding(None, coin, self._chain.facts.native.decimals)]
+        for asset, outcome in zip(assets, outcomes, strict=False):
+            decimals = self._decimals.get(asset.address, asset.decimals)
+            rows.append(Holding(asset.address, _number(outcome) or 0, decimals))
+        return Holdings(account, view.block, tuple(row for row in rows if row.raw))
+
+
+def _number(outcome: Outcome) -> int | None:
+    return word(outcome.data) if outcome.success and len(outcome.data) >= 32 else None

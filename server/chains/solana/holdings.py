@@ -1,0 +1,87 @@
+"""What an account holds of lamports and of known mints, in one request."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from solders.pubkey import Pubkey
+
+from server.chains.holdings import Holding, Holdings
+from server.chains.solana import layouts
+from server.chains.solana.answers import Accounts, Amount, account_bytes, malformed, read_answer
+from server.chains.solana.answers import Holdings as TokenAccounts
+from server.chains.solana.heads import COMMITMENT
+from server.chains.solana.keys import TOKEN_2022_PROGRAM, TOKEN_PROGRAM, parse_key
+from server.upstream.policy import CallPolicy
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from server.chains.facts import ChainFacts
+    from server.chains.holdings import KnownAsset
+    from server.chains.view import ReadView
+    from server.upstream.policy import Reply
+    from server.upstream.pool import Pool
+
+_STATE = {"commitment": COMMITMENT}
+_BASE64 = {"commitment": COMMITMENT, "encoding": "base64"}
+# Mint, owner and amount are the first 72 bytes of every token account; wallets may have thousands of them.
+_AMOUNTS = _BASE64 | {"dataSlice": {"offset": 0, "length": 72}}
+
+
+class HoldingReader:
+    """Reads the holdings of accounts. Decimals are asked for once, for mints do not change them."""
+
+    def __init__(self, facts: ChainFacts, pool: Pool) -> None:
+        self._facts = facts
+        self._pool = pool
+        self._decimals: dict[str, int] = {}
+
+    async def read_holdings(self, address: str, assets: Sequence[KnownAsset], view: ReadView) -> Holdings:
+        """Return lamports and the amounts of the mints, an owner's several accounts of one mint added up.
+
+        The accounts of both token programs are looked through; those of other mints are passed over.
+        """
+        owner = str(parse_key(address, "address"))
+        unknown = [asset.address for asset in assets if asset.address not in self._decimals]
+        calls: list[tuple[str, list[Any]]] = [
+            ("getBalance", [owner, _STATE]),
+            ("getTokenAccountsByOwner", [owner, {"programId": str(TOKEN_PROGRAM)}, _AMOUNTS]),
+            ("getTokenAccountsByOwner", [owner, {"programId": str(TOKEN_2022_PROGRAM)}, _AMOUNTS]),
+        ]
+        if unknown:
+            calls.append(("getMultipleAccounts", [unknown, _BASE64]))
+        policy = CallPolicy(prefer=view.endpoint)
+        coin, plain, extended, *mints = await self._pool.call_together(calls, policy, deadline=view.deadline)
+        lamports = read_answer(coin, Amount, "balance")
+        held = [(reply, read_answer(reply, TokenAccounts, "list of token accounts")) for reply in (plain, extended)]
+        for reply in mints:
+            self._learn(unknown, reply)
+        amounts: dict[str, int] = {}
+        for reply, accounts in held:
+            for row in accounts.value:
+                mint, raw = _amount(account_bytes(row.account), reply)
+                amounts[mint] = amounts.get(mint, 0) + raw
+        slot = min(lamports.context.slot, *(accounts.context.slot for _, accounts in held))
+        self._pool.observe_block(coin.endpoint, slot)
+        view.settle(slot, coin.endpoint)
+        rows = [Holding(None, lamports.value, self._facts.native.decimals)]
+        for asset in assets:
+            decimals = self._decimals.get(asset.address, asset.decimals)
+            rows.append(Holding(asset.address, amounts.get(asset.address, 0), decimals))
+        return Holdings(address, view.block, tuple(row for row in rows if row.raw))
+
+    def _learn(self, mints: list[str], reply: Reply) -> None:
+        accounts = read_answer(reply, Accounts, "list of accounts").value
+        for address, account in zip(mints, accounts, strict=False):
+            data = None if account is None else account_bytes(account)
+            mint = None if data is None else layouts.read_mint(data)
+            if mint is not None:
+                self._decimals[address] = mint.decimals
+
+
+def _amount(data: bytes | None, reply: Reply) -> tuple[str, int]:
+    """Return mint and raw amount out of the beginning of a token account."""
+    if data is None or len(data) < 72:
+        raise malformed(reply, "token account")
+    return str(Pubkey.from_bytes(data[:32])), int.from_bytes(data[64:72], "little")

@@ -1,0 +1,148 @@
+"""Reads what a wallet holds on many chains at once (our own getPortfolio)."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, NamedTuple
+
+import structlog
+
+from server.chains.holdings import KnownAsset, ReadsHoldings
+from server.chains.view import ReadView
+from server.errors import DeadlineExceeded, GatewayError, InvalidArgument
+from server.sources.wallets import Asset, ChainAssets, ChainFailure, Wallet, by_value
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from decimal import Decimal
+
+    from server.catalog.tokens import Listing, TokenCatalogue
+    from server.chains.holdings import Holding
+    from server.chains.registry import Chain, Chains
+    from server.sources.prices import Prices
+    from server.upstream.cache import CacheUse
+
+_log = structlog.get_logger("waypost.portfolio")
+
+# One silent chain does not keep the others waiting for the caller's whole deadline, nor leave the prices none of it.
+_LONGEST_SECONDS = 8.0
+_SHARE = 0.6
+
+
+class _Held(NamedTuple):
+    chain: str
+    block: int | None
+    rows: list[tuple[Listing, Holding]]
+
+
+class Portfolio:
+    """Reads wallets. `catalogue` says which tokens are looked for."""
+
+    def __init__(self, chains: Chains, catalogue: TokenCatalogue, prices: Prices) -> None:
+        self._chains = chains
+        self._catalogue = catalogue
+        self._prices = prices
+
+    async def read(
+        self, address: str, slugs: Sequence[str], deadline: float | None, cache: CacheUse | None = None
+    ) -> Wallet:
+        """Return what the address holds of the own coins and the known tokens of these chains.
+
+        Without `slugs` these are all chains to whose form the address belongs. They are read at once, each at one
+        block; the row of one that fails is its failure. Tokens of which only a weak source knows the address are not
+        looked for. `deadline` is in seconds of the monotonic clock; `cache` is what the caller has of the cache.
+
+        Raises:
+            InvalidArgument: the address is none of a chosen chain, or of any; or a chain is named twice.
+            GatewayError: not one chain could be read; the first one's failure.
+        """
+        chosen = self._choose(address, slugs)
+        until = _until(deadline)
+        read = [self._read_chain(chain, address, ReadView(deadline=until, cache=cache)) for chain in chosen]
+        outcomes = await asyncio.gather(*read)
+        failures = [outcome for outcome in outcomes if isinstance(outcome, ChainFailure)]
+        if len(failures) == len(outcomes):
+            raise failures[0].error
+        held = [outcome for outcome in outcomes if isinstance(outcome, _Held)]
+        prices = await self._read_prices(held, deadline, cache)
+        rows = tuple(outcome if isinstance(outcome, ChainFailure) else _valued(outcome, prices) for outcome in outcomes)
+        return Wallet(self._chains.canonical_address(chosen[0].slug, address), rows, datetime.now(UTC))
+
+    def _choose(self, address: str, slugs: Sequence[str]) -> list[Chain]:
+        for place, slug in enumerate(slugs):
+            if slug in slugs[:place]:
+                raise InvalidArgument(f"chains[{place}]: {slug} is named twice", field=f"chains[{place}]")
+        if not slugs:
+            fitting = [chain for chain in self._chains if chain.capability(ReadsHoldings).is_holder(address)]
+            if not fitting:
+                raise InvalidArgument("address: no chain has addresses of that form; check it", field="address")
+            return fitting
+        chosen = [self._chains.get(slug) for slug in slugs]
+        for chain in chosen:
+            try:
+                chain.capability(ReadsHoldings).check_holder(address)
+            except InvalidArgument as error:
+                raise InvalidArgument(f"{error.message} (asked of {chain.slug})", field="address") from None
+        return chosen
+
+    async def _read_chain(self, chain: Chain, address: str, view: ReadView) -> _Held | ChainFailure:
+        known = self._catalogue.on_chain(chain.slug)
+        assets = [KnownAsset(one.deployment.address, one.deployment.decimals) for one in known.values() if _counts(one)]
+        try:
+            async with asyncio.timeout(None if view.deadline is None else view.deadline - time.monotonic()):
+                holdings = await chain.capability(ReadsHoldings).read_holdings(address, assets, view)
+        except TimeoutError:
+            return _failed(chain, DeadlineExceeded(f"{chain.slug} did not answer in time", retry_after_ms=1000))
+        except GatewayError as error:
+            return _failed(chain, error)
+        coin = self._catalogue.coin(chain.slug)
+        rows = [(coin if row.address is None else known[row.address], row) for row in holdings.rows]
+        return _Held(chain.slug, holdings.block, rows)
+
+    async def _read_prices(
+        self, held: Sequence[_Held], deadline: float | None, cache: CacheUse | None
+    ) -> dict[str, Decimal]:
+        """Return US dollars by symbol for what is held and has a live price."""
+        listings = [listing for of_chain in held for listing, _ in of_chain.rows]
+        symbols = {price for listing in listings if (price := _price_symbol(listing)) is not None}
+        if not symbols:
+            return {}
+        prices = await self._prices.read(symbols, deadline=deadline, cache=cache)
+        return {symbol: price.value for symbol, price in prices.items()}
+
+
+def _until(deadline: float | None) -> float:
+    now = time.monotonic()
+    return now + (_LONGEST_SECONDS if deadline is None else min(_LONGEST_SECONDS, (deadline - now) * _SHARE))
+
+
+def _counts(listing: Listing) -> bool:
+    """Return whether a token is looked for: the own coin is read anyway, and a doubtful address may be anybody's."""
+    row = listing.deployment
+    return row.kind != "coin" and not row.mirrors_native and row.unverified != "address"
+
+
+def _price_symbol(listing: Listing) -> str | None:
+    return listing.token.price_of(listing.deployment)
+
+
+def _valued(held: _Held, prices: dict[str, Decimal]) -> ChainAssets:
+    assets = [
+        Asset(
+            symbol=listing.deployment.symbol,
+            name=listing.token.name,
+            address=listing.deployment.address,
+            raw=row.raw,
+            decimals=row.decimals,
+            price=prices.get(_price_symbol(listing) or ""),
+        )
+        for listing, row in held.rows
+    ]
+    return ChainAssets(held.chain, held.block, by_value(assets))
+
+
+def _failed(chain: Chain, error: GatewayError) -> ChainFailure:
+    _log.warning("chain missing in a portfolio", chain=chain.slug, reason=error.reason, why=error.message)
+    return ChainFailure(chain.slug, error)
