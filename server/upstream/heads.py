@@ -94,6 +94,42 @@ class HeadTracker:
         reach = self._reach(sighting)
         return reach is not None and self._head - reach > self._tolerance
 
+    def is_ahead(self, label: str) -> bool:
+        """Return whether the endpoint tells a block that most of the others, heard lately, cannot have reached.
+
+        It takes three endpoints to tell who is wrong.
+        """
+        sighting = self._sightings.get(label)
+        # What is near the head that the majority reached is nobody's lie; this is the usual case, and cheap.
+        if sighting is None or self._head is None or sighting.block - self._head <= self._tolerance:
+            return False
+        if self._reach(sighting) is None:
+            return False
+        others = [
+            reach
+            for other, seen in self._sightings.items()
+            if other != label and self._is_healthy(other) and (reach := self._reach(seen)) is not None
+        ]
+        outrun = sum(sighting.block - reach > self._tolerance for reach in others)
+        return outrun * 2 > len(others) + 1
+
+    def is_out_of_step(self, label: str) -> bool:
+        """Return whether the endpoint lags behind the others or tells a block that they cannot have reached."""
+        return self.is_lagging(label) or self.is_ahead(label)
+
+    @property
+    def is_agreed(self) -> bool:
+        """Whether a strict majority of the healthy endpoints, heard lately, is about as far as the head."""
+        if self._head is None:
+            return False
+        healthy = [label for label in self._labels if self._is_healthy(label)]
+        return sum(self._is_in_step(label, self._head) for label in healthy) * 2 > len(healthy)
+
+    def is_unheard(self, label: str) -> bool:
+        """Return whether nothing was heard of the endpoint lately, while most others agree how far the chain is."""
+        sighting = self._sightings.get(label)
+        return (sighting is None or self._reach(sighting) is None) and self.is_agreed
+
     def is_near(self, block: int, blocks: int) -> bool:
         """Return whether `block` exists as one endpoint told lately, and is at most `blocks` below what it told."""
         now = self._clock()
@@ -114,6 +150,13 @@ class HeadTracker:
         if reach is None:
             return False
         return (sighting.block if self.is_lagging(label) else reach) < block
+
+    def _is_in_step(self, label: str, head: int) -> bool:
+        sighting = self._sightings.get(label)
+        reach = None if sighting is None else self._reach(sighting)
+        if sighting is None or reach is None:
+            return False
+        return head - reach <= self._tolerance and sighting.block - head <= self._tolerance
 
     def _reach(self, sighting: _Sighting) -> int | None:
         """Return the block that the endpoint may have by now; None if it was heard too long ago to tell."""

@@ -17,7 +17,8 @@ class CallPolicy:
 
     `heavy`: never shares a batch with cheap calls. `joinable`: identical calls in flight share one answer.
     `caller_made`: the outside caller chose the cost, so slowness does not count against the endpoint. `min_block`:
-    endpoints known to be behind this block are asked last. `prefer`: label of the endpoint to ask first.
+    endpoints known to be behind this block are asked last. `prefer`: label of the endpoint to ask first. `avoid`:
+    labels of endpoints to ask last.
     `null_elsewhere`: a `null` result is asked of one more endpoint before it is believed. `held`: the call has waited
     for company already and leaves with the next batch.
     """
@@ -27,6 +28,7 @@ class CallPolicy:
     caller_made: bool = False
     min_block: int | None = None
     prefer: str | None = None
+    avoid: frozenset[str] = frozenset()
     null_elsewhere: bool = False
     held: bool = False
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,9 @@ TRAFFIC_SECONDS = 60.0
 
 COMPARED_EVERY = 30.0
 """Seconds between two looks at whether the endpoints tell the same block."""
+
+FIRST_LOOK_SECONDS = 1.0
+"""How long at most the first reads after a quiet time wait to hear how far the endpoints are."""
 
 _SHORTEST_PAUSE = 1.0
 _LONGEST_PAUSE = 12.0
@@ -44,7 +48,8 @@ class HeadPoller:
     """Polls the endpoints that no answer told about lately, once a block time (1 to 12 s) while there is traffic.
 
     Every half a minute of it `compare` is started, to see whether the endpoints are on the same chain of blocks.
-    A pool with one endpoint has nothing to compare and is never polled.
+    A pool with one endpoint has nothing to compare and is never polled. The first reads after a quiet time may wait
+    (`look`) until it is known how far the endpoints are.
     """
 
     def __init__(
@@ -66,6 +71,8 @@ class HeadPoller:
         self._compare_at: float | None = None
         self._comparing: asyncio.Task[None] | None = None
         self._running: asyncio.Task[None] | None = None
+        # Set once most endpoints agree, or all were heard that can be, since the chain is in use again.
+        self._looked = asyncio.Event()
         self._polls: dict[Endpoint, asyncio.Task[None]] = {}
 
     def touch(self) -> None:
@@ -74,8 +81,23 @@ class HeadPoller:
             return
         self._asked_at = self._clock()
         if self._running is None:
-            self._running = asyncio.get_running_loop().create_task(self._run())
+            loop = asyncio.get_running_loop()
+            self._looked.clear()
+            # Who is silent for so long is not waited for any more.
+            loop.call_later(FIRST_LOOK_SECONDS, self._looked.set)
+            self._running = loop.create_task(self._run())
             self._running.add_done_callback(self._finish)
+
+    @property
+    def has_looked(self) -> bool:
+        """Whether it is known how far the endpoints are, as far as they tell; always so for a single endpoint."""
+        return self._running is None or self._looked.is_set()
+
+    async def look(self, until: float) -> None:
+        """Return once that is known, at `until` at the latest: before, a stale endpoint would answer as any other."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(until - self._clock()):
+                await self._looked.wait()
 
     async def close(self) -> None:
         """Stop polling."""
@@ -89,8 +111,13 @@ class HeadPoller:
             for endpoint in filter(self._is_due, self._endpoints):
                 # Not waited for: a silent endpoint must not delay what the others say.
                 self._polls[endpoint] = asyncio.get_running_loop().create_task(self._poll_one(endpoint))
+            self._look_around()
             self._compare_if_due()
             await asyncio.sleep(self._pause)
+
+    def _look_around(self) -> None:
+        if self._heads.is_agreed or not self._polls:
+            self._looked.set()
 
     def _compare_if_due(self) -> None:
         now = self._clock()
@@ -105,6 +132,7 @@ class HeadPoller:
             await self._poll(endpoint)
         finally:
             del self._polls[endpoint]
+            self._look_around()
 
     def _is_due(self, endpoint: Endpoint) -> bool:
         if endpoint in self._polls or endpoint.exclusion is not None or endpoint.paused_for > 0:

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     import aiohttp
 
-    from runtime.settings import EndpointSettings
+    from runtime.settings import RemoteSettings
     from server.upstream.carrier import Answer, Cargo, Carrier
     from server.upstream.verdicts import ErrorTable
 
@@ -74,7 +74,7 @@ class Pool:
     def __init__(
         self,
         chain: str,
-        endpoints: Sequence[EndpointSettings],
+        endpoints: Sequence[RemoteSettings],
         errors: ErrorTable,
         http: aiohttp.ClientSession,
         *,
@@ -236,6 +236,9 @@ class Pool:
         if patience.until <= self._clock():
             raise DeadlineExceeded(f"{self.chain} was not asked: the deadline had passed")
         self._wake(call, policy)
+        poller = self._poller
+        if policy.min_block is None and poller is not None and not poller.has_looked:
+            await poller.look(patience.until)
         return await self._router.route(Errand(method, call, policy, patience))
 
     def _wake(self, call: Cargo, policy: CallPolicy) -> None:

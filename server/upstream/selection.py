@@ -70,6 +70,9 @@ class Selection:
         return level, score / _STICKINESS if endpoint is self._favourite else score
 
     def _is_late(self, endpoint: Endpoint, policy: CallPolicy) -> bool:
+        label, heads = endpoint.label, self._heads
+        if label in policy.avoid or heads.is_ahead(label):
+            return True
         if policy.min_block is None:
-            return self._heads.is_lagging(endpoint.label)
-        return self._heads.is_behind(endpoint.label, policy.min_block)
+            return heads.is_lagging(label) or heads.is_unheard(label)
+        return heads.is_behind(label, policy.min_block)

@@ -11,6 +11,8 @@ import msgspec
 from server.chains.capabilities import Health, State
 from server.chains.evm.answers import number_of
 from server.chains.evm.quantity import quantity
+from server.chains.newest import Told, majority_height, read_newest
+from server.upstream.policy import CallPolicy
 
 if TYPE_CHECKING:
     from server.chains.evm.chain import EvmChain
@@ -44,19 +46,22 @@ class HeadReader:
 
     async def read_height(self, view: ReadView) -> int:
         """Return the number of the newest block, as one node answers it now."""
-        reply = await self._pool.call("eth_blockNumber", [], deadline=view.deadline)
-        height = number_of(reply)
-        self._pool.observe_head(reply.endpoint, height)
-        view.settle(height, reply.endpoint)
-        return height
+
+        async def read(avoid: frozenset[str]) -> Told[None]:
+            reply = await self._pool.call("eth_blockNumber", [], CallPolicy(avoid=avoid), deadline=view.deadline)
+            return Told(None, reply.endpoint, number_of(reply))
+
+        told = await read_newest(self._pool, read)
+        view.settle(told.block, told.endpoint)
+        return told.block
 
     async def read_health(self) -> Health:
         """Ask every endpoint for its newest block and judge the best answer (decisions section 3.1)."""
         asked_at = datetime.now(UTC)
         answers = await self._pool.probe("eth_getBlockByNumber", ["latest", False])
         heights: list[int] = []
+        fresh: list[int] = []
         latencies: list[float] = []
-        is_fresh = False
         for answer in answers:
             head = _parse_head(answer.result)
             if head is None:
@@ -65,10 +70,12 @@ class HeadReader:
             self._pool.observe_head(answer.endpoint, height)
             heights.append(height)
             latencies.append(answer.latency)
-            is_fresh = is_fresh or self._stale_after is None or time.time() - made_at <= self._stale_after
+            if self._stale_after is None or time.time() - made_at <= self._stale_after:
+                fresh.append(height)
         if not heights:
             return Health(self._judge("down"), self._pool.heads.head(), None, asked_at)
-        return Health(self._judge("ok" if is_fresh else "degraded"), max(heights), min(latencies), asked_at)
+        state = self._judge("ok" if fresh else "degraded")
+        return Health(state, majority_height(fresh or heights), min(latencies), asked_at)
 
     def last_state(self) -> State | None:
         """Return the last known state, None before anything was heard.

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from solders.pubkey import Pubkey
 from waypost.v1 import token_pb2
 
 from server.chains.capabilities import Balance
+from server.chains.newest import NOBODY, Told, read_newest
 from server.chains.solana import layouts
 from server.chains.solana.answers import (
     Account,
@@ -25,11 +26,15 @@ from server.errors import NotAToken, NotSupported
 from server.upstream.policy import CallPolicy
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from server.chains.facts import ChainFacts
     from server.chains.solana.layouts import Mint, Texts
     from server.chains.view import ReadView
     from server.upstream.policy import Reply
     from server.upstream.pool import Pool
+
+Answer = TypeVar("Answer")
 
 _STATE = {"commitment": COMMITMENT}
 _BASE64 = {"commitment": COMMITMENT, "encoding": "base64"}
@@ -47,11 +52,15 @@ class AccountReader:
         """Return the lamports of an address, 0 for one that was never used; NotSupported for a chosen block."""
         refuse_history(view)
         key = parse_key(address, "address")
-        policy = CallPolicy(prefer=view.endpoint)
-        reply = await self._pool.call("getBalance", [str(key), _STATE], policy, deadline=view.deadline)
-        answer = read_answer(reply, Amount, "balance")
-        self._settle(view, answer.context.slot, reply)
-        return Balance(address, answer.context.slot, answer.value, self._facts.native.decimals)
+
+        async def read(avoid: frozenset[str]) -> Told[int]:
+            policy = CallPolicy(avoid=avoid)
+            reply = await self._pool.call("getBalance", [str(key), _STATE], policy, deadline=view.deadline)
+            answer = read_answer(reply, Amount, "balance")
+            return Told(answer.value, reply.endpoint, answer.context.slot)
+
+        told = await self._read_newest(read, view)
+        return Balance(address, told.block, told.answer, self._facts.native.decimals)
 
     async def read_token_balance(self, address: str, token: str, view: ReadView) -> Balance:
         """Return how much of a mint an owner holds in all accounts together, of whichever token program the mint is.
@@ -64,14 +73,18 @@ class AccountReader:
             ("getTokenAccountsByOwner", [str(owner), {"mint": str(mint)}, _BASE64]),
             ("getMultipleAccounts", [[str(mint)], _BASE64]),
         ]
-        policy = CallPolicy(prefer=view.endpoint)
-        held, minted = await self._pool.call_together(calls, policy, deadline=view.deadline)
-        holdings = read_answer(held, Holdings, "list of token accounts")
-        accounts = read_answer(minted, Accounts, "list of accounts")
-        decimals = self._mint(accounts, token).decimals
-        raw = sum(_amount(row.account, mint, held) for row in holdings.value)
-        self._settle(view, holdings.context.slot, held)
-        return Balance(address, holdings.context.slot, raw, decimals, token)
+
+        async def read(avoid: frozenset[str]) -> Told[tuple[Accounts, int]]:
+            policy = CallPolicy(avoid=avoid)
+            held, minted = await self._pool.call_together(calls, policy, deadline=view.deadline)
+            holdings = read_answer(held, Holdings, "list of token accounts")
+            accounts = read_answer(minted, Accounts, "list of accounts")
+            raw = sum(_amount(row.account, mint, held) for row in holdings.value)
+            return Told((accounts, raw), held.endpoint, holdings.context.slot)
+
+        told = await self._read_newest(read, view)
+        accounts, raw = told.answer
+        return Balance(address, told.block, raw, self._mint(accounts, token).decimals, token)
 
     async def read_metadata(self, address: str, view: ReadView) -> token_pb2.GetTokenMetadataResponse:
         """Return what is known of a mint, without `chain`; NotAToken where the address holds none.
@@ -82,9 +95,12 @@ class AccountReader:
         refuse_history(view)
         key = parse_key(address, "address")
         metaplex = metadata_address(key)
-        answer, reply = await self._accounts([key, metaplex], view)
+
+        async def read(avoid: frozenset[str]) -> Told[Accounts]:
+            return await self._accounts([key, metaplex], view, avoid)
+
+        answer = (await self._read_newest(read, view)).answer
         mint = self._mint(answer, address)
-        self._settle(view, answer.context.slot, reply)
         texts = await self._texts(key, mint, metaplex, answer.value[1:], view)
         return token_pb2.GetTokenMetadataResponse(
             address=address,
@@ -106,20 +122,29 @@ class AccountReader:
             return own
         named = layouts.pointed_at(mint)
         if named is not None and named not in (bytes(key), bytes(metaplex)):
-            answer, _ = await self._accounts([Pubkey.from_bytes(named)], view)
-            pointed = _texts_in(answer.value, key)
+            told = await self._accounts([Pubkey.from_bytes(named)], view)
+            pointed = _texts_in(told.answer.value, key)
             if pointed is not None:
                 return pointed
         return _texts_in(found, key) or layouts.NO_TEXTS
 
-    async def _accounts(self, keys: list[Pubkey], view: ReadView) -> tuple[Accounts, Reply]:
-        params: list[Any] = [[str(key) for key in keys], _BASE64]
-        policy = CallPolicy(prefer=view.endpoint)
+    async def _accounts(self, keys: list[Pubkey], view: ReadView, avoid: frozenset[str] = NOBODY) -> Told[Accounts]:
+        # A second read must not be older than the first, whichever machine answers it.
+        since = {} if view.block is None else {"minContextSlot": view.block}
+        params: list[Any] = [[str(key) for key in keys], _BASE64 | since]
+        policy = CallPolicy(min_block=view.block, prefer=view.endpoint, avoid=avoid)
         reply = await self._pool.call("getMultipleAccounts", params, policy, deadline=view.deadline)
         answer = read_answer(reply, Accounts, "list of accounts")
         if len(answer.value) != len(keys):
             raise malformed(reply, "list of accounts")
-        return answer, reply
+        return Told(answer, reply.endpoint, answer.context.slot)
+
+    async def _read_newest(
+        self, read: Callable[[frozenset[str]], Awaitable[Told[Answer]]], view: ReadView
+    ) -> Told[Answer]:
+        told = await read_newest(self._pool, read)
+        view.settle(told.block, told.endpoint)
+        return told
 
     def _mint(self, answer: Accounts, written: str) -> Mint:
         account = answer.value[0] if answer.value else None
@@ -130,10 +155,6 @@ class AccountReader:
         if mint is None:
             raise NotAToken(f"{written} is no mint of a token program on {self._facts.slug}")
         return mint
-
-    def _settle(self, view: ReadView, slot: int, reply: Reply) -> None:
-        self._pool.observe_block(reply.endpoint, slot)
-        view.settle(slot, reply.endpoint)
 
 
 def refuse_history(view: ReadView) -> None:

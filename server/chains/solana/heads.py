@@ -8,8 +8,10 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from server.chains.capabilities import Health, State
+from server.chains.newest import Told, majority_height, read_newest
 from server.chains.solana.answers import malformed, read_slot
 from server.errors import NotSupported
+from server.upstream.policy import CallPolicy
 
 if TYPE_CHECKING:
     from server.chains.view import ReadView
@@ -37,22 +39,25 @@ class HeadReader:
 
     async def read_height(self, view: ReadView) -> int:
         """Return the newest slot, as one node answers it now."""
-        reply = await self._pool.call(*SLOT, deadline=view.deadline)
-        try:
-            slot = read_slot(reply.result)
-        except ValueError:
-            raise malformed(reply, "slot") from None
-        self._pool.observe_head(reply.endpoint, slot)
-        view.settle(slot, reply.endpoint)
-        return slot
+
+        async def read(avoid: frozenset[str]) -> Told[None]:
+            reply = await self._pool.call(*SLOT, CallPolicy(avoid=avoid), deadline=view.deadline)
+            try:
+                return Told(None, reply.endpoint, read_slot(reply.result))
+            except ValueError:
+                raise malformed(reply, "slot") from None
+
+        told = await read_newest(self._pool, read)
+        view.settle(told.block, told.endpoint)
+        return told.block
 
     async def read_health(self) -> Health:
         """Ask every endpoint for its newest slot, and whether it keeps pace with the cluster (`getHealth`)."""
         asked_at = datetime.now(UTC)
         slots, healths = await asyncio.gather(self._pool.probe(*SLOT), self._pool.probe("getHealth", []))
         heights: list[int] = []
+        fresh: list[int] = []
         latencies: list[float] = []
-        is_fresh = False
         for answer, health in zip(slots, healths, strict=True):
             slot = _slot_of(answer)
             if slot is None:
@@ -61,10 +66,12 @@ class HeadReader:
             heights.append(slot)
             latencies.append(answer.latency)
             # Some providers switch `getHealth` off: what they do not tell is not held against them.
-            is_fresh = is_fresh or health.result is not None or isinstance(health.error, NotSupported)
+            if health.result is not None or isinstance(health.error, NotSupported):
+                fresh.append(slot)
         if not heights:
             return Health(self._judge("down"), self._pool.heads.head(), None, asked_at)
-        return Health(self._judge("ok" if is_fresh else "degraded"), max(heights), min(latencies), asked_at)
+        state = self._judge("ok" if fresh else "degraded")
+        return Health(state, majority_height(fresh or heights), min(latencies), asked_at)
 
     def last_state(self) -> State | None:
         """Return the last known state, None before anything was heard.

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import TYPE_CHECKING, NamedTuple
 
+from server.chains.newest import Told, read_newest
 from server.chains.starknet.answers import felts_of, number_of
 from server.chains.starknet.node_errors import ContractMissing, EntryPointMissing
 from server.errors import ArchiveRequired, GatewayError, NotAToken, NotFound
@@ -98,11 +99,16 @@ class TokenReader:
     async def _at_latest(self, calls: Sequence[tuple[str, str, Sequence[str]]], view: ReadView) -> list[list[int]]:
         look: tuple[str, list[object]] = ("starknet_blockNumber", [])
         asked = [look, *(_request(call, "latest") for call in calls), look]
-        first, *answers, second = await self._pool.call_together(asked, _policy(view), deadline=view.deadline)
-        before, after = number_of(first), number_of(second)
-        self._pool.observe_head(second.endpoint, after)
-        view.settle(after, second.endpoint)
-        if before == after == view.block:
+
+        async def read(avoid: frozenset[str]) -> Told[tuple[int, list[Reply]]]:
+            policy = CallPolicy(prefer=view.endpoint, avoid=avoid)
+            first, *answers, second = await self._pool.call_together(asked, policy, deadline=view.deadline)
+            return Told((number_of(first), answers), second.endpoint, number_of(second))
+
+        told = await read_newest(self._pool, read)
+        before, answers = told.answer
+        view.settle(told.block, told.endpoint)
+        if before == told.block == view.block:
             return [felts_of(answer) for answer in answers]
         return await self._pinned(calls, view)
 

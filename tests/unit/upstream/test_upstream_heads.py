@@ -167,3 +167,58 @@ def test_no_sequence_of_answers_freezes_the_head(answers: list[tuple[str, int, f
         clock.now += 2
         see(heads, 1000 + step, 1000 + step, 1000 + step)
     assert heads.head() == 1029
+
+
+def test_who_tells_a_block_that_the_others_cannot_have_reached_is_ahead() -> None:
+    heads, clock = tracker()
+    see(heads, 10**6, 100)
+    assert not heads.is_ahead("alpha")  # one against one proves nothing
+    assert not heads.is_agreed
+    assert see(heads, 10**6, 100, 101) == 101
+    assert heads.is_ahead("alpha")
+    assert heads.is_out_of_step("alpha")
+    assert heads.is_agreed
+    assert not heads.is_ahead("beta")
+    clock.now += 2
+    see(heads, 102, 102, 102)
+    assert not heads.is_ahead("alpha")
+
+
+def test_the_first_to_see_new_blocks_is_not_ahead() -> None:
+    heads, clock = tracker()
+    see(heads, 100, 100, 100)
+    clock.now += 4
+    see(heads, 104)  # the others were heard two blocks ago, and keep twice the pace at most
+    assert not heads.is_ahead("alpha")
+
+
+def test_who_was_not_heard_is_doubted_only_while_most_others_agree() -> None:
+    heads, clock = tracker()
+    assert not heads.is_unheard("gamma")
+    see(heads, 100)
+    assert not heads.is_unheard("gamma")
+    see(heads, 100, 101)
+    assert heads.is_unheard("gamma")
+    see(heads, 100, 101, 101)
+    assert not heads.is_unheard("gamma")
+    clock.now += 1000
+    assert not heads.is_agreed
+    see(heads, 600, 600)
+    assert heads.is_unheard("gamma")
+
+
+def test_one_endpoint_agrees_with_itself() -> None:
+    heads, _ = tracker("alpha")
+    assert not heads.is_agreed
+    see(heads, 100)
+    assert heads.is_agreed
+    assert not heads.is_out_of_step("alpha")
+
+
+@given(st.lists(st.integers(1, 1000), min_size=3, max_size=3))
+def test_of_three_endpoints_the_middle_one_is_never_out_of_step(blocks: list[int]) -> None:
+    heads, _ = tracker()
+    see(heads, *blocks)
+    middle = LABELS[blocks.index(sorted(blocks)[1])]
+    assert not heads.is_ahead(middle)
+    assert not heads.is_lagging(middle)

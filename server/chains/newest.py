@@ -1,0 +1,51 @@
+"""Reads of the newest state: whose answer about it is taken."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+
+from server.errors import UpstreamDisagrees
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable
+
+    from server.upstream.pool import Pool
+
+Answer = TypeVar("Answer")
+
+NOBODY: frozenset[str] = frozenset()
+
+
+class Told(NamedTuple, Generic[Answer]):
+    """An answer, the label of the endpoint that gave it, and the block (or slot) that it is of."""
+
+    answer: Answer
+    endpoint: str
+    block: int
+
+
+async def read_newest(pool: Pool, read: Callable[[frozenset[str]], Awaitable[Told[Answer]]]) -> Told[Answer]:
+    """Return what `read` brings from an endpoint that is about as far as the others, as far as they are known.
+
+    `read` gets the labels of the endpoints to ask last. An endpoint that turns out to lag, or to tell a block that
+    the others cannot have reached, is noted, and the read is made again elsewhere. If nobody else answers, a lagging
+    one does, for its answer names its block; one that is too far ahead is not believed: UpstreamDisagrees.
+    """
+    avoid = NOBODY
+    while True:
+        told = await read(avoid)
+        pool.observe_head(told.endpoint, told.block)
+        if not pool.heads.is_out_of_step(told.endpoint):
+            return told
+        if told.endpoint in avoid:
+            if pool.heads.is_ahead(told.endpoint):
+                message = f"endpoint {told.endpoint} of {pool.chain} tells a block that the others have not reached"
+                raise UpstreamDisagrees(message)
+            return told
+        avoid |= {told.endpoint}
+
+
+def majority_height(heights: Iterable[int]) -> int:
+    """Return the highest block that a strict majority of endpoints, each told by its newest, has reached."""
+    ordered = sorted(heights, reverse=True)
+    return ordered[len(ordered) // 2]
