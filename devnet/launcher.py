@@ -20,23 +20,31 @@ from devnet.evm.activity import Ear, Listener
 from devnet.evm.artifacts import stand_ins
 from devnet.evm.genesis import FIRST_TIMESTAMP, genesis_file
 from devnet.evm.mining import Miner
+from devnet.evm.names import set_gateway_port
 from devnet.evm.node import Node, genesis_flags
 from devnet.evm.seed import Seeded, seed_world
 from devnet.evm.world import Chain, load_world
 from devnet.install import STATE, installed, write_whole
 from devnet.local_chain import FAMILIES, Endpoint, LocalChain, Progress, Running, open_chains
+from devnet.offchain import names
+from devnet.offchain.server import OffchainServer
 from devnet.watchdog import Watchdog
 
 RUNNING = STATE / "running"
+_TOPICS = (names.add_routes,)  # of the server off the chains
 _NODE_TIMEOUT = aiohttp.ClientTimeout(total=30)
 
 
 class Devnet:
-    """The running nodes. `nodes`, `seeded` and `miners` are those of EVM by slug; `others` serve the other families."""
+    """The running nodes. `nodes`, `seeded` and `miners` are those of EVM by slug; `others` serve the other families.
+
+    `offchain` serves what contracts name off the chain.
+    """
 
     def __init__(self) -> None:
         self.nodes: dict[str, Node] = {}
         self.others: list[LocalChain] = []
+        self.offchain = OffchainServer(_TOPICS)
         self.seeded: dict[str, Seeded] = {}
         self.miners: dict[str, Miner] = {}
         self._ears: dict[str, Ear] = {}
@@ -63,6 +71,7 @@ class Devnet:
             http = await stack.enter_async_context(
                 aiohttp.ClientSession(timeout=_NODE_TIMEOUT, connector=aiohttp.TCPConnector(limit=0))
             )
+            await stack.enter_async_context(devnet.offchain)
             stack.push_async_callback(devnet._stop_nodes)
             progress(f"devnet: starting {len(wanted) + len(others)} chains ...")
             for family in FAMILIES if chains is None else ():
@@ -112,6 +121,7 @@ class Devnet:
         """Return what the gateway's settings need to use these nodes, as the nested mapping that the settings are."""
         return {
             "profile": "devnet",
+            "fetcher": {"allow": [self.offchain.authority]},
             "chains": {
                 slug: {"endpoints": [asdict(endpoint) for endpoint in endpoints]}
                 for slug, endpoints in self.kinds.items()
@@ -120,7 +130,7 @@ class Devnet:
 
     def write_config(self, path: Path) -> None:
         """Write the same as a configuration file."""
-        lines = ['profile = "devnet"']
+        lines = ['profile = "devnet"', "", "[fetcher]", f'allow = ["{self.offchain.authority}"]']
         for slug, endpoints in self.kinds.items():
             rows = ", ".join(
                 f'{{ label = "{one.label}", url = "{one.url}", kind = "{one.kind}" }}' for one in endpoints
@@ -143,6 +153,8 @@ class Devnet:
             finally:
                 os.close(output)
         self.seeded[chain.slug] = await seed_world(node)
+        if chain.slug == "ethereum":
+            await set_gateway_port(node, self.offchain.port)
         self.miners[chain.slug] = Miner(node)
         await self.miners[chain.slug].move_to_present()
         if chain.slug in self._ears:

@@ -4,8 +4,10 @@ WORD = "node"
 """What an EVM chain is here: somebody else's full implementation. The other words are `engine` and `model`."""
 
 CONTRACTS = {
-    "original": "WETH9, Multicall3, OpenZeppelin ERC-20 (18 decimals) and ERC-1967 proxy, as published on npm",
+    "original": "WETH9, Multicall3, OpenZeppelin ERC-20 (18 decimals) and ERC-1967 proxy, ENS registry, resolver and "
+    "reverse registrar (older than mainnet's), as published on npm",
     "variant": "Multicall3 on arbitrum, which reads a parent chain's block number as contracts do there",
-    "stand-in": "other tokens, ArbSys, price feeds, layer-1 fees, odd contracts: our own code with the same read ABI",
+    "stand-in": "other tokens, ArbSys, price feeds, layer-1 fees, ENS's Universal Resolver, odd contracts: our own "
+    "code with the same read ABI",
 }
 """What the seeded contracts are, in the words of the devnet's status."""

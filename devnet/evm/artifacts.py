@@ -15,6 +15,9 @@ _ORIGINALS = {
     "weth9": "node_modules/canonical-weth/build/contracts/WETH9.json",
     "erc20": "node_modules/@openzeppelin/contracts/build/contracts/ERC20PresetMinterPauser.json",
     "proxy": "node_modules/@openzeppelin/contracts/build/contracts/ERC1967Proxy.json",
+    "ens_registry": "ens/ENSRegistry.json",
+    "ens_reverse": "ens/ReverseRegistrar.json",
+    "ens_resolver": "ens_resolver/PublicResolver.json",
 }
 _MULTICALL = "viem/contracts.js"
 

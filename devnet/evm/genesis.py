@@ -14,7 +14,7 @@ from typing import Any
 import aiohttp
 
 from devnet import known
-from devnet.evm import artifacts, calls, feeds, placement, placements, world
+from devnet.evm import artifacts, placements
 from devnet.evm.calls import to_hex
 from devnet.evm.node import Node
 from devnet.evm.placement import Placement
@@ -101,8 +101,8 @@ def _genesis(chain: Chain, alloc: dict[str, Any]) -> dict[str, Any]:
 def _content_hash() -> str:
     """Hash everything that a genesis file is made from."""
     digest = hashlib.sha256(installed().name.encode())
-    modules = (artifacts, calls, feeds, placement, placements, world, known)
-    sources = [Path(str(module.__file__)) for module in modules]
-    for path in (*sources, Path(__file__), world.WORLD, feeds.FEEDS, *sorted(artifacts.CONTRACTS.glob("*.vy"))):
+    own = Path(__file__).parent
+    sources = [*own.glob("*.py"), *own.glob("*.toml"), *own.parent.glob("known*.py"), *artifacts.CONTRACTS.glob("*.vy")]
+    for path in sorted(sources):
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16]

@@ -6,6 +6,7 @@ from devnet import known
 from devnet.evm.artifacts import RUNTIMES, multicall3, original, stand_ins, with_parent_number
 from devnet.evm.calls import encode_arguments, encode_call
 from devnet.evm.feeds import feed_placements
+from devnet.evm.names import name_placements
 from devnet.evm.placement import Call, Placement
 from devnet.evm.world import Chain, Token
 
@@ -122,6 +123,7 @@ def _odd_token(address: str, contract: str, signature: str, *arguments: object) 
 def _ethereum() -> Iterator[Placement]:
     words = [text.ljust(32, b"\0") for text in (b"Maker", b"MKR")]
     yield _odd_token(known.MKR, "bytes32_token", "initialize(bytes32,bytes32,uint256,address)", *words, 18)
+    yield from name_placements()
 
 
 def _arbitrum() -> Iterator[Placement]:
