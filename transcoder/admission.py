@@ -1,4 +1,8 @@
-"""Whether a caller may ask: one `Admit` per HTTP request, before anything else (decisions 1.1 to 1.3)."""
+"""Whether a caller may ask (decisions 1.1 to 1.3).
+
+`Admit` answers that for batches, for the demo, and for requests that lead to no call. A single request that leads to
+one is admitted by that call itself, which carries the key: one call instead of two (docs/decisions/0012).
+"""
 
 from __future__ import annotations
 
@@ -78,7 +82,5 @@ def quota_headers(admitted: access_pb2.AdmitResponse) -> dict[str, str]:
     if not admitted.limit:
         return {}
     policy = '"' + admitted.policy.replace("\\", "").replace('"', "") + '"'
-    left = f"{policy};r={admitted.remaining}"
-    if admitted.retry_after_ms:
-        left += f";t={-(-admitted.retry_after_ms // 1000)}"
+    left = f"{policy};r={admitted.remaining};t={admitted.reset_seconds}"
     return {"RateLimit": left, "RateLimit-Policy": f"{policy};q={admitted.limit};w={admitted.window_seconds}"}

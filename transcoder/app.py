@@ -17,7 +17,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 from runtime.operations import load_operations
 from transcoder import envelope
 from transcoder.admission import Admission, check_key, missing_key, over_quota, quota_headers
-from transcoder.batch import MIRRORED, Batch, failed
+from transcoder.batch import MIRRORED, Answer, Batch, failed
 from transcoder.clients import Clients
 from transcoder.cors import Cors
 from transcoder.discover import Discovery
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
 DEMO = "demo"
 REQUEST_ID = "X-Request-Id"
-CACHE = "X-Waypost-Cache"
 
 _API = re.compile(r"/(?:([^/]*)/)?v1")
 _log = logging.getLogger(__name__)
@@ -116,10 +115,16 @@ class Face:
         if segment is None:
             return error_response(missing_key(), 401, exchange, headers)
         content, refusal, status = await self._content(request)
-        count = len(content) if isinstance(content, list) else 1
+        base = partial(self._base, request)
         try:
             if segment != DEMO:
                 check_key(segment)
+                if refusal is None and not isinstance(content, list):
+                    exchange.present(segment)
+                    answer = await self._batch.run_single(content, exchange, base)
+                    if answer.headers is not None:
+                        return _single(answer, headers)
+            count = len(content) if isinstance(content, list) else 1
             admitted = await self._admission.admit(None if segment == DEMO else segment, count, exchange)
         except Failure as failure:
             identity = NULL if refusal or isinstance(content, list) else envelope.identity_of(content)
@@ -127,7 +132,6 @@ class Face:
             return error_response(failure, status, exchange, headers, identity)
         headers.update(quota_headers(admitted))
         exchange.admit(admitted.principal)
-        base = partial(self._base, request)
         if isinstance(content, list):
             return await self._many(content, admitted, exchange, headers, base)
         if admitted.admitted < 1:
@@ -135,12 +139,9 @@ class Face:
             return error_response(over_quota(admitted), 429, exchange, headers, identity)
         if refusal is not None:
             return error_response(refusal, status, exchange, headers)
-        answer = await self._batch.run_single(content, exchange, base)
-        if answer.cache is not None:
-            headers[CACHE] = answer.cache
-        if answer.retry_after_ms and answer.status in MIRRORED:
-            headers[hdrs.RETRY_AFTER] = seconds(answer.retry_after_ms)
-        return _response(answer.body, answer.status, headers)
+        if segment == DEMO:
+            answer = await self._batch.run_single(content, exchange, base)
+        return _single(answer, headers)
 
     async def _many(
         self,
@@ -213,6 +214,14 @@ def error_response(
 def seconds(milliseconds: int) -> str:
     """Return a Retry-After value: whole seconds, rounded up."""
     return str(-(-milliseconds // 1000))
+
+
+def _single(answer: Answer, headers: dict[str, str]) -> web.Response:
+    if answer.headers:
+        headers.update(answer.headers)
+    if answer.retry_after_ms and answer.status in MIRRORED:
+        headers[hdrs.RETRY_AFTER] = seconds(answer.retry_after_ms)
+    return _response(answer.body, answer.status, headers)
 
 
 def _response(body: bytes | None, status: int, headers: dict[str, str]) -> web.Response:

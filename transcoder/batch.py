@@ -7,7 +7,7 @@ import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from transcoder.calls import begin, cache_status, finish
+from transcoder.calls import begin, finish, headers_of
 from transcoder.envelope import NULL, InvalidItem, Item, read_item
 from transcoder.errors import Failure, internal
 from transcoder.names import clipped
@@ -39,13 +39,14 @@ _log = logging.getLogger(__name__)
 class Answer:
     """What one item is answered: a response object, None for a notification.
 
-    The rest is for the HTTP answer of a single call: its status, when to come back, what the cache had to do with it.
+    The rest is for the HTTP answer of a single call: its status, when to come back, further headers. `headers` is None
+    where the server was not asked: nobody has looked at the caller's key and quota yet.
     """
 
     body: bytes | None
     status: int = 200
     retry_after_ms: int | None = None
-    cache: str | None = None
+    headers: dict[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +66,13 @@ class Batch:
         self._document = document
 
     async def run_single(self, item: bytes, exchange: Exchange, base: Callable[[], str]) -> Answer:
-        """Return the answer of the only item of a request, with what the cache had to do with it."""
+        """Return the answer of the only item of a request, with the headers that the server gave it."""
         entry = self._start(item, exchange, base)
         if isinstance(entry, Answer):
             return entry
         try:
             answer = await self._finish(entry, exchange)
-            answer.cache = await cache_status(entry.call)
+            answer.headers = await headers_of(entry.call)
             return answer
         except asyncio.CancelledError:
             entry.call.cancel()

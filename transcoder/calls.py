@@ -9,7 +9,7 @@ from grpc import StatusCode
 from grpc.aio import AioRpcError, UsageError
 
 from transcoder.errors import STATUSES, Failure, from_status
-from transcoder.exchange import CACHE_STATUS
+from transcoder.exchange import TOLD
 
 if TYPE_CHECKING:
     from google.protobuf.message import Message
@@ -38,10 +38,10 @@ async def finish(call: Any) -> Any:
         raise given_up() from None
 
 
-async def cache_status(call: Any) -> str | None:
-    """Return what the server says of its cache's part in an ended call: `hit`, `miss`, `stale`, `bypass`, or None."""
-    status = (await call.trailing_metadata()).get(CACHE_STATUS)
-    return status if isinstance(status, str) else None
+async def headers_of(call: Any) -> dict[str, str]:
+    """Return the HTTP headers that the server's trailing metadata stands for: the cache's part, the caller's quota."""
+    told = await call.trailing_metadata()
+    return {TOLD[name]: value for name, value in told or () if name in TOLD}
 
 
 def given_up() -> Failure:

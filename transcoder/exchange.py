@@ -7,7 +7,9 @@ import re
 from dataclasses import dataclass, field
 
 CACHE_CONTROL = "x-waypost-cache-control"
-CACHE_STATUS = "x-waypost-cache"
+
+# Headers that tell of an answer besides its body, by the server's metadata that holds them.
+TOLD = {"x-waypost-cache": "X-Waypost-Cache", "ratelimit": "RateLimit", "ratelimit-policy": "RateLimit-Policy"}
 
 # Directives of RFC 9111, section 5.2.1, by which a caller asks for an answer that comes from a node now.
 _FRESH = frozenset({"no-cache", "no-store", "max-age=0"})
@@ -30,6 +32,10 @@ class Exchange:
             self.metadata += (("x-waypost-credential", self.credential),)
         if self.fresh:
             self.metadata += ((CACHE_CONTROL, "no-cache"),)
+
+    def present(self, key: str) -> None:
+        """Let the call that follows be admitted by its key."""
+        self.metadata += (("x-api-key", key),)
 
     def admit(self, principal: str) -> None:
         """Let the calls that follow speak for the principal that the server named."""

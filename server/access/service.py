@@ -46,6 +46,7 @@ class AccessServicer(access_pb2_grpc.AccessServiceServicer):
             remaining=grant.remaining,
             window_seconds=policy.window_seconds,
             retry_after_ms=grant.retry_after_ms,
+            reset_seconds=grant.reset_seconds,
         )
 
     async def GetReadiness(

@@ -1,4 +1,8 @@
-"""Stage 4: key, quota and in-flight limits of gRPC callers; items of the transcoder arrive admitted already."""
+"""Stage 4: key, quota and in-flight limits.
+
+Callers bring a key, the transcoder's single requests too; its batches and demo requests arrive admitted already, under
+the principal that `AccessService.Admit` named.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +45,7 @@ class AdmissionStage:
                 try:
                     principal = await admit_key(state)
                 except GatewayError as refusal:
-                    count_refusal("grpc", refusal.reason)
+                    count_refusal("jsonrpc" if state.trusted else "grpc", refusal.reason)
                     raise
             state.principal = principal
             flights.enter(principal)

@@ -72,10 +72,22 @@ class Server:
             remaining=3,
             window_seconds=1,
             retry_after_ms=self.retry_after_ms,
+            reset_seconds=2,
         )
 
     async def readiness(self, request: access_pb2.GetReadinessRequest, _: Any) -> access_pb2.GetReadinessResponse:
         return access_pb2.GetReadinessResponse(ready=self.ready, chains=self.chains)
+
+    async def _admit_call(self, metadata: dict[str, Any], context: Any) -> None:
+        """Admit one call by the key it carries, as the server's admission stage does."""
+        if metadata.get("x-api-key") != KEY:
+            await refuse(context, grpc.StatusCode.UNAUTHENTICATED, "KEY_INVALID", "no such API key")
+        quota = (("ratelimit", '"default";r=3;t=2'), ("ratelimit-policy", f'"default";q={self.limit};w=1'))
+        if self.limit:
+            context.set_trailing_metadata(quota)
+        if self.admitted == 0:
+            status, wait = grpc.StatusCode.RESOURCE_EXHAUSTED, self.retry_after_ms
+            await refuse(context, status, "RATE_LIMITED", "too many", retry_after_ms=wait, trailing=quota)
 
     def handlers(self) -> list[grpc.GenericRpcHandler]:
         services: dict[str, dict[str, Any]] = {
@@ -91,7 +103,10 @@ class Server:
 
     def _answer(self, operation: Any) -> Script:
         async def answer(request: Message, context: Any) -> Message:
-            self.asked.append((operation.name, request, dict(context.invocation_metadata())))
+            metadata = dict(context.invocation_metadata())
+            self.asked.append((operation.name, request, metadata))
+            if "x-waypost-principal" not in metadata:
+                await self._admit_call(metadata, context)
             script = self.scripts.get(operation.name)
             if script is not None:
                 return await script(request, context)
@@ -117,6 +132,7 @@ async def refuse(
     *,
     field: str | None = None,
     retry_after_ms: int | None = None,
+    trailing: tuple[tuple[str, str], ...] = (),
 ) -> None:
     """End a call as Waypost's server does: with ErrorInfo and the details that apply."""
     details: list[Any] = [ErrorInfo(reason=reason, domain="waypost")]
@@ -129,7 +145,7 @@ async def refuse(
         packed.append(Packed())
         packed[-1].Pack(detail)
     rich = Status(code=status.value[0], message=message, details=packed)
-    await context.abort(status, message, (("grpc-status-details-bin", rich.SerializeToString()),))
+    await context.abort(status, message, (*trailing, ("grpc-status-details-bin", rich.SerializeToString())))
 
 
 @dataclass

@@ -1,4 +1,7 @@
-"""Keys, the demo, quotas and their headers: before anything else, once per HTTP request (decisions 1.1 to 1.5)."""
+"""Keys, the demo, quotas and their headers: before anything else, once per HTTP request (decisions 1.1 to 1.5).
+
+A single request is admitted by its own call where it leads to one, else and for batches and the demo by `Admit`.
+"""
 
 from __future__ import annotations
 
@@ -22,14 +25,33 @@ async def test_one_admit_per_request_tells_key_client_and_items(face: Face) -> N
     assert (demo.api_key, demo.demo, demo.items) == ("", True, 1)
 
 
-async def test_calls_carry_principal_client_and_request_id(face: Face) -> None:
+async def test_a_single_request_is_admitted_by_its_own_call(face: Face) -> None:
     _, _, headers = await face.post(HEALTH, headers={"X-Request-Id": "mine.1"})
     assert headers["X-Request-Id"] == "mine.1"
+    ((name, _, metadata),) = face.server.asked
+    assert name == "getHealth"
+    assert metadata["x-api-key"] == KEY
+    assert metadata["x-waypost-client"] == "127.0.0.1"
+    assert metadata["x-request-id"] == "mine.1"
+    assert "x-waypost-principal" not in metadata
+    assert "x-waypost-credential" not in metadata
+
+
+async def test_a_request_that_leads_to_no_call_is_charged_all_the_same(face: Face) -> None:
+    for body in ({**HEALTH, "method": "nothing"}, {**HEALTH, "params": 7}, b"not json", {**HEALTH, "jsonrpc": "1"}):
+        await face.post(body)
+    await face.post({**HEALTH, "method": "rpc.discover"})
+    assert [(admit.api_key, admit.items) for admit in face.server.admits] == [(KEY, 1)] * 5
+    assert {name for name, _, _ in face.server.asked} == {"Admit"}
+
+
+@pytest.mark.parametrize("path", [f"/{KEY}/v1", "/demo/v1"])
+async def test_calls_of_a_batch_and_of_the_demo_carry_principal_and_client(face: Face, path: str) -> None:
+    await face.post([HEALTH] if path != "/demo/v1" else HEALTH, path)
     _, _, metadata = face.server.asked[-1]
     assert metadata["x-waypost-principal"] == "key:1"
     assert metadata["x-waypost-client"] == "127.0.0.1"
-    assert metadata["x-request-id"] == "mine.1"
-    assert "x-waypost-credential" not in metadata
+    assert "x-api-key" not in metadata
 
 
 @pytest.mark.parametrize("given", ["", "a b", "x" * 65, "ü"])
@@ -43,7 +65,8 @@ async def test_the_credential_goes_with_every_call() -> None:
     server = Server()
     async with serving(Options(), server, credential="s" * 20) as face:
         await face.post(HEALTH)
-    assert [metadata["x-waypost-credential"] for _, _, metadata in server.asked] == ["s" * 20] * 2
+        await face.post([HEALTH])
+    assert [metadata["x-waypost-credential"] for _, _, metadata in server.asked] == ["s" * 20] * 3
 
 
 @pytest.mark.parametrize(
@@ -151,6 +174,9 @@ async def test_a_server_that_cannot_be_asked() -> None:
     class Draining(Server):
         async def admit(self, _: Any, context: Any) -> Any:
             await refuse(context, grpc.StatusCode.UNAVAILABLE, "UPSTREAM_UNAVAILABLE", "draining", retry_after_ms=900)
+
+        async def _admit_call(self, _: Any, context: Any) -> None:
+            await self.admit(None, context)
 
     async with serving(Options(), Draining()) as face:
         status, answer, headers = await face.post(HEALTH)

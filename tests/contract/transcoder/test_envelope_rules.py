@@ -143,7 +143,7 @@ async def test_notifications_are_executed_without_an_answer(face: Face) -> None:
     status, answer, headers = await face.post(HEIGHT)
     assert (status, answer) == (204, None)
     assert "Content-Type" not in headers
-    assert [name for name, _, _ in face.server.asked] == ["Admit", "getBlockHeight"]
+    assert [name for name, _, _ in face.server.asked] == ["getBlockHeight"]
     status, answer, _ = await face.post([HEIGHT, {**HEIGHT, "id": 3}, HEIGHT])
     assert [item["id"] for item in answer] == [3]
     status, answer, _ = await face.post([HEIGHT, HEIGHT])

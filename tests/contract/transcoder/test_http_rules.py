@@ -230,7 +230,7 @@ async def test_requests_beyond_the_limit_get_503_at_once() -> None:
     release, full = asyncio.Event(), asyncio.Event()
 
     async def slow(_: Message, __: Any) -> Message:
-        if len(server.asked) == 4:
+        if len(server.asked) == 2:
             full.set()
         await release.wait()
         return system_pb2.GetHealthResponse()

@@ -101,8 +101,8 @@ def test_client_addresses(peer: str, forwarded: str, address: str) -> None:
 
 
 def test_quota_headers_are_structured_fields() -> None:
-    answer = access_pb2.AdmitResponse(policy='de"fault', limit=100, remaining=7, window_seconds=60)
-    assert quota_headers(answer) == {"RateLimit": '"default";r=7', "RateLimit-Policy": '"default";q=100;w=60'}
+    answer = access_pb2.AdmitResponse(policy='de"fault', limit=100, remaining=7, window_seconds=60, reset_seconds=3)
+    assert quota_headers(answer) == {"RateLimit": '"default";r=7;t=3', "RateLimit-Policy": '"default";q=100;w=60'}
 
 
 def status_error(code: StatusCode, trailing: Metadata | None = None, details: str = "text") -> AioRpcError:
