@@ -14,6 +14,7 @@
     ├── Overloaded             400  several ABI entries of that name
     ├── KeyMissing, KeyInvalid 401
     ├── ChainUnknown           404
+    ├── MethodUnknown          404  no method of that name is published
     ├── NotAvailable           404  in the contract, not in this build
     ├── NotFound, Pending      404
     ├── RateLimited            429
@@ -158,6 +159,13 @@ class ChainUnknown(GatewayError):
 
     status = StatusCode.NOT_FOUND
     reason = "CHAIN_UNKNOWN"
+
+
+class MethodUnknown(GatewayError):
+    """No contract method is published under that name; the message names the nearest."""
+
+    status = StatusCode.NOT_FOUND
+    reason = "METHOD_UNKNOWN"
 
 
 class NotAvailable(GatewayError):

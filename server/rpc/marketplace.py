@@ -6,17 +6,46 @@ from typing import TYPE_CHECKING, Any
 
 from waypost.v1 import common_pb2, marketplace_pb2, marketplace_pb2_grpc
 
-from server.rpc.published import described, find_app, selected
+from server.marketplace.methods import Methods
+from server.marketplace.runs import Runs
+from server.marketplace.searches import Searches
+from server.marketplace.targets import check_members, find_target, height_of
+from server.rpc.published import ABI_TYPES, described, find_app, selected
+from server.rpc.stages.state import current
+from server.rpc.views import open_view
 
 if TYPE_CHECKING:
-    from server.catalog.apps import Catalogue
+    from collections.abc import Awaitable, Callable, Mapping
+
+    from server.catalog.apps import Catalogue, MethodOperation
+    from server.chains.registry import Chains
+    from server.chains.view import ReadView
+    from server.marketplace.methods import Method
+    from server.marketplace.targets import Target
+
+    Answer = Callable[[Method, Target, marketplace_pb2.CallMethodRequest, ReadView], Awaitable[Any]]
+
+
+OPERATIONS: Mapping[MethodOperation, marketplace_pb2.MarketplaceOperation] = {
+    "call": marketplace_pb2.MARKETPLACE_OPERATION_CALL,
+    "simulateCall": marketplace_pb2.MARKETPLACE_OPERATION_SIMULATE_CALL,
+    "getLogs": marketplace_pb2.MARKETPLACE_OPERATION_GET_LOGS,
+}
 
 
 class MarketplaceServicer(marketplace_pb2_grpc.MarketplaceServiceServicer):
     """Published contract methods (contract section 4.16)."""
 
-    def __init__(self, catalogue: Catalogue) -> None:
+    def __init__(self, chains: Chains, catalogue: Catalogue) -> None:
         self._catalogue = catalogue
+        self._methods = Methods(catalogue)
+        runs, searches = Runs(chains), Searches(chains)
+        # What answers each operation, and the member of the response that holds the answer.
+        self._answers: Mapping[MethodOperation, tuple[str, Answer]] = {
+            "call": ("call", runs.call),
+            "simulateCall": ("simulation", runs.simulate),
+            "getLogs": ("events", searches.search),
+        }
 
     async def ListMarketplaceMethods(
         self, request: marketplace_pb2.ListMarketplaceMethodsRequest, context: Any
@@ -49,4 +78,26 @@ class MarketplaceServicer(marketplace_pb2_grpc.MarketplaceServiceServicer):
                 )
                 for deployment in app.deployments
             ],
+        )
+
+    async def CallMethod(
+        self, request: marketplace_pb2.CallMethodRequest, context: Any
+    ) -> marketplace_pb2.CallMethodResponse:
+        """Return what a published method answers."""
+        method = self._methods.find(request.method)
+        published = method.published
+        target = find_target(published, request)
+        check_members(published, request)
+        current().chain = target.chain
+        member, answer = self._answers[published.operation]
+        outcome = await answer(method, target, request, open_view(height_of(request)))
+        return marketplace_pb2.CallMethodResponse(
+            chain=target.chain,
+            address=target.address,
+            method=published.name,
+            abi_name=published.abi_name,
+            deployment_name=published.deployment.name,
+            operation=OPERATIONS[published.operation],
+            abi_type=ABI_TYPES[published.abi_type],
+            **{member: outcome},
         )

@@ -52,7 +52,7 @@ LITERALS = {
 
 def test_every_working_operation_has_a_question() -> None:
     working = {operation.name for operation in load_operations() if operation.available}
-    assert working == {question.method for question in QUESTIONS}
+    assert working == {question.operation.name for question in QUESTIONS}
 
 
 @pytest.mark.parametrize("question", QUESTIONS, ids=str)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +15,8 @@ if TYPE_CHECKING:
     from google.protobuf.message import Message
 
 OPERATIONS = {operation.name: operation for operation in load_operations()}
+# The operation that answers every name with its prefix.
+PUBLISHED = OPERATIONS["svc_*"]
 
 
 @dataclass(frozen=True)
@@ -29,11 +33,14 @@ class Question:
     @property
     def operation(self) -> Operation:
         """The operation asked."""
-        return OPERATIONS[self.method]
+        return PUBLISHED if self.method.startswith("svc_") else OPERATIONS[self.method]
 
     def message(self) -> Message:
         """Return the same question as a request message, through protobuf's own JSON reader."""
         members = {"items": self.params} if isinstance(self.params, list) else self.params
+        if self.operation is PUBLISHED:
+            args = base64.b64encode(json.dumps(members.get("args")).encode()).decode()
+            members = {**members, "method": self.method, "args": {"json": args}}
         return ParseDict(_with_enum_names(members, self.operation), self.operation.request())
 
 

@@ -39,6 +39,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
         "server.chains",
         "server.catalog",
         "server.errors",
+        "server.checksum",
     ),
     "server.access": ("server.access", "server.storage", "server.errors", "runtime"),
 }

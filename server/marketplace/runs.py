@@ -1,0 +1,118 @@
+"""Functions: read calls, and simulations of those that change state."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from waypost.v1 import marketplace_outcome_pb2
+
+from server.abi.arguments import read_arguments
+from server.chains.capabilities import CallRequest, SimulatesCalls
+from server.chains.contract_reads import CallsContracts, ContractCall
+from server.chains.contract_simulations import SimulatesTransactions
+from server.chains.evm.reverts import reverted
+from server.errors import GatewayError
+from server.marketplace.values import native, read_outputs
+
+if TYPE_CHECKING:
+    from waypost.v1 import marketplace_pb2
+
+    from server.abi.functions import Function
+    from server.chains.registry import Chains
+    from server.chains.view import ReadView
+    from server.marketplace.methods import Method
+    from server.marketplace.targets import Target
+
+# What a read takes at most as a rule, by which executions are bounded; a call that takes more is asked again alone.
+_GAS = 150_000
+# How the drivers call the parameter `height` of published methods.
+_HEIGHTS = frozenset(("blockHeight", "block"))
+
+
+class Runs:
+    """Calls and simulates functions."""
+
+    def __init__(self, chains: Chains) -> None:
+        self._chains = chains
+
+    async def call(
+        self, method: Method, target: Target, request: marketplace_pb2.CallMethodRequest, view: ReadView
+    ) -> marketplace_outcome_pb2.MarketplaceCall:
+        """Return the outputs of a view or pure function; Reverted with the decoded reason where it reverts."""
+        function = _function(method)
+        data = function.encode_call(read_arguments(request.args.json))
+        try:
+            if request.HasField("from_address") or request.HasField("value"):
+                returned = await self._call_as(target, data, request, view)
+            else:
+                returned = await self._call_folded(target, data, view)
+        except GatewayError as error:
+            raise _renamed(error) from None
+        outputs = await read_outputs(function, returned, target)
+        return marketplace_outcome_pb2.MarketplaceCall(outputs=outputs, block_height=view.block)
+
+    async def simulate(
+        self, method: Method, target: Target, request: marketplace_pb2.CallMethodRequest, view: ReadView
+    ) -> marketplace_outcome_pb2.MarketplaceSimulation:
+        """Return what a function would do; a failure is an outcome with its reason."""
+        function = _function(method)
+        data = function.encode_call(read_arguments(request.args.json))
+        simulator = self._chains.capability(target.chain, SimulatesTransactions)
+        ran = await simulator.simulate_transaction(_request(target, data, request), view)
+        outputs = await read_outputs(function, ran.data, target) if ran.succeeded else native([])
+        statuses = marketplace_outcome_pb2.SimulationStatus
+        answer = marketplace_outcome_pb2.MarketplaceSimulation(
+            outputs=outputs,
+            status=statuses.SIMULATION_STATUS_SUCCESS if ran.succeeded else statuses.SIMULATION_STATUS_FAILURE,
+            gas_used=str(ran.gas or 0),
+            logs=[
+                marketplace_outcome_pb2.SimulatedLog(address=log.address, topics=log.topics, data=log.data)
+                for log in ran.logs or ()
+            ],
+            reason=ran.reason,
+            block_height=ran.block,
+        )
+        if ran.gas is None:
+            answer.gas_used_available = False
+        if ran.logs is None:
+            answer.logs_available = False
+        return answer
+
+    async def _call_folded(self, target: Target, data: bytes, view: ReadView) -> bytes:
+        """Call as nobody in particular, together with the reads of other requests."""
+        reader = self._chains.capability(target.chain, CallsContracts)
+        call = ContractCall(target.address, data, gas=_GAS)
+        (outcome,) = await reader.call_contracts([call], view, are_known=target.is_known)
+        if not outcome.succeeded:
+            raise reverted(outcome.data)
+        return outcome.data
+
+    async def _call_as(
+        self, target: Target, data: bytes, request: marketplace_pb2.CallMethodRequest, view: ReadView
+    ) -> bytes:
+        """Call as the sender that the caller named, alone."""
+        reader = self._chains.capability(target.chain, SimulatesCalls)
+        result = await reader.simulate_call(_request(target, data, request), view)
+        return result.data
+
+
+def _request(target: Target, data: bytes, request: marketplace_pb2.CallMethodRequest) -> CallRequest:
+    return CallRequest(
+        to=target.address,
+        data="0x" + data.hex(),
+        sender=request.from_address if request.HasField("from_address") else None,
+        value=int(request.value) if request.HasField("value") else None,
+    )
+
+
+def _renamed(error: GatewayError) -> GatewayError:
+    """Return the failure with the height under the name that published methods have for it."""
+    if error.field in _HEIGHTS:
+        error.field = "height"
+    return error
+
+
+def _function(method: Method) -> Function:
+    if method.function is None:
+        raise TypeError(f"{method.published.name} is no function")
+    return method.function
