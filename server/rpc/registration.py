@@ -21,6 +21,7 @@ from server.rpc.contract import ContractServicer
 from server.rpc.cosmos import CosmosServicer
 from server.rpc.gas import GasServicer
 from server.rpc.log import LogServicer
+from server.rpc.name import NameServicer
 from server.rpc.marketplace import MarketplaceServicer
 from server.rpc.portfolio import PortfolioServicer
 from server.rpc.raw import RawServicer
@@ -60,6 +61,7 @@ SERVICERS: tuple[type, ...] = (
     LogServicer,
     RawServicer,
     CosmosServicer,
+    NameServicer,
     PortfolioServicer,
     RegistryServicer,
     MarketplaceServicer,
