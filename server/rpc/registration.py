@@ -21,8 +21,8 @@ from server.rpc.contract import ContractServicer
 from server.rpc.cosmos import CosmosServicer
 from server.rpc.gas import GasServicer
 from server.rpc.log import LogServicer
-from server.rpc.name import NameServicer
 from server.rpc.marketplace import MarketplaceServicer
+from server.rpc.name import NameServicer
 from server.rpc.portfolio import PortfolioServicer
 from server.rpc.raw import RawServicer
 from server.rpc.registry import RegistryServicer

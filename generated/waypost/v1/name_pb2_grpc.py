@@ -52,8 +52,8 @@ class NameServiceServicer(object):
     """
 
     def ResolveEns(self, request, context):
-        """Returns the address that an ENS name points to. Use it before reading by name; a name that does not resolve answers
-        404.
+        """Returns the address that an ENS name points to, wherever its records lie. Use it before reading by name; a name that
+        does not resolve answers 404, a text that is no name 400.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
