@@ -64,8 +64,9 @@ class LocalChain(Running, Protocol):
 class Family:
     """A family besides EVM: its chains as {slug: (chain id, native symbol)} and what they are in the devnet's words.
 
-    `module` has `open_chain(slugs, http, progress) -> LocalChain` and `read_head(http, slug, url) -> int` (raises
-    NodeError and aiohttp's errors); it is imported only where one of the chains is wanted. A family with a `switch` is
+    `module` has `open_chain(slugs, http, progress, mines=...) -> LocalChain` (with `mines` blocks may come by themselves)
+    and `read_head(http, slug, url) -> int` (raises NodeError and aiohttp's errors); it is imported only where one of
+    the chains is wanted. A family with a `switch` is
     left out of "all chains" unless that environment variable is 1.
     """
 
@@ -79,9 +80,11 @@ class Family:
         """Whether the family is among all chains."""
         return not self.switch or os.environ.get(self.switch) == "1"
 
-    def open_chain(self, slugs: Sequence[str], http: aiohttp.ClientSession, progress: Progress) -> LocalChain:
+    def open_chain(
+        self, slugs: Sequence[str], http: aiohttp.ClientSession, progress: Progress, *, mines: bool
+    ) -> LocalChain:
         """Return the local chain of these slugs, not started yet."""
-        opened: LocalChain = self._load().open_chain(slugs, http, progress)
+        opened: LocalChain = self._load().open_chain(slugs, http, progress, mines=mines)
         return opened
 
     async def read_head(self, http: aiohttp.ClientSession, slug: str, url: str) -> int:
@@ -116,11 +119,13 @@ def family_of(slug: str) -> Family | None:
     return next((family for family in FAMILIES if slug in family.chains), None)
 
 
-def open_chains(slugs: Iterable[str], http: aiohttp.ClientSession, progress: Progress) -> list[LocalChain]:
+def open_chains(
+    slugs: Iterable[str], http: aiohttp.ClientSession, progress: Progress, *, mines: bool = True
+) -> list[LocalChain]:
     """Return the local chains that serve these slugs; those of EVM are not among them."""
     wanted = set(slugs)
     return [
-        family.open_chain([slug for slug in family.chains if slug in wanted], http, progress)
+        family.open_chain([slug for slug in family.chains if slug in wanted], http, progress, mines=mines)
         for family in FAMILIES
         if wanted & set(family.chains)
     ]

@@ -83,14 +83,15 @@ class BitcoinNode:
         if self._process is not None:
             if self._process.returncode is None:
                 self._process.kill()  # it holds nothing that is worth an orderly end
-            await self._process.wait()
+            # To the end of its output: a pipe that is left open would be closed by the garbage collector.
+            await self._process.communicate()
             if self._guard is not None:
                 self._guard.forget(self._process.pid)
                 self._guard = None
 
 
-def open_chain(slugs: Sequence[str], http: aiohttp.ClientSession, progress: Progress) -> BitcoinNode:
-    """Return the node, not started yet."""
+def open_chain(slugs: Sequence[str], http: aiohttp.ClientSession, progress: Progress, *, mines: bool) -> BitcoinNode:
+    """Return the node, not started yet; its blocks never come by themselves."""
     return BitcoinNode(http, progress)
 
 

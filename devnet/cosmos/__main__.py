@@ -1,5 +1,6 @@
-"""`python -m devnet.cosmos cosmoshub osmosis`: serve these chains on free loopback ports until the parent goes.
+"""`python -m devnet.cosmos [--still] cosmoshub osmosis`: serve these chains on free loopback ports until killed.
 
+With `--still` time makes no blocks: only transactions do.
 The first line printed is a JSON object: by slug the URLs of a chain's REST gateway (`rest`) and CometBFT RPC (`comet`).
 """
 
@@ -11,16 +12,17 @@ from aiohttp import web
 
 from devnet.cosmos import comet, rest
 from devnet.cosmos.ledger import Ledger
+from devnet.cosmos.process import STILL
 from devnet.cosmos.world import CHAINS
 
 
-async def serve(slugs: list[str]) -> None:
-    """Serve until cancelled."""
+async def serve(slugs: list[str], *, mines: bool) -> None:
+    """Serve until cancelled; with `mines` blocks come as time passes."""
     runners: list[web.AppRunner] = []
     urls: dict[str, dict[str, str]] = {}
     try:
         for slug in slugs:
-            ledger = Ledger(CHAINS[slug])
+            ledger = Ledger(CHAINS[slug], mines=mines)
             urls[slug] = {}
             for kind, app in (("rest", rest.build_app(ledger)), ("comet", comet.build_app(ledger))):
                 runner = web.AppRunner(app, access_log=None)
@@ -36,4 +38,5 @@ async def serve(slugs: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(serve(sys.argv[1:] or list(CHAINS)))
+    wanted = [argument for argument in sys.argv[1:] if argument != STILL]
+    asyncio.run(serve(wanted or list(CHAINS), mines=STILL not in sys.argv))

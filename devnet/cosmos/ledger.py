@@ -62,10 +62,14 @@ class Block:
 
 
 class Ledger:
-    """One modelled chain. A block is made by every broadcast, and when the newest is older than the chain's pace."""
+    """One modelled chain.
 
-    def __init__(self, chain: CosmosChain) -> None:
+    A block is made by every broadcast, and with `mines` when the newest is older than the chain's pace.
+    """
+
+    def __init__(self, chain: CosmosChain, *, mines: bool = True) -> None:
         self.chain = chain
+        self._mines = mines
         self.blocks: list[Block] = []
         self.places: dict[str, tuple[int, int]] = {}
         self.validators = [operator(chain, number) for number in range(1, len(VALIDATOR_STAKES) + 2)]
@@ -88,7 +92,7 @@ class Ledger:
     def move_on(self) -> None:
         """Make an empty block if the chain's pace asks for one."""
         now = datetime.now(UTC)
-        if now - self.head.time >= PACE:
+        if self._mines and now - self.head.time >= PACE:
             self.make_block([], now)
 
     def make_block(self, transactions: list[bytes], time: datetime | None = None) -> Block:

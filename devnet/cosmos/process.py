@@ -10,15 +10,22 @@ import aiohttp
 
 from devnet.local_chain import Endpoint, Guard, NodeError, Progress
 
+STILL = "--still"
+"""The flag that keeps the chains from making blocks as time passes."""
+
 _ROOT = Path(__file__).resolve().parents[2]
 _READY_WITHIN = 20.0
 
 
 class CosmosChains:
-    """One child process that serves several chains, each on two loopback ports of its own choice."""
+    """One child process that serves several chains, each on two loopback ports of its own choice.
 
-    def __init__(self, slugs: Sequence[str]) -> None:
+    Without `mines` a block is made by a transaction that is sent, and by nothing else.
+    """
+
+    def __init__(self, slugs: Sequence[str], *, mines: bool = True) -> None:
         self._slugs = tuple(slugs)
+        self._flags = () if mines else (STILL,)
         self._urls: dict[str, dict[str, str]] = {}
         self._process: asyncio.subprocess.Process | None = None
         self._guard: Guard | None = None
@@ -40,7 +47,7 @@ class CosmosChains:
     async def start(self, guard: Guard) -> None:
         """Start the process, which seeds its chains first, and wait until it serves them. Raises NodeError."""
         self._process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "devnet.cosmos", *self._slugs),
+            *(sys.executable, "-m", "devnet.cosmos", *self._flags, *self._slugs),
             cwd=_ROOT,
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
@@ -62,15 +69,16 @@ class CosmosChains:
         if self._process is not None:
             if self._process.returncode is None:
                 self._process.kill()  # it holds nothing that is worth an orderly end
-            await self._process.wait()
+            # To the end of its output: a pipe that is left open would be closed by the garbage collector.
+            await self._process.communicate()
             if self._guard is not None:
                 self._guard.forget(self._process.pid)
                 self._guard = None
 
 
-def open_chain(slugs: Sequence[str], http: aiohttp.ClientSession, progress: Progress) -> CosmosChains:
+def open_chain(slugs: Sequence[str], http: aiohttp.ClientSession, progress: Progress, *, mines: bool) -> CosmosChains:
     """Return the chains, not started yet."""
-    return CosmosChains(slugs)
+    return CosmosChains(slugs, mines=mines)
 
 
 async def read_head(http: aiohttp.ClientSession, slug: str, url: str) -> int:

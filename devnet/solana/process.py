@@ -81,8 +81,8 @@ class SolanaChain:
         return False
 
 
-def open_chain(slugs: Sequence[str], http: aiohttp.ClientSession, progress: Progress) -> SolanaChain:
-    """Return the chain, not started yet."""
+def open_chain(slugs: Sequence[str], http: aiohttp.ClientSession, progress: Progress, *, mines: bool) -> SolanaChain:
+    """Return the chain, not started yet; its blocks never come by themselves."""
     return SolanaChain(http)
 
 

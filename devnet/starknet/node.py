@@ -93,8 +93,8 @@ class StarknetNode:
         return False
 
 
-def open_chain(slugs: Sequence[str], http: aiohttp.ClientSession, progress: Progress) -> StarknetNode:
-    """Return the chain, not started yet."""
+def open_chain(slugs: Sequence[str], http: aiohttp.ClientSession, progress: Progress, *, mines: bool) -> StarknetNode:
+    """Return the chain, not started yet; its blocks never come by themselves."""
     return StarknetNode(http, progress)
 
 

@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 from waypost.v1 import token_pb2
 
 from server.chains.capabilities import Balance
 from server.chains.cosmos.names import parse_account, parse_denom
+from server.chains.view import ReadView
 from server.errors import NotFound, NotSupported
 
 if TYPE_CHECKING:
     from server.chains.cosmos.nodes import CosmosNodes
-    from server.chains.view import ReadView
+    from server.upstream.policy import Reply
 
 _BALANCE = "/cosmos/bank/v1beta1/balances/by_denom"
-_SUPPLY = "/cosmos/bank/v1beta1/supply/by_denom"
-_METADATA = "/cosmos/bank/v1beta1/denoms_metadata_by_query_string"
-_METADATA_PATH = "/cosmos/bank/v1beta1/denoms_metadata"
+
+
+class _Route(NamedTuple):
+    """A route and the version of the SDK that brought it."""
+
+    path: str
+    since: tuple[int, int] = (0, 40)
+
+
+_SUPPLY = _Route("/cosmos/bank/v1beta1/supply/by_denom", since=(0, 46))
+_SUPPLY_PATH = _Route("/cosmos/bank/v1beta1/supply")
+_METADATA = _Route("/cosmos/bank/v1beta1/denoms_metadata_by_query_string", since=(0, 50))
+_METADATA_PATH = _Route("/cosmos/bank/v1beta1/denoms_metadata")
 
 
 class _Coin(msgspec.Struct):
@@ -69,7 +80,8 @@ class BankReader:
         reply = await self._nodes.get(_BALANCE, view, path=path, query=[("denom", denom)])
         raw = self._amount(self._nodes.read(reply, _BalanceAnswer).balance.amount, reply.endpoint)
         decimals = await self._exponent(denom, view)
-        return Balance(address=address, block=view.block, raw=raw, decimals=decimals, token=token)
+        block = view.block if view.is_chosen else None
+        return Balance(address=address, block=block, raw=raw, decimals=decimals, token=token)
 
     async def read_token_metadata(self, address: str, view: ReadView) -> token_pb2.GetTokenMetadataResponse:
         """Return what the bank module knows of a denom; NotFound where it knows nothing."""
@@ -90,7 +102,7 @@ class BankReader:
     async def read_supply(self, denom: str, view: ReadView) -> token_pb2.DenomSupply:
         """Return how much of a denom exists; 0 of one that nobody knows."""
         wanted = parse_denom(denom, "denom")
-        reply = await self._nodes.get(_SUPPLY, view, query=[("denom", wanted)])
+        reply = await self._by_denom(_SUPPLY, _SUPPLY_PATH, wanted, view)
         amount = self._nodes.read(reply, _SupplyAnswer).amount
         return token_pb2.DenomSupply(denom=amount.denom, amount=str(self._amount(amount.amount, reply.endpoint)))
 
@@ -99,7 +111,8 @@ class BankReader:
         if known is not None:
             return known
         try:
-            found = await self._metadata(denom, view)
+            # The newest description will do: it is no part of the state that the balance is of.
+            found = await self._metadata(denom, ReadView(deadline=view.deadline))
         except (NotFound, NotSupported):
             return None
         shown = next((unit.exponent for unit in found.denom_units if unit.denom == found.display), None)
@@ -108,17 +121,25 @@ class BankReader:
         return shown
 
     async def _metadata(self, denom: str, view: ReadView) -> _Metadata:
-        """Ask by query string, the only way that takes every denom; by path where nodes are older than SDK 0.50."""
+        """Ask by query string, the only way that takes every denom; older nodes know the path alone."""
         try:
-            reply = await self._nodes.get(_METADATA, view, query=[("denom", denom)])
-        except NotSupported:
-            try:
-                reply = await self._nodes.get(_METADATA_PATH, view, path=f"{_METADATA_PATH}/{denom}")
-            except NotFound:
-                raise self._undescribed(denom) from None
+            reply = await self._by_denom(_METADATA, _METADATA_PATH, denom, view)
         except NotFound:
             raise self._undescribed(denom) from None
         return self._nodes.read(reply, _MetadataAnswer).metadata
+
+    async def _by_denom(self, by_query: _Route, by_path: _Route, denom: str, view: ReadView) -> Reply:
+        """Ask first in the way that the nodes' version should have, and in the other one where they do not."""
+        is_old = self._nodes.version.is_before(*by_query.since)
+        for route in (by_path, by_query) if is_old else (by_query, by_path):
+            is_path = route is by_path
+            path = f"{route.path}/{denom}" if is_path else None
+            query = () if is_path else (("denom", denom),)
+            try:
+                return await self._nodes.get(route.path, view, path=path, query=query)
+            except NotSupported as error:
+                lacking = error
+        raise lacking
 
     def _undescribed(self, denom: str) -> NotFound:
         return NotFound(f"the bank module of {self._nodes.slug} does not describe {denom}")

@@ -144,7 +144,7 @@ class BlockReader:
         _check(number)
         policy = CallPolicy(min_block=number)
         try:
-            return await self._nodes.get(_BY_HEIGHT, view, path=f"{_BY_HEIGHT}/{number}", policy=policy)
+            return await self._nodes.get_document(_BY_HEIGHT, view, path=f"{_BY_HEIGHT}/{number}", policy=policy)
         except NotFound:
             raise self._missing(number) from None
 

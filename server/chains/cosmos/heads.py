@@ -10,6 +10,8 @@ import msgspec
 
 from server.chains.capabilities import Health, State
 from server.chains.cosmos.members import timestamp_of
+from server.chains.newest import Told, majority_height, read_newest
+from server.upstream.policy import CallPolicy
 
 if TYPE_CHECKING:
     from server.chains.cosmos.nodes import CosmosNodes
@@ -59,21 +61,26 @@ class HeadReader:
 
     async def read_height(self, view: ReadView) -> int:
         """Return the height of the newest block, as one node answers it now."""
-        reply = await self._nodes.get(LATEST, view)
-        try:
-            height = parse_head(reply.result).height
-        except ValueError:
-            raise self._nodes.malformed(reply.endpoint) from None
-        self._nodes.rest.observe_head(reply.endpoint, height)
-        view.settle(height, reply.endpoint)
-        return height
+        rest = self._nodes.rest
+
+        async def read(avoid: frozenset[str]) -> Told[None]:
+            policy = CallPolicy(avoid=avoid)
+            reply = await rest.get(LATEST, policy=policy, name=LATEST, deadline=view.deadline)
+            try:
+                return Told(None, reply.endpoint, parse_head(reply.result).height)
+            except ValueError:
+                raise self._nodes.malformed(reply.endpoint) from None
+
+        told = await read_newest(rest, read)
+        view.settle(told.block, told.endpoint)
+        return told.block
 
     async def read_health(self) -> Health:
         """Ask every REST endpoint for its newest block and judge the best answer (decisions section 3.1)."""
         asked_at = datetime.now(UTC)
         heights: list[int] = []
+        fresh: list[int] = []
         latencies: list[float] = []
-        is_fresh = False
         for answer in await self._nodes.rest.probe(LATEST, []):
             if answer.result is None:
                 continue
@@ -84,10 +91,12 @@ class HeadReader:
             self._nodes.rest.observe_head(answer.endpoint, head.height)
             heights.append(head.height)
             latencies.append(answer.latency)
-            is_fresh = is_fresh or self._stale_after is None or time.time() - head.made_at <= self._stale_after
+            if self._stale_after is None or time.time() - head.made_at <= self._stale_after:
+                fresh.append(head.height)
         if not heights:
             return Health(self._judge("down"), self._nodes.rest.heads.head(), None, asked_at)
-        return Health(self._judge("ok" if is_fresh else "degraded"), max(heights), min(latencies), asked_at)
+        state = self._judge("ok" if fresh else "degraded")
+        return Health(state, majority_height(fresh or heights), min(latencies), asked_at)
 
     def last_state(self) -> State | None:
         """Return the last known state, None before anything was heard; reads that work since then count."""

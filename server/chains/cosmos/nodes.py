@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import msgspec
 
+from server.chains.newest import Told, read_newest
 from server.errors import GatewayError, UpstreamUnavailable
 from server.upstream.policy import CallPolicy
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from server.chains.cosmos.versions import SdkVersion
     from server.chains.facts import ChainFacts
     from server.chains.view import ReadView
     from server.upstream.policy import Reply
@@ -43,29 +45,43 @@ class _Paged(msgspec.Struct):
 class CosmosNodes:
     """Asks the nodes of one chain; answers are read as msgspec structs, so integers stay exact."""
 
-    def __init__(self, facts: ChainFacts, rest: RestPool, comet: Pool) -> None:
+    def __init__(self, facts: ChainFacts, rest: RestPool, comet: Pool, version: SdkVersion) -> None:
         self.facts = facts
         self.slug = facts.slug
         self.rest = rest
         self.comet = comet
+        self.version = version
 
     async def get(
-        self,
-        route: str,
-        view: ReadView,
-        *,
-        path: str | None = None,
-        query: Sequence[tuple[str, str]] = (),
-        policy: CallPolicy | None = None,
+        self, route: str, view: ReadView, *, path: str | None = None, query: Sequence[tuple[str, str]] = ()
     ) -> Reply:
-        """Return what the REST gateway answers at the view's block; `path` is the route with its arguments."""
-        headers = () if view.block is None else ((HEIGHT_HEADER, str(view.block)),)
-        policy = policy or CallPolicy(min_block=view.block, prefer=view.endpoint)
-        reply = await self.rest.get(path or route, query, headers, policy, name=route, deadline=view.deadline)
-        height = _height(reply.headers)
-        if height is not None and view.block is None:
-            self.rest.observe_head(reply.endpoint, height)
-        return reply
+        """Return what the REST gateway answers about the state at the view's block, and settle the view there.
+
+        `path` is the route with its arguments. Where an answer does not tell its block the view stays open.
+        """
+        if view.block is not None:
+            headers = ((HEIGHT_HEADER, str(view.block)),)
+            policy = CallPolicy(min_block=view.block, prefer=view.endpoint)
+            return await self.rest.get(path or route, query, headers, policy, name=route, deadline=view.deadline)
+        blind: list[Reply] = []
+
+        async def read(avoid: frozenset[str]) -> Told[Reply]:
+            policy = CallPolicy(prefer=view.endpoint, avoid=avoid)
+            reply = await self.rest.get(path or route, query, (), policy, name=route, deadline=view.deadline)
+            height = _height(reply.headers)
+            if height is None:
+                blind.append(reply)
+            # Zero says nothing about how far an endpoint is.
+            return Told(reply, reply.endpoint, height or 0)
+
+        told = await read_newest(self.rest, read)
+        if not blind:
+            view.settle(told.block, told.endpoint)
+        return told.answer
+
+    async def get_document(self, route: str, view: ReadView, *, path: str, policy: CallPolicy | None = None) -> Reply:
+        """Return what the REST gateway answers about something that does not change with the newest block."""
+        return await self.rest.get(path, policy=policy or CallPolicy(), name=route, deadline=view.deadline)
 
     async def pages(
         self, route: str, view: ReadView, *, path: str, query: Sequence[tuple[str, str]] = ()
@@ -81,9 +97,6 @@ class CosmosNodes:
             if key is not None:
                 asked.append(("pagination.key", key))
             reply = await self.get(route, view, path=path, query=asked)
-            height = _height(reply.headers)
-            if height is not None:
-                view.settle(height, reply.endpoint)
             bodies.append(reply.result)
             page = self.read(reply, _Paged).pagination
             key = page.next_key if page is not None else None

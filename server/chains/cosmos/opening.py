@@ -10,6 +10,9 @@ from server.chains.cosmos.driver import CosmosDriver
 from server.chains.cosmos.heads import LATEST, parse_head
 from server.chains.cosmos.node_errors import CosmosErrors
 from server.chains.cosmos.nodes import CosmosNodes
+from server.chains.cosmos.versions import SdkVersion
+from server.chains.memory import ChainMemory
+from server.errors import UpstreamUnavailable
 from server.upstream import HeadQuery, IdentityCheck, Pool, RestPool
 
 if TYPE_CHECKING:
@@ -53,13 +56,19 @@ def open_driver(
     With `is_local` the age of a head says nothing, because local nodes make blocks only while somebody asks. With
     `hedge` slow reads are asked of a second endpoint as well.
     """
+    version = SdkVersion()
+
+    def judge(result: bytes) -> str | None:
+        version.learn(result)
+        return _wrong_chain(facts, result)
+
     rest = RestPool(
         facts.slug,
         [endpoint for endpoint in endpoints if endpoint.kind == "rest"],
         _ERRORS,
         http,
         block_time=facts.block_time,
-        verify=IdentityCheck(_NODE_INFO, [], lambda result: _wrong_chain(facts, result)),
+        verify=IdentityCheck(_NODE_INFO, [], judge),
         head=HeadQuery(LATEST, [], lambda result: parse_head(result).height),
         observer=observer,
         hedge=hedge,
@@ -75,7 +84,17 @@ def open_driver(
         observer=observer,
         hedge=hedge,
     )
-    return CosmosDriver(CosmosNodes(facts, rest, comet), judges_age=not is_local)
+
+    async def ask_final() -> int:
+        # A block is final once it is made.
+        reply = await rest.call(LATEST, [])
+        try:
+            return parse_head(reply.result).height
+        except ValueError:
+            raise UpstreamUnavailable(f"endpoint {reply.endpoint} answered with a malformed block") from None
+
+    memory = ChainMemory(facts.slug, cache, rest.heads, block_time=facts.block_time, ask_finalized=ask_final)
+    return CosmosDriver(CosmosNodes(facts, rest, comet, version), memory, judges_age=not is_local)
 
 
 def _read_status(result: bytes) -> int:

@@ -139,7 +139,12 @@ class StakingReader:
         account = parse_account(delegator, self._nodes.facts.bech32, "delegator")
         route = f"{_STAKING}/delegations"
         rows: list[cosmos_pb2.DelegationResponse] = []
-        for body in await self._nodes.pages(route, view, path=f"{route}/{account}"):
+        try:
+            bodies = await self._nodes.pages(route, view, path=f"{route}/{account}")
+        except NotFound:
+            # Older nodes say so of a delegator without delegations (cosmos-sdk issue 9356); newer ones list none.
+            return rows
+        for body in bodies:
             for row in self._nodes.decode(body, _Delegations, view.endpoint).delegation_responses or []:
                 delegation = cosmos_pb2.Delegation(
                     delegator_address=row.delegation.delegator_address,

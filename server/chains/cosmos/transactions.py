@@ -77,7 +77,7 @@ class TransactionReader:
     async def _read(self, text: str, view: ReadView) -> receipt_pb2.CosmosReceipt:
         wanted = self.transaction_hash(text)
         try:
-            reply = await self._nodes.get(_ROUTE, view, path=f"{_ROUTE}/{wanted}")
+            reply = await self._nodes.get_document(_ROUTE, view, path=f"{_ROUTE}/{wanted}")
         except NotFound:
             raise NotFound(f"{self._nodes.slug} has no transaction of that hash, or not yet") from None
         answer = self._nodes.read(reply, _Answer)
