@@ -35,6 +35,7 @@ from server.rpc.stages.recall import Recall
 from server.sources.guarded import GuardedFetcher
 from server.sources.prices import open_prices
 from server.storage.database import open_database
+from server.typed_apps.services import CALL_METHOD, TypedServices
 from server.upstream.cache import open_cache
 from server.upstream.observer import Measured
 from server.upstream.transport import open_session
@@ -86,7 +87,9 @@ class Gateway:
         admission = _admission(settings, self._directory)
         operations = load_operations()
         self._access = AccessServicer(admission, self.states)
-        self._health = HealthServicer(working_services(operations))
+        by_path = {operation.path: operation for operation in operations}
+        typed = TypedServices(catalogue)
+        self._health = HealthServicer((*working_services(operations), *typed.names))
 
         collector = HandlerCollector()
         fetcher = GuardedFetcher(settings.fetcher)
@@ -98,9 +101,11 @@ class Gateway:
         collector.handlers.update(public_handlers(dependencies, servicers=servicers))
         access_pb2_grpc.add_AccessServiceServicer_to_server(self._access, collector)  # type: ignore[no-untyped-call]
         staged = dict(collector.handlers)
+        collector.handlers.update(typed.handlers(collector.handlers[CALL_METHOD]))
         health_pb2_grpc.add_HealthServicer_to_server(self._health, collector)
         if settings.grpc.reflection:
-            reflection_pb2_grpc.add_ServerReflectionServicer_to_server(reflection_servicer(operations), collector)
+            reflection = reflection_servicer(operations, typed)
+            reflection_pb2_grpc.add_ServerReflectionServicer_to_server(reflection, collector)
         self._handlers = PathHandlers(collector.handlers)
 
         credential = settings.grpc.credential
@@ -108,7 +113,7 @@ class Gateway:
         answers = None if cache is None else Answers(cache, chains.canonical_address)
         recall = None if cache is None else Recall(cache, settings.cache.max_bytes)
         stages = build_stages(chains.families, admission, secret, answers, recall)
-        by_path = {operation.path: operation for operation in operations}
+        by_path |= typed.operations(by_path[CALL_METHOD])
         self._public = StagesInterceptor(stages, by_path, private=False)
         self._private = StagesInterceptor(stages, by_path, private=True)
         composed = {path: self._private.compose(path, handler) for path, handler in staged.items()}

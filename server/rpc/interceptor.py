@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import grpc
 
 from server.rpc.stages.state import RECEIVED, Method
+from server.typed_apps.design import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from server.rpc.stages.state import Handler
 
 PUBLIC = "/waypost.v1."
+APPS = f"/{ROOT}."
 INTERNAL = "/waypost.internal."
 
 
@@ -66,7 +68,7 @@ class StagesInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[misc]  # gr
         """Return the handler behind the stages; None when this listener does not have the method."""
         if path.startswith(INTERNAL) and not self._private:
             return None
-        if not path.startswith((PUBLIC, INTERNAL)):
+        if not path.startswith((PUBLIC, APPS, INTERNAL)):
             return handler
         method = Method(path, handler, self._operations.get(path), self._private)
         composed = handler.unary_unary

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from google.protobuf.descriptor import FileDescriptor
 
     from runtime.operations import Operation
+    from server.typed_apps.services import TypedServices
 
 REFLECTION = reflection_pb2.DESCRIPTOR.services_by_name["ServerReflection"].full_name
 HEALTH = health_pb2.DESCRIPTOR.services_by_name["Health"].full_name
@@ -54,8 +55,8 @@ def working_services(operations: Iterable[Operation]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(operation.service for operation in operations if operation.available))
 
 
-def reflection_servicer(operations: Iterable[Operation]) -> Reflection:
-    """Return the reflection of the working services; nothing internal can be looked up through it."""
+def reflection_servicer(operations: Iterable[Operation], typed: TypedServices) -> Reflection:
+    """Return the reflection of the working services and the apps' own; nothing internal can be looked up through it."""
     operations = tuple(operations)
     listed = working_services(operations)
     pool = DescriptorPool()
@@ -68,7 +69,9 @@ def reflection_servicer(operations: Iterable[Operation]) -> Reflection:
     _add(health_pb2.DESCRIPTOR, pool, added, committed)
     _add(reflection_pb2.DESCRIPTOR, pool, added, committed)
     _add(error_details_pb2.DESCRIPTOR, pool, added, committed)  # so that clients can print the details of an error
-    return Reflection((*listed, HEALTH, REFLECTION), pool=pool)
+    for proto in typed.files:
+        pool.Add(proto)  # type: ignore[no-untyped-call]
+    return Reflection((*listed, *typed.names, HEALTH, REFLECTION), pool=pool)
 
 
 def _add(

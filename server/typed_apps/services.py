@@ -1,0 +1,78 @@
+"""The typed services of all published apps, as the gateway serves them."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import grpc
+from google.protobuf.descriptor_pool import DescriptorPool
+from google.protobuf.message_factory import GetMessageClass
+
+from server.typed_apps.codec import MethodCodec
+from server.typed_apps.descriptors import file_descriptor
+from server.typed_apps.design import design_app
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from google.protobuf.descriptor_pb2 import FileDescriptorProto
+    from waypost.v1 import marketplace_pb2
+
+    from runtime.operations import Operation
+    from server.catalog.apps import Catalogue, PublishedMethod
+
+CALL_METHOD = "/waypost.v1.MarketplaceService/CallMethod"
+
+
+class TypedServices:
+    """One service per app. `files` are their descriptors, `names` the services' full names."""
+
+    def __init__(self, catalogue: Catalogue) -> None:
+        layouts = [design_app(app, catalogue) for app in catalogue.apps.values()]
+        self.names: Sequence[str] = [layout.service_name for layout in layouts]
+        self.files: Sequence[FileDescriptorProto] = [file_descriptor(layout) for layout in layouts]
+        pool = DescriptorPool()
+        for file in self.files:
+            pool.Add(file)  # type: ignore[no-untyped-call]
+        self._rpcs = {
+            f"/{layout.service_name}/{rpc.name}": _TypedRpc(rpc.method, pool, f"{layout.package}.{rpc.name}")
+            for layout in layouts
+            for rpc in layout.rpcs
+        }
+
+    def operations(self, call_method: Operation) -> dict[str, Operation]:
+        """Return the operation of each path: all are the one that calls published methods."""
+        return dict.fromkeys(self._rpcs, call_method)
+
+    def handlers(self, call_method: grpc.RpcMethodHandler[Any, Any]) -> dict[str, grpc.RpcMethodHandler[Any, Any]]:
+        """Return the handlers by path: each is CallMethod behind another parser and serialiser."""
+        return {
+            path: grpc.unary_unary_rpc_method_handler(
+                call_method.unary_unary, request_deserializer=rpc.read_request, response_serializer=rpc.write_response
+            )
+            for path, rpc in self._rpcs.items()
+        }
+
+
+class _TypedRpc:
+    """One rpc; its message classes are made when it is first called."""
+
+    def __init__(self, method: PublishedMethod, pool: DescriptorPool, prefix: str) -> None:
+        self._method = method
+        self._pool = pool
+        self._prefix = prefix
+
+    @cached_property
+    def _codec(self) -> MethodCodec:
+        request, response = (
+            GetMessageClass(self._pool.FindMessageTypeByName(self._prefix + suffix))  # type: ignore[no-untyped-call]
+            for suffix in ("Request", "Response")
+        )
+        return MethodCodec(self._method, request, response)
+
+    def read_request(self, raw: bytes) -> marketplace_pb2.CallMethodRequest:
+        return self._codec.read_request(raw)
+
+    def write_response(self, answer: marketplace_pb2.CallMethodResponse) -> bytes:
+        return self._codec.write_response(answer)
