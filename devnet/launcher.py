@@ -26,12 +26,12 @@ from devnet.evm.seed import Seeded, seed_world
 from devnet.evm.world import Chain, load_world
 from devnet.install import STATE, installed, write_whole
 from devnet.local_chain import FAMILIES, Endpoint, LocalChain, Progress, Running, open_chains
-from devnet.offchain import names
+from devnet.offchain import names, prices
 from devnet.offchain.server import OffchainServer
 from devnet.watchdog import Watchdog
 
 RUNNING = STATE / "running"
-_TOPICS = (names.add_routes,)  # of the server off the chains
+_TOPICS = (names.add_routes, prices.add_routes)  # of the server off the chains
 _NODE_TIMEOUT = aiohttp.ClientTimeout(total=30)
 
 
@@ -78,7 +78,7 @@ class Devnet:
                 if not family.is_on:
                     progress(f"devnet: without {', '.join(family.chains)}; {family.switch}=1 installs and runs it")
             devnet.nodes = {chain.slug: Node(chain, http) for chain in wanted}
-            devnet.others = open_chains(others, http, progress)
+            devnet.others = open_chains(others, http, progress, mines=mines)
             try:
                 async with asyncio.TaskGroup() as group:
                     for other in devnet.others:
@@ -117,6 +117,11 @@ class Devnet:
             for slug, endpoints in chain.endpoints.items()
         ]
 
+    def sources(self) -> list[dict[str, str]]:
+        """Return {source, is_a, url} of what stands in for off-chain sources."""
+        [endpoint] = self._price_sources()["defillama"]["endpoints"]
+        return [{"source": "prices", "is_a": prices.WORD, "url": endpoint["url"]}]
+
     def settings_overrides(self) -> dict[str, Any]:
         """Return what the gateway's settings need to use these nodes, as the nested mapping that the settings are."""
         return {
@@ -126,6 +131,7 @@ class Devnet:
                 slug: {"endpoints": [asdict(endpoint) for endpoint in endpoints]}
                 for slug, endpoints in self.kinds.items()
             },
+            "sources": self._price_sources(),
         }
 
     def write_config(self, path: Path) -> None:
@@ -136,7 +142,14 @@ class Devnet:
                 f'{{ label = "{one.label}", url = "{one.url}", kind = "{one.kind}" }}' for one in endpoints
             )
             lines += ["", f"[chains.{slug}]", f"endpoints = [{rows}]"]
+        for name, table in self._price_sources().items():
+            urls = ", ".join(f'{{ label = "{one["label"]}", url = "{one["url"]}" }}' for one in table["endpoints"])
+            coins = ", ".join(f'{symbol} = "{coin}"' for symbol, coin in table["coins"].items())
+            lines += ["", f"[sources.{name}]", f"endpoints = [{urls}]", f"coins = {{ {coins} }}"]
         path.write_text("\n".join(lines) + "\n")
+
+    def _price_sources(self) -> dict[str, Any]:
+        return prices.settings(self.offchain.authority)
 
     async def _bring_up(
         self, node: Node, http: aiohttp.ClientSession, guard: Watchdog, listener: Listener | None
@@ -187,7 +200,7 @@ def _note_running(devnet: Devnet) -> Path:
     """Leave a note for `python -m devnet status` and return its path."""
     RUNNING.mkdir(parents=True, exist_ok=True)
     path = RUNNING / f"{os.getpid()}-{id(devnet)}.json"
-    write_whole(path, json.dumps({"launcher": os.getpid(), "nodes": devnet.summary()}))
+    write_whole(path, json.dumps({"launcher": os.getpid(), "nodes": devnet.summary(), "sources": devnet.sources()}))
     return path
 
 

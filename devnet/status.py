@@ -5,6 +5,7 @@ import json
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import aiohttp
 
@@ -23,11 +24,14 @@ async def describe_running() -> str:
     notes = list(_running_notes())
     if not notes:
         return "no devnet is running; start one with `python -m devnet` or `make run`"
-    return "\n\n".join([await describe(note["nodes"]) for note in notes])
+    return "\n\n".join([await describe(note["nodes"], note.get("sources", [])) for note in notes])
 
 
-async def describe(nodes: Sequence[dict[str, object]]) -> str:
-    """Return the table of these nodes, each given as {chain, url, pid}, and what the contracts on them are."""
+async def describe(nodes: Sequence[dict[str, object]], sources: Sequence[dict[str, str]] = ()) -> str:
+    """Return the table of these nodes, each given as {chain, url, pid}, and what the contracts on them are.
+
+    `sources`, each given as {source, is_a, url}, stand in for off-chain ones.
+    """
     async with aiohttp.ClientSession(timeout=_WITHIN) as http:
         heads = await asyncio.gather(*(_head(http, str(node["chain"]), str(node["url"])) for node in nodes))
     rows = [
@@ -41,7 +45,9 @@ async def describe(nodes: Sequence[dict[str, object]]) -> str:
         )
         for node, head in zip(nodes, heads, strict=True)
     ]
-    return "\n".join([*_aligned([_COLUMNS, *rows]), "", *(f"{word}: {what}" for word, what in evm.CONTRACTS.items())])
+    off_chain = [f"{row['source']}: a {row['is_a']} of an off-chain source, at {row['url']}" for row in sources]
+    contracts = [f"{word}: {what}" for word, what in evm.CONTRACTS.items()]
+    return "\n".join([*_aligned([_COLUMNS, *rows]), "", *off_chain, *contracts])
 
 
 def _nature(slug: str) -> tuple[str, str, str]:
@@ -68,7 +74,7 @@ async def _head(http: aiohttp.ClientSession, slug: str, url: str) -> str:
         return "no answer"
 
 
-def _running_notes() -> Iterable[dict[str, list[dict[str, object]]]]:
+def _running_notes() -> Iterable[dict[str, Any]]:
     """Yield the notes of launchers that are alive; notes of others are removed."""
     for path in sorted(RUNNING.glob("*.json")):
         note = json.loads(path.read_text())

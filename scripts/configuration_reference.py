@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_
 from pydantic import BaseModel, SecretStr
 from pydantic_core import PydanticUndefined
 
-from runtime.settings import ChainSettings, EndpointSettings, Settings
+from runtime.settings import ChainSettings, EndpointSettings, Settings, SourceSettings
 from runtime.settings.environment import SHORT, variable_of
 from runtime.settings.values import parse_duration
 
@@ -71,6 +71,8 @@ def render() -> str:
         section = field.annotation
         if isinstance(section, type) and issubclass(section, BaseModel):
             lines += ["", f"## `[{name}]`", "", field.description or "", "", *_table(section, f"{name}.")]
+    sources = Settings.model_fields["sources"].description or ""
+    lines += ["", "## `[sources.<name>]`", "", sources, "", *_table(SourceSettings, "sources.<name>.")]
     chains = Settings.model_fields["chains"].description or ""
     lines += ["", "## `[chains.<slug>]`", "", chains, "", *_table(ChainSettings, "chains.<slug>.")]
     lines += ["", "### An endpoint", "", *_table(EndpointSettings, "", variables=False)]

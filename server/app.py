@@ -94,7 +94,7 @@ class Gateway:
         collector = HandlerCollector()
         fetcher = GuardedFetcher(settings.fetcher)
         self._lifetime.push_async_callback(fetcher.close)
-        prices = open_prices(settings, chains, http, cache, self._lifetime)
+        prices, _ = open_prices(settings, chains, http, cache, self._lifetime)
         dependencies = Dependencies(
             chains, settings, datetime.now(UTC), http, database, cache, self._lifetime, catalogue, fetcher, prices
         )

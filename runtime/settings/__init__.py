@@ -4,7 +4,7 @@
 """
 
 from runtime.settings.cache import CacheSettings
-from runtime.settings.endpoints import ChainSettings, EndpointKind, EndpointSettings
+from runtime.settings.endpoints import ChainSettings, EndpointKind, EndpointSettings, RemoteSettings
 from runtime.settings.fetcher import FetcherSettings
 from runtime.settings.loading import load_settings
 from runtime.settings.marketplace import MarketplaceSettings
@@ -18,6 +18,7 @@ from runtime.settings.sections import (
     StorageSettings,
     TranscoderSettings,
 )
+from runtime.settings.sources import PricesSettings, SourceSettings
 from runtime.settings.tree import Settings
 
 __all__ = [
@@ -35,6 +36,9 @@ __all__ = [
     "MetricsSettings",
     "TranscoderSettings",
     "ChainSettings",
+    "RemoteSettings",
+    "SourceSettings",
+    "PricesSettings",
     "EndpointSettings",
     "EndpointKind",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, PrivateAttr, SecretStr, model_validator
 
@@ -19,25 +19,20 @@ EndpointKind = Literal["jsonrpc", "rest", "comet", "core", "esplora"]
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 
 
-class EndpointSettings(Section):
-    """One node or provider that a chain is read from (decisions section 6).
+class RemoteSettings(Section):
+    """An address that is asked over HTTP, with the name by which it is known.
 
     After validation `url` is always set, wherever it came from; `headers` holds the values of `headers_env`.
     """
 
     secret_members: ClassVar[tuple[str, ...]] = ("url",)
 
-    label: Label = Field(description="Name by which logs, metrics and errors know the endpoint; unique in its chain.")
+    label: Label = Field(description="Name by which logs, metrics and errors know the endpoint; unique here.")
     url: EndpointUrl = Field(
-        default=SecretStr(""), description="Address of the node, http or https. Treated as a secret: it is never shown."
+        default=SecretStr(""), description="Address, http or https. Treated as a secret: it is never shown."
     )
     url_env: str | None = Field(default=None, description="Environment variable that holds the URL, instead of `url`.")
     url_file: str | None = Field(default=None, description="File that holds the URL, instead of `url`.")
-    kind: EndpointKind = Field(
-        default="jsonrpc",
-        description="Interface that the endpoint speaks: `jsonrpc` (EVM, Solana, Starknet), `rest` and `comet` "
-        "(Cosmos), `core` and `esplora` (Bitcoin).",
-    )
     headers_env: Annotated[dict[str, str], JsonOrTable] = Field(
         default_factory=dict,
         description="Request headers to send, each with the environment variable that holds its value, for example "
@@ -68,7 +63,7 @@ class EndpointSettings(Section):
         return data
 
     @model_validator(mode="after")
-    def _read_headers(self) -> EndpointSettings:
+    def _read_headers(self) -> Self:
         for name, variable in self.headers_env.items():
             if not _HEADER.fullmatch(name):
                 raise Refusal("give header names such as Authorization or x-api-key", member="headers_env", value=name)
@@ -78,6 +73,16 @@ class EndpointSettings(Section):
                 raise Refusal(fix, member=f"headers_env.{name}", value=variable)
             self._headers[name] = SecretStr(value)
         return self
+
+
+class EndpointSettings(RemoteSettings):
+    """One node or provider that a chain is read from (decisions section 6)."""
+
+    kind: EndpointKind = Field(
+        default="jsonrpc",
+        description="Interface that the endpoint speaks: `jsonrpc` (EVM, Solana, Starknet), `rest` and `comet` "
+        "(Cosmos), `core` and `esplora` (Bitcoin).",
+    )
 
 
 class ChainSettings(Section):

@@ -136,7 +136,7 @@ def _holds(annotation: Any, wanted: type) -> bool:
 
 def _label(location: Location, sources: Sequence[Mapping[str, Any]]) -> str | None:
     """Return the label of the endpoint that the location lies in, in quotes."""
-    if len(location) < 4 or location[0] != "chains" or not isinstance(location[3], int):
+    if len(location) < 4 or location[0] not in ("chains", "sources") or not isinstance(location[3], int):
         return None
     for values in sources:
         node: Any = values

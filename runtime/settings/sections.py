@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, SecretStr, model_validator
 
@@ -26,6 +27,7 @@ from runtime.settings.values import (  # noqa: TC001 - pydantic evaluates the an
 MEBIBYTE = 1 << 20
 CREDENTIAL_LENGTH = 16
 _SQLITE = ("sqlite+aiosqlite:///", "sqlite:///")
+_POSTGRESQL = ("postgresql+asyncpg://", "postgresql://", "postgres://")
 
 
 def _check_credential(value: SecretStr | None) -> SecretStr | None:
@@ -39,7 +41,25 @@ def _check_storage(value: SecretStr) -> SecretStr:
     for prefix in _SQLITE:
         if text.startswith(prefix) and len(text) > len(prefix):
             return SecretStr(_SQLITE[0] + text.removeprefix(prefix))
-    raise Refusal("give the URL of an SQLite file, for example sqlite:////var/lib/waypost/waypost.db")
+    if text.startswith(_POSTGRESQL):
+        return SecretStr(_check_postgresql(text))
+    raise Refusal(
+        "give the URL of an SQLite file, for example sqlite:////var/lib/waypost/waypost.db, or of a PostgreSQL "
+        "database, postgresql://user:password@host/database"
+    )
+
+
+def _check_postgresql(text: str) -> str:
+    """Return the URL as the database layer takes it: with the driver that works on an event loop."""
+    rest = text.split("://", maxsplit=1)[1]
+    try:
+        parts = urlsplit(f"postgresql://{rest}")
+        is_whole = bool(parts.path.strip("/")) and "/" not in parts.path[1:] and parts.port != 0
+    except ValueError:
+        is_whole = False
+    if not is_whole or any(character.isspace() for character in rest):
+        raise Refusal("name the database, for example postgresql://user:password@host:5432/waypost")
+    return f"{_POSTGRESQL[0]}{rest}"
 
 
 def default_storage_url() -> str:
@@ -116,14 +136,15 @@ class QuotaSettings(Section):
 
 
 class StorageSettings(Section):
-    """Where keys are kept (as hashes)."""
+    """Where keys (as hashes) and prices are kept."""
 
     secret_members: ClassVar[tuple[str, ...]] = ("url",)
 
     url: Annotated[SecretStr, AfterValidator(_check_storage)] = Field(
         default_factory=lambda: SecretStr(default_storage_url()),
-        description="Database URL: `sqlite:///` and the path of a file (four slashes for an absolute one). The default "
-        "is `waypost/waypost.db` in the user's data folder.",
+        description="Database URL: `sqlite:///` and the path of a file (four slashes for an absolute one), or "
+        "`postgresql://user:password@host:5432/database`. The default is `waypost/waypost.db` in the user's data "
+        "folder.",
     )
     url_env: str | None = Field(default=None, description="Environment variable that holds the URL.")
     url_file: str | None = Field(default=None, description="File that holds the URL.")

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field, model_validator
 from pydantic_settings import BaseSettings, InitSettingsSource, SettingsConfigDict
 
-from runtime.config_errors import Refusal
+from runtime.config_errors import Refusal, nearest
+from runtime.redaction import redact_text
 from runtime.settings.cache import CacheSettings
 from runtime.settings.endpoints import ChainSettings  # noqa: TC001 - pydantic evaluates the annotations
 from runtime.settings.fetcher import FetcherSettings
@@ -23,6 +24,8 @@ from runtime.settings.sections import (
     StorageSettings,
     TranscoderSettings,
 )
+from runtime.settings.sources import SOURCES as OFF_CHAIN
+from runtime.settings.sources import PricesSettings, SourceSettings
 from runtime.settings.values import split_address
 
 if TYPE_CHECKING:
@@ -61,7 +64,9 @@ class Settings(BaseSettings):
         default_factory=ServerLimits,
         description="How much work is in progress at most, and how long stopping may take.",
     )
-    storage: StorageSettings = Field(default_factory=StorageSettings, description="Where keys are kept, as hashes.")
+    storage: StorageSettings = Field(
+        default_factory=StorageSettings, description="Where keys (as hashes) and prices are kept."
+    )
     cache: CacheSettings = Field(default_factory=CacheSettings, description="What is kept of answers, and how long.")
     marketplace: MarketplaceSettings = Field(
         default_factory=MarketplaceSettings,
@@ -74,6 +79,12 @@ class Settings(BaseSettings):
     metrics: MetricsSettings = Field(default_factory=MetricsSettings, description="Prometheus metrics.")
     transcoder: TranscoderSettings = Field(
         default_factory=TranscoderSettings, description="A transcoder in a process of its own (`waypost transcoder`)."
+    )
+    prices: PricesSettings = Field(default_factory=PricesSettings, description="Prices of tokens.")
+    sources: dict[str, SourceSettings] = Field(
+        default_factory=dict,
+        description="Off-chain sources by name: " + ", ".join(f"`{name}`" for name in OFF_CHAIN) + ". One that is not "
+        "listed is asked at its built-in public endpoints, on the devnet not at all.",
     )
     chains: dict[str, ChainSettings] = Field(
         default_factory=dict,
@@ -91,6 +102,15 @@ class Settings(BaseSettings):
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Return the constructor's arguments, then what `load_settings` has read."""
         return (init_settings, *(InitSettingsSource(settings_cls, values) for values in SOURCES.get()))
+
+    @model_validator(mode="after")
+    def _check_sources(self) -> Settings:
+        for name in self.sources:
+            if name not in OFF_CHAIN:
+                near = nearest(name, OFF_CHAIN)
+                advice = f'did you mean "{near}"?' if near else f"the sources are {', '.join(OFF_CHAIN)}"
+                raise Refusal(f"there is no such source: {advice}", member=f"sources.{redact_text(name)}", value="")
+        return self
 
     @model_validator(mode="after")
     def _check_workers(self) -> Settings:

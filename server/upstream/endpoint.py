@@ -13,7 +13,7 @@ from server.upstream.learnt import Learnt
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from runtime.settings import EndpointSettings
+    from runtime.settings import RemoteSettings
 
 _BATCH_ITEMS = 100
 _RELEARN_SECONDS = 600.0
@@ -55,7 +55,7 @@ class Endpoint:
         self._relearn_at = 0.0
 
     @classmethod
-    def from_settings(cls, settings: EndpointSettings, clock: Callable[[], float]) -> Endpoint:
+    def from_settings(cls, settings: RemoteSettings, clock: Callable[[], float]) -> Endpoint:
         """Return the endpoint that the settings describe."""
         headers = {name: value.get_secret_value() for name, value in settings.headers.items()}
         return cls(

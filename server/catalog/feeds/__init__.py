@@ -1,4 +1,4 @@
-"""Where prices are told, as data: contracts on chains, and ids at off-chain sources."""
+"""Where prices are told, as data: contracts on chains."""
 
 from __future__ import annotations
 
@@ -15,10 +15,6 @@ _TABLE = Path(__file__).with_name("symbols.toml")
 
 UNKNOWN_HEARTBEAT = 25 * 3600
 """What counts as the heartbeat of a feed that states none, in seconds (decisions section 4.2)."""
-
-OFF_CHAIN = ("coingecko", "defillama")
-"""The off-chain sources that the table has ids for."""
-
 
 @dataclass(frozen=True, slots=True)
 class Feed:
@@ -40,33 +36,22 @@ class Feed:
 
 @dataclass(frozen=True, slots=True)
 class PriceTable:
-    """What is known about prices.
-
-    `feeds` by symbol, each publisher's best first; `sequencers` by chain that has such a feed; `coins` by off-chain
-    source and symbol.
-    """
+    """The feeds by symbol, each publisher's best first, and the sequencer feed of each chain that has one."""
 
     feeds: Mapping[str, tuple[Feed, ...]]
     sequencers: Mapping[str, Feed]
-    coins: Mapping[str, Mapping[str, str]]
 
 
 @cache
 def load_price_table() -> PriceTable:
     """Return the table symbols.toml."""
     table = tomllib.loads(_TABLE.read_text(encoding="utf-8"))
-    rows: dict[str, dict[str, Any]] = {
-        symbol: table["symbols"][row["same_as"]] if "same_as" in row else row
-        for symbol, row in table["symbols"].items()
-    }
     return PriceTable(
         feeds={
             symbol: tuple(_feed(feed, table["pyth"]) for feed in row["feeds"])
-            for symbol, row in rows.items()
-            if "feeds" in row
+            for symbol, row in table["symbols"].items()
         },
         sequencers={chain: Feed("sequencer", chain, address) for chain, address in table["sequencers"].items()},
-        coins={source: {symbol: row[source] for symbol, row in rows.items() if source in row} for source in OFF_CHAIN},
     )
 
 

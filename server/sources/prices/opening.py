@@ -2,24 +2,115 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
+from runtime.settings import RemoteSettings
 from server.catalog.feeds import load_price_table
+from server.catalog.tokens import load_tokens
+from server.sources.api_errors import ApiErrors
+from server.sources.prices import coingecko, defillama, frankfurter
+from server.sources.prices.coingecko import CoinGecko
+from server.sources.prices.defillama import DefiLlama
+from server.sources.prices.frankfurter import Frankfurter
 from server.sources.prices.on_chain import OnChainFeeds
 from server.sources.prices.prices import Prices
+from server.sources.prices.sheet import KEPT_SECONDS, Sheet
+from server.upstream import RestPool
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from contextlib import AsyncExitStack
 
     import aiohttp
 
     from runtime.settings import Settings
     from server.chains.registry import Chains
+    from server.sources.prices.sheet import Api
+    from server.sources.prices.source import HistorySource, PriceSource
     from server.upstream.cache import Cache
+
+_PUBLIC = Path(__file__).with_name("apis.toml")
+# The pace of a source without blocks: nothing is compared, nothing polled.
+_PACE_SECONDS = 60.0
+_COARSE_SECONDS = 3600.0
+_NO_ADDRESS = "0x" + "0" * 40
+
+
+class Opened(NamedTuple):
+    """Current prices, and the sources of past ones in the order in which they are asked."""
+
+    prices: Prices
+    history: Sequence[HistorySource]
 
 
 def open_prices(
     settings: Settings, chains: Chains, http: aiohttp.ClientSession, cache: Cache | None, lifetime: AsyncExitStack
-) -> Prices:
-    """Return the prices out of the feeds on chains; what they open is closed with `lifetime`."""
-    return Prices([OnChainFeeds(chains, load_price_table())])
+) -> Opened:
+    """Return the prices out of feeds on chains and the off-chain sources of the settings.
+
+    A source that is not configured is asked at its public endpoints, on the devnet not at all. Without a cache nothing
+    is given twice. What is opened is closed with `lifetime`.
+    """
+    sources: list[PriceSource] = [OnChainFeeds(chains, load_price_table())]
+    fallbacks: list[PriceSource] = []
+    history: list[HistorySource] = []
+
+    def pool_of(name: str) -> RestPool | None:
+        endpoints = _endpoints(settings, name)
+        if not endpoints:
+            return None
+        pool = RestPool(name, endpoints, ApiErrors(name), http, block_time=_PACE_SECONDS)
+        lifetime.push_async_callback(pool.close)
+        return pool
+
+    def sheet_of(api: Api, seconds: float) -> Sheet:
+        sheet = Sheet(api, kept_seconds=seconds if cache is not None else 0.0)
+        lifetime.push_async_callback(sheet.close)
+        return sheet
+
+    gecko, llama, bank = (pool_of(name) for name in (coingecko.NAME, defillama.NAME, frankfurter.NAME))
+    if gecko is not None:
+        of_gecko = CoinGecko(gecko, _coins(settings, coingecko.NAME))
+        sources.append(sheet_of(of_gecko, KEPT_SECONDS))
+        history.append(of_gecko)
+    if llama is not None:
+        of_llama = DefiLlama(llama, _coins(settings, defillama.NAME))
+        sources.append(sheet_of(of_llama, KEPT_SECONDS))
+        history.append(of_llama)
+    if bank is not None:
+        of_bank = Frankfurter(bank)
+        fallbacks.append(sheet_of(of_bank, _COARSE_SECONDS))
+        history.append(of_bank)
+    return Opened(Prices(sources, fallbacks), history)
+
+
+def _endpoints(settings: Settings, name: str) -> Sequence[RemoteSettings]:
+    configured = settings.sources.get(name)
+    if configured is not None:
+        return configured.endpoints
+    if settings.profile == "devnet":
+        return ()
+    return [RemoteSettings.model_validate(row) for row in tomllib.loads(_PUBLIC.read_text(encoding="utf-8"))[name]]
+
+
+def _coins(settings: Settings, name: str) -> dict[str, str]:
+    """Return the ids of coins at a source by symbol: those of the token catalogue, then those of the settings."""
+    known = {coingecko.NAME: _gecko_ids, defillama.NAME: _llama_keys}[name]()
+    configured = settings.sources.get(name)
+    return known if configured is None else known | configured.coins
+
+
+def _gecko_ids() -> dict[str, str]:
+    return {token.symbol: token.coingecko for token in load_tokens() if token.coingecko and token.price == token.symbol}
+
+
+def _llama_keys() -> dict[str, str]:
+    """Return one key per symbol, that of a contract where there is one: the others only repeat CoinGecko."""
+    keys = {}
+    for token in load_tokens():
+        if token.defillama and token.price == token.symbol:
+            own = [key for key in token.defillama if not key.startswith("coingecko:") and _NO_ADDRESS not in key]
+            keys[token.symbol] = (own or list(token.defillama))[0]
+    return keys

@@ -1,0 +1,82 @@
+"""CoinGecko's API (`/simple/price`, `/coins/{id}/market_chart`). Source: coingecko/coingecko-api-oas, demo-api.json."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal  # noqa: TC003 - msgspec evaluates the annotations
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from server.errors import NotFound
+from server.sources.prices.days import daily
+from server.sources.prices.shape import is_price, read_moment, read_shape
+from server.sources.prices.source import Observation
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from server.sources.prices.source import Day
+    from server.upstream import RestPool
+
+NAME = "coingecko"
+
+_MILLISECONDS = 1000
+# One day is told in steps of five minutes, 2 to 90 days hour by hour, more than that once a day.
+_HOURLY_DAYS = 90
+
+
+class _Coin(msgspec.Struct):
+    last_updated_at: int
+    usd: Decimal | None = None
+
+
+class _Chart(msgspec.Struct):
+    prices: list[tuple[int, Decimal]]
+
+
+class CoinGecko:
+    """See `Api` and `HistorySource`. `coins` are its ids by symbol. `wall` tells unix seconds."""
+
+    name = NAME
+    lifetime = 6 * 3600.0
+
+    def __init__(self, pool: RestPool, coins: Mapping[str, str], *, wall: Callable[[], float] = time.time) -> None:
+        self._pool = pool
+        self._coins = coins
+        self._wall = wall
+
+    async def fetch(self, deadline: float) -> list[Observation]:
+        """Return the price of every coin; see `Api`."""
+        query = [
+            ("ids", ",".join(dict.fromkeys(self._coins.values()))),
+            ("vs_currencies", "usd"),
+            ("include_last_updated_at", "true"),
+        ]
+        answer = await self._pool.get("/simple/price", query, name="/simple/price", deadline=deadline)
+        told = read_shape(answer.result, dict[str, _Coin], NAME)
+        return [
+            Observation(symbol, NAME, coin.usd, read_moment(coin.last_updated_at, NAME))
+            for symbol, key in self._coins.items()
+            if (coin := told.get(key)) is not None and coin.usd is not None and is_price(coin.usd)
+        ]
+
+    async def read_days(self, symbol: str, days: int, deadline: float) -> Mapping[date, Day]:
+        """Return the highest of the hourly prices of each day; see `HistorySource`."""
+        key = self._coins.get(symbol)
+        if key is None:
+            return {}
+        today = datetime.fromtimestamp(self._wall(), UTC).date()
+        # The days asked for begin now, not at midnight.
+        query = [("vs_currency", "usd"), ("days", str(min(days + 1, _HOURLY_DAYS)))]
+        try:
+            answer = await self._pool.get(
+                f"/coins/{key}/market_chart", query, name="/coins/market_chart", deadline=deadline
+            )
+        except NotFound:
+            return {}
+        points = read_shape(answer.result, _Chart, NAME).prices
+        return daily(
+            [(at // _MILLISECONDS, price) for at, price in points], today - timedelta(days=days - 1), today, NAME
+        )

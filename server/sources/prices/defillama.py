@@ -1,0 +1,108 @@
+"""DefiLlama's price API (`/prices/current`, `/chart`). Source: DefiLlama/api-docs, defillama-openapi-free.json."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from server.sources.prices.days import daily
+from server.sources.prices.shape import is_price, read_moment, read_shape
+from server.sources.prices.source import Observation
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from server.sources.prices.source import Day
+    from server.upstream import RestPool
+
+NAME = "defillama"
+
+_IDS_PER_REQUEST = 100
+# Prices that DefiLlama itself trusts less are no price.
+_LEAST_CONFIDENCE = Decimal("0.7")
+# With this key DefiLlama repeats what CoinGecko says.
+_REPEATED = "coingecko"
+# Four points a day keep 90 days within one request.
+_POINTS_PER_DAY = 4
+
+
+class _Coin(msgspec.Struct):
+    price: Decimal
+    timestamp: int
+    confidence: Decimal = Decimal(1)
+
+
+class _Current(msgspec.Struct):
+    coins: dict[str, _Coin]
+
+
+class _Point(msgspec.Struct):
+    timestamp: int
+    price: Decimal
+
+
+class _Line(msgspec.Struct):
+    prices: list[_Point]
+
+
+class _Chart(msgspec.Struct):
+    coins: dict[str, _Line]
+
+
+class DefiLlama:
+    """See `Api` and `HistorySource`. `coins` are its keys by symbol. `wall` tells unix seconds."""
+
+    name = NAME
+    lifetime = 6 * 3600.0
+
+    def __init__(self, pool: RestPool, coins: Mapping[str, str], *, wall: Callable[[], float] = time.time) -> None:
+        self._pool = pool
+        self._coins = coins
+        self._wall = wall
+
+    async def fetch(self, deadline: float) -> list[Observation]:
+        """Return the price of every coin; see `Api`."""
+        keys = list(dict.fromkeys(self._coins.values()))
+        answers = await asyncio.gather(
+            *(
+                self._pool.get(
+                    f"/prices/current/{','.join(keys[at : at + _IDS_PER_REQUEST])}",
+                    name="/prices/current",
+                    deadline=deadline,
+                )
+                for at in range(0, len(keys), _IDS_PER_REQUEST)
+            )
+        )
+        told: dict[str, _Coin] = {}
+        for answer in answers:
+            told |= read_shape(answer.result, _Current, NAME).coins
+        return [
+            Observation(symbol, self._publisher(key), coin.price, read_moment(coin.timestamp, NAME))
+            for symbol, key in self._coins.items()
+            if (coin := told.get(key)) is not None and is_price(coin.price) and coin.confidence >= _LEAST_CONFIDENCE
+        ]
+
+    async def read_days(self, symbol: str, days: int, deadline: float) -> Mapping[date, Day]:
+        """Return the highest of four prices a day; see `HistorySource`."""
+        key = self._coins.get(symbol)
+        if key is None:
+            return {}
+        today = datetime.fromtimestamp(self._wall(), UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+        first = today - timedelta(days=days - 1)
+        query = [
+            ("start", str(int(first.timestamp()))),
+            ("span", str(days * _POINTS_PER_DAY)),
+            ("period", f"{24 // _POINTS_PER_DAY}h"),
+        ]
+        answer = await self._pool.get(f"/chart/{key}", query, name="/chart", deadline=deadline)
+        line = read_shape(answer.result, _Chart, NAME).coins.get(key)
+        points = [] if line is None else [(point.timestamp, point.price) for point in line.prices]
+        return daily(points, first.date(), today.date(), NAME)
+
+    def _publisher(self, key: str) -> str:
+        return _REPEATED if key.startswith(f"{_REPEATED}:") else NAME
