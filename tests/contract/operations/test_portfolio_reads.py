@@ -1,0 +1,252 @@
+"""What a portfolio costs in requests, and what dead, silent and lying chains do to it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from devnet import known, known_bitcoin, known_cosmos, known_solana
+from devnet.cosmos.world import CHAINS as COSMOS
+from devnet.cosmos.world import address as cosmos_address
+from devnet.evm.world import load_world
+from runtime.settings import Settings
+from server.catalog.tokens import TokenCatalogue, load_tokens
+from server.chains.registry import Chains
+from server.errors import DeadlineExceeded, InvalidArgument, UpstreamUnavailable
+from server.sources.portfolio import Portfolio
+from server.sources.prices import Prices
+from server.sources.wallets import ChainAssets, ChainFailure, Wallet
+from server.upstream import open_session
+from server.upstream.observer import Measured
+from tests.faults import simulator as faults
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from devnet.launcher import Devnet
+
+WORLD = load_world()
+CATALOGUE = load_tokens()
+ATOM_ALICE = cosmos_address(COSMOS["cosmoshub"], known_cosmos.ALICE)
+
+
+class Tally(Measured):
+    """Lists the requests that callers cause: chain and number of calls."""
+
+    def __init__(self) -> None:
+        self.requests: list[tuple[str, int]] = []
+
+    def sent(self, chain: str, endpoint: str, purpose: str, calls: int) -> None:
+        if purpose in ("call", "heavy"):
+            self.requests.append((chain, calls))
+
+
+@asynccontextmanager
+async def opened(settings: dict[str, Any], tally: Tally | None = None) -> AsyncIterator[Chains]:
+    """The gateway's chains without a cache; every endpoint has proved which chain it is of."""
+    tally = tally or Tally()
+    async with open_session() as http:
+        chains = Chains.load(Settings.model_validate(settings), http, observer=tally)
+        await asyncio.gather(*(chain.driver.read_health() for chain in chains if chain.endpoints))  # type: ignore[union-attr]
+        tally.requests.clear()
+        yield chains
+        await chains.close()
+
+
+def unpriced(chains: Chains) -> Portfolio:
+    """A portfolio whose prices have no source at all."""
+    return Portfolio(chains, CATALOGUE, Prices([]))
+
+
+def soon() -> float:
+    return time.monotonic() + 10
+
+
+def on_chain(wallet: Wallet, slug: str) -> ChainAssets:
+    row = next(row for row in wallet.rows if row.chain == slug)
+    assert isinstance(row, ChainAssets), row
+    return row
+
+
+async def test_every_evm_chain_is_read_in_one_request(full_devnet: Devnet):
+    tally = Tally()
+    async with opened(full_devnet.settings_overrides(), tally) as chains:
+        portfolio = unpriced(chains)
+        wallet = await portfolio.read(known.VITALIK, [], soon())
+        assert sorted(tally.requests) == sorted((slug, 1) for slug in WORLD)
+        tally.requests.clear()
+        again = await portfolio.read(known.VITALIK, [], soon())
+        assert sorted(tally.requests) == sorted((slug, 1) for slug in WORLD)
+    assert [row.chain for row in wallet.rows] == list(WORLD)
+    assert again.rows == wallet.rows
+    for slug, chain in WORLD.items():
+        row = on_chain(wallet, slug)
+        held = {asset.address: (asset.raw, asset.decimals, asset.symbol) for asset in row.assets}
+        expected = {
+            token.address: (known.vitalik_at_head(token), token.decimals, token.symbol) for token in chain.tokens
+        }
+        assert held == expected | {"native": (known.NATIVE_AT_HEAD, 18, chain.native)}, slug
+        assert row.block == int(await full_devnet.nodes[slug].call("eth_blockNumber"), 16)
+        assert (row.unpriced, row.total) == (len(held), 0)
+
+
+@pytest.mark.parametrize(
+    ("slug", "address", "requests", "held"),
+    [
+        (
+            "solana",
+            str(known_solana.ALICE),
+            [("solana", 4)],
+            {
+                "native": known_solana.ALICE_LAMPORTS,
+                str(known_solana.USDC): sum(known_solana.ALICE_USDC),
+                str(known_solana.WRAPPED_SOL): known_solana.ALICE_WRAPPED,
+            },
+        ),
+        ("bitcoin", known_bitcoin.P2SH, [("bitcoin", 1)] * 3, {"native": known_bitcoin.CONFIRMED[known_bitcoin.P2SH]}),
+    ],
+)
+async def test_other_families_are_found_by_the_form_of_the_address(
+    full_devnet: Devnet, slug: str, address: str, requests: list[tuple[str, int]], held: dict[str, int]
+):
+    tally = Tally()
+    settings = full_devnet.settings_overrides()
+    settings["chains"] = {slug: settings["chains"][slug]}
+    async with opened(settings, tally) as chains:
+        wallet = await unpriced(chains).read(address, [], soon())
+    assert tally.requests == requests
+    assert [row.chain for row in wallet.rows] == [slug]
+    assert wallet.address == address
+    assert {asset.address: asset.raw for asset in on_chain(wallet, slug).assets} == held
+
+
+async def test_cosmos_denoms_come_in_one_request_and_unknown_ones_are_passed_over(full_devnet: Devnet):
+    tally = Tally()
+    settings = full_devnet.settings_overrides()
+    settings["chains"] = {slug: settings["chains"][slug] for slug in ("cosmoshub", "osmosis")}
+    async with opened(settings, tally) as chains:
+        wallet = await unpriced(chains).read(ATOM_ALICE, [], soon())
+        assert tally.requests == [("cosmoshub", 1)]
+        osmo = await unpriced(chains).read(cosmos_address(COSMOS["osmosis"], known_cosmos.ALICE), [], soon())
+    [atom] = on_chain(wallet, "cosmoshub").assets
+    assert (atom.symbol, atom.address, atom.decimals) == ("ATOM", "uatom", 6)
+    # The same hash is a form of ATOM on osmosis, and nothing that the gateway knows on the hub.
+    bridged = {asset.address: (asset.symbol, asset.raw) for asset in on_chain(osmo, "osmosis").assets}
+    assert bridged[known_cosmos.IBC_DENOM] == ("ATOM", known_cosmos.IBC_HELD)
+    assert set(bridged) == {"uosmo", known_cosmos.IBC_DENOM}
+
+
+async def test_decimals_are_the_contracts_own_and_the_lists_only_where_it_has_none(full_devnet: Devnet):
+    """A list that says other decimals than the contracts changes nothing but for the contract that says none."""
+    settings = full_devnet.settings_overrides()
+    settings["chains"] = {"gnosis": settings["chains"]["gnosis"]}
+    usdc = CATALOGUE.by_symbol["USDC"]
+    odd = [
+        replace(row, decimals=2, address=known.WHOLE_TOKEN if row.form else row.address)
+        for row in usdc.deployments
+        if row.chain == "gnosis"
+    ]
+    others = [token for token in CATALOGUE if token is not usdc]
+    catalogue = TokenCatalogue([*others, replace(usdc, deployments=tuple(odd))])
+    async with opened(settings) as chains:
+        wallet = await Portfolio(chains, catalogue, Prices([])).read(known.VITALIK, ["gnosis"], soon())
+    rows = {asset.address: asset for asset in on_chain(wallet, "gnosis").assets}
+    bridged = WORLD["gnosis"].token("USDC.e")
+    assert (rows[bridged.address].decimals, rows[bridged.address].raw) == (6, known.vitalik_at_head(bridged))
+    assert (rows[known.WHOLE_TOKEN].decimals, rows[known.WHOLE_TOKEN].raw) == (2, known.ODD_BALANCE)
+
+
+async def test_a_dead_chain_hides_no_other_and_is_no_empty_success(full_devnet: Devnet):
+    settings = full_devnet.settings_overrides()
+    settings["chains"] = {slug: settings["chains"][slug] for slug in ("ethereum", "base")}
+    async with opened(settings) as chains:
+        with capture_logs() as logs:
+            wallet = await unpriced(chains).read(known.VITALIK, ["ethereum", "scroll", "base"], soon())
+    first, dead, last = wallet.rows
+    assert isinstance(first, ChainAssets)
+    assert isinstance(last, ChainAssets)
+    assert isinstance(dead, ChainFailure)
+    assert (dead.chain, type(dead.error)) == ("scroll", UpstreamUnavailable)
+    assert [line["chain"] for line in logs if line["event"] == "chain missing in a portfolio"] == ["scroll"]
+
+
+async def test_when_no_chain_answers_the_call_fails(full_devnet: Devnet):
+    settings = full_devnet.settings_overrides() | {"chains": {}}
+    async with opened(settings) as chains:
+        with pytest.raises(UpstreamUnavailable):
+            await unpriced(chains).read(known.VITALIK, [], soon())
+
+
+async def test_a_silent_chain_costs_its_own_row_and_not_the_deadline(full_devnet: Devnet):
+    settings = full_devnet.settings_overrides()
+    silent = faults.FaultyNode(settings["chains"]["polygon"]["endpoints"][0]["url"])
+    await silent.start()
+    settings["chains"] = {slug: settings["chains"][slug] for slug in ("ethereum", "polygon")}
+    settings["chains"]["polygon"]["endpoints"][0]["url"] = silent.url
+    async with opened(settings) as chains:
+        silent.fault = faults.silence
+        started = time.monotonic()
+        wallet = await unpriced(chains).read(known.VITALIK, ["polygon", "ethereum"], started + 2)
+        assert time.monotonic() - started < 1.8
+    await silent.close()
+    failed, read = wallet.rows
+    assert isinstance(failed, ChainFailure)
+    assert isinstance(failed.error, DeadlineExceeded | UpstreamUnavailable)
+    assert isinstance(read, ChainAssets)
+
+
+@pytest.mark.parametrize("answer", ["0x", "not hex", "0x" + "ff" * 320, 7, None, {"data": "0x"}])
+async def test_a_node_that_answers_nonsense_is_a_failure_and_no_empty_wallet(full_devnet: Devnet, answer: Any):
+    settings = full_devnet.settings_overrides()
+    node = faults.FaultyNode(settings["chains"]["monad"]["endpoints"][0]["url"])
+    await node.start()
+
+    async def lie(request: faults.Request) -> None:
+        calls = json.loads(request.body)
+        rows = [
+            {"jsonrpc": "2.0", "id": one["id"], "result": answer}
+            for one in (calls if request.asked.is_batch else [calls])
+        ]
+        faults.write_answer(request, json.dumps(rows if request.asked.is_batch else rows[0]).encode())
+
+    settings["chains"] = {slug: settings["chains"][slug] for slug in ("ethereum", "monad")}
+    settings["chains"]["monad"]["endpoints"][0]["url"] = node.url
+    async with opened(settings) as chains:
+        node.fault = lie
+        node.asked.clear()
+        wallet = await unpriced(chains).read(known.VITALIK, ["ethereum", "monad"], soon())
+    await node.close()
+    assert node.asked
+    assert isinstance(wallet.rows[0], ChainAssets)
+    assert isinstance(wallet.rows[1], ChainFailure), wallet.rows[1]
+    assert node.url not in wallet.rows[1].error.message
+
+
+@pytest.mark.parametrize(
+    ("address", "chains_named", "field", "words"),
+    [
+        ("0x1234", [], "address", "no chain has addresses of that form"),
+        (known.VITALIK[:-1] + "6", [], "address", "no chain has addresses of that form"),
+        (known.VITALIK, ["base", "solana"], "address", "asked of solana"),
+        (str(known_solana.ALICE), ["ethereum"], "address", "asked of ethereum"),
+        (ATOM_ALICE, ["osmosis"], "address", "begins with `osmo1`"),
+        (known.VITALIK, ["base", "scroll", "base"], "chains[2]", "base is named twice"),
+    ],
+)
+async def test_mistakes_of_the_caller_refuse_the_whole_call(
+    full_devnet: Devnet, address: str, chains_named: list[str], field: str, words: str
+):
+    tally = Tally()
+    async with opened(full_devnet.settings_overrides() | {"chains": {}}, tally) as chains:
+        with pytest.raises(InvalidArgument) as caught:
+            await unpriced(chains).read(address, chains_named, soon())
+    assert caught.value.field == field
+    assert words in caught.value.message
+    assert tally.requests == []
