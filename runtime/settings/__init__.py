@@ -8,6 +8,7 @@ from runtime.settings.endpoints import ChainSettings, EndpointKind, EndpointSett
 from runtime.settings.fetcher import FetcherSettings
 from runtime.settings.loading import load_settings
 from runtime.settings.marketplace import MarketplaceSettings
+from runtime.settings.nft import NftSettings
 from runtime.settings.sections import (
     GrpcSettings,
     HttpSettings,
@@ -32,6 +33,7 @@ __all__ = [
     "CacheSettings",
     "MarketplaceSettings",
     "FetcherSettings",
+    "NftSettings",
     "LogSettings",
     "MetricsSettings",
     "TranscoderSettings",

@@ -14,6 +14,7 @@ from runtime.settings.cache import CacheSettings
 from runtime.settings.endpoints import ChainSettings  # noqa: TC001 - pydantic evaluates the annotations
 from runtime.settings.fetcher import FetcherSettings
 from runtime.settings.marketplace import MarketplaceSettings
+from runtime.settings.nft import NftSettings
 from runtime.settings.sections import (
     GrpcSettings,
     HttpSettings,
@@ -75,6 +76,9 @@ class Settings(BaseSettings):
     fetcher: FetcherSettings = Field(
         default_factory=FetcherSettings, description="How far addresses are followed that contracts have chosen."
     )
+    nft: NftSettings = Field(
+        default_factory=NftSettings, description="Gateways to the documents of tokens. Answers hold their addresses."
+    )
     log: LogSettings = Field(default_factory=LogSettings, description="What is logged, on standard error.")
     metrics: MetricsSettings = Field(default_factory=MetricsSettings, description="Prometheus metrics.")
     transcoder: TranscoderSettings = Field(
@@ -135,4 +139,12 @@ class Settings(BaseSettings):
                 raise Refusal(f"{taken[port]} has the same port: give each its own", member=member, value=str(port))
             if port:
                 taken[port] = member
+        return self
+
+    @model_validator(mode="after")
+    def _check_gateways(self) -> Settings:
+        for key, authority in self.nft.plain_gateways().items():
+            if authority.lower() not in {entry.lower() for entry in self.fetcher.allow}:
+                fix = f'a gateway without TLS has to be allowed: add "{authority}" to fetcher.allow, or use https'
+                raise Refusal(fix, member=f"nft.{key}", value=authority)
         return self

@@ -24,6 +24,7 @@ from server.rpc.log import LogServicer
 from server.rpc.marketplace import MarketplaceServicer
 from server.rpc.name import NameServicer
 from server.rpc.portfolio import PortfolioServicer
+from server.rpc.nft import NftServicer
 from server.rpc.raw import RawServicer
 from server.rpc.registry import RegistryServicer
 from server.rpc.system import SystemServicer
@@ -60,6 +61,7 @@ SERVICERS: tuple[type, ...] = (
     ApprovalServicer,
     LogServicer,
     RawServicer,
+    NftServicer,
     CosmosServicer,
     NameServicer,
     PortfolioServicer,

@@ -58,7 +58,7 @@ class GetNftMetadataRequest(_message.Message):
     def __init__(self, chain: _Optional[str] = ..., contract: _Optional[str] = ..., token_id: _Optional[str] = ..., block_height: _Optional[int] = ...) -> None: ...
 
 class GetNftMetadataResponse(_message.Message):
-    __slots__ = ("chain", "contract", "token_id", "block_height", "standard", "owner", "token_uri", "token_uri_raw", "metadata")
+    __slots__ = ("chain", "contract", "token_id", "block_height", "standard", "owner", "token_uri", "token_uri_raw", "metadata", "metadata_error")
     CHAIN_FIELD_NUMBER: _ClassVar[int]
     CONTRACT_FIELD_NUMBER: _ClassVar[int]
     TOKEN_ID_FIELD_NUMBER: _ClassVar[int]
@@ -68,6 +68,7 @@ class GetNftMetadataResponse(_message.Message):
     TOKEN_URI_FIELD_NUMBER: _ClassVar[int]
     TOKEN_URI_RAW_FIELD_NUMBER: _ClassVar[int]
     METADATA_FIELD_NUMBER: _ClassVar[int]
+    METADATA_ERROR_FIELD_NUMBER: _ClassVar[int]
     chain: str
     contract: str
     token_id: str
@@ -77,7 +78,8 @@ class GetNftMetadataResponse(_message.Message):
     token_uri: str
     token_uri_raw: str
     metadata: NftDocument
-    def __init__(self, chain: _Optional[str] = ..., contract: _Optional[str] = ..., token_id: _Optional[str] = ..., block_height: _Optional[int] = ..., standard: _Optional[_Union[NftStandard, _Mapping]] = ..., owner: _Optional[str] = ..., token_uri: _Optional[str] = ..., token_uri_raw: _Optional[str] = ..., metadata: _Optional[_Union[NftDocument, _Mapping]] = ...) -> None: ...
+    metadata_error: str
+    def __init__(self, chain: _Optional[str] = ..., contract: _Optional[str] = ..., token_id: _Optional[str] = ..., block_height: _Optional[int] = ..., standard: _Optional[_Union[NftStandard, _Mapping]] = ..., owner: _Optional[str] = ..., token_uri: _Optional[str] = ..., token_uri_raw: _Optional[str] = ..., metadata: _Optional[_Union[NftDocument, _Mapping]] = ..., metadata_error: _Optional[str] = ...) -> None: ...
 
 class NftDocument(_message.Message):
     __slots__ = ("name", "image", "native")

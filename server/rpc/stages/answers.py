@@ -92,7 +92,7 @@ class Answers:
             if use.status is None:
                 use.miss()
             answer = response.SerializeToString()
-            cache.keep(key, answer, seconds)
+            cache.keep(key, answer, seconds if use.longest is None else min(seconds, use.longest))
             hold(use, key)
             return answer
 

@@ -23,7 +23,7 @@ class CacheUse:
     With `bypass` nothing is looked up (what the nodes answer is still kept).
     """
 
-    __slots__ = ("_hits", "_misses", "_stale", "bypass", "holding")
+    __slots__ = ("_hits", "_misses", "_stale", "bypass", "holding", "longest")
 
     def __init__(self, *, bypass: bool = False) -> None:
         self.bypass = bypass
@@ -31,10 +31,15 @@ class CacheUse:
         self._misses = False
         self._stale = False
         self.holding: Holding | None = None
+        self.longest: float | None = None
 
     def holds(self, until: float, is_true: Callable[[], bool]) -> None:
         """Take note for how long the whole answer may be given again to the same request; the last word counts."""
         self.holding = Holding(until, is_true)
+
+    def lasts(self, seconds: float) -> None:
+        """Take note that the answer may be kept for so long at most, though its operation lets answers live longer."""
+        self.longest = seconds if self.longest is None else min(self.longest, seconds)
 
     def hit(self) -> None:
         """Take note that a part of the answer came out of the cache."""

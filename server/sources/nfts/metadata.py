@@ -1,0 +1,151 @@
+"""Reads the documents of tokens, wherever they are, through the guarded fetcher.
+
+A document that cannot be had is an answer: the reason stands beside it. It is remembered for seconds only, so that a
+host that comes back is noticed and one that does not is not asked without end.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from time import monotonic
+from typing import TYPE_CHECKING, NamedTuple
+
+from server.sources.guarded import FetchError
+from server.sources.nfts.documents import Document, DocumentError, parse_document
+from server.sources.nfts.locations import fill_in
+from server.upstream.cache import key_prefix
+from server.upstream.joining import Flights
+
+if TYPE_CHECKING:
+    from server.sources.guarded import GuardedFetcher
+    from server.sources.nfts.locations import Gateways, Location
+    from server.upstream.cache import Cache
+    from server.upstream.joining import Patience
+
+KEPT_SECONDS = 300.0
+"""How long a document is given again (contract section 4.6)."""
+
+FAILED_SECONDS = 5.0
+"""How long that it could not be had is given again."""
+
+_ACCEPT = "application/json, text/plain;q=0.9, */*;q=0.5"
+# What is left of a call's time when the last fetch has to have ended.
+_RESERVE_SECONDS = 1.0
+_LONGEST_SECONDS = 25.0
+_FOUND = key_prefix("nft", "document")
+_FAILED = key_prefix("nft", "failure")
+
+
+class Metadata(NamedTuple):
+    """A token's document with its address as callers can use it; without a document, `problem` says why.
+
+    `seconds` is how long this may be given again; None where it is as lasting as the contract's own answer.
+    """
+
+    uri: str | None
+    document: Document | None
+    problem: str | None
+    seconds: float | None
+
+
+class _Found(NamedTuple):
+    body: bytes
+    problem: str | None
+
+
+class MetadataReader:
+    """Reads documents. `cache` None keeps none."""
+
+    def __init__(self, fetcher: GuardedFetcher, gateways: Gateways, cache: Cache | None) -> None:
+        self._fetcher = fetcher
+        self._gateways = gateways
+        self._cache = cache
+        self._flights: Flights[_Found] = Flights()
+
+    async def read(
+        self, uri: str | None, token_id: int, *, is_multi: bool, deadline: float | None, is_fresh: bool = False
+    ) -> Metadata:
+        """Return the document at the address that a contract stated, its image's address rewritten; raises nothing.
+
+        `is_multi` fills the token id in where EIP-1155 has a place for it. `deadline` is in seconds of the monotonic
+        clock. `is_fresh` passes by what is kept.
+        """
+        if uri is None:
+            return Metadata(None, None, "the contract states no address of a document", None)
+        location = self._gateways.locate(fill_in(uri, token_id) if is_multi else uri)
+        if location.problem is not None:
+            return Metadata(location.shown, None, f"the document was not fetched: {location.problem}", None)
+        if location.inline:
+            seconds = None
+            document, problem = _first_document(location.inline)
+        else:
+            found, seconds = await self._remembered(location, deadline, is_fresh)
+            document, problem = (parse_document(found.body), None) if found.problem is None else (None, found.problem)
+        if document is not None and document.image is not None:
+            image = fill_in(document.image, token_id) if is_multi else document.image
+            document = document._replace(image=self._gateways.locate(image).shown)
+        return Metadata(location.shown, document, problem, seconds)
+
+    async def close(self) -> None:
+        """Give up every fetch."""
+        await self._flights.close()
+
+    async def _remembered(
+        self, location: Location, deadline: float | None, is_fresh: bool
+    ) -> tuple[_Found, float | None]:
+        """Return what is at the location and for how many seconds that may be given again."""
+        digest = hashlib.sha256("\n".join(location.candidates).encode("utf-8", "surrogatepass")).digest()
+        cache = self._cache
+        if cache is not None and not is_fresh:
+            body = await cache.recall(_FOUND + digest)
+            if body is not None:
+                return _Found(body, None), self._left(_FOUND + digest)
+            failed = cache.lasting.get(_FAILED + digest)
+            if failed is not None:
+                return _Found(b"", failed.decode()), self._left(_FAILED + digest)
+        until = monotonic() + _LONGEST_SECONDS
+        until = until if deadline is None else min(until, deadline - _RESERVE_SECONDS)
+        try:
+            found = await self._flights.join(digest, until, lambda patience: self._fetch(location, patience), monotonic)
+        except TimeoutError:
+            found = _Found(b"", "the document was not fetched: its host took too long to answer")
+        if found.problem is not None:
+            if cache is not None:
+                cache.lasting.put(_FAILED + digest, found.problem.encode(), FAILED_SECONDS)
+            return found, FAILED_SECONDS
+        if cache is not None:
+            cache.keep(_FOUND + digest, found.body, KEPT_SECONDS)
+        return found, KEPT_SECONDS
+
+    def _left(self, key: bytes) -> float | None:
+        assert self._cache is not None
+        until = self._cache.lasting.until(key)
+        return None if until is None else max(until - self._cache.clock(), 0.0)
+
+    async def _fetch(self, location: Location, patience: Patience) -> _Found:
+        """Return what the first address has that has a document; else why the last one has none."""
+        problem = ""
+        for url in location.candidates:
+            try:
+                answer = await self._fetcher.fetch(url, accept=_ACCEPT, deadline=patience.until)
+                if answer.status != 200:
+                    problem = f"{answer.url_label} answered with HTTP {answer.status}"
+                    continue
+                parse_document(answer.body)
+                return _Found(answer.body, None)
+            except FetchError as error:
+                problem = f"the document was not fetched: {error.message}"
+            except DocumentError as error:
+                problem = str(error)
+        return _Found(b"", problem)
+
+
+def _first_document(candidates: tuple[bytes, ...]) -> tuple[Document | None, str | None]:
+    """Return the first reading of inline content that is a document; else why the first one is none."""
+    problems = []
+    for content in candidates:
+        try:
+            return parse_document(content), None
+        except DocumentError as error:
+            problems.append(str(error))
+    return None, problems[0]

@@ -1,0 +1,55 @@
+"""Which standards a contract states to implement, as far as it can be believed.
+
+Sources: EIP-165 (detection, step by step), EIP-721, EIP-1155; the identifiers are the standards' own.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from server.chains.contract_reads import ContractCall
+from server.chains.evm.quantity import word
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from server.chains.contract_reads import ContractOutcome
+
+_SUPPORTS = bytes.fromhex("01ffc9a7")
+_ERC165, _INVALID = "01ffc9a7", "ffffffff"
+_ERC721, _ENUMERABLE, _ERC1155 = "80ac58cd", "780e9d63", "d9b67a26"
+_ASKED = (_ERC165, _INVALID, _ERC721, _ENUMERABLE, _ERC1155)
+
+PROBES = len(_ASKED)
+"""How many calls tell the standards of a contract."""
+
+
+class Standard(NamedTuple):
+    """What a contract states (EIP-165). All false for one that predates interface detection or answers it wrongly.
+
+    `is_believable` says that it answers detection as EIP-165 asks; `affirms_all` that it claims even the interface that
+    nothing may claim, as contracts do that answer every call alike.
+    """
+
+    erc721: bool = False
+    erc721_enumerable: bool = False
+    erc1155: bool = False
+    is_believable: bool = False
+    affirms_all: bool = False
+
+
+def probes(contract: str) -> list[ContractCall]:
+    """Return the calls that tell the standards of a contract; EIP-165 gives each 30,000 gas."""
+    return [ContractCall(contract, _SUPPORTS + bytes.fromhex(identifier).ljust(32, b"\0")) for identifier in _ASKED]
+
+
+def read_standard(outcomes: Sequence[ContractOutcome]) -> Standard:
+    """Return what the first outcomes, those of `probes`, tell. Anything but a plain true counts as false."""
+    claims = {identifier: _is_true(outcome) for identifier, outcome in zip(_ASKED, outcomes, strict=False)}
+    if claims[_INVALID] or not claims[_ERC165]:
+        return Standard(affirms_all=claims[_INVALID])
+    return Standard(claims[_ERC721], claims[_ENUMERABLE], claims[_ERC1155], is_believable=True)
+
+
+def _is_true(outcome: ContractOutcome) -> bool:
+    return outcome.succeeded and len(outcome.data) >= 32 and word(outcome.data) == 1
