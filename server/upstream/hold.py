@@ -28,11 +28,14 @@ class Hold:
     def __init__(self, latency: HasMedian) -> None:
         self._latency = latency
         self._previous: float | None = None
+        self.is_quiet = True
+        """Whether the last read came later after the one before it than the node takes to answer."""
 
     def seconds(self, now: float) -> float:
         """Return for how long the read that arrives `now` is held; 0 if the one before it is longer ago than that."""
         previous, self._previous = self._previous, now
         median = self._latency.median
+        self.is_quiet = previous is None or median is None or now - previous > median
         if previous is None or median is None:
             return 0.0
         hold = min(_LONGEST, median / _SHARE)

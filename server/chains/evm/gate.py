@@ -4,6 +4,9 @@ Reads of one burst do not arrive in one turn of the loop: a request may start re
 grpc.aio's thread hands over one call whenever it gets the interpreter. So reads wait for a number of turns: an idle
 loop makes them in some 30 microseconds, a busy one brings further reads with them. (64 gRPC callers on a local node:
 reads that left at the end of their turn never folded and cost 2.5 times the processor time.)
+
+A read that comes when nobody else is about, as the one before it did, waits for its own request's other reads alone:
+the turns would be a twelfth of a lone caller's time.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ if TYPE_CHECKING:
     from server.upstream.hold import Hold
 
 _TURNS = 48
+_TURNS_ALONE = 4
 # A loop that is busy all this time is saturated: whoever waits here would wait for the processor otherwise.
 _LONGEST_SECONDS = 0.008
 
@@ -33,13 +37,17 @@ class Gate:
         self._waiting: list[asyncio.Future[None]] = []
         self._is_closed = True
         self._turns = 0
+        self._arrivals = 0
+        self._had_company = True
 
     def arrive(self) -> None:
         """Take note that a read is there: `leave` is called in a moment."""
-        self._turns = _TURNS
         loop = asyncio.get_running_loop()
         now = loop.time()
         hold = self._hold.seconds(now)
+        self._arrivals += 1
+        is_alone = self._is_closed and self._hold.is_quiet and not self._had_company
+        self._turns = _TURNS_ALONE if is_alone else _TURNS
         if self._is_closed:
             self._is_closed = False
             if hold > 0:
@@ -61,6 +69,7 @@ class Gate:
             loop.call_soon(self._turn, loop, latest)
             return
         self._is_closed = True
+        self._had_company, self._arrivals = self._arrivals > 1, 0
         waiting, self._waiting = self._waiting, []
         self._leave()
         for future in waiting:

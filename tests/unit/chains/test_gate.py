@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import asyncio
+
+from server.chains.evm.gate import Gate
+from server.upstream.hold import Hold
+from server.upstream.latency import LatencyWindow
+
+
+class Leaving:
+    """A gate before a node that answers in 2 ms, and how many arrivals left together each time."""
+
+    def __init__(self) -> None:
+        latency = LatencyWindow()
+        latency.add(0.002)
+        self.gate = Gate(self._leave, Hold(latency))
+        self.arrived = 0
+        self.left: list[int] = []
+
+    def _leave(self) -> None:
+        self.left.append(self.arrived)
+        self.arrived = 0
+
+    def arrive(self) -> None:
+        self.arrived += 1
+        self.gate.arrive()
+
+    async def turns_until_it_left(self) -> int:
+        """Let one read arrive and return how many turns of the loop it waited."""
+        before, turns = len(self.left), 0
+        self.arrive()
+        while len(self.left) == before:
+            await asyncio.sleep(0)
+            turns += 1
+        return turns
+
+
+async def test_a_lone_caller_waits_a_few_turns_only() -> None:
+    leaving = Leaving()
+    await leaving.turns_until_it_left()
+    for _ in range(3):
+        await asyncio.sleep(0.004)
+        assert await leaving.turns_until_it_left() < 8
+    assert leaving.left == [1, 1, 1, 1]
+
+
+async def test_reads_in_quick_succession_wait_for_each_other() -> None:
+    leaving = Leaving()
+    await leaving.turns_until_it_left()
+    assert await leaving.turns_until_it_left() > 20
+
+
+async def test_a_burst_at_a_quiet_gate_leaves_in_two_at_most() -> None:
+    leaving = Leaving()
+    await leaving.turns_until_it_left()
+    await asyncio.sleep(0.004)
+    for _ in range(50):
+        leaving.arrive()
+        for _ in range(6):
+            await asyncio.sleep(0)
+    await asyncio.sleep(0.004)
+    assert leaving.left == [1, 1, 49]
+
+
+async def test_reads_of_one_request_leave_together_however_quiet_it_is() -> None:
+    leaving = Leaving()
+    await leaving.turns_until_it_left()
+    await asyncio.sleep(0.004)
+    leaving.arrive()
+    await asyncio.sleep(0)
+    leaving.arrive()
+    await asyncio.sleep(0.004)
+    assert leaving.left == [1, 2]
+
+
+async def test_whoever_had_company_waits_for_it_again() -> None:
+    leaving = Leaving()
+    for _ in range(5):
+        leaving.arrive()
+    await asyncio.sleep(0.004)
+    assert leaving.left == [5]
+    assert await leaving.turns_until_it_left() > 20
