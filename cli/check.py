@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from cli.apps import configured_catalogue
 from cli.options import add_config, add_network, config_path, read_settings
 from runtime.operations import load_operations
 from server.chains.configured import check_configured
@@ -30,6 +31,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Report; a wrong configuration is a ConfigError, which the command answers with exit code 1."""
     settings = read_settings(arguments)
     check_configured(settings)
+    configured_catalogue(settings)
     report = describe(settings)
     if arguments.json:
         print(json.dumps(report, indent=2))

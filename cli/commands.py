@@ -16,6 +16,7 @@ COMMANDS: dict[str, str] = {
     "keys": "create, list and revoke API keys",
     "check": "validate a configuration and say what each chain will use",
     "registry": "check the protocol registry against a chain's nodes",
+    "apps": "list and validate published contracts, print their .proto files",
     "call": "ask a running gateway over gRPC and print the answer as JSON",
     "methods": "list the operations with their state",
 }

@@ -188,7 +188,10 @@ class FolderReader:
             self._report(file, where + key, f"there is no such entry; the entries are {', '.join(sorted(known))}")
 
     def _report(self, file: str, entry: str, fix: str) -> None:
-        self.mistakes.append(AppMistake(file, entry, fix))
+        mistake = AppMistake(file, entry, fix)
+        # Deployments may share an ABI, whose mistakes are told once.
+        if mistake not in self.mistakes:
+            self.mistakes.append(mistake)
 
 
 def _refuse_constant(text: str) -> None:
