@@ -1,7 +1,8 @@
 # pragma version 0.4.3
 # Resolver whose records lie with a gateway (EIP-3668), for its name and all below it (ENSIP-10). Answers are signed: the callback
 # takes them only with the signature of `signer` over this contract, the time until which they hold, request and result.
-# The gateway listens on `port` (storage slot 0) of the loopback interface, which is known when the node runs.
+# An empty result leads off the chain once more. The gateway listens on `port` (storage slot 0) of the loopback interface, which is
+# known when the node runs.
 
 port: public(uint256)
 signer: public(address)
@@ -23,10 +24,8 @@ def supportsInterface(wanted: bytes4) -> bool:
 @external
 @view
 def resolve(name: Bytes[1024], data: Bytes[1024]) -> Bytes[1024]:
-    request: Bytes[2180] = abi_encode(name, data, method_id=method_id("resolve(bytes,bytes)"))
-    gateway: String[96] = concat("http://127.0.0.1:", uint2str(self.port))
-    urls: DynArray[String[128], 2] = [concat(gateway, "/names/{sender}/{data}.json"), concat(gateway, "/names")]
-    raw_revert(abi_encode(self, urls, request, SELF_CALLBACK, request, method_id=0x556f1830))
+    self._look_up(abi_encode(name, data, method_id=method_id("resolve(bytes,bytes)")))
+    return b""
 
 
 @external
@@ -44,4 +43,14 @@ def resolveWithProof(response: Bytes[2048], request: Bytes[2180]) -> Bytes[1024]
     s: uint256 = convert(slice(signature, 32, 32), uint256)
     v: uint256 = convert(slice(signature, 64, 1), uint256)
     assert ecrecover(digest, v, r, s) == self.signer, "the answer is not signed by the names' owner"
+    if len(result) == 0:
+        self._look_up(request)
     return result
+
+
+@internal
+@view
+def _look_up(request: Bytes[2180]):
+    gateway: String[96] = concat("http://127.0.0.1:", uint2str(self.port))
+    urls: DynArray[String[128], 2] = [concat(gateway, "/names/{sender}/{data}.json"), concat(gateway, "/names")]
+    raw_revert(abi_encode(self, urls, request, SELF_CALLBACK, request, method_id=0x556f1830))

@@ -15,7 +15,7 @@ from devnet import known_names
 from devnet.evm.calls import encode_call
 from devnet.evm.names import node_of
 
-_HOLDS = 300  # seconds that a signed answer holds
+_HOLDS = 7 * 86_400  # seconds that a signed answer holds: local chains may run ahead of the time
 _RESOLVE = encode_call("resolve(bytes,bytes)", [b"", b""])[:4]
 _ADDR = encode_call("addr(bytes32)", [bytes(32)])[:4]
 _NOBODY = "0x" + "00" * 20
@@ -27,21 +27,25 @@ def add_routes(app: web.Application) -> None:
     app.router.add_post("/names", _post)
 
 
-def answer(sender: str, data: bytes) -> bytes:
-    """Return what the gateway answers to a resolver's request: `(bytes result, uint64 expires, bytes signature)`.
+def answer(sender: str, request: bytes) -> bytes:
+    """Return what the gateway answers to a resolver's request; a name without a record has the zero address.
 
-    A name without a record is answered with the zero address. Raises ValueError for anything but the address of a name.
+    Raises ValueError for anything but the address of a name.
     """
-    if data[:4] != _RESOLVE:
+    if request[:4] != _RESOLVE:
         raise ValueError("only resolve(bytes,bytes) is answered")
-    wire, question = decode(["bytes", "bytes"], data[4:])
+    wire, question = decode(["bytes", "bytes"], request[4:])
     name = _read_name(wire)
     if question != _ADDR + node_of(name):
         raise ValueError("only addr(bytes32) of the name itself is answered")
     result = encode(["address"], [known_names.OFFCHAIN_ADDRESSES.get(name, _NOBODY)])
-    expires = int(time.time()) + _HOLDS
-    signed = encode(["address", "uint64", "bytes32", "bytes32"], [sender, expires, keccak(data), keccak(result)])
-    return encode(["bytes", "uint64", "bytes"], [result, expires, _sign(keccak(signed))])
+    return signed(sender, request, result, int(time.time()) + _HOLDS)
+
+
+def signed(sender: str, request: bytes, result: bytes, expires: int) -> bytes:
+    """Return `(bytes result, uint64 expires, bytes signature)` for a request; `expires` is in unix seconds."""
+    claim = encode(["address", "uint64", "bytes32", "bytes32"], [sender, expires, keccak(request), keccak(result)])
+    return encode(["bytes", "uint64", "bytes"], [result, expires, _sign(keccak(claim))])
 
 
 async def _get(request: web.Request) -> web.Response:
