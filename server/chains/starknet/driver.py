@@ -51,7 +51,7 @@ class StarknetDriver:
             self._transactions,
             memory,
         )
-        self._holdings = HoldingReader(facts, self._native, self._remembered)
+        self._holdings = HoldingReader(facts, self._native, self._remembered, pool)
         self._passthrough = PassThrough(pool)
 
     async def read_health(self) -> Health:

@@ -6,8 +6,12 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from server.chains.holdings import Holding, Holdings
+from server.chains.starknet.answers import felts_of
 from server.chains.starknet.felts import parse_address
-from server.errors import NotAToken
+from server.chains.starknet.node_errors import ContractMissing, EntryPointMissing
+from server.chains.starknet.tokens import BALANCE_OF, BALANCE_OF_SNAKE, DECIMALS
+from server.errors import Reverted
+from server.upstream.policy import CallPolicy
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,34 +19,75 @@ if TYPE_CHECKING:
     from server.chains.facts import ChainFacts
     from server.chains.holdings import KnownAsset
     from server.chains.starknet.remembered import Remembered
-    from server.chains.starknet.tokens import Amount
     from server.chains.view import ReadView
+    from server.upstream.pool import Pool
+
+_HALF = 1 << 128
+_MOST_DECIMALS = 255
+# What a contract says that is no token, or no contract at all.
+_NO_TOKEN = (ContractMissing, EntryPointMissing, Reverted)
 
 
 class HoldingReader:
-    """Reads the holdings of one chain's accounts."""
+    """Reads the holdings of one chain's accounts.
 
-    def __init__(self, facts: ChainFacts, native: str, remembered: Remembered) -> None:
+    Decimals and the writing of `balanceOf` are asked for once, for tokens do not change them.
+    """
+
+    def __init__(self, facts: ChainFacts, native: str, remembered: Remembered, pool: Pool) -> None:
         self._facts = facts
         self._native = native
         self._remembered = remembered
+        self._pool = pool
+        self._decimals: dict[str, int] = {}
+        self._selectors: dict[str, str] = {}
 
     async def read_holdings(self, address: str, assets: Sequence[KnownAsset], view: ReadView) -> Holdings:
         """Return the balances that are not zero, all of one block.
 
-        The first read tells the block, the others are pinned to it and leave together: two requests.
+        The first read tells the block, the others are pinned to it and leave together: two requests, three as long as
+        there are tokens that are not known to answer `balanceOf`.
         """
         owner = parse_address(address, "address")
         coin = await self._remembered.read_amount(self._native, owner, view)
         found = await asyncio.gather(*(self._read(asset, owner, view) for asset in assets))
-        rows = [Holding(None, coin.raw, self._facts.native.decimals)]
-        for asset, amount in zip(assets, found, strict=True):
-            if amount is not None:
-                rows.append(Holding(asset.address, amount.raw, amount.decimals))
+        rows = [Holding(None, coin.raw, self._facts.native.decimals), *found]
         return Holdings(address, view.block, tuple(row for row in rows if row.raw))
 
-    async def _read(self, asset: KnownAsset, owner: str, view: ReadView) -> Amount | None:
+    async def _read(self, asset: KnownAsset, owner: str, view: ReadView) -> Holding:
+        contract = parse_address(asset.address, "token")
+        raw, decimals = await asyncio.gather(
+            self._balance(contract, owner, view), self._told_decimals(contract, asset.decimals, view)
+        )
+        return Holding(asset.address, raw, decimals)
+
+    async def _balance(self, contract: str, owner: str, view: ReadView) -> int:
+        """Return a balance of two felts (u256, low half first) or of one; 0 where nothing answers as a token does."""
+        known = self._selectors.get(contract)
+        for selector in (BALANCE_OF, BALANCE_OF_SNAKE) if known is None else (known,):
+            felts = await self._call(contract, selector, [owner], view)
+            if felts is None:
+                continue
+            if len(felts) == 1 or (len(felts) == 2 and max(felts) < _HALF):
+                self._selectors[contract] = selector
+                return sum(felt << 128 * place for place, felt in enumerate(felts))
+        self._selectors.pop(contract, None)
+        return 0
+
+    async def _told_decimals(self, contract: str, listed: int, view: ReadView) -> int:
+        if contract not in self._decimals:
+            felts = await self._call(contract, DECIMALS, [], view)
+            if felts is None or len(felts) != 1 or felts[0] > _MOST_DECIMALS:
+                return listed
+            self._decimals[contract] = felts[0]
+        return self._decimals[contract]
+
+    async def _call(self, contract: str, selector: str, calldata: list[str], view: ReadView) -> list[int] | None:
+        """Return what a call returns at the view's block, None where the contract does not answer it."""
+        request = {"contract_address": contract, "entry_point_selector": selector, "calldata": calldata}
+        policy = CallPolicy(min_block=view.block, prefer=view.endpoint)
+        params: list[object] = [request, {"block_number": view.block}]
         try:
-            return await self._remembered.read_amount(parse_address(asset.address, "token"), owner, view)
-        except NotAToken:
+            return felts_of(await self._pool.call("starknet_call", params, policy, deadline=view.deadline))
+        except _NO_TOKEN:
             return None

@@ -1,0 +1,73 @@
+"""Holdings on the local Starknet chain: all of one block, in two requests."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from devnet import known_starknet as known
+from server.chains.holdings import Holding, KnownAsset
+from server.chains.view import ReadView
+from server.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from server.chains.starknet.driver import StarknetDriver
+
+USDC = KnownAsset("0x0" + known.USDC[2:], 6)
+ETH = KnownAsset("0x0" + known.ETH[2:], 18)
+SNAKE = KnownAsset(known.SNAKE_TOKEN, 18)
+OLD = KnownAsset(known.OLD_TOKEN, 0)
+NO_CONTRACT = KnownAsset("0x068f5c6a61780768455de69077e07e89787839bf8166decfbf92b645209c0fb8", 6)
+NO_TOKEN = KnownAsset(known.ALICE, 18)
+BOB_STRK = known.STRK_SENT + known.STRK_SENT_LATER
+
+
+async def test_known_tokens_are_read_at_the_block_of_the_coin(driver: StarknetDriver, requests: Callable):
+    assets = [USDC, NO_CONTRACT, ETH, NO_TOKEN]
+    view = ReadView()
+    found = await driver.read_holdings(known.BOB, assets, view)
+    assert found.account == known.BOB
+    assert found.block == view.block == known.HEIGHT
+    assert found.rows == (
+        Holding(None, BOB_STRK, 18),
+        Holding(USDC.address, known.USDC_SENT, 6),
+        Holding(ETH.address, known.ETH_SENT, 18),
+    )
+    with requests([3, 2]):
+        again = await driver.read_holdings(known.BOB, [USDC, ETH], ReadView())
+    assert again == found
+
+
+async def test_the_first_time_decimals_are_asked_for_in_the_same_requests(driver: StarknetDriver, requests: Callable):
+    with requests([3, 4]):
+        await driver.read_holdings(known.BOB, [USDC, ETH], ReadView())
+    # What is no token is asked in both writings, every time.
+    with requests([3, 4, 1]):
+        await driver.read_holdings(known.BOB, [USDC, ETH, NO_CONTRACT], ReadView())
+
+
+async def test_contracts_old_and_new(driver: StarknetDriver):
+    found = await driver.read_holdings(known.ALICE, [SNAKE, OLD], ReadView())
+    rows = {row.address: row for row in found.rows}
+    assert rows[SNAKE.address].raw == known.SNAKE_SUPPLY
+    assert rows[OLD.address].raw == known.OLD_SUPPLY
+
+
+async def test_an_account_that_holds_nothing_has_no_rows(driver: StarknetDriver):
+    found = await driver.read_holdings("0x5", [USDC, ETH], ReadView())
+    assert found.rows == ()
+    assert found.block == known.HEIGHT
+
+
+def test_an_evm_address_is_an_account_only_when_the_caller_says_so(driver: StarknetDriver):
+    evm = "0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045"
+    assert not driver.is_holder(evm)
+    assert driver.check_holder(evm) == evm
+    assert driver.is_holder(known.ALICE)
+    assert driver.is_holder("0x" + known.ALICE[2:].rjust(64, "0"))
+    assert not driver.is_holder("0x" + "f" * 64)
+    with pytest.raises(InvalidArgument):
+        driver.check_holder("0x" + "f" * 65)
