@@ -64,10 +64,9 @@ class LocalChain(Running, Protocol):
 class Family:
     """A family besides EVM: its chains as {slug: (chain id, native symbol)} and what they are in the devnet's words.
 
-    `module` has `open_chain(slugs, http, progress, mines=...) -> LocalChain` (with `mines` blocks may come by themselves)
+    `module` has `open_chain(slugs, http, progress, mines=...) -> LocalChain` (`mines`: blocks may come by themselves)
     and `read_head(http, slug, url) -> int` (raises NodeError and aiohttp's errors); it is imported only where one of
-    the chains is wanted. A family with a `switch` is
-    left out of "all chains" unless that environment variable is 1.
+    the chains is wanted. A family with a `switch` is left out of "all chains" unless that environment variable is 1.
     """
 
     module: str

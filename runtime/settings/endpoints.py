@@ -14,7 +14,7 @@ from runtime.settings.values import Amount, EndpointUrl, JsonOrTable, Label
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-EndpointKind = Literal["jsonrpc", "rest", "comet", "core", "esplora"]
+EndpointKind = Literal["jsonrpc", "rest", "comet", "core", "esplora", "scan"]
 
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 
@@ -81,7 +81,8 @@ class EndpointSettings(RemoteSettings):
     kind: EndpointKind = Field(
         default="jsonrpc",
         description="Interface that the endpoint speaks: `jsonrpc` (EVM, Solana, Starknet), `rest` and `comet` "
-        "(Cosmos), `core` and `esplora` (Bitcoin).",
+        "(Cosmos), `core` and `esplora` (Bitcoin). `scan` is a Bitcoin node that may be asked to go through all unspent "
+        "outputs for a balance (`scantxoutset`), which takes it minutes; without such an endpoint none ever is.",
     )
 
 

@@ -16,7 +16,7 @@ KINDS: dict[str, tuple[str, ...]] = {
     "evm": ("jsonrpc",),
     "solana": ("jsonrpc",),
     "starknet": ("jsonrpc",),
-    "bitcoin": ("core", "esplora"),
+    "bitcoin": ("core", "esplora", "scan"),
     "cosmos": ("rest", "comet"),
 }
 

@@ -29,11 +29,18 @@ def read_height(result: bytes) -> int:
 def read_hash(result: bytes) -> str:
     """Return a block hash as `getblockhash` answers it; ValueError where it is none."""
     try:
-        text = _hash.decode(result)
-        is_hash = len(bytes.fromhex(text)) == 32
-    except (msgspec.MsgspecError, RecursionError, ValueError):
+        return _checked(_hash.decode(result))
+    except (msgspec.MsgspecError, RecursionError):
         raise ValueError("not a hash") from None
-    if not is_hash:
+
+
+def read_plain_hash(body: bytes) -> str:
+    """Return a block hash as `/blocks/tip/hash` answers it, bare text; ValueError where it is none."""
+    return _checked(body.decode("ascii").strip())
+
+
+def _checked(text: str) -> str:
+    if len(bytes.fromhex(text)) != 32:
         raise ValueError("not a hash")
     return text.lower()
 

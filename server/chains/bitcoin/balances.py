@@ -1,96 +1,58 @@
-"""Balances of addresses, from indexers: nodes keep no index of addresses."""
+"""Balances of addresses, which nodes keep no index of: by whichever way endpoints are configured for."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-import msgspec
+from typing import TYPE_CHECKING, Protocol
 
 from server.chains.bitcoin.address import parse_address
-from server.chains.bitcoin.answers import malformed, read_height
-from server.chains.bitcoin.heads import TIP
-from server.chains.capabilities import Balance
-from server.errors import NotSupported, UpstreamDisagrees
-from server.upstream.policy import CallPolicy
+from server.errors import GatewayError, NotSupported, UpstreamDisagrees, UpstreamUnavailable
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from server.chains.capabilities import Balance
     from server.chains.facts import ChainFacts
     from server.chains.view import ReadView
-    from server.upstream.policy import Reply
-    from server.upstream.rest import RestPool
-
-_TRIES = 3
-_ADDRESS = "/address/"
 
 
-class _Stats(msgspec.Struct):
-    funded_txo_sum: int
-    spent_txo_sum: int
+class Way(Protocol):
+    """One way to a balance."""
 
-
-class _Address(msgspec.Struct):
-    chain_stats: _Stats
+    async def read_balance(self, address: str, known: str, view: ReadView) -> Balance:
+        """Return the confirmed balance of an address, `known` to nodes so, and settle the view at its block."""
+        ...
 
 
 class BalanceReader:
-    """Reads confirmed balances.
+    """Reads confirmed balances by the first of the `ways` that works."""
 
-    An indexer does not say at which block it answers, so its tip is read before and after: the answer counts only if
-    nothing came in between. No two of these reads may be joined with others', which may have begun earlier.
-    """
-
-    def __init__(self, facts: ChainFacts, pool: RestPool) -> None:
+    def __init__(self, facts: ChainFacts, ways: Sequence[Way]) -> None:
         self._facts = facts
-        self._pool = pool
+        self._ways = tuple(ways)
 
     def check(self, address: str, view: ReadView) -> str:
         """Return the address as nodes write it.
 
         Raises:
             InvalidArgument: it is no address of the chain.
-            NotSupported: the caller named a block, or no indexer is configured.
+            NotSupported: the caller named a block, or no endpoint that tells balances is configured.
         """
         known = parse_address(address)
         if view.is_chosen:
-            message = "blockHeight: indexers of Bitcoin know no balances of the past; leave it out"
+            message = "blockHeight: no balances of the past are known of Bitcoin; leave it out"
             raise NotSupported(message, field="blockHeight")
-        if not self._pool.labels:
-            raise NotSupported(f"balances on {self._facts.slug} need a configured endpoint of kind esplora")
+        if not self._ways:
+            raise NotSupported(f"balances on {self._facts.slug} need a configured endpoint of kind esplora or scan")
         return known
 
     async def read_balance(self, address: str, view: ReadView) -> Balance:
         """Return the confirmed satoshi of an address and the newest block that they count; settles the view."""
         known = self.check(address, view)
-        prefer = None
-        for _ in range(_TRIES):
-            before, endpoint = await self._tip(prefer, view)
-            reply = await self._get(f"{_ADDRESS}{known}", _ADDRESS, endpoint, view)
-            after, last = await self._tip(reply.endpoint, view)
-            if before == after and endpoint == reply.endpoint == last:
-                view.settle(after, last)
-                return Balance(address, after, _confirmed(reply), self._facts.native.decimals)
-            prefer = reply.endpoint
-        raise UpstreamDisagrees(f"the head of {self._facts.slug} moved at every try; try again")
-
-    async def _tip(self, prefer: str | None, view: ReadView) -> tuple[int, str]:
-        reply = await self._get(TIP, TIP, prefer, view, is_text=True)
-        try:
-            height = read_height(reply.result)
-        except ValueError:
-            raise malformed(reply, "height") from None
-        self._pool.observe_head(reply.endpoint, height)
-        return height, reply.endpoint
-
-    async def _get(self, path: str, name: str, prefer: str | None, view: ReadView, *, is_text: bool = False) -> Reply:
-        policy = CallPolicy(joinable=False, prefer=prefer)
-        return await self._pool.get(path, policy=policy, name=name, is_text=is_text, deadline=view.deadline)
-
-
-def _confirmed(reply: Reply) -> int:
-    try:
-        stats = msgspec.json.decode(reply.result, type=_Address).chain_stats
-    except (msgspec.MsgspecError, RecursionError):
-        raise malformed(reply, "address") from None
-    if stats.funded_txo_sum < stats.spent_txo_sum:
-        raise malformed(reply, "address")
-    return stats.funded_txo_sum - stats.spent_txo_sum
+        failure: GatewayError | None = None
+        for way in self._ways:
+            try:
+                return await way.read_balance(address, known, view)
+            except (UpstreamUnavailable, UpstreamDisagrees) as error:
+                failure = failure or error
+        assert failure is not None
+        raise failure

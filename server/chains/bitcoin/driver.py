@@ -1,4 +1,4 @@
-"""The Bitcoin driver: every capability of the chain, on one pool of nodes and one of indexers."""
+"""The Bitcoin driver: every capability of the chain, on pools of nodes, indexers and nodes that scan."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ import msgspec
 from waypost.v1 import block_pb2
 
 from server.chains.bitcoin.address import parse_address
-from server.chains.bitcoin.balances import BalanceReader
+from server.chains.bitcoin.balances import BalanceReader, Way
 from server.chains.bitcoin.blocks import BlockReader
 from server.chains.bitcoin.heads import HeadReader
+from server.chains.bitcoin.indexed import IndexedBalances
 from server.chains.bitcoin.passthrough import PassThrough
+from server.chains.bitcoin.scans import ScannedBalances
 from server.chains.capabilities import Balance
 from server.chains.holdings import Holding, Holdings, is_accepted
 from server.chains.memory import ChainMemory, Codec
@@ -40,16 +42,19 @@ class BitcoinDriver:
     """
 
     def __init__(
-        self, facts: ChainFacts, core: Pool, esplora: RestPool, cache: Cache | None, *, judges_age: bool
+        self, facts: ChainFacts, core: Pool, esplora: RestPool, scan: Pool, cache: Cache | None, *, judges_age: bool
     ) -> None:
         self.core = core
         self.esplora = esplora
+        self.scan = scan
         self._block_memory = ChainMemory(facts.slug, cache, core.heads, block_time=facts.block_time)
         self._balance_memory = ChainMemory(facts.slug, cache, esplora.heads, block_time=facts.block_time)
         self._native = facts.native
         self._heads = HeadReader(facts, core, esplora, judges_age=judges_age)
         self._blocks = BlockReader(facts, core)
-        self._balances = BalanceReader(facts, esplora)
+        self._scans = ScannedBalances(facts, scan)
+        ways: list[Way] = [IndexedBalances(facts, core, esplora)] if esplora.labels else []
+        self._balances = BalanceReader(facts, [*ways, self._scans] if scan.labels else ways)
         self._passthrough = PassThrough(core)
 
     async def read_health(self) -> Health:
@@ -111,5 +116,7 @@ class BitcoinDriver:
         """Give up everything in flight."""
         await self._block_memory.close()
         await self._balance_memory.close()
+        await self._scans.close()
         await self.core.close()
         await self.esplora.close()
+        await self.scan.close()

@@ -10,13 +10,16 @@ import msgspec
 
 from server.chains.bitcoin.answers import malformed, read_height
 from server.chains.capabilities import Health, State
+from server.chains.newest import Told, majority_height, read_newest
 from server.errors import UpstreamUnavailable
+from server.upstream.policy import CallPolicy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from server.chains.facts import ChainFacts
     from server.chains.view import ReadView
+    from server.upstream.policy import Reply
     from server.upstream.pool import Pool
     from server.upstream.rest import RestPool
 
@@ -63,21 +66,23 @@ class HeadReader:
 
     async def read_height(self, view: ReadView) -> int:
         """Return the height of the newest block, as one endpoint answers it now."""
-        pool = self._core
         try:
-            reply = await self._core.call("getblockcount", [], deadline=view.deadline)
+            told = await read_newest(self._core, lambda avoid: self._ask_core(avoid, view))
         except UpstreamUnavailable:
             if not self._esplora.labels:
                 raise
-            pool = self._esplora
-            reply = await self._esplora.get(TIP, name=TIP, is_text=True, deadline=view.deadline)
-        try:
-            height = read_height(reply.result)
-        except ValueError:
-            raise malformed(reply, "height") from None
-        pool.observe_head(reply.endpoint, height)
-        view.settle(height, reply.endpoint)
-        return height
+            told = await read_newest(self._esplora, lambda avoid: self._ask_esplora(avoid, view))
+        view.settle(told.block, told.endpoint)
+        return told.block
+
+    async def _ask_core(self, avoid: frozenset[str], view: ReadView) -> Told[None]:
+        reply = await self._core.call("getblockcount", [], CallPolicy(avoid=avoid), deadline=view.deadline)
+        return _told(reply)
+
+    async def _ask_esplora(self, avoid: frozenset[str], view: ReadView) -> Told[None]:
+        policy = CallPolicy(avoid=avoid)
+        reply = await self._esplora.get(TIP, policy=policy, name=TIP, is_text=True, deadline=view.deadline)
+        return _told(reply)
 
     async def read_health(self) -> Health:
         """Ask the nodes for their newest block, then the indexers if no node answers (decisions section 3.1)."""
@@ -88,8 +93,9 @@ class HeadReader:
         if not heads:
             known = self._core.heads.head() or self._esplora.heads.head()
             return Health(self._judge("down"), known, None, asked_at)
-        state: State = "ok" if any(map(self._is_fresh, heads)) else "degraded"
-        return Health(self._judge(state), max(head.height for head in heads), min(latencies), asked_at)
+        fresh = [head for head in heads if self._is_fresh(head)]
+        state = self._judge("ok" if fresh else "degraded")
+        return Health(state, majority_height(head.height for head in fresh or heads), min(latencies), asked_at)
 
     def last_state(self) -> State | None:
         """Return the last known state, None before anything was heard.
@@ -126,6 +132,13 @@ class HeadReader:
     def _judge(self, state: State) -> State:
         self._judged, self._judged_at = state, time.monotonic()
         return state
+
+
+def _told(reply: Reply) -> Told[None]:
+    try:
+        return Told(None, reply.endpoint, read_height(reply.result))
+    except ValueError:
+        raise malformed(reply, "height") from None
 
 
 def _read_info(result: bytes) -> _Head | None:

@@ -36,21 +36,32 @@ def open_driver(
     is_local: bool,
     hedge: bool = False,
 ) -> BitcoinDriver:
-    """Return a driver on the endpoints of kinds `core` and `esplora`; each proves its genesis block before it is used.
+    """Return a driver on the endpoints of kinds `core`, `esplora` and `scan`; each proves its genesis block first.
 
     With `is_local` the age of a head says nothing, because a local node makes blocks only when told to. With `hedge`
     slow reads are asked of a second endpoint as well.
     """
+    verify = IdentityCheck("getblockhash", [0], lambda result: _wrong_genesis(facts, _genesis_of_core(result)))
     core = Pool(
         facts.slug,
         [endpoint for endpoint in endpoints if endpoint.kind == "core"],
         _CORE_ERRORS,
         http,
         block_time=facts.block_time,
-        verify=IdentityCheck("getblockhash", [0], lambda result: _wrong_genesis(facts, _genesis_of_core(result))),
+        verify=verify,
         head=HeadQuery("getblockcount", [], read_height, lambda height: ("getblockhash", [height]), read_hash),
         observer=observer,
         hedge=hedge,
+    )
+    # Nodes of their own kind, and no head asked of them: a scan keeps a node from everything else.
+    scan = Pool(
+        facts.slug,
+        [endpoint for endpoint in endpoints if endpoint.kind == "scan"],
+        _CORE_ERRORS,
+        http,
+        block_time=facts.block_time,
+        verify=verify,
+        observer=observer,
     )
     esplora = RestPool(
         facts.slug,
@@ -63,7 +74,7 @@ def open_driver(
         observer=observer,
         hedge=hedge,
     )
-    return BitcoinDriver(facts, core, esplora, cache, judges_age=not is_local)
+    return BitcoinDriver(facts, core, esplora, scan, cache, judges_age=not is_local)
 
 
 class _Block(msgspec.Struct):

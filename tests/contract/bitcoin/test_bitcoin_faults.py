@@ -164,7 +164,7 @@ async def test_a_head_that_never_rests_is_said(fronts: list[Front]) -> None:
     heights = iter(range(1, 1000))
 
     async def run(what: str) -> tuple[int, bytes] | None:
-        return (200, str(next(heights)).encode()) if what == "/blocks/tip/height" else None
+        return (200, b"%064x" % next(heights)) if what == "/blocks/tip/hash" else None
 
     fronts[0].twist = run
     async with drive(fronts[0].endpoints("one")) as driver:

@@ -34,6 +34,7 @@ SAID_BY_NODES = [
     (500, -1, "Block not available (not fully downloaded)", Verdict.ELSEWHERE, UpstreamUnavailable),
     (500, -1, 'getblock "blockhash" ( verbosity )\n\nArguments:\n1. blockhash', Verdict.ANSWER, InvalidArgument),
     (500, -1, "something else", Verdict.UNCLEAR, UpstreamUnavailable),
+    (500, -8, 'Scan already in progress, use action "abort" or "status"', Verdict.ELSEWHERE, UpstreamUnavailable),
     (500, -3, "JSON value of type string is not of expected type number", Verdict.ANSWER, InvalidArgument),
     (500, -20, "Database error", Verdict.SICK, UpstreamUnavailable),
     (500, -22, "TX decode failed", Verdict.ANSWER, InvalidArgument),

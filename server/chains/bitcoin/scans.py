@@ -1,0 +1,131 @@
+"""Balances of addresses as a node counts them: by going through all unspent outputs (`scantxoutset`).
+
+That takes the whole node for minutes, and a node makes one scan at a time. So it is done only by endpoints that are
+configured for it (kind `scan`), one scan per endpoint, and the result outlives the caller who waited in vain.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import OrderedDict
+from decimal import Decimal
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from server.chains.bitcoin.answers import malformed
+from server.chains.capabilities import Balance
+from server.errors import DeadlineExceeded, GatewayError, UpstreamUnavailable
+from server.upstream.policy import CallPolicy
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from server.chains.facts import ChainFacts
+    from server.chains.view import ReadView
+    from server.upstream.pool import Pool
+
+SCAN_SECONDS = 600.0
+"""How long a scan may take."""
+
+_KEPT_SECONDS = 60.0
+_KEPT = 256
+_MOST_WAITING = 8
+_DECIMALS = Decimal(10**8)
+_RETRY_MS = 30_000
+
+_SCAN = CallPolicy(heavy=True, caller_made=True, joinable=False)
+
+
+class _Scan(msgspec.Struct):
+    success: bool
+    height: int
+    total_amount: Decimal
+
+
+class _Counted(NamedTuple):
+    raw: int
+    height: int
+    endpoint: str
+    at: float
+
+
+class ScannedBalances:
+    """Counts confirmed balances. Several callers of one address share a scan; others wait for their turn."""
+
+    def __init__(self, facts: ChainFacts, pool: Pool, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._facts = facts
+        self._pool = pool
+        self._clock = clock
+        self._turns = asyncio.Semaphore(max(len(pool.labels), 1))
+        self._running: dict[str, asyncio.Task[_Counted]] = {}
+        self._counted: OrderedDict[str, _Counted] = OrderedDict()
+
+    async def read_balance(self, address: str, known: str, view: ReadView) -> Balance:
+        """Return the confirmed satoshi of an address and the block that they count; settles the view.
+
+        `known` is the address as nodes write it. A result is given again for a minute. Raises DeadlineExceeded when
+        the scan takes longer than the caller has; it goes on, and its result is there for who asks again.
+        """
+        counted = self._counted.get(known)
+        if counted is None or self._clock() - counted.at > _KEPT_SECONDS:
+            counted = await self._wait(self._scan_of(known), view)
+        view.settle(counted.height, counted.endpoint)
+        return Balance(address, counted.height, counted.raw, self._facts.native.decimals)
+
+    async def close(self) -> None:
+        """Give up the scans under way."""
+        tasks = list(self._running.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _scan_of(self, known: str) -> asyncio.Task[_Counted]:
+        task = self._running.get(known)
+        if task is None:
+            if len(self._running) >= _MOST_WAITING:
+                slug = self._facts.slug
+                raise UpstreamUnavailable(f"too many scans of {slug} wait for their turn", retry_after_ms=_RETRY_MS)
+            task = self._running[known] = asyncio.get_running_loop().create_task(self._scan(known))
+            task.add_done_callback(lambda done: self._finish(known, done))
+        return task
+
+    async def _wait(self, task: asyncio.Task[_Counted], view: ReadView) -> _Counted:
+        left = SCAN_SECONDS if view.deadline is None else view.deadline - time.monotonic()
+        done, _ = await asyncio.wait([task], timeout=max(left, 0.0))
+        if not done:
+            message = f"counting the unspent outputs of {self._facts.slug} takes longer; ask again for the result"
+            raise DeadlineExceeded(message, retry_after_ms=_RETRY_MS)
+        try:
+            return task.result()
+        except asyncio.CancelledError:
+            raise UpstreamUnavailable("the scan was given up; try again") from None
+        except GatewayError as error:
+            # One exception object raised in several tasks would collect all their tracebacks.
+            raise type(error)(error.message, field=error.field, retry_after_ms=error.retry_after_ms) from None
+
+    async def _scan(self, known: str) -> _Counted:
+        async with self._turns:
+            until = time.monotonic() + SCAN_SECONDS
+            params = ["start", [f"addr({known})"]]
+            reply = await self._pool.call("scantxoutset", params, _SCAN, deadline=until)
+        try:
+            found = msgspec.json.decode(reply.result, type=_Scan)
+            satoshi = found.total_amount * _DECIMALS
+            raw = int(satoshi)
+        except (msgspec.MsgspecError, RecursionError, ArithmeticError, ValueError):
+            raise malformed(reply, "scan") from None
+        if not found.success or raw != satoshi or raw < 0 or found.height < 0:
+            raise malformed(reply, "scan")
+        self._pool.observe_head(reply.endpoint, found.height)
+        return _Counted(raw, found.height, reply.endpoint, self._clock())
+
+    def _finish(self, known: str, task: asyncio.Task[_Counted]) -> None:
+        del self._running[known]
+        if task.cancelled() or task.exception() is not None:
+            return
+        self._counted[known] = task.result()
+        self._counted.move_to_end(known)
+        if len(self._counted) > _KEPT:
+            self._counted.popitem(last=False)
