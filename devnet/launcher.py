@@ -26,12 +26,12 @@ from devnet.evm.seed import Seeded, seed_world
 from devnet.evm.world import Chain, load_world
 from devnet.install import STATE, installed, write_whole
 from devnet.local_chain import FAMILIES, Endpoint, LocalChain, Progress, Running, open_chains
-from devnet.offchain import names, prices
+from devnet.offchain import documents, names, prices
 from devnet.offchain.server import OffchainServer
 from devnet.watchdog import Watchdog
 
 RUNNING = STATE / "running"
-_TOPICS = (names.add_routes, prices.add_routes)  # of the server off the chains
+_TOPICS = (names.add_routes, prices.add_routes, documents.add_routes)  # of the server off the chains
 _NODE_TIMEOUT = aiohttp.ClientTimeout(total=30)
 
 
@@ -127,6 +127,7 @@ class Devnet:
         return {
             "profile": "devnet",
             "fetcher": {"allow": [self.offchain.authority]},
+            "nft": documents.settings(self.offchain.authority),
             "chains": {
                 slug: {"endpoints": [asdict(endpoint) for endpoint in endpoints]}
                 for slug, endpoints in self.kinds.items()
@@ -136,7 +137,8 @@ class Devnet:
 
     def write_config(self, path: Path) -> None:
         """Write the same as a configuration file."""
-        lines = ['profile = "devnet"', "", "[fetcher]", f'allow = ["{self.offchain.authority}"]']
+        lines = ['profile = "devnet"', "", "[fetcher]", f'allow = ["{self.offchain.authority}"]', "", "[nft]"]
+        lines += [f"{name} = {json.dumps(urls)}" for name, urls in documents.settings(self.offchain.authority).items()]
         for slug, endpoints in self.kinds.items():
             rows = ", ".join(
                 f'{{ label = "{one.label}", url = "{one.url}", kind = "{one.kind}" }}' for one in endpoints

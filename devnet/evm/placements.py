@@ -6,7 +6,9 @@ from devnet import known
 from devnet.evm.artifacts import RUNTIMES, multicall3, original, stand_ins, with_parent_number
 from devnet.evm.calls import encode_arguments, encode_call
 from devnet.evm.feeds import feed_placements
+from devnet.evm.marketplace import marketplace_placements
 from devnet.evm.names import name_placements
+from devnet.evm.nfts import nft_placements
 from devnet.evm.placement import Call, Placement
 from devnet.evm.world import Chain, Token
 
@@ -27,6 +29,7 @@ def placements(chain: Chain) -> Iterator[Placement]:
         yield _BUILDS[token.build](token, chain)
     yield from _odd_contracts(chain)
     yield from feed_placements(chain.slug)
+    yield from marketplace_placements(chain)
     for slug, build in _OWN.items():
         if slug == chain.slug:
             yield from build()
@@ -124,6 +127,7 @@ def _ethereum() -> Iterator[Placement]:
     words = [text.ljust(32, b"\0") for text in (b"Maker", b"MKR")]
     yield _odd_token(known.MKR, "bytes32_token", "initialize(bytes32,bytes32,uint256,address)", *words, 18)
     yield from name_placements()
+    yield from nft_placements()
 
 
 def _arbitrum() -> Iterator[Placement]:
