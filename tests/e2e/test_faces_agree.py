@@ -85,9 +85,10 @@ async def fill_in(question: Question, gateway: RunningGateway) -> Question:
 
 
 def still(value: Any) -> Any:
-    """Return the value without what changes from one call to the next; a measured latency comes with its time."""
+    """Return the value without what changes from one call to the next; some figures come with the time of the call."""
     if isinstance(value, dict):
-        moving = {"latencyMs", "uptimeSeconds", "updatedAt"} | ({"timestamp"} if "latencyMs" in value else set())
+        timed = value.keys() & {"latencyMs", "totalUsd"}
+        moving = {"latencyMs", "uptimeSeconds", "updatedAt"} | ({"timestamp"} if timed else set())
         return {name: still(inner) for name, inner in value.items() if name not in moving}
     return [still(inner) for inner in value] if isinstance(value, list) else value
 
