@@ -50,7 +50,7 @@ _HTTP = Counter(
     "waypost_http_requests", "HTTP requests of the JSON-RPC face, by status.", ("status",), registry=REGISTRY
 )
 _BATCH = Histogram(
-    "waypost_batch_items", "Items of one HTTP request.", buckets=(1, 2, 5, 10, 20, 30, 40, 50), registry=REGISTRY
+    "waypost_batch_items", "Items of one JSON-RPC batch.", buckets=(1, 2, 5, 10, 20, 30, 40, 50), registry=REGISTRY
 )
 _REFUSALS = Counter(
     "waypost_refusals", "Items refused by admission, by face and reason.", ("face", "reason"), registry=REGISTRY
@@ -148,11 +148,19 @@ def watch_in_flight(count: Callable[[], int]) -> None:
     _IN_FLIGHT.set_function(count)
 
 
-def count_http_request(status: int, items: int) -> None:
-    """Count one HTTP request of the JSON-RPC face with its status and number of items (0 when it had no envelope)."""
-    _HTTP.labels(str(status)).inc()
-    if items:
-        _BATCH.observe(items)
+def count_http_request(status: int) -> None:
+    """Count one HTTP request of the JSON-RPC face."""
+    _http_series(status).inc()
+
+
+@lru_cache(maxsize=64)
+def _http_series(status: int) -> Counter:
+    return _HTTP.labels(str(status))
+
+
+def observe_batch(items: int) -> None:
+    """Record how many items one JSON-RPC batch held."""
+    _BATCH.observe(items)
 
 
 def count_refusal(face: Face, reason: str, items: int = 1) -> None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from aiohttp import hdrs, web
 from aiohttp.http_exceptions import HttpProcessingError
 
+from runtime.metrics import count_http_request, observe_batch
 from runtime.operations import load_operations
 from transcoder import envelope
 from transcoder.admission import Admission, check_key, missing_key, over_quota, quota_headers
@@ -73,6 +74,11 @@ class Face:
 
     async def handle(self, request: web.Request) -> web.Response:
         """Answer any request; every failure becomes a JSON error object."""
+        response = await self._answer(request)
+        count_http_request(response.status)
+        return response
+
+    async def _answer(self, request: web.Request) -> web.Response:
         request_id = request_id_from(request.headers.get(REQUEST_ID))
         fresh = wants_fresh(request.headers.get(hdrs.CACHE_CONTROL))
         exchange = Exchange(request_id, self._clients.address_of(request), self._credential, fresh)
@@ -151,6 +157,7 @@ class Face:
         headers: dict[str, str],
         base: Callable[[], str],
     ) -> web.Response:
+        observe_batch(len(items))
         answers = await self._batch.run(items[: admitted.admitted], exchange, base)
         over = items[admitted.admitted :]
         if over:

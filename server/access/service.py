@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from waypost.internal.v1 import access_pb2, access_pb2_grpc
 
-from server.errors import InvalidArgument
+from runtime.metrics import count_refusal
+from server.errors import GatewayError, InvalidArgument, RateLimited
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -35,8 +36,14 @@ class AccessServicer(access_pb2_grpc.AccessServiceServicer):
         if request.demo:
             principal = self._admission.demo_client(request.client_address)
         else:
-            principal = await self._admission.identify(request.api_key)
+            try:
+                principal = await self._admission.identify(request.api_key)
+            except GatewayError as refusal:
+                count_refusal("jsonrpc", refusal.reason, request.items)
+                raise
         grant = self._admission.quotas.charge(principal, request.items)
+        if grant.admitted < request.items:
+            count_refusal("jsonrpc", RateLimited.reason, request.items - grant.admitted)
         policy = principal.policy
         return access_pb2.AdmitResponse(
             principal=principal.encode(),

@@ -11,6 +11,7 @@ import grpc
 import pytest
 from waypost.v1 import system_pb2
 
+from runtime.metrics import REGISTRY
 from tests.contract.transcoder.scripted import KEY, Face, Options, Server, refuse, serving
 
 if TYPE_CHECKING:
@@ -320,3 +321,19 @@ async def test_a_gateway_that_stops_answers_503() -> None:
         assert (status, answer["error"]["code"]) == (503, 503)
         async with face.session.get(face.base + "/readyz") as response:
             assert response.status == 503
+
+
+async def test_requests_are_counted_by_status_and_batches_by_size(face: Face) -> None:
+    def counted() -> tuple[float, float, float]:
+        names = (
+            ("waypost_http_requests_total", {"status": "200"}),
+            ("waypost_http_requests_total", {"status": "401"}),
+            ("waypost_batch_items_sum", {}),
+        )
+        return tuple(REGISTRY.get_sample_value(name, labels) or 0 for name, labels in names)  # type: ignore[return-value]
+
+    before = counted()
+    await face.post(HEALTH)
+    await face.post([HEALTH] * 3)
+    await face.post(HEALTH, "/wp_nobody/v1")
+    assert [now - then for now, then in zip(counted(), before, strict=True)] == [2, 1, 3]

@@ -51,14 +51,15 @@ def test_gauges_hold_the_last_value() -> None:
 
 
 def test_the_other_counters() -> None:
-    metrics.count_http_request(200, 50)
-    metrics.count_http_request(400, 0)
+    metrics.count_http_request(200)
+    metrics.observe_batch(50)
     metrics.count_refusal("jsonrpc", "RATE_LIMITED", 4)
     metrics.observe_fold("base", 20)
     metrics.count_joined("base")
     metrics.count_cache("answers", "hit")
     metrics.set_build("0.1.0", "devnet")
     assert sample("waypost_http_requests_total", status="200") >= 1
+    assert sample("waypost_batch_items_sum") >= 50
     assert sample("waypost_refusals_total", face="jsonrpc", reason="RATE_LIMITED") >= 4
     assert sample("waypost_fold_reads_sum", chain="base") >= 20
     assert sample("waypost_cache_lookups_total", cache="answers", result="hit") >= 1
