@@ -23,8 +23,9 @@ from server.rpc.gas import GasServicer
 from server.rpc.log import LogServicer
 from server.rpc.marketplace import MarketplaceServicer
 from server.rpc.name import NameServicer
-from server.rpc.portfolio import PortfolioServicer
 from server.rpc.nft import NftServicer
+from server.rpc.portfolio import PortfolioServicer
+from server.rpc.price import PriceServicer
 from server.rpc.raw import RawServicer
 from server.rpc.registry import RegistryServicer
 from server.rpc.system import SystemServicer
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
     from datetime import datetime
     from types import ModuleType
 
-    import aiohttp
     from google.protobuf.descriptor import FileDescriptor
     from sqlalchemy.ext.asyncio import AsyncEngine
 
@@ -45,8 +45,9 @@ if TYPE_CHECKING:
     from server.catalog.apps import Catalogue
     from server.chains.registry import Chains
     from server.sources.guarded import GuardedFetcher
-    from server.sources.prices import Prices
+    from server.sources.prices import PriceHistory, Prices
     from server.upstream.cache import Cache
+    from server.upstream.transport import Session
 
     Handlers = dict[str, grpc.RpcMethodHandler[Any, Any]]
 
@@ -65,6 +66,7 @@ SERVICERS: tuple[type, ...] = (
     CosmosServicer,
     NameServicer,
     PortfolioServicer,
+    PriceServicer,
     RegistryServicer,
     MarketplaceServicer,
 )
@@ -83,13 +85,14 @@ class Dependencies:
     chains: Chains
     settings: Settings
     started_at: datetime
-    http: aiohttp.ClientSession
+    http: Session
     database: AsyncEngine
     cache: Cache | None
     lifetime: AsyncExitStack
     catalogue: Catalogue
     fetcher: GuardedFetcher
     prices: Prices
+    history: PriceHistory
 
 
 class HandlerCollector:

@@ -42,7 +42,11 @@ class HttpAnswer:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-def open_session() -> aiohttp.ClientSession:
+Session = aiohttp.ClientSession
+"""The HTTP client session that all pools share."""
+
+
+def open_session() -> Session:
     """Return the client session that all pools share.
 
     Keep-alive connections, no cookies, no proxies out of the environment, no default headers that tell endpoints about
