@@ -94,9 +94,19 @@ class Gateway:
         collector = HandlerCollector()
         fetcher = GuardedFetcher(settings.fetcher)
         self._lifetime.push_async_callback(fetcher.close)
-        prices, _ = open_prices(settings, chains, http, cache, self._lifetime)
+        prices, history = open_prices(settings, chains, http, database, cache, self._lifetime)
         dependencies = Dependencies(
-            chains, settings, datetime.now(UTC), http, database, cache, self._lifetime, catalogue, fetcher, prices
+            chains,
+            settings,
+            datetime.now(UTC),
+            http,
+            database,
+            cache,
+            self._lifetime,
+            catalogue,
+            fetcher,
+            prices,
+            history,
         )
         collector.handlers.update(public_handlers(dependencies, servicers=servicers))
         access_pb2_grpc.add_AccessServiceServicer_to_server(self._access, collector)  # type: ignore[no-untyped-call]

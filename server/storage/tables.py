@@ -3,13 +3,33 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Column, DateTime, Float, Integer, LargeBinary, MetaData, String, Table
+from sqlalchemy import Boolean, Column, Date, DateTime, Float, Integer, LargeBinary, MetaData, String, Table, Text
 from sqlalchemy.types import TypeDecorator
 
 if TYPE_CHECKING:
     from sqlalchemy import Dialect
+
+
+class ExactDecimal(TypeDecorator[Decimal]):
+    """A decimal number to the last digit, as text: neither database keeps all of it otherwise."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: Decimal | None, dialect: Dialect) -> Any:
+        """Return the digits, without exponent; what is no finite number is refused with ValueError."""
+        if value is None:
+            return None
+        if not value.is_finite():
+            raise ValueError("a stored number is finite")
+        return f"{value:f}"
+
+    def process_result_value(self, value: Any | None, dialect: Dialect) -> Decimal | None:
+        """Return the number."""
+        return None if value is None else Decimal(value)
 
 
 class UtcDateTime(TypeDecorator[datetime]):
@@ -52,3 +72,36 @@ keys = Table(
     sqlite_autoincrement=True,
 )
 """API keys. `hash` is the SHA-256 of the key, which itself is stored nowhere (decisions section 6)."""
+
+price_observations = Table(
+    "price_observations",
+    metadata,
+    Column("symbol", String(32), primary_key=True),
+    Column("publisher", String(32), primary_key=True),
+    # When it was told at its source: what is told again is no new observation.
+    Column("told_at", UtcDateTime, primary_key=True, index=True),
+    Column("value", ExactDecimal, nullable=False),
+)
+"""What each source told of a token's price, in US dollars. Kept for a while only."""
+
+price_days = Table(
+    "price_days",
+    metadata,
+    Column("symbol", String(32), primary_key=True),
+    # In UTC.
+    Column("day", Date, primary_key=True),
+    Column("maximum", ExactDecimal, nullable=False),
+    Column("last", ExactDecimal, nullable=False),
+    # Whether the whole day is known, not only the part of it in which somebody collected.
+    Column("is_whole", Boolean, nullable=False),
+)
+"""The highest and the last price of each day, in US dollars."""
+
+leases = Table(
+    "leases",
+    metadata,
+    Column("name", String(64), primary_key=True),
+    Column("holder", String(64), nullable=False),
+    Column("until", UtcDateTime, nullable=False),
+)
+"""Who does what only one gateway on a database does, and until when the others leave it to it."""

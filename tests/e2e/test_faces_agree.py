@@ -40,7 +40,7 @@ CODES = {
     grpc.StatusCode.DEADLINE_EXCEEDED: 503,
 }
 # Members that say when they were made rather than what was asked.
-MOMENTARY = {"timestamp", "latencyMs", "uptimeSeconds", "blockHeight", "height", "updatedAt"}
+MOMENTARY = {"timestamp", "latencyMs", "uptimeSeconds", "blockHeight", "height", "updatedAt", "lastUpdated"}
 # What JSON-RPC prints for the name of an enum value, which protobuf prints.
 LITERALS = {
     value.name: literal(value).wire

@@ -1,7 +1,18 @@
 """Prices of tokens in US dollars and euros, out of independent sources (contract section 4.4)."""
 
+from server.sources.prices.history import PriceHistory, PricePoint
 from server.sources.prices.opening import open_prices
-from server.sources.prices.prices import Price, Prices
+from server.sources.prices.prices import Price, Prices, convert
 from server.sources.prices.source import EURO, Observation, PriceSource
 
-__all__ = ["EURO", "Observation", "Price", "PriceSource", "Prices", "open_prices"]
+__all__ = [
+    "EURO",
+    "Observation",
+    "Price",
+    "PriceHistory",
+    "PricePoint",
+    "PriceSource",
+    "Prices",
+    "convert",
+    "open_prices",
+]

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import tomllib
+import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from runtime.settings import RemoteSettings
 from server.catalog.feeds import load_price_table
+from server.catalog.symbols import PRICED_SYMBOLS
 from server.catalog.tokens import load_tokens
 from server.sources.api_errors import ApiErrors
 from server.sources.prices import coingecko, defillama, frankfurter
 from server.sources.prices.coingecko import CoinGecko
+from server.sources.prices.collector import PriceCollector
 from server.sources.prices.defillama import DefiLlama
 from server.sources.prices.frankfurter import Frankfurter
+from server.sources.prices.history import PriceHistory
 from server.sources.prices.on_chain import OnChainFeeds
 from server.sources.prices.prices import Prices
 from server.sources.prices.sheet import KEPT_SECONDS, Sheet
+from server.sources.prices.source import EURO
+from server.storage.leases import Lease
+from server.storage.price_records import PriceRecords
 from server.upstream import RestPool
 
 if TYPE_CHECKING:
@@ -24,6 +31,7 @@ if TYPE_CHECKING:
     from contextlib import AsyncExitStack
 
     import aiohttp
+    from sqlalchemy.ext.asyncio import AsyncEngine
 
     from runtime.settings import Settings
     from server.chains.registry import Chains
@@ -35,23 +43,30 @@ _PUBLIC = Path(__file__).with_name("apis.toml")
 # The pace of a source without blocks: nothing is compared, nothing polled.
 _PACE_SECONDS = 60.0
 _COARSE_SECONDS = 3600.0
+_COLLECTED_SECONDS = 300.0
+_LEASE = "price collector"
 _NO_ADDRESS = "0x" + "0" * 40
 
 
 class Opened(NamedTuple):
-    """Current prices, and the sources of past ones in the order in which they are asked."""
+    """Current and past prices."""
 
     prices: Prices
-    history: Sequence[HistorySource]
+    history: PriceHistory
 
 
 def open_prices(
-    settings: Settings, chains: Chains, http: aiohttp.ClientSession, cache: Cache | None, lifetime: AsyncExitStack
+    settings: Settings,
+    chains: Chains,
+    http: aiohttp.ClientSession,
+    database: AsyncEngine,
+    cache: Cache | None,
+    lifetime: AsyncExitStack,
 ) -> Opened:
-    """Return the prices out of feeds on chains and the off-chain sources of the settings.
+    """Return the prices out of feeds on chains and the off-chain sources of the settings; starts their collector.
 
     A source that is not configured is asked at its public endpoints, on the devnet not at all. Without a cache nothing
-    is given twice. What is opened is closed with `lifetime`.
+    is given twice. What is opened is closed with `lifetime`. To be called on the running loop.
     """
     sources: list[PriceSource] = [OnChainFeeds(chains, load_price_table())]
     fallbacks: list[PriceSource] = []
@@ -83,7 +98,28 @@ def open_prices(
         of_bank = Frankfurter(bank)
         fallbacks.append(sheet_of(of_bank, _COARSE_SECONDS))
         history.append(of_bank)
-    return Opened(Prices(sources, fallbacks), history)
+    opened = Opened(Prices(sources, fallbacks), PriceHistory(PriceRecords(database), history))
+    lifetime.push_async_callback(opened.history.close)
+    _start_collector(settings, opened.prices, database, lifetime)
+    return opened
+
+
+def _start_collector(settings: Settings, prices: Prices, database: AsyncEngine, lifetime: AsyncExitStack) -> None:
+    every = settings.prices.collect_every
+    if every is None:
+        every = 0.0 if settings.profile == "devnet" else _COLLECTED_SECONDS
+    if not every:
+        return
+    collector = PriceCollector(
+        prices,
+        PriceRecords(database),
+        Lease(database, _LEASE, uuid.uuid4().hex),
+        (*PRICED_SYMBOLS, EURO),
+        every=every,
+        kept_seconds=settings.prices.keep,
+    )
+    lifetime.push_async_callback(collector.close)
+    collector.start()
 
 
 def _endpoints(settings: Settings, name: str) -> Sequence[RemoteSettings]:

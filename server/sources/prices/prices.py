@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from server.sources.prices.source import Observation, PriceSource
     from server.upstream.cache import CacheUse
 
-__all__ = ["Price", "Prices"]
+__all__ = ["Price", "Prices", "convert"]
 
 _log = structlog.get_logger("waypost.prices")
 
@@ -68,7 +68,7 @@ class Prices:
         return {} if rate is None else {symbol: convert(price, rate) for symbol, price in prices.items()}
 
     async def observe(self, symbols: Collection[str], until: float) -> list[Observation]:
-        """Return every live observation of these symbols by `until` (monotonic clock), unsettled and uncached."""
+        """Return every live observation of these symbols by `until` (monotonic clock), unsettled."""
         return await _ask(self._sources, symbols, until, None)
 
     async def _settle(self, symbols: Collection[str], until: float, cache: CacheUse | None) -> dict[str, Price]:
