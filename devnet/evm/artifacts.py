@@ -17,7 +17,6 @@ _ORIGINALS = {
     "erc721": "node_modules/@openzeppelin/contracts/build/contracts/ERC721PresetMinterPauserAutoId.json",
     "erc1155": "node_modules/@openzeppelin/contracts/build/contracts/ERC1155PresetMinterPauser.json",
     "proxy": "node_modules/@openzeppelin/contracts/build/contracts/ERC1967Proxy.json",
-    "erc721": "node_modules/@openzeppelin/contracts/build/contracts/ERC721PresetMinterPauserAutoId.json",
     "safe": "safe/Safe.json",
     "safe_proxy": "safe/SafeProxy.json",
     "old_safe": "old_safe/GnosisSafe.json",

@@ -7,34 +7,18 @@ hashes are the same on every start.
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from devnet import known
+from devnet import known, known_marketplace
 from devnet.evm.artifacts import stand_ins
 from devnet.evm.calls import encode_call, to_hex
 from devnet.evm.genesis import FIRST_TIMESTAMP
+from devnet.evm.marketplace import marketplace_steps
 from devnet.evm.node import Node
+from devnet.evm.step import Step
 from devnet.evm.world import Chain, Token
 from devnet.local_chain import NodeError
 
-_GAS = hex(300_000)
 _GAS_TO_DEPLOY = hex(1_500_000)
 _LEAST_TIP = 1_000_000  # wei per gas
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One transaction: a name to find it by, its sender and what it does. `to` is None for a deployment.
-
-    `kind` is the EIP-2718 type; `succeeds` is what its receipt has to say.
-    """
-
-    name: str
-    sender: str
-    to: str | None
-    data: bytes = b""
-    value: int = 0
-    kind: int = 2
-    gas: str = _GAS
-    succeeds: bool = True
 
 
 @dataclass(slots=True)
@@ -70,6 +54,7 @@ def steps(chain: Chain) -> list[list[Step]]:
         ],
         known.CROWDED_AT: list(_crowd(chain)),
         11: [Step("log", known.BOB, known.PROBER, encode_call("say(uint256,string)", [7, "hello"]))],
+        known_marketplace.EVENTS_AT: marketplace_steps(chain),
     }
     return [plan.get(number, []) for number in range(1, known.SEEDED_BLOCKS + 1)]
 
