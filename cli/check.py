@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from cli.apps import configured_catalogue
 from cli.options import add_config, add_network, config_path, read_settings
 from runtime.operations import load_operations
+from server.catalog.calendar import open_calendar
 from server.chains.configured import check_configured
 from server.chains.facts import load_facts
 
@@ -31,6 +32,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Report; a wrong configuration is a ConfigError, which the command answers with exit code 1."""
     settings = read_settings(arguments)
     check_configured(settings)
+    open_calendar(settings, load_facts())
     configured_catalogue(settings)
     report = describe(settings)
     if arguments.json:

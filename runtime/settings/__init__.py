@@ -4,6 +4,7 @@
 """
 
 from runtime.settings.cache import CacheSettings
+from runtime.settings.calendar import CalendarSettings
 from runtime.settings.endpoints import ChainSettings, EndpointKind, EndpointSettings, RemoteSettings
 from runtime.settings.fetcher import FetcherSettings
 from runtime.settings.loading import load_settings
@@ -31,6 +32,7 @@ __all__ = [
     "ServerLimits",
     "StorageSettings",
     "CacheSettings",
+    "CalendarSettings",
     "MarketplaceSettings",
     "FetcherSettings",
     "NftSettings",

@@ -11,6 +11,7 @@ from pydantic_settings import BaseSettings, InitSettingsSource, SettingsConfigDi
 from runtime.config_errors import Refusal, nearest
 from runtime.redaction import redact_text
 from runtime.settings.cache import CacheSettings
+from runtime.settings.calendar import CalendarSettings
 from runtime.settings.endpoints import ChainSettings  # noqa: TC001 - pydantic evaluates the annotations
 from runtime.settings.fetcher import FetcherSettings
 from runtime.settings.marketplace import MarketplaceSettings
@@ -78,6 +79,9 @@ class Settings(BaseSettings):
     )
     nft: NftSettings = Field(
         default_factory=NftSettings, description="Gateways to the documents of tokens. Answers hold their addresses."
+    )
+    calendar: CalendarSettings = Field(
+        default_factory=CalendarSettings, description="Releases and upgrades that getNetworkCalendar tells."
     )
     log: LogSettings = Field(default_factory=LogSettings, description="What is logged, on standard error.")
     metrics: MetricsSettings = Field(default_factory=MetricsSettings, description="Prometheus metrics.")

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any
 
 from google.protobuf.timestamp_pb2 import Timestamp
 from waypost.v1 import system_pb2, system_pb2_grpc
 
 from runtime.version import VERSION
+from server.catalog.calendar import open_calendar
 from server.chains.capabilities import ReadsHealth
-from server.errors import NotAvailable
+from server.errors import InvalidArgument, NotAvailable
 
 if TYPE_CHECKING:
+    from runtime.settings import Settings
+    from server.catalog.calendar import Announcement
     from server.chains.registry import Chain, Chains
 
 _CHAIN_STATES = {
@@ -20,15 +23,18 @@ _CHAIN_STATES = {
     "degraded": system_pb2.CHAIN_STATUS_DEGRADED,
     "down": system_pb2.CHAIN_STATUS_DOWN,
 }
+_KINDS = {system_pb2.CALENDAR_KIND_RELEASE: "release", system_pb2.CALENDAR_KIND_UPGRADE: "upgrade"}
+_KIND_NUMBERS = {word: number for number, word in _KINDS.items()}
 _TROUBLE = ("degraded", "down")
 
 
 class SystemServicer(system_pb2_grpc.SystemServiceServicer):
     """State of the gateway and its chains (contract section 4.2). `started_at` carries its zone."""
 
-    def __init__(self, chains: Chains, started_at: datetime) -> None:
+    def __init__(self, chains: Chains, started_at: datetime, settings: Settings) -> None:
         self._chains = chains
         self._started_at = started_at
+        self._calendar = open_calendar(settings, [chain.slug for chain in chains])
 
     async def GetHealth(self, request: system_pb2.GetHealthRequest, context: Any) -> system_pb2.GetHealthResponse:
         """Return the gateway's own state and the chains by their last known one; asks no node."""
@@ -59,6 +65,34 @@ class SystemServicer(system_pb2_grpc.SystemServiceServicer):
             timestamp=asked_at,
             latency_ms=None if health.latency is None else round(health.latency * 1000, 3),
         )
+
+    async def GetNetworkCalendar(
+        self, request: system_pb2.GetNetworkCalendarRequest, context: Any
+    ) -> system_pb2.GetNetworkCalendarResponse:
+        """Return the announcements that the filters leave, oldest first; asks no node."""
+        first = date.fromisoformat(request.from_date) if request.from_date else None
+        last = date.fromisoformat(request.to_date) if request.to_date else None
+        if first is not None and last is not None and first > last:
+            raise InvalidArgument(
+                f"from is {first}, after to, which is {last}; write the earlier day first", field="from"
+            )
+        kind = _KINDS.get(request.kind)
+        entries = [_entry(one) for one in self._calendar.select(request.chain or None, kind, first, last)]
+        return system_pb2.GetNetworkCalendarResponse(count=len(entries), entries=entries)
+
+
+def _entry(one: Announcement) -> system_pb2.CalendarEntry:
+    entry = system_pb2.CalendarEntry(
+        chain=one.chain,
+        kind=_KIND_NUMBERS[one.kind],
+        name=one.name,
+        description=one.description,
+        block_height=one.block_height,
+        url=one.url,
+    )
+    if one.at is not None:
+        entry.scheduled_at.FromDatetime(one.at)
+    return entry
 
 
 def _last_state(chain: Chain) -> str:

@@ -1,4 +1,4 @@
-"""The protocol registry."""
+"""The protocol registry and the network calendar."""
 
 from __future__ import annotations
 
@@ -19,6 +19,10 @@ QUESTIONS = [
     Question("getRegistryAddress", {**AAVE, "contract": "pool", "chain": "gnosis"}),
     Question("getRegistryCategories"),
     Question("getRegistryChains"),
+    Question("getNetworkCalendar"),
+    Question("getNetworkCalendar", {"chain": "ethereum", "kind": "upgrade", "from": "2025-01-01", "to": "2025-12-31"}),
+    Question("getNetworkCalendar", {"chain": "osmosis"}, "blocks without times"),
+    Question("getNetworkCalendar", {"chain": "plasma"}, "nothing known"),
 ]
 
 REFUSED = [
@@ -39,4 +43,9 @@ REFUSED = [
     Question("getRegistryAddress", {**AAVE, "contract": "pool", "chain": "moonbeam"}, "not deployed there"),
     Question("getRegistryAddress", {**AAVE, "contract": "pool", "chain": "nowhere"}, "unknown chain"),
     Question("getRegistryAddress", {**AAVE, "contract": "p" * 101, "chain": "ethereum"}, "oversized contract"),
+    Question("getNetworkCalendar", {"chain": "nowhere"}, "unknown chain"),
+    Question("getNetworkCalendar", {"from": "2025-02-30"}, "no such day"),
+    Question("getNetworkCalendar", {"from": "yesterday"}, "no day"),
+    Question("getNetworkCalendar", {"to": "2" * 5000}, "oversized day"),
+    Question("getNetworkCalendar", {"from": "2025-02-02", "to": "2025-02-01"}, "reversed"),
 ]

@@ -1,0 +1,28 @@
+"""The calendar that the settings ask for, its mistakes told as mistakes of the configuration."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from runtime.config_errors import ConfigError
+from server.catalog.calendar.reading import read_calendar
+from server.catalog.mistakes import FilesRefused
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from runtime.settings import Settings
+    from server.catalog.calendar.entries import Calendar
+
+
+def open_calendar(settings: Settings, chains: Collection[str]) -> Calendar:
+    """Return the built-in announcements with those of `calendar.entries`; `chains` are all slugs in their order.
+
+    Raises ConfigError with every mistake in the operator's files.
+    """
+    folder = settings.calendar.entries
+    try:
+        return read_calendar(chains, folder)
+    except FilesRefused as refused:
+        mistakes = [ConfigError("calendar.entries", str(folder), str(mistake)) for mistake in refused.mistakes]
+        raise ConfigError("calendar.entries", str(folder), mistakes[0].fix, others=mistakes[1:]) from None
