@@ -77,7 +77,8 @@ class Portfolio:
         if not slugs:
             fitting = [chain for chain in self._chains if chain.capability(ReadsHoldings).is_holder(address)]
             if not fitting:
-                raise InvalidArgument("address: no chain has addresses of that form; check it", field="address")
+                message = "address: no chain has addresses of that form; check its digits and its casing"
+                raise InvalidArgument(message, field="address")
             return fitting
         chosen = [self._chains.get(slug) for slug in slugs]
         for chain in chosen:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from devnet.evm.world import load_world
+from server.catalog.approvals import load_known_approvals
 from server.catalog.symbols import PRICED_SYMBOLS
 from server.catalog.tokens import NATIVE, TokenMistake, load_tokens, read_catalogue
 from server.catalog.tokens.catalogue import FOLDER
@@ -76,6 +77,17 @@ def test_the_local_chains_tokens_are_listed_with_the_same_symbols_and_decimals()
         for token in chain.tokens:
             row = CATALOGUE.on_chain(slug)[token.address].deployment
             assert (row.symbol, row.decimals) == (token.symbol, token.decimals), (slug, token)
+
+
+def test_the_tokens_of_approvals_are_listed_under_the_same_symbols() -> None:
+    others = set()
+    for slug, known in load_known_approvals().items():
+        for token in known.tokens:
+            listed = CATALOGUE.on_chain(slug)[token.address].token.symbol
+            if listed != token.symbol:
+                others.add((slug, token.symbol, listed))
+    # Gnosis's coin is a dollar like DAI, and its wrapper the one that wallets approve there.
+    assert others == {("bsc", "WETH", "ETH"), ("gnosis", "DAI", "XDAI")}
 
 
 def test_what_is_not_worth_the_tokens_price_is_not_priced() -> None:
