@@ -8,11 +8,11 @@ not its own judge. Errors are compared by code, reason, field and message.
 from __future__ import annotations
 
 import base64
+import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import grpc
-import orjson
 import pytest
 from google.protobuf.json_format import MessageToDict
 from google.rpc import error_details_pb2, status_pb2
@@ -66,7 +66,7 @@ async def test_answers_agree(question: Question, gateway: RunningGateway) -> Non
         [expected] = expected.values()
     compare(printed["result"]["data"], expected, question.method)
     rendered = result_renderer(message.DESCRIPTOR, question.operation.options.result)(message)
-    assert still(orjson.loads(rendered)) == still(printed["result"])
+    assert still(json.loads(rendered)) == still(printed["result"])
 
 
 async def fill_in(question: Question, gateway: RunningGateway) -> Question:
@@ -127,7 +127,7 @@ def flatten(frame: dict[str, Any]) -> Iterator[dict[str, Any]]:
 def compare(printed: Any, expected: Any, where: str) -> None:
     """Walk both values; protobuf prints 64-bit integers as text, times with fractions, and keeps oneof wrappers."""
     if isinstance(expected, dict) and set(expected) == {"json"}:
-        native = orjson.loads(base64.b64decode(expected["json"]))
+        native = json.loads(base64.b64decode(expected["json"]))
         whole = printed if not isinstance(native, dict) else {name: printed[name] for name in native}
         assert native == whole, where
         return
