@@ -185,7 +185,7 @@ def _ask(name: Bytes[1024], data: Bytes[1024], context: Context, mine: bytes4) -
 @view
 def _take(response: Bytes[8192], context: Context, mine: bytes4) -> Bytes[8192]:
     # The answer to the batch, which was one request.
-    if len(response) < 256:
+    if len(response) < 192:
         raw_revert(method_id("InvalidBatchGatewayResponse()"))
     failures: DynArray[bool, 1] = []
     responses: DynArray[Bytes[4096], 1] = []

@@ -136,7 +136,7 @@ def _read(fetched: Fetched) -> bytes | HttpError:
         return HttpError(status, f"the gateway answered with status {fetched.status}")
     try:
         data = _DECODER.decode(fetched.body).data.encode()
-    except (msgspec.DecodeError, RecursionError, UnicodeEncodeError):
+    except (msgspec.DecodeError, RecursionError, UnicodeError):
         return HttpError(502, "the gateway answered something else than JSON with data")
     if not _HEX.fullmatch(data):
         return HttpError(502, "the gateway answered data that is not hex")

@@ -1,0 +1,208 @@
+"""Names whose records lie off the chain (EIP-3668, ENSIP-10, ENSIP-21), and gateways that do not behave."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+from web3 import AsyncHTTPProvider, AsyncWeb3
+
+from devnet import known_names
+from devnet.evm.names import node_of
+from server.errors import NotFound, NotSupported, UpstreamUnavailable
+from server.sources.names.names import MAX_LOOKUPS
+from server.sources.names.normalisation import dns_encode
+from tests.contract.names import gateway
+from tests.contract.names.conftest import opened
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from aiohttp import web
+
+    from devnet.launcher import Devnet
+    from tests.contract.names.conftest import Site
+    from tests.contract.names.gateway import Asked
+
+    Behaviour = Callable[[Asked], Awaitable[web.StreamResponse]]
+
+NAME = "traveller.offchain.eth"
+ADDRESS = known_names.OFFCHAIN_ADDRESSES[NAME]
+
+
+@pytest.mark.parametrize("name", known_names.OFFCHAIN_ADDRESSES)
+async def test_a_record_comes_from_the_gateway(name: str, site: Site) -> None:
+    assert await site.resolve(name) == known_names.OFFCHAIN_ADDRESSES[name]
+    assert [(asked.method, asked.sender) for asked in site.gateway.asked] == [
+        ("GET", known_names.OFFCHAIN_RESOLVER.lower())
+    ]
+    assert [asked.methods for asked in site.proxy.asked] == [["eth_call"], ["eth_call"]]
+
+
+async def test_web3_follows_the_resolver_to_the_same_record(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    """web3's own client of EIP-3668 asks the resolver itself. That it asks no loopback hosts is undone here."""
+
+    async def admit(url: str) -> None:
+        assert url.startswith(f"http://127.0.0.1:{site.gateway.port}/")
+
+    module = "web3.utils.async_exception_handling"
+    monkeypatch.setattr(f"{module}.validate_ccip_url_scheme", lambda url, allow_http: None)
+    monkeypatch.setattr(f"{module}.async_validate_ccip_url_host", admit)
+    web3 = AsyncWeb3(AsyncHTTPProvider(site.node.url))
+    resolver = web3.eth.contract(
+        known_names.OFFCHAIN_RESOLVER,
+        abi=[
+            {
+                "type": "function",
+                "name": "resolve",
+                "stateMutability": "view",
+                "inputs": [{"type": "bytes", "name": "name"}, {"type": "bytes", "name": "data"}],
+                "outputs": [{"type": "bytes"}],
+            }
+        ],
+    )
+    question = bytes.fromhex("3b3b57de") + node_of(NAME)
+    word = await resolver.functions.resolve(dns_encode(NAME), question).call(ccip_read_enabled=True)
+    await web3.provider.disconnect()
+    assert AsyncWeb3.to_checksum_address(word[-20:]) == await site.resolve(NAME)
+
+
+async def test_a_primary_name_may_point_back_off_the_chain(site: Site) -> None:
+    assert await site.reverse(known_names.TRAVELLER) == NAME
+    assert len(site.gateway.asked) == 1
+    assert len(site.proxy.asked) == 2
+
+
+async def test_a_name_unknown_to_its_gateway_is_not_found(site: Site) -> None:
+    with pytest.raises(NotFound, match="no address"):
+        await site.resolve("nobody.offchain.eth")
+
+
+async def test_the_answer_goes_back_to_the_block_of_the_question(site: Site) -> None:
+    async def behave(asked: Asked) -> web.StreamResponse:
+        await site.node.call("evm_mine")
+        return await gateway.honest(asked)
+
+    site.gateway.behave = behave
+    head = int(await site.node.call("eth_blockNumber"), 16)
+    blocks: list[str] = []
+    forward = site.proxy._forward
+
+    async def spy(body: bytes) -> bytes:
+        blocks.append(body.decode().rsplit(",", 1)[1].split('"')[1])
+        return await forward(body)
+
+    site.proxy._forward = spy  # type: ignore[method-assign]
+    assert await site.resolve(NAME) == ADDRESS
+    assert blocks == ["latest", hex(head)]
+
+
+async def test_after_a_server_error_the_next_gateway_is_asked_by_post(site: Site) -> None:
+    site.gateway.behave = gateway.in_turn(gateway.status(500), gateway.honest)
+    assert await site.resolve(NAME) == ADDRESS
+    assert [asked.method for asked in site.gateway.asked] == ["GET", "POST"]
+    assert len({asked.data for asked in site.gateway.asked}) == 1
+
+
+async def test_a_client_error_ends_the_lookup(site: Site) -> None:
+    site.gateway.behave = gateway.in_turn(gateway.status(404), gateway.honest)
+    with pytest.raises(UpstreamUnavailable):
+        await site.resolve(NAME)
+    assert len(site.gateway.asked) == 1
+
+
+UNUSABLE: dict[str, Behaviour] = {
+    "server error": gateway.status(503),
+    "an odd status": gateway.status(399),
+    "huge": gateway.huge,
+    "endless": gateway.endless,
+    "no JSON": gateway.says(b"<html>"),
+    "half a document": gateway.says(b'{"data":"0x00'),
+    "no data": gateway.says(b"{}"),
+    "data is a number": gateway.says(b'{"data":1}'),
+    "data is not hex": gateway.says(b'{"data":"0xzz"}'),
+    "an odd number of digits": gateway.says(b'{"data":"0x000"}'),
+    "no prefix": gateway.says(b'{"data":"00"}'),
+    "a list": gateway.says(b'["0x00"]'),
+    "deep": gateway.says(b'{"x":' + b"[" * 100_000 + b"]" * 100_000 + b',"data":"0x00"}'),
+    "not UTF-8": gateway.says(b'{"data":"0x\xff\xff"}'),
+    "a lone surrogate": gateway.says(b'{"data":"0x00\\ud800"}'),
+}
+
+
+@pytest.mark.parametrize("behaviour", UNUSABLE.values(), ids=UNUSABLE)
+async def test_a_gateway_that_gives_nothing_usable_is_an_outage(behaviour: Behaviour, site: Site) -> None:
+    site.gateway.behave = behaviour
+    with pytest.raises(UpstreamUnavailable, match="gateway") as caught:
+        await site.resolve(NAME)
+    assert str(site.gateway.port) not in caught.value.message
+    assert [asked.method for asked in site.gateway.asked] == ["GET", "POST"]
+
+
+LIES: dict[str, Behaviour] = {
+    "unsigned": gateway.unsigned,
+    "another request": gateway.off_the_subject,
+    "another contract": gateway.for_another_contract,
+    "expired": gateway.expired,
+    "nothing": gateway.says(b'{"data":"0x"}'),
+    "garbage": gateway.says(b'{"data":"0x' + b"ff" * 500 + b'"}'),
+}
+
+
+@pytest.mark.parametrize("behaviour", LIES.values(), ids=LIES)
+async def test_what_the_resolver_does_not_believe_resolves_nothing(behaviour: Behaviour, site: Site) -> None:
+    site.gateway.behave = behaviour
+    with pytest.raises(NotFound):
+        await site.resolve(NAME)
+
+
+async def test_a_silent_gateway_is_given_up(devnet: Devnet) -> None:
+    async with opened(devnet, timeout="300ms") as site:
+        site.gateway.behave = gateway.silent
+        began = time.monotonic()
+        with pytest.raises(UpstreamUnavailable):
+            await site.resolve(NAME)
+        assert time.monotonic() - began < 3
+
+
+async def test_a_redirect_to_where_only_we_can_go_is_not_followed(site: Site) -> None:
+    asked = []
+
+    async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked.append(await reader.read(1))
+        writer.close()
+
+    victim = await asyncio.start_server(accept, "127.0.0.1", 0)
+    async with victim:
+        port = victim.sockets[0].getsockname()[1]
+        site.gateway.behave = gateway.redirects(f"http://127.0.0.1:{port}/admin")
+        with pytest.raises(UpstreamUnavailable):
+            await site.resolve(NAME)
+    assert not asked
+    assert len(site.gateway.asked) == 2
+
+
+async def test_a_loopback_gateway_is_not_asked_unless_the_configuration_says_so(devnet: Devnet) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        other = free.getsockname()[1]
+    async with opened(devnet, allow=[f"127.0.0.1:{other}"]) as site:
+        with pytest.raises(UpstreamUnavailable):
+            await site.resolve(NAME)
+        assert not site.gateway.asked
+
+
+async def test_a_resolver_may_lead_off_the_chain_more_than_once(site: Site) -> None:
+    site.gateway.behave = gateway.in_turn(*[gateway.once_more] * (MAX_LOOKUPS - 1), gateway.honest)
+    assert await site.resolve(NAME) == ADDRESS
+    assert len(site.gateway.asked) == MAX_LOOKUPS
+
+
+async def test_a_resolver_that_leads_off_the_chain_for_ever_is_given_up(site: Site) -> None:
+    site.gateway.behave = gateway.once_more
+    with pytest.raises(NotSupported, match="off the chain"):
+        await site.resolve(NAME)
+    assert len(site.gateway.asked) <= MAX_LOOKUPS + 1
