@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from grpc_health.v1 import health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2_grpc
-from waypost.internal.v1 import access_pb2_grpc
+from waypost.internal.v1 import access_pb2_grpc, publication_pb2_grpc
 
 from runtime.logs import get_logger
 from runtime.metrics import watch_in_flight
@@ -28,6 +28,7 @@ from server.listeners import ListenError, bind, open_listener
 from server.rpc.health import HealthServicer
 from server.rpc.interceptor import StagesInterceptor
 from server.rpc.pipeline import build_stages
+from server.rpc.publication import PublicationServicer
 from server.rpc.reflection import reflection_servicer, working_services
 from server.rpc.registration import SERVICERS, Dependencies, HandlerCollector, PathHandlers, public_handlers
 from server.rpc.stages.answers import Answers
@@ -110,6 +111,8 @@ class Gateway:
         )
         collector.handlers.update(public_handlers(dependencies, servicers=servicers))
         access_pb2_grpc.add_AccessServiceServicer_to_server(self._access, collector)  # type: ignore[no-untyped-call]
+        publications = PublicationServicer(catalogue)
+        publication_pb2_grpc.add_PublicationServiceServicer_to_server(publications, collector)  # type: ignore[no-untyped-call]
         staged = dict(collector.handlers)
         collector.handlers.update(typed.handlers(collector.handlers[CALL_METHOD]))
         health_pb2_grpc.add_HealthServicer_to_server(self._health, collector)

@@ -77,8 +77,9 @@ def _parameters(given: Any, where: str, *, in_event: bool = False) -> Iterator[t
         if not isinstance(parameter, dict):
             yield entry, "a parameter is an object"
             continue
-        if not isinstance(parameter.get("name", ""), str):
-            yield f"{entry}.name", "write the parameter's name, empty where it has none"
+        name = parameter.get("name", "")
+        if not isinstance(name, str) or (name and not NAME.fullmatch(name)):
+            yield f"{entry}.name", "write the parameter's name, a Solidity identifier, empty where it has none"
         try:
             parse_type(parameter)
         except ValueError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -71,6 +72,11 @@ class PublishedMethod:
     def abi_name(self) -> str:
         """Name of the function or event."""
         return str(self.abi_item["name"])
+
+    @property
+    def abi_json(self) -> bytes:
+        """The ABI item as JSON."""
+        return json.dumps(self.abi_item, separators=(",", ":")).encode()
 
     @property
     def abi_type(self) -> str:

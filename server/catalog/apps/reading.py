@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 PREFIX = "svc"
 TABLE = "app.toml"
 LARGEST_FILE = 1 << 20
+LONGEST_NAME = 80
 
 _WORD = re.compile(r"[a-z0-9]{1,64}")
 _ENTRIES = {"name", "template", "deployments"}
@@ -54,8 +55,9 @@ class FolderReader:
         if table is None:
             return None
         self._unknown(table, _ENTRIES, file, "")
-        if not isinstance(table.get("name"), str) or not table["name"].strip():
-            self._report(file, "name", "write the app's name")
+        name = table.get("name")
+        if not isinstance(name, str) or not name.strip() or not name.isprintable() or len(name) > LONGEST_NAME:
+            self._report(file, "name", f"write the app's name, one line of at most {LONGEST_NAME} characters")
         is_template = table.get("template", False)
         if not isinstance(is_template, bool):
             self._report(file, "template", "write true for contracts at any address, else leave it out")
