@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import importlib
 import re
-import sys
 from functools import lru_cache
 from typing import Any
 
@@ -23,6 +22,7 @@ _LIBRARY = "ens_normalize"
 # What is its own normal form by the first rule of the tables. Most names are such; for them the tables, which take
 # 90 MB of memory and 0.15 s to load, are not needed.
 _PLAIN = re.compile(r"[a-z0-9]+(?:\.[a-z0-9]+)*")
+_loaded: list[Any] = []
 
 
 class Unnormalisable(ValueError):
@@ -40,8 +40,9 @@ async def normalise(text: str) -> str:
     if len(text) > MAX_CHARACTERS:
         raise Unnormalisable(f"a name has {MAX_CHARACTERS} characters at most")
     if not _PLAIN.fullmatch(text):
-        if _LIBRARY not in sys.modules:
-            await asyncio.to_thread(importlib.import_module, _LIBRARY)
+        # Not whether `sys.modules` has it: there it stands while it is still being loaded.
+        if not _loaded:
+            _loaded.append(await asyncio.to_thread(importlib.import_module, _LIBRARY))
         text = _look_up(text)
     if any(len(label.encode()) > MAX_LABEL_BYTES for label in text.split(".")):
         raise Unnormalisable(f"a part of a name has {MAX_LABEL_BYTES} bytes at most")
@@ -64,7 +65,7 @@ def namehash(name: str) -> bytes:
 
 @lru_cache(maxsize=4096)
 def _look_up(text: str) -> str:
-    library: Any = sys.modules[_LIBRARY]
+    library = _loaded[0]
     # The library takes text that ends in a line feed for plain.
     if "\n" in text:
         raise Unnormalisable("it holds a line break")

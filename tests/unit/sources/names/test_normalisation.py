@@ -104,6 +104,20 @@ async def test_plain_names_are_judged_as_the_tables_judge_them(text: str) -> Non
             await normalise(text)
 
 
+def test_many_may_be_the_first_to_need_the_tables() -> None:
+    program = (
+        "import asyncio\n"
+        "from server.sources.names.normalisation import normalise\n"
+        "async def late(turn):\n"
+        "    await asyncio.sleep(turn / 1000)\n"
+        "    return await normalise('My-Name.eth')\n"
+        "async def main():\n"
+        "    return await asyncio.gather(*map(late, range(100)))\n"
+        "assert asyncio.run(main()) == ['my-name.eth'] * 100\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+
+
 def test_plain_names_need_no_tables() -> None:
     program = (
         "import asyncio, sys\n"
