@@ -9,9 +9,10 @@ import pytest
 
 from devnet.install import anvil_binary as installed_anvil
 from devnet.launcher import Devnet
+from tests.postgresql import PostgreSql, run_postgresql
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Iterator
     from pathlib import Path
 
 
@@ -19,6 +20,13 @@ if TYPE_CHECKING:
 def usual_recursion_limit() -> None:
     """Set back what py_ecc (which web3 brings into tests, and only there) raises a hundredfold when it is imported."""
     sys.setrecursionlimit(1000)
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[PostgreSql]:
+    """A PostgreSQL server of the session; every test makes databases of its own on it."""
+    with run_postgresql() as server:
+        yield server
 
 
 @pytest.fixture(scope="session")

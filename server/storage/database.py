@@ -21,15 +21,16 @@ _DRIVERS = {"sqlite": "sqlite+aiosqlite", "postgresql": "postgresql+asyncpg"}
 async def open_database(url: str) -> AsyncEngine:
     """Return an engine for the URL with every migration applied; an SQLite file and its folder are made if missing.
 
-    Raises OSError when the file or its folder cannot be made, `sqlalchemy.exc.SQLAlchemyError` when the database
-    refuses.
+    Raises OSError when the file or its folder cannot be made or the server cannot be reached,
+    `sqlalchemy.exc.SQLAlchemyError` when the database refuses.
     """
     target = make_url(url)
     target = target.set(drivername=_DRIVERS.get(target.get_backend_name(), target.drivername))
     if target.get_backend_name() == "sqlite":
         _make_private_file(target)
     # hide_parameters: hashes of keys stay out of errors and logs.
-    engine = create_async_engine(target, hide_parameters=True)
+    # A connection that the server closed meanwhile is replaced before it is used.
+    engine = create_async_engine(target, hide_parameters=True, pool_pre_ping=target.get_backend_name() != "sqlite")
     if target.get_backend_name() == "sqlite":
         event.listen(engine.sync_engine, "connect", _configure_sqlite)
     try:

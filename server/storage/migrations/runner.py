@@ -8,12 +8,16 @@ from typing import TYPE_CHECKING
 from alembic.config import Config
 from alembic.runtime.environment import EnvironmentContext
 from alembic.script import ScriptDirectory
+from sqlalchemy import func, select
 
 from server.storage.tables import metadata
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
     from sqlalchemy.ext.asyncio import AsyncEngine
+
+# Of the database's lock for migrations: any number that nobody else uses there.
+_LOCK = 0x77617970
 
 
 async def upgrade(engine: AsyncEngine) -> None:
@@ -30,6 +34,8 @@ async def upgrade(engine: AsyncEngine) -> None:
                 raise
             await connection.exec_driver_sql("COMMIT")
         else:
+            # Held until the commit: a second process waits here and then finds the work done.
+            await connection.execute(select(func.pg_advisory_xact_lock(_LOCK)))
             await connection.run_sync(_apply)
             await connection.commit()
 

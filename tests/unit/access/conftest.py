@@ -13,10 +13,16 @@ if TYPE_CHECKING:
 
     from sqlalchemy.ext.asyncio import AsyncEngine
 
+    from tests.postgresql import PostgreSql
 
-@pytest.fixture
-def url(tmp_path: Path) -> str:
-    return f"sqlite:///{tmp_path}/data/waypost.db"
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """An empty database, on both kinds that the gateway keeps its keys in."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path}/data/waypost.db"
+    server: PostgreSql = request.getfixturevalue("postgresql")
+    return server.database()
 
 
 @pytest.fixture

@@ -74,8 +74,8 @@ async def test_the_command_line_writes_while_the_gateway_reads(url: str) -> None
     await command_line.dispose()
 
 
-async def test_the_file_is_for_its_owner_alone(url: str, tmp_path: Path) -> None:
-    engine = await open_database(url)
+async def test_the_file_is_for_its_owner_alone(tmp_path: Path) -> None:
+    engine = await open_database(f"sqlite:///{tmp_path}/data/waypost.db")
     await engine.dispose()
     assert (tmp_path / "data/waypost.db").stat().st_mode & 0o777 == 0o600
 
