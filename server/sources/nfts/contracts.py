@@ -72,11 +72,11 @@ class NftContracts:
         name, symbol, supply = outcomes[PROBES:]
         collection = Collection(
             standard=standard,
-            name=read_text(name.data) if name.succeeded else None,
-            symbol=read_text(symbol.data) if symbol.succeeded else None,
-            total_supply=uint_in(supply),
+            name=read_text(name.data) if standard.tells(name) else None,
+            symbol=read_text(symbol.data) if standard.tells(symbol) else None,
+            total_supply=uint_in(supply) if standard.tells(supply) else None,
         )
-        if collection == Collection(Standard(affirms_all=standard.affirms_all), None, None, None):
+        if not any(standard[:3]) and collection[1:] == (None, None, None):
             raise NotAToken(
                 f"{contract} on {chain} is no NFT contract: it tells neither a standard, a name nor a supply",
                 field="contract",
@@ -98,11 +98,11 @@ class NftContracts:
         outcomes = await self._call(chain, first, view)
         standard = read_standard(outcomes)
         owner, uri = outcomes[PROBES:]
-        if standard.erc721 or (not standard.erc1155 and owner_in(owner) is not None):
+        if standard.erc721 or (not standard.erc1155 and standard.tells(owner) and owner_in(owner) is not None):
             asked = Asked(chain, contract, "ERC-721", "ownerOf")
             return Token(standard, _owner(asked, token_id, standard, owner), long_text(uri, MAX_URI_BYTES), False)
         [multi] = await self._call(chain, [calls.uri(contract, token_id)], view)
-        text = long_text(multi, MAX_URI_BYTES)
+        text = long_text(multi, MAX_URI_BYTES) if standard.tells(multi) else None
         if text is not None or standard.erc1155:
             if not multi.succeeded and multi.data:
                 raise NotFound(f"{contract} on {chain} has no token {token_id}", field="tokenId")
@@ -126,8 +126,8 @@ class NftContracts:
         standard = read_standard(outcomes)
         balance, token = outcomes[PROBES:]
         total = Asked(chain, contract, "ERC-721", "balanceOf").number(balance)
-        found = uint_in(token)
-        if standard.affirms_all or (not standard.erc721_enumerable and (total == 0 or found is None)):
+        found = uint_in(token) if standard.tells(token) else None
+        if not standard.erc721_enumerable and (total == 0 or found is None):
             raise NotEnumerable(
                 f"{contract} on {chain} does not list the tokens of an account (ERC721Enumerable)", field="contract"
             )
@@ -158,7 +158,7 @@ class NftContracts:
 
 def _owner(asked: Asked, token_id: int, standard: Standard, outcome: ContractOutcome) -> str:
     owner = owner_in(outcome)
-    if owner is not None:
+    if owner is not None and standard.tells(outcome):
         return owner
     # Of a contract that states nothing, a refusal with a reason is what tells "no such token" from "no such function".
     if standard.erc721 or (not standard.erc1155 and not outcome.succeeded and outcome.data):

@@ -37,9 +37,9 @@ _FAILED = key_prefix("nft", "failure")
 
 
 class Metadata(NamedTuple):
-    """A token's document with its address as callers can use it; without a document, `problem` says why.
+    """A token's document and its address as callers can use it, None for none.
 
-    `seconds` is how long this may be given again; None where it is as lasting as the contract's own answer.
+    Where there is no document, `problem` says why. `seconds` is how long this may be given again; None where it is as lasting as the contract's own answer.
     """
 
     uri: str | None
@@ -74,7 +74,7 @@ class MetadataReader:
             return Metadata(None, None, "the contract states no address of a document", None)
         location = self._gateways.locate(fill_in(uri, token_id) if is_multi else uri)
         if location.problem is not None:
-            return Metadata(location.shown, None, f"the document was not fetched: {location.problem}", None)
+            return Metadata(location.shown or None, None, f"the document was not fetched: {location.problem}", None)
         if location.inline:
             seconds = None
             document, problem = _first_document(location.inline)

@@ -27,15 +27,18 @@ PROBES = len(_ASKED)
 class Standard(NamedTuple):
     """What a contract states (EIP-165). All false for one that predates interface detection or answers it wrongly.
 
-    `is_believable` says that it answers detection as EIP-165 asks; `affirms_all` that it claims even the interface that
-    nothing may claim, as contracts do that answer every call alike.
+    `to_anything` is what it answers to the question that every contract has to deny, where it affirms that: the same
+    answer to another question tells nothing.
     """
 
     erc721: bool = False
     erc721_enumerable: bool = False
     erc1155: bool = False
-    is_believable: bool = False
-    affirms_all: bool = False
+    to_anything: bytes | None = None
+
+    def tells(self, outcome: ContractOutcome) -> bool:
+        """Return whether a call returned anything that the contract does not return to every call."""
+        return outcome.succeeded and bool(outcome.data) and outcome.data != self.to_anything
 
 
 def probes(contract: str) -> list[ContractCall]:
@@ -45,10 +48,12 @@ def probes(contract: str) -> list[ContractCall]:
 
 def read_standard(outcomes: Sequence[ContractOutcome]) -> Standard:
     """Return what the first outcomes, those of `probes`, tell. Anything but a plain true counts as false."""
-    claims = {identifier: _is_true(outcome) for identifier, outcome in zip(_ASKED, outcomes, strict=False)}
-    if claims[_INVALID] or not claims[_ERC165]:
-        return Standard(affirms_all=claims[_INVALID])
-    return Standard(claims[_ERC721], claims[_ENUMERABLE], claims[_ERC1155], is_believable=True)
+    answers = dict(zip(_ASKED, outcomes, strict=False))
+    if _is_true(answers[_INVALID]):
+        return Standard(to_anything=answers[_INVALID].data)
+    if not _is_true(answers[_ERC165]):
+        return Standard()
+    return Standard(_is_true(answers[_ERC721]), _is_true(answers[_ENUMERABLE]), _is_true(answers[_ERC1155]))
 
 
 def _is_true(outcome: ContractOutcome) -> bool:
