@@ -145,5 +145,5 @@ def _valued(held: _Held, prices: dict[str, Decimal]) -> ChainAssets:
 
 
 def _failed(chain: Chain, error: GatewayError) -> ChainFailure:
-    _log.warning("chain missing in a portfolio", chain=chain.slug, reason=error.reason, why=error.message)
+    _log.info("chain missing in a portfolio", chain=chain.slug, reason=error.reason, why=error.message)
     return ChainFailure(chain.slug, error)
