@@ -27,42 +27,42 @@ class GetPortfolioRequest(_message.Message):
     def __init__(self, address: _Optional[str] = ..., chains: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class GetPortfolioResponse(_message.Message):
-    __slots__ = ("address", "total_usd", "chains", "timestamp", "unpriced")
+    __slots__ = ("address", "total_usd", "unpriced", "chains", "timestamp")
     ADDRESS_FIELD_NUMBER: _ClassVar[int]
     TOTAL_USD_FIELD_NUMBER: _ClassVar[int]
+    UNPRICED_FIELD_NUMBER: _ClassVar[int]
     CHAINS_FIELD_NUMBER: _ClassVar[int]
     TIMESTAMP_FIELD_NUMBER: _ClassVar[int]
-    UNPRICED_FIELD_NUMBER: _ClassVar[int]
     address: str
     total_usd: float
+    unpriced: int
     chains: _containers.RepeatedCompositeFieldContainer[PortfolioChain]
     timestamp: _timestamp_pb2.Timestamp
-    unpriced: int
-    def __init__(self, address: _Optional[str] = ..., total_usd: _Optional[float] = ..., chains: _Optional[_Iterable[_Union[PortfolioChain, _Mapping]]] = ..., timestamp: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., unpriced: _Optional[int] = ...) -> None: ...
+    def __init__(self, address: _Optional[str] = ..., total_usd: _Optional[float] = ..., unpriced: _Optional[int] = ..., chains: _Optional[_Iterable[_Union[PortfolioChain, _Mapping]]] = ..., timestamp: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
 
 class PortfolioChain(_message.Message):
-    __slots__ = ("chain", "holdings", "error", "status")
+    __slots__ = ("chain", "status", "holdings", "error")
     CHAIN_FIELD_NUMBER: _ClassVar[int]
+    STATUS_FIELD_NUMBER: _ClassVar[int]
     HOLDINGS_FIELD_NUMBER: _ClassVar[int]
     ERROR_FIELD_NUMBER: _ClassVar[int]
-    STATUS_FIELD_NUMBER: _ClassVar[int]
     chain: str
+    status: PortfolioStatus
     holdings: PortfolioHoldings
     error: _common_pb2.RowError
-    status: PortfolioStatus
-    def __init__(self, chain: _Optional[str] = ..., holdings: _Optional[_Union[PortfolioHoldings, _Mapping]] = ..., error: _Optional[_Union[_common_pb2.RowError, _Mapping]] = ..., status: _Optional[_Union[PortfolioStatus, str]] = ...) -> None: ...
+    def __init__(self, chain: _Optional[str] = ..., status: _Optional[_Union[PortfolioStatus, str]] = ..., holdings: _Optional[_Union[PortfolioHoldings, _Mapping]] = ..., error: _Optional[_Union[_common_pb2.RowError, _Mapping]] = ...) -> None: ...
 
 class PortfolioHoldings(_message.Message):
-    __slots__ = ("block_height", "total_usd", "assets", "unpriced")
+    __slots__ = ("block_height", "total_usd", "unpriced", "assets")
     BLOCK_HEIGHT_FIELD_NUMBER: _ClassVar[int]
     TOTAL_USD_FIELD_NUMBER: _ClassVar[int]
-    ASSETS_FIELD_NUMBER: _ClassVar[int]
     UNPRICED_FIELD_NUMBER: _ClassVar[int]
+    ASSETS_FIELD_NUMBER: _ClassVar[int]
     block_height: int
     total_usd: float
-    assets: _containers.RepeatedCompositeFieldContainer[PortfolioAsset]
     unpriced: int
-    def __init__(self, block_height: _Optional[int] = ..., total_usd: _Optional[float] = ..., assets: _Optional[_Iterable[_Union[PortfolioAsset, _Mapping]]] = ..., unpriced: _Optional[int] = ...) -> None: ...
+    assets: _containers.RepeatedCompositeFieldContainer[PortfolioAsset]
+    def __init__(self, block_height: _Optional[int] = ..., total_usd: _Optional[float] = ..., unpriced: _Optional[int] = ..., assets: _Optional[_Iterable[_Union[PortfolioAsset, _Mapping]]] = ...) -> None: ...
 
 class PortfolioAsset(_message.Message):
     __slots__ = ("symbol", "name", "address", "balance", "balance_raw", "decimals", "price_usd", "value_usd")
