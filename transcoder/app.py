@@ -61,10 +61,10 @@ class Face:
 
     def __init__(self, channel: Any, settings: HttpSettings, credential: str | None) -> None:
         operations = load_operations()
-        document = Discovery(operations).document
+        discovery = Discovery(operations, channel)
         self._admission = Admission(channel)
-        self._batch = Batch(Index(operations, channel), document)
-        self._pages = Pages(self._admission, document)
+        self._batch = Batch(Index(operations, channel), discovery)
+        self._pages = Pages(self._admission, discovery)
         self._clients = Clients(settings.trusted_proxies)
         self._cors = Cors(settings.cors_origins)
         self._credential = credential

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from transcoder.calls import begin, finish, headers_of
+from transcoder.discover import DISCOVER, Discovered
 from transcoder.envelope import NULL, InvalidItem, Item, read_item
 from transcoder.errors import Failure, internal
 from transcoder.names import clipped
@@ -18,10 +19,10 @@ if TYPE_CHECKING:
 
     import msgspec
 
+    from transcoder.discover import Discovery
     from transcoder.exchange import Exchange
     from transcoder.index import Index, Method
 
-DISCOVER = "rpc.discover"
 MIRRORED = frozenset({401, 429, 503})
 
 # Why a notification is answered after all (decisions 1.6): it never was a request of ours, or its caller may not ask.
@@ -51,19 +52,20 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class _Started:
-    """A call on its way."""
+    """A call on its way; `admits` says whether the server looks at the caller's key and quota when it answers it."""
 
-    method: Method
+    method: Method | Discovered
     call: Any
     identity: bytes | None
+    admits: bool = True
 
 
 class Batch:
     """Executes the items of HTTP requests over the index's channel."""
 
-    def __init__(self, index: Index, document: Callable[[str], bytes]) -> None:
+    def __init__(self, index: Index, discovery: Discovery) -> None:
         self._index = index
-        self._document = document
+        self._discovery = discovery
 
     async def run_single(self, item: bytes, exchange: Exchange, base: Callable[[], str]) -> Answer:
         """Return the answer of the only item of a request, with the headers that the server gave it."""
@@ -72,7 +74,8 @@ class Batch:
             return entry
         try:
             answer = await self._finish(entry, exchange)
-            answer.headers = await headers_of(entry.call)
+            if entry.admits:
+                answer.headers = await headers_of(entry.call)
             return answer
         except asyncio.CancelledError:
             entry.call.cancel()
@@ -105,7 +108,7 @@ class Batch:
             return failed(invalid.failure, invalid.identity, exchange)
         try:
             if item.method == DISCOVER:
-                return self._discover(item, base)
+                return self._discover(item, exchange, base)
             method = self._index.find(item.method)
             request = method.request(item.method, item.params)
             call = begin(method.call, request, method.timeout, exchange)
@@ -123,12 +126,13 @@ class Batch:
         except Failure as failure:
             return failed(failure, started.identity, exchange)
         except Exception:
-            return _defect(method.operation.name, started.identity, exchange)
+            return _defect(method.name, started.identity, exchange)
 
-    def _discover(self, item: Item, base: Callable[[], str]) -> Answer:
+    def _discover(self, item: Item, exchange: Exchange, base: Callable[[], str]) -> _Started:
         if bytes(item.params) and parsed(item.params, "") not in ({}, [], None):
             raise Failure(400, "INVALID_ARGUMENT", "rpc.discover takes no parameters; send an empty object")
-        return succeeded(self._document(base()), item.identity)
+        call = self._discovery.begin(exchange)
+        return _Started(Discovered(self._discovery, base()), call, item.identity, admits=False)
 
 
 def succeeded(result: bytes, identity: bytes | None, status: int = 200) -> Answer:

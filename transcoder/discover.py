@@ -6,22 +6,26 @@ Decisions 2.8 and 2.9: neutral names and products' names both appear; multi-item
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
 import orjson
+from waypost.internal.v1 import publication_pb2
 from waypost.v1 import options_pb2
 from waypost.v1.common_pb2 import Reason
 
 from runtime.operations import literal
+from transcoder.calls import begin
 from transcoder.fields import fields_of
-from transcoder.requests import parameter_fields
+from transcoder.publications import publication_document
+from transcoder.requests import parameter_fields, stands_for_many
 from transcoder.schemas import Schemas
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from runtime.operations import Operation
+    from transcoder.exchange import Exchange
 
 OPENRPC = "1.3.2"
 VERSION = "1.1.0"
@@ -30,7 +34,7 @@ DESCRIPTION = (
     "Read-only data from 24 blockchains. Post JSON-RPC 2.0 requests, single or up to 50 in an array, to "
     "/<API_KEY>/v1. Error codes are HTTP-style numbers; error.data.reason says precisely what happened."
 )
-_BASES_KEPT = 8  # the base comes out of the Host header, which anybody can write
+_KEPT = 8  # the base comes out of the Host header, which anybody can write
 _CODED = re.compile(r"([0-9]{3}): (.*)")
 
 ALWAYS = (
@@ -44,25 +48,73 @@ ALWAYS = (
     "INTERNAL",
 )
 WITH_CHAIN = ("CHAIN_UNKNOWN", "CHAIN_UNSUPPORTED", "NOT_AVAILABLE", "NOT_FOUND")
+WHEN_CALLED = ("REVERTED", "OVERLOADED", "RANGE_TOO_LARGE", "ARCHIVE_REQUIRED")
+
+DISCOVER = "rpc.discover"
+PUBLICATIONS = "/waypost.internal.v1.PublicationService/ListPublications"
+TIMEOUT = 5.0
 
 
 class Discovery:
-    """Prints the OpenRPC document."""
+    """Prints the OpenRPC document; the server is asked which contract methods are published."""
 
-    def __init__(self, operations: Iterable[Operation]) -> None:
+    def __init__(self, operations: Iterable[Operation], channel: Any) -> None:
         self._operations = tuple(operation for operation in operations if operation.available)
-        self.document = lru_cache(maxsize=_BASES_KEPT)(self._document)
+        self._ask = channel.unary_unary(
+            PUBLICATIONS,
+            request_serializer=publication_pb2.ListPublicationsRequest.SerializeToString,
+            response_deserializer=publication_pb2.ListPublicationsResponse.FromString,
+        )
+        self._documents: OrderedDict[tuple[str, str], bytes] = OrderedDict()
 
-    def _document(self, base: str) -> bytes:
-        return orjson.dumps(openrpc(self._operations, base))
+    def begin(self, exchange: Exchange) -> Any:
+        """Ask for what the document needs and return the call on its way. Raises Failure (503)."""
+        return begin(self._ask, publication_pb2.ListPublicationsRequest(), TIMEOUT, exchange)
+
+    def document(self, base: str, published: publication_pb2.ListPublicationsResponse) -> bytes:
+        """Return the document for a base URL, as JSON."""
+        key = (base, published.version)
+        document = self._documents.get(key)
+        if document is None:
+            document = orjson.dumps(openrpc(self._operations, base, published.publications))
+            self._documents[key] = document
+            if len(self._documents) > _KEPT:
+                self._documents.popitem(last=False)
+        return document
 
 
-def openrpc(operations: Iterable[Operation], base: str) -> dict[str, Any]:
-    """Return the document for operations served at a base URL (`http://host:port`, no trailing slash)."""
+class Discovered:
+    """Stands where a called operation stands: renders what was asked for as the document itself."""
+
+    name = DISCOVER
+
+    def __init__(self, discovery: Discovery, base: str) -> None:
+        self._discovery = discovery
+        self._base = base
+
+    def render(self, response: Any) -> bytes:
+        """Return the bytes of `result`."""
+        return self._discovery.document(self._base, response)
+
+    def status_of(self, _: Any) -> int:
+        """Return the HTTP status of a single call."""
+        return 200
+
+
+def openrpc(
+    operations: Iterable[Operation], base: str, published: Sequence[publication_pb2.Publication] | None = None
+) -> dict[str, Any]:
+    """Return the document for operations served at a base URL (`http://host:port`, no trailing slash).
+
+    Where an operation stands for many names, the `published` ones are described; None describes the pattern itself.
+    """
     schemas = Schemas()
-    methods = [
-        _method(operation, name, schemas) for operation in operations for name in (operation.name, *operation.aliases)
-    ]
+    methods = []
+    for operation in operations:
+        if published is not None and stands_for_many(operation):
+            methods += [_published(publication, operation, schemas) for publication in published]
+        else:
+            methods += [_method(operation, name, schemas) for name in (operation.name, *operation.aliases)]
     return {
         "openrpc": OPENRPC,
         "info": {"title": "Waypost", "version": VERSION, "description": DESCRIPTION},
@@ -98,15 +150,25 @@ def _method(operation: Operation, name: str, schemas: Schemas) -> dict[str, Any]
         "paramStructure": "by-name",
         "params": _params(operation, schemas),
         "result": {"name": "result", "schema": _result(operation, schemas)},
-        "errors": [
-            {"$ref": f"#/components/errors/{reason}"} for reason in (*ALWAYS, *(() if chainless else WITH_CHAIN))
-        ],
+        "errors": _references(*ALWAYS, *(() if chainless else WITH_CHAIN)),
     }
     if description:
         document["description"] = " ".join(description)
     if operation.options.group:
         document["tags"] = [{"name": operation.options.group}]
     return document
+
+
+def _published(publication: publication_pb2.Publication, operation: Operation, schemas: Schemas) -> dict[str, Any]:
+    return {
+        **publication_document(publication, operation, schemas),
+        "errors": _references(*ALWAYS, *WITH_CHAIN, *WHEN_CALLED),
+        "tags": [{"name": operation.options.group}],
+    }
+
+
+def _references(*reasons: str) -> list[dict[str, str]]:
+    return [{"$ref": f"#/components/errors/{reason}"} for reason in reasons]
 
 
 def _params(operation: Operation, schemas: Schemas) -> list[dict[str, Any]]:

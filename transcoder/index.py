@@ -33,6 +33,7 @@ class Method:
 
     def __init__(self, operation: Operation, channel: Any) -> None:
         self.operation = operation
+        self.name = operation.name
         self.timeout = operation.deadline + SLACK
         self.call = channel.unary_unary(
             operation.path,

@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING
 
 import orjson
 
+from transcoder.calls import finish
+from transcoder.envelope import NULL
 from transcoder.errors import Failure
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from aiohttp import web
 
     from transcoder.admission import Admission
+    from transcoder.discover import Discovery
     from transcoder.exchange import Exchange
 
 JSON = "application/json"
@@ -38,9 +39,9 @@ curl {base}/demo/v1 -H 'Content-Type: application/json' \\
 class Pages:
     """Answers `GET` by path: status, content type, body."""
 
-    def __init__(self, admission: Admission, document: Callable[[str], bytes]) -> None:
+    def __init__(self, admission: Admission, discovery: Discovery) -> None:
         self._admission = admission
-        self._document = document
+        self._discovery = discovery
         self._answers = {"/": self._home, "/openrpc.json": self._openrpc, "/livez": self._live, "/readyz": self._ready}
 
     def __contains__(self, path: str) -> bool:
@@ -53,8 +54,12 @@ class Pages:
     async def _home(self, base: str, _: Exchange) -> tuple[int, str, bytes]:
         return 200, TEXT, HOME.format(base=base).encode()
 
-    async def _openrpc(self, base: str, _: Exchange) -> tuple[int, str, bytes]:
-        return 200, JSON, self._document(base)
+    async def _openrpc(self, base: str, exchange: Exchange) -> tuple[int, str, bytes]:
+        try:
+            published = await finish(self._discovery.begin(exchange))
+        except Failure as failure:
+            return 503, JSON, failure.body(NULL, exchange.request_id)
+        return 200, JSON, self._discovery.document(base, published)
 
     async def _live(self, _base: str, _: Exchange) -> tuple[int, str, bytes]:
         return 200, JSON, b'{"live":true}'

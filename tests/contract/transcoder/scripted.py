@@ -15,7 +15,7 @@ from google.protobuf.any_pb2 import Any as Packed
 from google.protobuf.duration_pb2 import Duration
 from google.rpc.error_details_pb2 import BadRequest, ErrorInfo, RetryInfo
 from google.rpc.status_pb2 import Status
-from waypost.internal.v1 import access_pb2
+from waypost.internal.v1 import access_pb2, publication_pb2
 
 from runtime.operations import load_operations
 from transcoder.app import create_app
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 KEY = "wp_good"
 ACCESS = "waypost.internal.v1.AccessService"
+PUBLICATION = "waypost.internal.v1.PublicationService"
 
 
 @dataclass
@@ -54,6 +55,9 @@ class Server:
     retry_after_ms: int = 0
     ready: bool = True
     chains: dict[str, str] = field(default_factory=dict)
+    published: publication_pb2.ListPublicationsResponse | None = field(
+        default_factory=publication_pb2.ListPublicationsResponse
+    )
 
     def reset(self) -> None:
         self.__init__()  # type: ignore[misc]
@@ -89,12 +93,21 @@ class Server:
             status, wait = grpc.StatusCode.RESOURCE_EXHAUSTED, self.retry_after_ms
             await refuse(context, status, "RATE_LIMITED", "too many", retry_after_ms=wait, trailing=quota)
 
+    async def publications(self, _: Message, context: Any) -> publication_pb2.ListPublicationsResponse:
+        if self.published is None:
+            await refuse(context, grpc.StatusCode.UNAVAILABLE, "UPSTREAM_UNAVAILABLE", "the server is stopping")
+        assert self.published is not None
+        return self.published
+
     def handlers(self) -> list[grpc.GenericRpcHandler]:
         services: dict[str, dict[str, Any]] = {
             ACCESS: {
                 "Admit": _handler(self.admit, access_pb2.AdmitRequest),
                 "GetReadiness": _handler(self.readiness, access_pb2.GetReadinessRequest),
-            }
+            },
+            PUBLICATION: {
+                "ListPublications": _handler(self.publications, publication_pb2.ListPublicationsRequest),
+            },
         }
         for operation in load_operations():
             service, _, name = operation.path.strip("/").partition("/")

@@ -108,7 +108,9 @@ async def test_discover_answers_the_document_itself(face: Face) -> None:
 
 async def test_only_available_operations_are_listed_aliases_included(face: Face) -> None:
     names = [method["name"] for method in (await face.call("rpc.discover"))["result"]["methods"]]
-    assert names == [name for operation in AVAILABLE for name in (operation.name, *operation.aliases)]
+    known = [name for operation in AVAILABLE for name in (operation.name, *operation.aliases)]
+    # `svc_*` stands for what is published, here nothing.
+    assert names == [name for name in known if not name.endswith("*")]
     assert {"getBalance", "getHealth", "getBlockByNumber"} <= set(names)
 
 
