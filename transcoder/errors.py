@@ -15,7 +15,7 @@ from google.rpc.status_pb2 import Status
 from grpc import StatusCode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from grpc.aio import AioRpcError
 
@@ -65,11 +65,18 @@ class Failure(Exception):
     """Why one item has no result: the contract's code, a message for the caller, and the stable reason.
 
     `field` names the parameter at fault (`params[2].hash` in multi-item operations); `retry_after_ms` says when
-    trying again makes sense.
+    trying again makes sense; `facts` are what else the reason brings, by name (a revert: `selector` and `data`).
     """
 
     def __init__(
-        self, code: int, reason: str, message: str, *, field: str | None = None, retry_after_ms: int | None = None
+        self,
+        code: int,
+        reason: str,
+        message: str,
+        *,
+        field: str | None = None,
+        retry_after_ms: int | None = None,
+        facts: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(message)
         self.code = code
@@ -77,6 +84,7 @@ class Failure(Exception):
         self.message = message
         self.field = field
         self.retry_after_ms = retry_after_ms
+        self.facts = facts or {}
 
     def body(self, identity: bytes, request_id: str) -> bytes:
         """Return the whole response object; `identity` is the request's id as it stood in the body."""
@@ -88,6 +96,8 @@ class Failure(Exception):
         number = JSONRPC_CODES.get(self.reason)
         if number is not None:
             data["jsonrpcCode"] = number
+        for name, fact in self.facts.items():
+            data.setdefault(name, fact)
         error = orjson.dumps({"code": self.code, "message": printable(self.message), "data": data})
         return b"".join((b'{"jsonrpc":"2.0","error":', error, b',"id":', identity, b"}"))
 
@@ -101,13 +111,21 @@ def from_status(error: AioRpcError) -> Failure:
     """Return the failure that a gRPC status stands for.
 
     The server's own statuses carry `ErrorInfo` with domain `waypost`: their message goes to the caller word for word.
-    Any other status was made by gRPC, and its text (which may name hosts) is replaced.
+    The `metadata` of `ErrorInfo` become the failure's facts. Any other status was made by gRPC, and its text (which may
+    name hosts) is replaced.
     """
     info, field, retry_after_ms = _details(error.trailing_metadata() or ())
     code, reason, message = _row(error.code(), error.details() or "", own=info is not None)
     if info is None:
         return Failure(code, reason, message)
-    return Failure(code, info.reason, error.details() or message, field=field, retry_after_ms=retry_after_ms)
+    return Failure(
+        code,
+        info.reason,
+        error.details() or message,
+        field=field,
+        retry_after_ms=retry_after_ms,
+        facts=dict(info.metadata),
+    )
 
 
 def printable(text: str) -> str:

@@ -41,6 +41,8 @@ CODES = {
 }
 # Members that say when they were made rather than what was asked.
 MOMENTARY = {"timestamp", "latencyMs", "uptimeSeconds", "blockHeight", "height", "updatedAt", "lastUpdated"}
+# What `error.data` may hold whatever the reason; the other members are facts that the reason brings.
+EVERYWHERE = {"reason", "requestId", "field", "retryAfterMs", "jsonrpcCode"}
 # What JSON-RPC prints for the name of an enum value, which protobuf prints.
 LITERALS = {
     value.name: literal(value).wire
@@ -115,6 +117,8 @@ async def test_refusals_agree(question: Question, gateway: RunningGateway) -> No
     assert info.domain == "waypost"
     fields = [entry.field for entry in violation.field_violations]
     assert error["data"].get("field") == (fields[0] if fields else None)
+    facts = {name: fact for name, fact in error["data"].items() if name not in EVERYWHERE}
+    assert facts == dict(info.metadata)
 
 
 def flatten(frame: dict[str, Any]) -> Iterator[dict[str, Any]]:

@@ -29,7 +29,7 @@ _PANICS = {
 
 # What travels in error metadata; longer payloads are cut and say so.
 _MAX_DATA = 1024
-# What of a custom error's arguments the message shows: the JSON-RPC face has no place for metadata.
+# What of a custom error's arguments the message shows; rows and simulations have no other place for them.
 _SHOWN_ARGUMENTS = 128
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NoReturn
 
 from server.chains.contract_reads import ContractCall
+from server.chains.evm.reverts import reverted
 from server.errors import InvalidArgument, NotFound, NotSupported, Reverted, UpstreamUnavailable
 from server.sources.names.gateways import Budget
 from server.sources.names.lookups import HttpError, read_lookup
@@ -116,7 +117,7 @@ def _refuse(revert: bytes, subject: str, budget: Budget) -> NoReturn:
         raise NotFound(f"{subject}: its resolver fails")
     raise Reverted(
         f"{subject}: the Universal Resolver reverts with an unknown error 0x{revert[:4].hex()}",
-        metadata={"selector": "0x" + revert[:4].hex(), "data": "0x" + revert[:1024].hex()},
+        metadata=reverted(revert).metadata,
     )
 
 
