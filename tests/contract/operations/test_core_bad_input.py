@@ -1,4 +1,7 @@
-"""What callers get wrong: each mistake is a 400 or 404 that names the parameter, and asks no node."""
+"""What callers get wrong: each mistake is a 400 or 404 that names the parameter, and asks no node.
+
+What can be derived from the descriptors for every operation is in test_every_operation.py.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,6 @@ import pytest
 
 from devnet import known
 from devnet.evm.world import load_world
-from tests.contract.operations.conftest import OPERATIONS
 
 if TYPE_CHECKING:
     from tests.contract.operations.conftest import Client
@@ -33,10 +35,6 @@ RIGHT: dict[str, dict[str, Any]] = {
     "getApprovals": {"chain": "ethereum", "address": known.VITALIK},
     "getApprovalsRevoke": {"chain": "ethereum", "address": known.VITALIK, "token": USDC, "spender": known.BOB},
 }
-ELSEWHERE = {"solana": "solana", "bitcoin": "bitcoin", "starknet": "starknet", "cosmos": "noble"}
-STRANGERS = [
-    (name, slug) for name in RIGHT for family, slug in ELSEWHERE.items() if family not in OPERATIONS[name].available
-]
 NAMES = ("address", "token", "owner", "spender", "to")
 ADDRESSES = [(name, field) for name, fields in RIGHT.items() for field in NAMES if field in fields]
 ADDRESSES += [("simulateCall", "from"), ("estimateGas", "from")]
@@ -58,13 +56,6 @@ async def test_an_unknown_chain_is_named_with_the_nearest_one(client: Client, na
     refusal = await client.refused(name, **{**RIGHT[name], "chain": "etherium"})
     assert (refusal.reason, refusal.field) == ("CHAIN_UNKNOWN", "chain")
     assert "ethereum" in refusal.message
-
-
-@pytest.mark.parametrize(("name", "slug"), STRANGERS)
-async def test_a_chain_of_another_family_is_refused(client: Client, name: str, slug: str):
-    refusal = await client.refused(name, **{**RIGHT[name], "chain": slug})
-    assert refusal.reason in ("CHAIN_UNSUPPORTED", "NOT_AVAILABLE")
-    assert refusal.field == "chain"
 
 
 @pytest.mark.parametrize(("name", "field"), ADDRESSES)

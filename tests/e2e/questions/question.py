@@ -41,10 +41,10 @@ class Question:
         if self.operation is PUBLISHED:
             args = base64.b64encode(json.dumps(members.get("args")).encode()).decode()
             members = {**members, "method": self.method, "args": {"json": args}}
-        return ParseDict(_with_enum_names(members, self.operation), self.operation.request())
+        return ParseDict(with_enum_names(members, self.operation), self.operation.request())
 
 
-def _with_enum_names(members: dict[str, Any], operation: Operation) -> dict[str, Any]:
+def with_enum_names(members: dict[str, Any], operation: Operation) -> dict[str, Any]:
     """Return the members with enum values by their protobuf names, which is what protobuf's reader knows."""
     fields = {one.json_name: one for one in operation.method.input_type.fields if one.enum_type is not None}
     names = {(name, literal(value).wire): value.name for name, one in fields.items() for value in one.enum_type.values}

@@ -1,0 +1,270 @@
+"""Every operation with every chain, and with every way of asking it wrongly; generated from the descriptors.
+
+An operation works for a chain, or the refusal names the chains that have it. What callers get wrong is a 400 or 404
+that names the parameter, the same on both faces: never an internal error, never a call that hangs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import TYPE_CHECKING, Any
+
+import grpc
+import pytest
+import pytest_asyncio
+from google.rpc import error_details_pb2, status_pb2
+
+from runtime.operations import member
+from runtime.settings import load_settings
+from server.rpc.stages.paths import is_repeated
+from tests.contract.operations.every import (
+    FAMILIES,
+    OPERATIONS,
+    PUBLISHED,
+    SLUGS,
+    WORKING,
+    chain_field,
+    chain_members,
+    chain_of,
+    chain_path,
+    family_of,
+    fields_of,
+    has,
+    message_of,
+    params_of,
+    path_of,
+    right,
+    texts,
+    wrong_types,
+)
+from tests.e2e.gateway import RunningGateway, run_gateway
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from devnet.launcher import Devnet
+    from runtime.operations import Operation
+
+HANGS = 20.0
+"""Seconds after which an answer counts as never coming."""
+
+Told = tuple[int, str, str | None, str]
+"""Code, reason, field and message of a refusal."""
+
+every_operation = pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.name)
+every_working = pytest.mark.parametrize("operation", WORKING, ids=lambda operation: operation.name)
+with_chain = pytest.mark.parametrize(
+    "operation", [one for one in WORKING if chain_field(one)], ids=lambda operation: operation.name
+)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def faces(full_devnet: Devnet, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[RunningGateway]:
+    """Both faces of a gateway over every local chain; starknet has no endpoint."""
+    overrides = full_devnet.settings_overrides() | {
+        "storage": {"url": f"sqlite+aiosqlite:///{tmp_path_factory.mktemp('faces') / 'waypost.db'}"},
+        "grpc": {"host": "127.0.0.1", "port": 0},
+        "http": {"host": "127.0.0.1", "port": 0},
+    }
+    async with run_gateway(load_settings(environ={}, overrides=overrides)) as running:
+        yield running
+
+
+async def ask_json(faces: RunningGateway, operation: Operation, params: Any) -> Told | None:
+    """Return why JSON-RPC refuses, None where it answers."""
+    async with asyncio.timeout(HANGS):
+        answer = await faces.ask(PUBLISHED.get(operation.name, operation.name), params)
+    if "error" not in answer:
+        return None
+    error = answer["error"]
+    return error["code"], error["data"]["reason"], error["data"].get("field"), error["message"]
+
+
+async def ask_grpc(faces: RunningGateway, operation: Operation, members: dict[str, Any]) -> Told | None:
+    """Return why gRPC refuses, its status as the code that it stands for; None where it answers."""
+    try:
+        await faces.ask_grpc(operation, message_of(operation, members))
+    except grpc.aio.AioRpcError as error:
+        details = dict(error.trailing_metadata() or ())["grpc-status-details-bin"]
+        assert isinstance(details, bytes)
+        info, bad = error_details_pb2.ErrorInfo(), error_details_pb2.BadRequest()
+        for detail in status_pb2.Status.FromString(details).details:
+            detail.Unpack(info)
+            detail.Unpack(bad)
+        field = bad.field_violations[0].field if bad.field_violations else None
+        return STATUS_CODES[error.code()], info.reason, field, error.details() or ""
+    return None
+
+
+STATUS_CODES = {
+    grpc.StatusCode.INVALID_ARGUMENT: 400,
+    grpc.StatusCode.OUT_OF_RANGE: 400,
+    grpc.StatusCode.FAILED_PRECONDITION: 400,
+    grpc.StatusCode.NOT_FOUND: 404,
+    grpc.StatusCode.UNIMPLEMENTED: 404,
+    grpc.StatusCode.RESOURCE_EXHAUSTED: 429,
+    grpc.StatusCode.INTERNAL: 500,
+    grpc.StatusCode.UNKNOWN: 500,
+    grpc.StatusCode.UNAVAILABLE: 503,
+    grpc.StatusCode.DEADLINE_EXCEEDED: 503,
+}
+
+
+async def refused(faces: RunningGateway, operation: Operation, members: dict[str, Any]) -> Told:
+    """Return why both faces refuse, which they must, and for the same reason."""
+    on_grpc = await ask_grpc(faces, operation, members)
+    assert on_grpc is not None, f"{operation.name} answers {members}"
+    if operation.name not in PUBLISHED:
+        assert await ask_json(faces, operation, params_of(operation, members)) == on_grpc
+    return on_grpc
+
+
+def members_for(operation: Operation, slug: str) -> dict[str, Any]:
+    """Return the operation's members written right for the chain's family, with that chain."""
+    return right(operation, FAMILIES[slug]) | chain_members(operation, slug)
+
+
+# Chains
+
+
+@every_operation
+async def test_a_chain_without_the_operation_is_told_the_chains_that_have_it(
+    faces: RunningGateway, operation: Operation
+) -> None:
+    if chain_field(operation) is None or not operation.families - {"chainless"}:
+        return  # it takes no chain, or any as a filter
+    having = [slug for slug in FAMILIES if has(operation, slug)]
+    answered = [slug for slug in having if FAMILIES[slug] in operation.available]
+    for slug in FAMILIES:
+        if slug in answered:
+            continue
+        told = await refused(faces, operation, members_for(operation, slug))
+        if not answered:
+            assert told[:2] == (404, "NOT_AVAILABLE"), (slug, told)
+        elif slug in having:
+            assert told[:3] == (404, "NOT_AVAILABLE", chain_path(operation)), (slug, told)
+            assert told[3].endswith("it is on: " + ", ".join(answered))
+        else:
+            assert told[:3] == (400, "CHAIN_UNSUPPORTED", chain_path(operation)), (slug, told)
+            assert told[3].endswith("it does on: " + ", ".join(having))
+
+
+@pytest.mark.parametrize(
+    ("operation", "family"),
+    [(one, family) for one in WORKING for family in SLUGS if family in one.available],
+    ids=lambda value: value if isinstance(value, str) else value.name,
+)
+async def test_a_chain_with_the_operation_has_a_driver_that_takes_it(
+    faces: RunningGateway, operation: Operation, family: str
+) -> None:
+    slug = chain_of(operation, family)
+    told = await ask_grpc(faces, operation, members_for(operation, slug))
+    if told is None:
+        return
+    # What the examples name need not be on the local chain, but the question has reached it.
+    code, reason, field, message = told
+    assert code in (400, 404, 503), message
+    assert reason not in ("NOT_AVAILABLE", "CHAIN_UNSUPPORTED", "CHAIN_UNKNOWN", "METHOD_UNKNOWN"), message
+    assert code != 503 or family == "starknet", message
+    assert field != chain_path(operation), message
+
+
+@every_operation
+async def test_an_operation_that_is_not_built_yet_says_so(faces: RunningGateway, operation: Operation) -> None:
+    if operation.available:
+        return
+    told = await refused(faces, operation, right(operation, "evm"))
+    assert told[:2] == (404, "NOT_AVAILABLE")
+
+
+@with_chain
+async def test_an_unknown_chain_is_answered_with_the_nearest(faces: RunningGateway, operation: Operation) -> None:
+    members = right(operation, family_of(operation)) | chain_members(operation, "etherium")
+    told = await refused(faces, operation, members)
+    assert told[:3] == (404, "CHAIN_UNKNOWN", chain_path(operation))
+    assert "did you mean `ethereum`?" in told[3]
+
+
+# Parameters
+
+
+@every_working
+async def test_a_missing_parameter_is_named(faces: RunningGateway, operation: Operation) -> None:
+    members = right(operation, family_of(operation))
+    for name in members:
+        told = await refused(faces, operation, {key: value for key, value in members.items() if key != name})
+        assert told[:3] == (400, "INVALID_ARGUMENT", path_of(operation, name)), told
+        if operation.name not in PUBLISHED:
+            nothing = await ask_json(faces, operation, params_of(operation, {**members, name: None}))
+            assert nothing is not None
+            assert nothing[:3] == told[:3]
+
+
+@every_working
+async def test_a_text_beyond_all_bounds_is_refused(faces: RunningGateway, operation: Operation) -> None:
+    members = right(operation, family_of(operation))
+    for field, long in texts(operation):
+        name = field.json_name
+        told = await refused(faces, operation, {**members, name: long})
+        assert told[0] in (400, 404), (name, told)
+        assert told[1] in ("INVALID_ARGUMENT", "CHAIN_UNKNOWN"), (name, told)
+        assert (told[2] or "").startswith(path_of(operation, name)), (name, told)
+        assert len(told[3]) < 2000, name
+        assert len(long if isinstance(long, str) else long[0]) > 4096
+
+
+@every_working
+async def test_a_list_beyond_all_bounds_is_refused(faces: RunningGateway, operation: Operation) -> None:
+    members = right(operation, family_of(operation))
+    for field in fields_of(operation):
+        if is_repeated(field) and field.message_type is None:
+            values = members.get(field.json_name) or json.loads(member(field).example)
+            told = await refused(faces, operation, {**members, field.json_name: values * 1001})
+            assert told[:3] == (400, "INVALID_ARGUMENT", path_of(operation, field.json_name)), told
+
+
+@every_working
+async def test_a_value_of_another_type_is_named(faces: RunningGateway, operation: Operation) -> None:
+    members = {} if operation.name in PUBLISHED else right(operation, family_of(operation))
+    for field, value in wrong_types(operation):
+        name = field.json_name
+        if operation.name in PUBLISHED and name == "method":
+            continue
+        told = await ask_json(faces, operation, params_of(operation, {**members, name: value}))
+        assert told is not None, (name, value)
+        assert told[:2] == (400, "INVALID_ARGUMENT"), (name, value, told)
+        assert (told[2] or "").startswith(path_of(operation, name)), (name, value, told)
+
+
+@every_working
+async def test_an_unknown_parameter_is_answered_with_the_nearest(faces: RunningGateway, operation: Operation) -> None:
+    members = right(operation, family_of(operation))
+    known = [field.json_name for field in fields_of(operation)]
+    if operation.name in PUBLISHED:
+        members, known = {}, [name for name in known if name != "method"]
+    if not known:
+        told = await ask_json(faces, operation, {"surprise": 1})
+        assert told is not None
+        assert told[:3] == (400, "UNKNOWN_PARAMETER", "surprise")
+    for name in known:
+        slip = name + name[-1]
+        told = await ask_json(faces, operation, params_of(operation, {**members, slip: 1}))
+        assert told is not None
+        assert told[:3] == (400, "UNKNOWN_PARAMETER", path_of(operation, slip)), told
+        assert name in told[3]
+
+
+@every_working
+@pytest.mark.parametrize("params", ["text", 7, True, [], [7], [[]], {"items": 7}], ids=repr)
+async def test_parameters_of_another_shape_are_refused(
+    faces: RunningGateway, operation: Operation, params: Any
+) -> None:
+    told = await ask_json(faces, operation, params)
+    if told is None:
+        # No parameters at all are right for an operation that requires none.
+        assert params == []
+        assert not any(member(field).required for field in fields_of(operation))
+        return
+    assert told[0] == 400, told
+    assert told[1] in ("INVALID_ARGUMENT", "INVALID_REQUEST", "UNKNOWN_PARAMETER"), told
