@@ -105,6 +105,25 @@ async def test_every_evm_chain_is_read_in_one_request(full_devnet: Devnet):
         assert (row.unpriced, row.total) == (len(held), 0)
 
 
+async def test_wallets_that_are_read_at_once_share_their_requests(full_devnet: Devnet):
+    tally = Tally()
+    async with opened(only(full_devnet, "ethereum", "base"), tally) as chains:
+        portfolio = unpriced(chains)
+        wallets = [known.VITALIK, known.ALICE, known.BOB, known.UNTOUCHED]
+        # The first tells the decimals, which every later one would ask for again.
+        await portfolio.read(known.VITALIK, ["ethereum", "base"], soon())
+        tally.requests.clear()
+        read = await asyncio.gather(*(portfolio.read(one, ["ethereum", "base"], soon()) for one in wallets))
+    # What goes beyond 200 calls is a second execution in the same request.
+    assert sorted(chain for chain, _ in tally.requests) == ["base", "ethereum"]
+    assert [wallet.address for wallet in read] == wallets
+    usdc = WORLD["ethereum"].token("USDC").address
+    amounts = [{asset.address: asset.raw for asset in on_chain(wallet, "ethereum").assets} for wallet in read]
+    assert amounts[0][usdc] == known.vitalik_at_head(WORLD["ethereum"].token("USDC"))
+    assert len({held[usdc] for held in amounts[:3]}) == 3
+    assert amounts[3] == {}
+
+
 async def test_solana_is_found_by_the_form_of_the_address_and_read_in_one_request(full_devnet: Devnet):
     tally, alice = Tally(), str(known_solana.ALICE)
     async with opened(only(full_devnet, "solana"), tally) as chains:

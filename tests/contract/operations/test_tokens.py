@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import grpc
 import pytest
 
+from runtime.settings import Settings
+from server.app import Gateway
 from server.catalog.symbols import PRICED_SYMBOLS
 from server.chains.facts import load_facts
+from tests.contract.operations.conftest import Client
 
 if TYPE_CHECKING:
-    from tests.contract.operations.conftest import Client
+    from pathlib import Path
 
 CHAINS = load_facts()
 PLACES = list(CHAINS)
@@ -46,6 +50,19 @@ async def test_what_is_not_worth_the_tokens_price_has_none(client: Client):
     answer = await client.ask("searchTokens", q="btcb", limit=1)
     assert answer.results[0].symbol == "BTCB"
     assert not answer.results[0].HasField("price_usd")
+
+
+async def test_without_any_price_the_rest_still_answers(tmp_path: Path):
+    settings = {"profile": "devnet", "storage": {"url": f"sqlite:///{tmp_path}/keys.db"}, "grpc": {"port": 0}}
+    gateway = await Gateway.create(Settings.model_validate(settings))
+    port = await gateway.start()
+    async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+        found = await Client(channel).ask("searchTokens", q="usdc", limit=1)
+        token = await Client(channel).ask("getTokenAddresses", symbol="USDC")
+    await gateway.drain(0)
+    assert (found.results[0].symbol, found.results[0].HasField("price_usd")) == ("USDC", False)
+    assert len(token.addresses) > 20
+    assert not token.HasField("price_usd")
 
 
 async def test_nothing_found_is_an_empty_list(client: Client):
