@@ -39,7 +39,8 @@ _FAILED = key_prefix("nft", "failure")
 class Metadata(NamedTuple):
     """A token's document and its address as callers can use it, None for none.
 
-    Where there is no document, `problem` says why. `seconds` is how long this may be given again; None where it is as lasting as the contract's own answer.
+    Where there is no document, `problem` says why. `seconds` is how long this may be given again; None where it is as
+    lasting as the contract's own answer.
     """
 
     uri: str | None
