@@ -1,0 +1,143 @@
+"""Pages of events: cursors, windows, filters, and logs that fit no form of the event."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from devnet import known
+from devnet import known_marketplace as places
+from devnet.evm.calls import encode_call, to_hex
+from devnet.evm.world import load_world
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from devnet.evm.node import Node
+    from tests.contract.marketplace.conftest import Marketplace
+
+APPROVAL, TRANSFER = "svc_erc20_erc20api_getLogs_Approval", "svc_erc20_erc20api_getLogs_Transfer"
+# A chain on which no other test of this folder makes blocks.
+CHAIN = load_world()["avalanche"]
+TOKEN = CHAIN.tokens[1].address
+WHERE = {"chain": "avalanche", "address": TOKEN}
+PER_BLOCK, BLOCKS = 60, 4
+
+
+@asynccontextmanager
+async def crowded(node: Node) -> AsyncIterator[list[tuple[int, int]]]:
+    """Blocks of `PER_BLOCK` approvals each; yields their places, newest first."""
+    before = await node.call("evm_snapshot")
+    try:
+        seen = []
+        for block in range(BLOCKS):
+            for number in range(PER_BLOCK):
+                spender = f"0x{0xA000 + number:040x}"
+                data = encode_call("approve(address,uint256)", [spender, block * PER_BLOCK + number])
+                await node.call(
+                    "eth_sendTransaction", {"from": known.BOB, "to": TOKEN, "data": to_hex(data), "gas": hex(100_000)}
+                )
+            await node.call("evm_mine")
+            height = int(await node.call("eth_blockNumber"), 16)
+            seen += [(height, index) for index in range(PER_BLOCK)]
+        yield sorted(seen, reverse=True)
+    finally:
+        assert await node.call("evm_revert", before)
+
+
+def place(log: dict[str, Any]) -> tuple[int, int]:
+    return log["blockNumber"], log["logIndex"]
+
+
+async def test_pages_hold_every_event_once_newest_first(marketplace: Marketplace) -> None:
+    async with crowded(marketplace.devnet.nodes["avalanche"]) as expected:
+        window = {"fromBlock": expected[-1][0], "toBlock": expected[0][0]}
+        for repeated in (window, {}):
+            page = await marketplace.call(APPROVAL, **WHERE, **window)
+            found, sizes, cursors = [], [], []
+            while True:
+                found += page["logs"]
+                sizes.append(page["count"])
+                if not page["hasMore"]:
+                    break
+                cursors.append(page["cursor"])
+                # The window travels in the cursor: repeating it changes nothing, and neither does leaving it out.
+                page = await marketplace.call(APPROVAL, **WHERE, **repeated, cursor=page["cursor"])
+            assert list(map(place, found)) == expected
+            assert sizes == [100, 100, 40]
+            assert page["cursor"] is None
+            assert all(isinstance(cursor, str) and cursor.endswith(f":{expected[-1][0]}") for cursor in cursors)
+        amounts = [int(log["args"][2]) for log in found]
+        assert amounts == list(range(BLOCKS * PER_BLOCK - 1, -1, -1))
+
+
+async def test_a_cursor_may_be_a_block_number(marketplace: Marketplace) -> None:
+    async with crowded(marketplace.devnet.nodes["avalanche"]) as expected:
+        middle = expected[0][0] - 1
+        page = await marketplace.call(APPROVAL, **WHERE, fromBlock=expected[-1][0], cursor=middle)
+        assert [place(log) for log in page["logs"]] == [one for one in expected if one[0] <= middle][:100]
+
+
+async def test_indexed_inputs_are_filtered_by(marketplace: Marketplace) -> None:
+    async with crowded(marketplace.devnet.nodes["avalanche"]) as expected:
+        spender = f"0x{0xA007:040x}"
+        page = await marketplace.call(APPROVAL, **WHERE, fromBlock=expected[-1][0], args=[None, spender])
+        assert [int(log["args"][2]) for log in page["logs"]] == [187, 127, 67, 7]
+        page = await marketplace.call(APPROVAL, **WHERE, args=[known.BOB.lower(), spender, None])
+        assert page["count"] == 4
+        page = await marketplace.call(APPROVAL, **WHERE, args=[known.VITALIK, spender])
+        assert (page["count"], page["hasMore"], page["logs"]) == (0, False, [])
+
+
+async def test_without_bounds_the_newest_ten_thousand_blocks_are_searched(marketplace: Marketplace) -> None:
+    node = marketplace.devnet.nodes["avalanche"]
+    head = int(await node.call("eth_blockNumber"), 16)
+    whole = await marketplace.call(TRANSFER, **WHERE)
+    first = await marketplace.call(TRANSFER, **WHERE, fromBlock=head - 10_000, toBlock=head)
+    assert whole["logs"] == first["logs"] != []
+    older = await marketplace.call(TRANSFER, **WHERE, toBlock=whole["logs"][0]["blockNumber"] - 1)
+    assert older["logs"] == whole["logs"][1:]
+
+
+@pytest.mark.parametrize(
+    ("bounds", "reason"),
+    [
+        ({"fromBlock": CHAIN.height - 10_001, "toBlock": CHAIN.height}, "RANGE_TOO_LARGE"),
+        ({"fromBlock": CHAIN.height - 10_001}, "RANGE_TOO_LARGE"),
+        ({"fromBlock": 0, "toBlock": 10_001}, "RANGE_TOO_LARGE"),
+        ({"fromBlock": 0, "cursor": CHAIN.height}, "RANGE_TOO_LARGE"),
+        ({"cursor": f"{CHAIN.height}:0:5"}, "RANGE_TOO_LARGE"),
+        ({"fromBlock": CHAIN.height, "toBlock": CHAIN.height - 1}, "INVALID_ARGUMENT"),
+        ({"fromBlock": CHAIN.height, "cursor": CHAIN.height - 1}, "INVALID_ARGUMENT"),
+        ({"fromBlock": -1}, "INVALID_ARGUMENT"),
+        ({"toBlock": "pending"}, "INVALID_ARGUMENT"),
+    ],
+)
+async def test_windows_that_cannot_be_are_refused(marketplace: Marketplace, bounds: Any, reason: str) -> None:
+    error = await marketplace.refused(APPROVAL, **WHERE, **bounds)
+    assert (error["code"], error["data"]["reason"]) == (400, reason)
+    assert error["data"]["field"] in bounds or error["data"]["field"] == "fromBlock"
+
+
+@pytest.mark.parametrize(
+    "bounds",
+    [
+        {"fromBlock": CHAIN.height - 10_000, "toBlock": CHAIN.height},
+        {"fromBlock": 0, "toBlock": 10_000},
+        {"toBlock": 3},
+        {"fromBlock": CHAIN.height + 5_000, "toBlock": CHAIN.height + 9_000},
+        {"fromBlock": "latest"},
+    ],
+)
+async def test_windows_with_nothing_in_them_are_empty(marketplace: Marketplace, bounds: Any) -> None:
+    page = await marketplace.call(APPROVAL, **WHERE, **bounds)
+    assert (page["count"], page["hasMore"], page["cursor"], page["logs"]) == (0, False, None, [])
+
+
+async def test_logs_that_fit_no_form_of_the_event_are_left_out(marketplace: Marketplace) -> None:
+    """An ERC-721 has a Transfer of the same first topic, but all of its inputs are topics."""
+    where = {"chain": "ethereum", "address": places.COLLECTION}
+    assert (await marketplace.call("svc_erc721api_erc721_getLogs_Transfer", **where))["count"] == 1
+    assert (await marketplace.call(TRANSFER, **where))["logs"] == []
