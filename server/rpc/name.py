@@ -8,6 +8,7 @@ from waypost.v1 import name_pb2, name_pb2_grpc
 
 from server.chains.contract_reads import CallsContracts
 from server.checksum import checksum_address
+from server.rpc.stages.state import current
 from server.rpc.views import open_view
 from server.sources.names import Gateways, Names
 
@@ -37,4 +38,5 @@ class NameServicer(name_pb2_grpc.NameServiceServicer):
         return name_pb2.ReverseEnsResponse(address=address, name=await self._names().reverse(address, open_view()))
 
     def _names(self) -> Names:
+        current().chain = CHAIN  # which requests do not name
         return Names(self._chains.capability(CHAIN, CallsContracts), self._gateways)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from devnet.evm.node import Node
     from devnet.launcher import Devnet
+    from server.upstream.cache import Cache
 
 
 @dataclass
@@ -54,7 +55,7 @@ def view() -> ReadView:
 
 
 @asynccontextmanager
-async def opened(devnet: Devnet, **options: Any) -> AsyncIterator[Site]:
+async def opened(devnet: Devnet, cache: Cache | None = None, **options: Any) -> AsyncIterator[Site]:
     """A site; `options` are settings of the guarded fetcher besides leave to ask the gateway."""
     async with AsyncExitStack() as stack:
         gateway = Gateway()
@@ -73,7 +74,7 @@ async def opened(devnet: Devnet, **options: Any) -> AsyncIterator[Site]:
             }
         )
         http = await stack.enter_async_context(open_session())
-        chains = Chains.load(settings, http)
+        chains = Chains.load(settings, http, cache=cache)
         stack.push_async_callback(chains.close)
         driver: Any = chains.get("ethereum").driver
         await driver.pool.call("eth_chainId", [])  # the endpoint has proved its chain before anything is counted

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pytest
+from ens.utils import dns_encode_name
 from eth_utils.crypto import keccak
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -14,9 +16,12 @@ from web3 import Web3
 from devnet import known, known_names
 from server.errors import InvalidArgument, NotFound, UpstreamUnavailable
 from server.sources.names.normalisation import Unnormalisable, normalise
+from server.upstream.cache import Cache
+from tests.contract.names.conftest import opened
 from tests.faults import simulator
 
 if TYPE_CHECKING:
+    from devnet.launcher import Devnet
     from tests.contract.names.conftest import Site
 
 ON_CHAIN = {name: address for name, address in known_names.ADDRESSES.items() if name != known_names.SHOUTED}
@@ -123,6 +128,32 @@ async def test_a_record_that_no_longer_points_back_is_no_name(site: Site) -> Non
     with pytest.raises(NotFound):
         await site.reverse(known.ALICE)
     assert await site.resolve("alice.eth") == known.BOB
+
+
+async def test_names_that_are_asked_for_at_once_share_one_request(site: Site) -> None:
+    names = [f"caller{number}.{known_names.WILDCARD}" for number in range(30)]
+    found = await asyncio.gather(*map(site.resolve, names))
+    assert found == [known_names.wildcard_address(dns_encode_name(name)) for name in names]
+    assert [asked.methods for asked in site.proxy.asked] == [["eth_call"] * 30]
+
+
+async def test_resolvers_that_burn_gas_or_burst_harm_nobody_beside_them(site: Site) -> None:
+    hostile = [name for name in known_names.ODD_RESOLVERS for _ in range(3)]
+    questions = [site.resolve(name) for name in [*hostile, *ON_CHAIN]]
+    answers = await asyncio.gather(*questions, return_exceptions=True)
+    assert all(isinstance(answer, NotFound) for answer in answers[: len(hostile)])
+    assert answers[len(hostile) :] == list(ON_CHAIN.values())
+    site.proxy.asked.clear()
+    assert await site.resolve("alice.eth") == known.ALICE
+    assert len(site.proxy.asked) == 1, "the Universal Resolver is not blamed for what the resolvers did"
+
+
+async def test_a_name_is_asked_of_the_node_once_per_block(devnet: Devnet) -> None:
+    async with opened(devnet, cache=Cache(1 << 20)) as site:
+        for _ in range(3):
+            assert await site.resolve("vitalik.eth") == known.VITALIK
+            assert await site.reverse(known.VITALIK) == "vitalik.eth"
+        assert len(site.proxy.asked) == 2
 
 
 @pytest.mark.parametrize("fault", [simulator.drop, simulator.broken, simulator.too_many, simulator.web_page])

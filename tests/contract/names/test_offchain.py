@@ -107,6 +107,16 @@ async def test_after_a_server_error_the_next_gateway_is_asked_by_post(site: Site
     assert len({asked.data for asked in site.gateway.asked}) == 1
 
 
+async def test_a_node_that_dies_before_the_answer_comes_back_is_an_outage(site: Site) -> None:
+    async def behave(asked: Asked) -> web.StreamResponse:
+        await site.proxy.stop()
+        return await gateway.honest(asked)
+
+    site.gateway.behave = behave
+    with pytest.raises(UpstreamUnavailable):
+        await site.resolve(NAME)
+
+
 async def test_a_client_error_ends_the_lookup(site: Site) -> None:
     site.gateway.behave = gateway.in_turn(gateway.status(404), gateway.honest)
     with pytest.raises(UpstreamUnavailable):

@@ -12,7 +12,13 @@ from hypothesis import strategies as st
 
 from server.sources.names import lookups
 from server.sources.names.lookups import HttpError, Query, read_batch, read_lookup, write_batch_answer
-from server.sources.names.resolver import load_errors, read_primary, read_resolved
+from server.sources.names.resolver import (
+    address_question,
+    load_errors,
+    name_question,
+    read_primary,
+    read_resolved,
+)
 
 SENDER = bytes(range(1, 21))
 LOOKUP = ["address", "string[]", "bytes", "bytes4", "bytes"]
@@ -35,6 +41,8 @@ def test_selectors_are_those_of_the_standards() -> None:
     assert keccak(text="OffchainLookup(address,string[],bytes,bytes4,bytes)")[:4] == lookups.OFFCHAIN_LOOKUP
     assert keccak(text="query((address,string[],bytes)[])")[:4] == lookups.QUERY
     assert keccak(text="HttpError(uint16,string)")[:4] == lookups.HTTP_ERROR
+    assert keccak(text="resolveWithGateways(bytes,bytes,string[])")[:4] == address_question("a.eth")[:4]
+    assert keccak(text="reverseWithGateways(bytes,uint256,string[])")[:4] == name_question(SENDER)[:4]
     for selector, error in load_errors().items():
         assert keccak(text=error.signature)[:4] == selector
         assert error.means in ("absent", "unreachable")
