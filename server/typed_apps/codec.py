@@ -52,7 +52,7 @@ class SimulationCodec(FunctionCodec):
         typed.gas_used = outcome.gas_used
         for log in outcome.logs:
             typed.logs.add(address=log.address, topics=log.topics, data=log.data)
-        _copy_optional(outcome, typed, "logs_available", "reason")
+        _copy_optional(outcome, typed, "logs_available", "reason", "gas_used_available")
 
 
 class EventCodec:

@@ -103,6 +103,9 @@ def _design_function(method: PublishedMethod, request: Message, response: Messag
         Field("logs", 7, log, "Logs that the call would write.", "repeated"),
         Field("logs_available", 8, "bool", "False when the node cannot tell the logs; unset when it can.", "optional"),
         Field("reason", 9, "string", "Decoded reason of a failure; unset after success.", "optional"),
+        Field(
+            "gas_used_available", 10, "bool", "False when the node cannot tell the gas; unset when it can.", "optional"
+        ),
     )
 
 
