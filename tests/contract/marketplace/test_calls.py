@@ -1,0 +1,217 @@
+"""Calls and simulations of an operator's own app: folding, senders, heights, reverts, answers that are none."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import pytest_asyncio
+
+from bench.relay import CountingRelay
+from devnet import known
+from devnet import known_marketplace as places
+from devnet.evm.world import load_world
+from runtime.settings import load_settings
+from tests.contract.marketplace.conftest import Marketplace
+from tests.e2e.gateway import run_gateway
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from devnet.launcher import Devnet
+
+UINT, TEXT, ADDRESS = {"type": "uint256"}, {"type": "string"}, {"type": "address"}
+
+
+def function(name: str, inputs: list[Any], outputs: list[Any], mutability: str = "view") -> dict[str, Any]:
+    """Return an ABI item whose parameters are named by their place."""
+    named = [{"name": f"a{index}", **one} for index, one in enumerate(inputs)]
+    unnamed = [{"name": "", **one} for one in outputs]
+    return {"type": "function", "name": name, "inputs": named, "outputs": unnamed, "stateMutability": mutability}
+
+
+# What stands at PROBER, with two forms of one name, and functions that it does not have.
+ABI = [
+    function("answer", [], [UINT], "pure"),
+    function("pair", [ADDRESS], [UINT, ADDRESS]),
+    function("block_number", [], [UINT]),
+    function("say", [UINT, TEXT], [UINT], "nonpayable"),
+    function("deposit", [], [UINT], "payable"),
+    function("fail_with_reason", [TEXT], [], "pure"),
+    function("fail_with_code", [UINT], [], "pure"),
+    function("number", [], [UINT]),
+    function("twice", [UINT], [UINT]),
+    function("twice", [TEXT], [UINT]),
+    function("listing", [], [{"type": "uint256[][]"}]),
+]
+FIXED, TEMPLATE = "svc_prober_ethereum_prober", "svc_anyprober_prober"
+
+
+@dataclass(frozen=True)
+class Site:
+    """A gateway that publishes the app, behind whose back the requests to ethereum's node are counted."""
+
+    marketplace: Marketplace
+    relay: CountingRelay
+
+    async def asked(self) -> int:
+        count, self.relay.requests = self.relay.requests, 0
+        return count
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def site(full_devnet: Devnet, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Site]:
+    folder: Path = tmp_path_factory.mktemp("apps")
+    for app, more in (("prober", f'chain = "ethereum"\naddress = "{known.PROBER}"'), ("anyprober", "")):
+        (folder / app).mkdir()
+        (folder / app / "abi.json").write_text(json.dumps(ABI))
+        template = "" if more else "template = true\n"
+        table = f'name = "Prober"\n{template}\n[[deployments]]\nname = "prober"\nabi = "abi.json"\n{more}\n'
+        (folder / app / "app.toml").write_text(table)
+    overrides: dict[str, Any] = full_devnet.settings_overrides()
+    relay = CountingRelay(full_devnet.nodes["ethereum"].url)
+    chains = overrides["chains"] | {"ethereum": {"endpoints": [{"label": "counted", "url": await relay.start()}]}}
+    overrides |= {
+        "chains": chains,
+        "storage": {"url": f"sqlite+aiosqlite:///{folder / 'waypost.db'}"},
+        "grpc": {"host": "127.0.0.1", "port": 0},
+        "http": {"host": "127.0.0.1"},
+        "marketplace": {"apps": str(folder)},
+    }
+    async with run_gateway(load_settings(environ={}, overrides=overrides)) as running:
+        found = Site(Marketplace(running, full_devnet), relay)
+        await found.marketplace.call(f"{FIXED}_call_answer")
+        yield found
+    await relay.close()
+
+
+@pytest.fixture
+def marketplace(site: Site) -> Marketplace:  # type: ignore[misc]  # stands before that of the folder
+    return site.marketplace
+
+
+async def test_unrelated_calls_of_published_contracts_share_one_request(site: Site) -> None:
+    names = ["svc_lido_ethereum_wsteth_call_name", "svc_cbeth_ethereum_cbeth_call_exchangeRate"]
+    names += ["svc_ethena_ethereum_susde_call_totalAssets", "svc_rocketpool_ethereum_reth_call_getTotalCollateral"]
+    batch = [{"jsonrpc": "2.0", "id": number, "method": name} for number, name in enumerate(names)]
+    await site.asked()
+    answers = await (await site.marketplace.gateway.post(batch)).json()
+    assert await site.asked() == 1
+    assert len({answer["result"]["data"]["blockHeight"] for answer in answers}) == 1
+
+
+async def test_a_call_with_a_sender_is_answered_for_that_sender(site: Site) -> None:
+    data = await site.marketplace.call(f"{FIXED}_call_pair", args=[known.ALICE], from_=known.BOB)
+    assert data["outputs"][1] == known.ALICE
+    # A view function may be asked with a value, which this one does not take.
+    error = await site.marketplace.refused(f"{FIXED}_call_answer", from_=known.ALICE, value="1")
+    assert (error["code"], error["data"]["reason"]) == (400, "REVERTED")
+
+
+async def test_what_is_wrong_with_arguments_is_told_without_asking_a_node(site: Site) -> None:
+    await site.asked()
+    for params in ({"args": ["x"]}, {"args": []}, {"args": [known.ALICE, 1]}, {"args": [known.ALICE[:-1] + "9"]}):
+        error = await site.marketplace.refused(f"{FIXED}_call_pair", **params)
+        assert (error["code"], error["data"]["reason"]) == (400, "INVALID_ARGUMENT")
+        assert error["data"]["field"].startswith("args")
+    for params in ({"chain": "ethereum"}, {"address": known.PROBER}, {"cursor": "1"}):
+        error = await site.marketplace.refused(f"{FIXED}_call_answer", **params)
+        assert error["data"]["field"] == next(iter(params))
+    assert await site.asked() == 0
+
+
+@pytest.mark.parametrize("extra", [{}, {"from_": known.BOB}], ids=["folded", "with a sender"])
+async def test_a_height_is_read_at_and_named(site: Site, extra: dict[str, Any]) -> None:
+    first = load_world()["ethereum"].height
+    data = await site.marketplace.call(f"{FIXED}_call_block_number", height=first + 3, **extra)
+    assert (data["outputs"], data["blockHeight"]) == ([str(first + 3)], first + 3)
+    data = await site.marketplace.call(f"{FIXED}_call_block_number", **extra)
+    assert data["outputs"] == [str(data["blockHeight"])]
+    for height, reason in ((first + 100_000, "NOT_FOUND"), (first - 1, "ARCHIVE_REQUIRED")):
+        error = await site.marketplace.refused(f"{FIXED}_call_block_number", height=height, **extra)
+        assert (error["data"]["reason"], error["data"]["field"]) == (reason, "height")
+
+
+@pytest.mark.parametrize("extra", [{}, {"from_": known.BOB}], ids=["folded", "with a sender"])
+async def test_a_revert_is_told_with_its_reason(site: Site, extra: dict[str, Any]) -> None:
+    error = await site.marketplace.refused(f"{FIXED}_call_fail_with_reason", args=["out of luck"], **extra)
+    assert (error["code"], error["data"]["reason"]) == (400, "REVERTED")
+    assert error["message"] == "execution reverted: out of luck"
+
+
+async def test_an_overloaded_name_is_refused(site: Site) -> None:
+    error = await site.marketplace.refused(f"{FIXED}_call_twice", args=["1"])
+    assert (error["code"], error["data"]["reason"]) == (400, "OVERLOADED")
+    assert "twice" in error["message"]
+
+
+@pytest.mark.parametrize("name", ["call_number2", "getLogs_number", "simulateCall_number", "call_Number"])
+async def test_an_unpublished_name_is_not_found_and_the_nearest_is_named(site: Site, name: str) -> None:
+    error = await site.marketplace.refused(f"{FIXED}_{name}")
+    assert (error["code"], error["data"]["reason"]) == (404, "METHOD_UNKNOWN")
+    assert f"{FIXED}_call_number" in error["message"]
+
+
+@pytest.mark.parametrize(
+    ("address", "what"),
+    [
+        (known.UNTOUCHED, "returns nothing"),
+        (known.SILENT_CONTRACT, "returns nothing"),
+        (known.GAS_BURNER, "execution reverted"),
+        (known.REVERT_BOMBER, "execution reverted with custom error 0x00000000"),
+    ],
+)
+async def test_a_contract_that_answers_otherwise_is_the_callers_choice(site: Site, address: str, what: str) -> None:
+    error = await site.marketplace.refused(f"{TEMPLATE}_call_number", chain="ethereum", address=address)
+    assert error["code"] == 400
+    assert what in error["message"]
+    assert error["data"].get("field") in ("address", None)
+
+
+async def test_data_that_does_not_decode_is_told_apart(site: Site) -> None:
+    """This token's name is bytes32, not a string."""
+    error = await site.marketplace.refused("svc_erc20_erc20api_call_name", chain="ethereum", address=known.MKR)
+    assert (error["code"], error["data"]["reason"], error["data"]["field"]) == (400, "INVALID_ARGUMENT", "address")
+    assert "does not return what its ABI says" in error["message"]
+
+
+async def test_hostile_return_data_costs_little(site: Site) -> None:
+    """A million zeros: as a list of lists they are none; as a text they are empty."""
+    where = {"chain": "ethereum", "address": known.RETURN_BOMBER}
+    assert (await site.marketplace.call(f"{TEMPLATE}_call_listing", **where))["outputs"] == [[]]
+    assert (await site.marketplace.call("svc_erc20_erc20api_call_name", **where))["outputs"] == [""]
+
+
+async def test_a_simulation_takes_sender_value_and_height(site: Site) -> None:
+    data = await site.marketplace.call(f"{FIXED}_simulateCall_deposit", from_=known.ALICE, value=str(10**18))
+    assert (data["status"], data["outputs"], data["logs"]) == ("0x1", [str(10**18)], [])
+    data = await site.marketplace.call(
+        f"{FIXED}_simulateCall_say", args=["7", "hello"], from_=known.ALICE, height=26_050_002
+    )
+    assert (data["outputs"], data["blockHeight"]) == (["8"], 26_050_002)
+    (log,) = data["logs"]
+    assert log["address"] == known.PROBER
+    assert log["topics"][1] == "0x" + known.ALICE[2:].lower().rjust(64, "0")
+    assert int(data["gasUsed"]) > 21_000
+    for height, reason in ((26_150_000, "NOT_FOUND"), (26_049_999, "ARCHIVE_REQUIRED")):
+        error = await site.marketplace.refused(f"{FIXED}_simulateCall_deposit", height=height)
+        assert (error["data"]["reason"], error["data"]["field"]) == (reason, "height")
+
+
+async def test_a_simulated_failure_is_an_answer(site: Site) -> None:
+    signature = "0x" + "00" * 65
+    args = [known.BOB, "1", "0x", 0, 0, 0, 0, "0x" + "00" * 20, "0x" + "00" * 20, signature]
+    name = "svc_multisigwallet_safe_simulateCall_execTransaction"
+    data = await site.marketplace.call(name, chain="ethereum", address=places.SAFE, args=args, from_=known.BOB)
+    assert (data["status"], data["outputs"], data["logs"]) == ("0x0", [], [])
+    assert data["reason"].startswith("execution reverted: GS")
+    assert int(data["gasUsed"]) > 21_000
+
+
+async def test_a_sender_without_coin_is_refused(site: Site) -> None:
+    error = await site.marketplace.refused(f"{FIXED}_simulateCall_deposit", from_=known.UNTOUCHED, value="1")
+    assert (error["code"], error["data"]["reason"]) == (400, "REVERTED")
+    assert "cannot pay" in error["message"]
