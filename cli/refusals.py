@@ -19,8 +19,11 @@ def print_config_error(error: ConfigError, stream: TextIO) -> None:
 
 
 def storage_refusal(error: Exception) -> ConfigError:
-    """Return the mistake behind a key store that cannot be opened; the error's own text may hold a password."""
-    fix = f"the key store cannot be opened ({type(error).__name__}): give a file that this user may write"
+    """Return the mistake behind a database that cannot be opened; the error's own text may hold a password."""
+    fix = (
+        f"the database cannot be opened ({type(error).__name__}): give a file that this user may write, or a "
+        "PostgreSQL database that answers and takes that user"
+    )
     return ConfigError("storage.url", "(hidden)", fix)
 
 

@@ -10,6 +10,7 @@ import importlib.util
 import os
 import pwd
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
@@ -77,7 +78,8 @@ def run_postgresql() -> Iterator[PostgreSql]:
                 _wait(server, port, folder / "log")
                 yield PostgreSql(programs, port)
             finally:
-                server.terminate()
+                # Fast shutdown: the slow one waits for whoever is still connected.
+                server.send_signal(signal.SIGINT)
                 try:
                     server.wait(5)
                 except subprocess.TimeoutExpired:

@@ -1,0 +1,191 @@
+"""The off-chain APIs' adapters over recorded shapes: exact figures, and errors for every other shape."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from server.errors import GatewayError, UpstreamUnavailable
+from server.sources.prices.coingecko import CoinGecko
+from server.sources.prices.defillama import DefiLlama
+from server.sources.prices.frankfurter import Frankfurter
+from server.sources.prices.source import Day, Observation
+from tests.recordings.replay import Replay, recorded, replaying
+from tests.unit.prices.conftest import pool_of
+
+if TYPE_CHECKING:
+    from server.upstream import RestPool
+
+USDC = "ethereum:0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48"
+SPK = "ethereum:0xc20059e0317DE91738d13af027DfC4a50781b066"
+LLAMA = {"BTC": "coingecko:bitcoin", "USDC": USDC, "SPK": SPK, "SSV": "ethereum:0x0"}
+GECKO = {"BTC": "bitcoin", "USDC": "usd-coin", "ETHW": "ethereum-pow-iou", "SSV": "ssv-network"}
+NOW = 1_800_000_000.0  # 2027-01-15 08:00
+BITCOIN_DAYS = {
+    date(2027, 1, 13): Day(Decimal("90500.25"), Decimal("90100.75")),
+    date(2027, 1, 15): Day(Decimal("91234.5678"), Decimal("91234.5678")),
+}
+
+
+def at(seconds: int) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)
+
+
+def llama(pool: RestPool) -> DefiLlama:
+    return DefiLlama(pool, LLAMA, wall=lambda: NOW)
+
+
+def gecko(pool: RestPool) -> CoinGecko:
+    return CoinGecko(pool, GECKO, wall=lambda: NOW)
+
+
+def bank(pool: RestPool) -> Frankfurter:
+    return Frankfurter(pool, wall=lambda: NOW)
+
+
+def soon() -> float:
+    return time.monotonic() + 5
+
+
+async def test_defillama_tells_exact_prices_and_whose_they_are():
+    answers = {"/prices/current/": recorded("prices/defillama_current.json")}
+    async with replaying(Replay(answers)) as replay, pool_of(replay) as pool:
+        told = await llama(pool).fetch(soon())
+    # SPK's confidence is too low, SSV is not among the answers. Bitcoin's figure is CoinGecko's, by its key.
+    assert told == [
+        Observation("BTC", "coingecko", Decimal("91234.5678"), at(1_800_000_000)),
+        Observation("USDC", "defillama", Decimal("1.000123456789012"), at(1_799_999_940)),
+    ]
+    assert replay.asked == [f"/prices/current/{','.join(LLAMA.values())}"]
+
+
+async def test_defillama_is_asked_for_a_hundred_coins_at_most_at_once():
+    coins = {f"S{number}": f"standin:{number}" for number in range(150)}
+    async with replaying(Replay({"/prices/current/": '{"coins":{}}'})) as replay, pool_of(replay) as pool:
+        assert await DefiLlama(pool, coins).fetch(soon()) == []
+    assert [asked.count("standin") for asked in sorted(replay.asked, key=len)] == [50, 100]
+
+
+async def test_coingecko_tells_exact_prices():
+    answers = {"/simple/price": recorded("prices/coingecko_simple.json")}
+    async with replaying(Replay(answers)) as replay, pool_of(replay) as pool:
+        told = await gecko(pool).fetch(soon())
+    # A coin that is not traded has no price, a coin that is not known no row.
+    assert told == [
+        Observation("BTC", "coingecko", Decimal("91230.12"), at(1_799_999_990)),
+        Observation("USDC", "coingecko", Decimal("0.999876"), at(1_799_999_985)),
+    ]
+    assert replay.asked == [
+        "/simple/price?ids=bitcoin,usd-coin,ethereum-pow-iou,ssv-network&vs_currencies=usd&include_last_updated_at=true"
+    ]
+
+
+async def test_frankfurter_tells_the_euro():
+    answers = {"/v1/latest": recorded("prices/frankfurter_latest.json")}
+    async with replaying(Replay(answers)) as replay, pool_of(replay) as pool:
+        told = await bank(pool).fetch(soon())
+    assert told == [Observation("EUR", "frankfurter", Decimal("1.0845"), datetime(2027, 1, 14, tzinfo=UTC))]
+    assert replay.asked == ["/v1/latest?base=EUR&symbols=USD"]
+
+
+async def test_days_are_those_of_utc_with_their_highest_and_last_price():
+    async with (
+        replaying(Replay({"/chart/": recorded("prices/defillama_chart.json")})) as replay,
+        pool_of(replay) as pool,
+    ):
+        assert await llama(pool).read_days("BTC", 3, soon()) == BITCOIN_DAYS
+        assert await llama(pool).read_days("nothing", 3, soon()) == {}
+    # From the midnight that begins the 13th, four points a day.
+    assert replay.asked == ["/chart/coingecko:bitcoin?start=1799798400&span=12&period=6h"]
+    last = date(2027, 1, 15)
+    expected = BITCOIN_DAYS | {last: Day(Decimal("91230.12"), Decimal("91230.12"))}
+    async with (
+        replaying(Replay({"/coins/": recorded("prices/coingecko_chart.json")})) as replay,
+        pool_of(replay) as pool,
+    ):
+        assert await gecko(pool).read_days("BTC", 3, soon()) == expected
+        assert await gecko(pool).read_days("nothing", 3, soon()) == {}
+        await gecko(pool).read_days("BTC", 90, soon())
+    assert replay.asked == [f"/coins/bitcoin/market_chart?vs_currency=usd&days={days}" for days in (4, 90)]
+    async with (
+        replaying(Replay({"/v1/2": recorded("prices/frankfurter_series.json")})) as replay,
+        pool_of(replay) as pool,
+    ):
+        days = await bank(pool).read_days("EUR", 5, soon())
+        assert await bank(pool).read_days("BTC", 5, soon()) == {}
+    assert days == {
+        date(2027, 1, 11): Day(Decimal("1.0815"), Decimal("1.0815")),
+        date(2027, 1, 14): Day(Decimal("1.0845"), Decimal("1.0845")),
+    }
+    assert replay.asked == ["/v1/2027-01-11..2027-01-15?base=EUR&symbols=USD"]
+
+
+async def test_a_coin_that_coingecko_does_not_have_has_no_history():
+    async with replaying(Replay()) as replay, pool_of(replay) as pool:
+        assert await gecko(pool).read_days("BTC", 3, soon()) == {}
+
+
+CHANGED: list[tuple[Any, str, str]] = [
+    (llama, "/prices/current/", '{"prices":{}}'),
+    (llama, "/prices/current/", '{"coins":[]}'),
+    (llama, "/prices/current/", '{"coins":{"coingecko:bitcoin":{"price":null,"timestamp":1800000000}}}'),
+    (llama, "/prices/current/", '{"coins":{"coingecko:bitcoin":{"price":{"usd":1},"timestamp":1800000000}}}'),
+    (llama, "/prices/current/", '{"coins":{"coingecko:bitcoin":{"price":1}}}'),
+    (llama, "/prices/current/", '{"coins":{"coingecko:bitcoin":{"price":1,"timestamp":"2027-01-15"}}}'),
+    (llama, "/prices/current/", '{"coins":{"coingecko:bitcoin":{"price":1,"timestamp":1800000000000000}}}'),
+    (gecko, "/simple/price", "[]"),
+    (gecko, "/simple/price", '{"bitcoin":{"usd":1}}'),
+    (gecko, "/simple/price", '{"bitcoin":{"usd":"n/a","last_updated_at":1800000000}}'),
+    (gecko, "/simple/price", '{"bitcoin":91230}'),
+    (gecko, "/simple/price", '{"status":{"error_code":429,"error_message":"slow down"}}'),
+    (bank, "/v1/latest", '[{"date":"2027-01-14","base":"EUR","quote":"USD","rate":1.08}]'),
+    (bank, "/v1/latest", '{"base":"EUR","date":"yesterday","rates":{"USD":1.08}}'),
+    (bank, "/v1/latest", '{"base":"EUR","date":"2027-01-14","rates":{"USD":null}}'),
+]
+
+
+@pytest.mark.parametrize(("open_api", "path", "body"), CHANGED, ids=str)
+async def test_another_shape_is_an_error_and_no_figure(open_api: Any, path: str, body: str):
+    async with replaying(Replay({path: body})) as replay, pool_of(replay) as pool:
+        with pytest.raises(UpstreamUnavailable, match="this build does not know"):
+            await open_api(pool).fetch(soon())
+
+
+@pytest.mark.parametrize("price", ["0", "-1", "-0.0"])
+async def test_what_is_not_above_zero_is_no_price(price: str):
+    body = f'{{"coins":{{"coingecko:bitcoin":{{"price":{price},"timestamp":1800000000}}}}}}'
+    async with replaying(Replay({"/prices/current/": body})) as replay, pool_of(replay) as pool:
+        assert await llama(pool).fetch(soon()) == []
+    body = f'{{"bitcoin":{{"usd":{price},"last_updated_at":1800000000}}}}'
+    async with replaying(Replay({"/simple/price": body})) as replay, pool_of(replay) as pool:
+        assert await gecko(pool).fetch(soon()) == []
+    body = f'{{"base":"EUR","date":"2027-01-14","rates":{{"USD":{price}}}}}'
+    async with replaying(Replay({"/v1/latest": body})) as replay, pool_of(replay) as pool:
+        assert await bank(pool).fetch(soon()) == []
+
+
+async def test_the_dollar_in_euros_is_not_taken_for_the_euro_in_dollars():
+    body = '{"base":"USD","date":"2027-01-14","rates":{"EUR":0.9221}}'
+    async with replaying(Replay({"/v1/latest": body})) as replay, pool_of(replay) as pool:
+        assert await bank(pool).fetch(soon()) == []
+
+
+@pytest.mark.parametrize("body", ["<html>maintenance</html>", "", '{"coins":', "[" * 2000 + "]" * 2000])
+async def test_what_is_no_answer_is_an_error(body: str):
+    for open_api, path in ((llama, "/prices/current/"), (gecko, "/simple/price"), (bank, "/v1/latest")):
+        async with replaying(Replay({path: body})) as replay, pool_of(replay) as pool:
+            with pytest.raises(GatewayError):
+                await open_api(pool).fetch(soon())
+
+
+async def test_the_next_endpoint_answers_for_one_that_is_throttled_or_broken():
+    good = Replay({"/prices/current/": recorded("prices/defillama_current.json")})
+    for status in (429, 500, 403, 404):
+        bad = Replay({"/prices/current/": '{"error":"no"}'}, status=status)
+        async with replaying(bad), replaying(good), pool_of(bad, good) as pool:
+            assert len(await llama(pool).fetch(soon())) == 2
+            assert len(bad.asked) == 1

@@ -1,0 +1,127 @@
+"""Stored prices and leases, on SQLite and on PostgreSQL."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+import pytest
+from sqlalchemy import func, select
+
+from server.storage.database import open_database
+from server.storage.leases import Lease
+from server.storage.price_records import ObservedPrice, PricedDay, PriceRecords
+from server.storage.tables import price_observations
+
+if TYPE_CHECKING:
+    from sqlalchemy.ext.asyncio import AsyncEngine
+
+DAY = date(2027, 1, 15)
+NOON = datetime(2027, 1, 15, 12, tzinfo=UTC)
+
+
+def priced(maximum: str, last: str, *, is_whole: bool = False, day: date = DAY, symbol: str = "BTC") -> PricedDay:
+    return PricedDay(symbol, day, Decimal(maximum), Decimal(last), is_whole)
+
+
+async def test_numbers_come_back_to_the_last_digit(database: AsyncEngine):
+    records = PriceRecords(database)
+    for number, text in enumerate(("0.000000000000000000000001", "84125.92697095435684647302905", "1E+9", "100")):
+        row = priced(text, text, symbol=f"S{number}")
+        await records.note((), [row])
+        assert (await records.read_days(f"S{number}", DAY, DAY))[DAY] == row
+    with pytest.raises(Exception, match="finite"):
+        await records.note((), [priced("NaN", "1")])
+
+
+async def test_the_highest_stands_the_newest_comes_last_and_whole_stays_whole(database: AsyncEngine):
+    records = PriceRecords(database)
+    for row in (priced("9.5", "9.5"), priced("10.25", "10.25"), priced("9", "9"), priced("10", "8", is_whole=True)):
+        await records.note((), [row])
+    await records.note((), [priced("7", "7.5")])
+    assert await records.read_days("BTC", DAY, DAY) == {DAY: priced("10.25", "7.5", is_whole=True)}
+
+
+async def test_only_the_days_and_the_symbol_asked_for(database: AsyncEngine):
+    records = PriceRecords(database)
+    days = [DAY - timedelta(days=number) for number in range(5)]
+    await records.note((), [priced("1", "1", day=day) for day in days] + [priced("2", "2", symbol="ETH")])
+    assert set(await records.read_days("BTC", days[3], days[1])) == {days[3], days[2], days[1]}
+    assert await records.read_days("SOL", days[4], days[0]) == {}
+
+
+async def test_what_is_told_again_is_no_new_observation(database: AsyncEngine):
+    records = PriceRecords(database)
+    row = ObservedPrice("BTC", "chainlink", NOON, Decimal(1))
+    later = row._replace(told_at=NOON + timedelta(microseconds=1))
+    await records.note([row, later], ())
+    await records.note([row, later, row._replace(publisher="pyth")], ())
+    async with database.connect() as connection:
+        told = (await connection.execute(select(price_observations).order_by("told_at", "publisher"))).all()
+    assert [ObservedPrice(*one) for one in told] == [row, row._replace(publisher="pyth"), later]
+
+
+async def test_two_who_fold_the_same_days_lose_nothing(database: AsyncEngine, url: str):
+    other = await open_database(url)
+    symbols = [f"S{number}" for number in range(5)]
+
+    async def climb(engine: AsyncEngine, first: int) -> None:
+        records = PriceRecords(engine)
+        for value in range(first, 40, 2):
+            await records.note((), [priced(str(value), str(value), symbol=symbol) for symbol in symbols])
+
+    await asyncio.gather(climb(database, 0), climb(other, 1))
+    for symbol in symbols:
+        assert (await PriceRecords(other).read_days(symbol, DAY, DAY))[DAY].maximum == 39
+    await other.dispose()
+
+
+async def test_a_note_is_whole_or_not_there(database: AsyncEngine):
+    records = PriceRecords(database)
+    with pytest.raises(Exception, match="finite"):
+        await records.note(
+            [ObservedPrice("BTC", "a", NOON, Decimal(1))], [priced("1", "1"), priced("NaN", "1", symbol="Z")]
+        )
+    assert await records.read_days("BTC", DAY, DAY) == {}
+    async with database.connect() as connection:
+        assert (await connection.execute(select(func.count()).select_from(price_observations))).scalar_one() == 0
+
+
+async def test_forgetting_deletes_what_is_older(database: AsyncEngine):
+    records = PriceRecords(database)
+    times = [NOON - timedelta(hours=number) for number in range(10)]
+    days = [priced("1", "1", day=DAY - timedelta(days=number)) for number in range(10)]
+    await records.note([ObservedPrice("BTC", "a", told_at, Decimal(1)) for told_at in times], days)
+    assert await records.forget(NOON - timedelta(hours=3), DAY - timedelta(days=4)) == 6 + 5
+    assert len(await records.read_days("BTC", days[-1].day, DAY)) == 5
+    assert await records.forget(NOON - timedelta(hours=3), DAY - timedelta(days=4)) == 0
+
+
+async def test_one_holds_a_lease_at_a_time(database: AsyncEngine):
+    now = NOON
+
+    def lease(holder: str, name: str = "work") -> Lease:
+        return Lease(database, name, holder, clock=lambda: now)
+
+    assert await lease("a").hold(10)
+    assert not await lease("b").hold(10)
+    assert await lease("b", "other work").hold(10)
+    now += timedelta(seconds=9)
+    assert await lease("a").hold(10)
+    now += timedelta(seconds=9)
+    assert not await lease("b").hold(10)
+    now += timedelta(seconds=1)
+    assert await lease("b").hold(10)
+    assert not await lease("a").hold(10)
+    # Releasing what is another's changes nothing.
+    await lease("a").release()
+    assert not await lease("c").hold(10)
+    await lease("b").release()
+    assert await lease("c").hold(10)
+
+
+async def test_of_many_who_ask_at_once_one_gets_it(database: AsyncEngine):
+    got = await asyncio.gather(*(Lease(database, "work", f"holder {number}").hold(30) for number in range(8)))
+    assert sum(got) == 1
