@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 # Content ids: version 0 (base58), version 1 in any of the bases that are in use.
 _CID = r"(?:Qm[1-9A-HJ-NP-Za-km-z]{44}|[bBfFkKzZuU][A-Za-z0-9_-]{40,127})"
 _IPFS = re.compile(rf"(?:ipfs://|/ipfs/|ipfs/)(?:ipfs/)*(?P<root>{_CID})(?P<tail>[/?#].*)?", re.IGNORECASE | re.DOTALL)
-_IPNS = re.compile(r"(?:ipns://|/ipns/)(?P<root>[A-Za-z0-9._-]{1,128})(?P<tail>[/?#].*)?", re.IGNORECASE | re.DOTALL)
+_IPNS = re.compile(
+    r"(?:ipns://|/ipns/)(?P<root>[A-Za-z0-9][A-Za-z0-9._-]{0,127})(?P<tail>[/?#].*)?", re.IGNORECASE | re.DOTALL
+)
 _BARE = re.compile(r"(?P<root>Qm[1-9A-HJ-NP-Za-km-z]{44}|baf[a-z2-7]{50,120})(?P<tail>[/?#].*)?", re.DOTALL)
 _ARWEAVE = re.compile(r"ar://(?P<root>[A-Za-z0-9_-]{43})(?P<tail>[/?#].*)?", re.IGNORECASE | re.DOTALL)
 _HTTP = re.compile(r"https?://", re.IGNORECASE)
