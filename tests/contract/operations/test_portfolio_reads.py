@@ -188,6 +188,28 @@ async def test_decimals_are_the_contracts_own_and_the_lists_only_where_it_has_no
     assert (rows[known.WHOLE_TOKEN].decimals, rows[known.WHOLE_TOKEN].raw) == (2, known.ODD_BALANCE)
 
 
+@pytest.mark.parametrize(
+    ("change", "is_there"),
+    [
+        ({}, True),
+        ({"unverified": "decimals"}, True),
+        ({"unverified": "address"}, False),
+        ({"mirrors_native": True}, False),
+    ],
+)
+async def test_doubtful_addresses_and_mirrors_of_the_coin_are_not_looked_for(
+    full_devnet: Devnet, change: dict[str, Any], is_there: bool
+):
+    link = CATALOGUE.by_symbol["LINK"]
+    rows = tuple(replace(row, **change) if row.chain == "gnosis" else row for row in link.deployments)
+    others = [token for token in CATALOGUE if token is not link]
+    catalogue = TokenCatalogue([*others, replace(link, deployments=rows)])
+    async with opened(only(full_devnet, "gnosis")) as chains:
+        wallet = await Portfolio(chains, catalogue, Prices([])).read(known.VITALIK, ["gnosis"], soon())
+    held = {asset.symbol for asset in on_chain(wallet, "gnosis").assets}
+    assert ("LINK" in held, "USDT" in held) == (is_there, True)
+
+
 async def test_a_dead_chain_hides_no_other_and_is_no_empty_success(full_devnet: Devnet):
     async with opened(only(full_devnet, "ethereum", "base")) as chains:
         with capture_logs() as logs:
