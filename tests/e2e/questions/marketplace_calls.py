@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from devnet import known
+from devnet import known_marketplace as places
 from tests.e2e.questions.question import Question
 
 USDC = "0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48"
@@ -18,9 +19,10 @@ def usdc(**params: Any) -> dict[str, Any]:
     return {"chain": "ethereum", "address": USDC, **{name.rstrip("_"): value for name, value in params.items()}}
 
 
-def transaction(*, to: Any = known.BOB, operation: Any = 0) -> list[Any]:
-    """Return the arguments of a Safe's execTransaction that nobody signed."""
-    return [to, "0", "0x", operation, "0", "0", "0", known.BOB, known.BOB, "0x"]
+def transaction(*, to: Any = known.BOB, operation: Any = 0, signer: str = "") -> list[Any]:
+    """Return the arguments of a Safe's execTransaction, signed by the sender `signer` or by nobody."""
+    signature = signer[2:].rjust(64, "0") + "00" * 32 + "01" if signer else ""
+    return [to, "0", "0x", operation, "0", "0", "0", "0x" + "00" * 20, known.BOB, "0x" + signature]
 
 
 QUESTIONS = [
@@ -33,6 +35,21 @@ QUESTIONS = [
     Question(TRANSFER, usdc(args=[known.ALICE, None], fromBlock="26050000", toBlock="26050004"), "filtered"),
     Question(TRANSFER, usdc(cursor="26050004:0:26050000"), "cursor"),
     Question(EXECUTE, usdc(args=transaction()), "of no wallet"),
+    Question(EXECUTE, usdc(address=places.SAFE, args=transaction(), from_=known.DEVELOPER), "signed by nobody"),
+    Question(EXECUTE, usdc(address=places.SAFE, args=transaction(signer=known.DEVELOPER), from_=known.DEVELOPER)),
+    Question("svc_multisigwallet_safe_call_getOwners", usdc(address=places.SAFE), "a list"),
+    Question("svc_multisigwallet_safe_getLogs_AddedOwner", usdc(address=places.SAFE), "indexed since 1.4.1"),
+    Question("svc_multisigwallet_safe_getLogs_AddedOwner", usdc(address=places.OLD_SAFE), "1.3.0"),
+    Question("svc_erc721api_erc721_call_tokenURI", usdc(address=places.COLLECTION, args=["1"])),
+    Question("svc_erc721api_erc721_call_isApprovedForAll", usdc(address=places.COLLECTION, args=[known.BOB] * 2), "no"),
+    Question("svc_lido_ethereum_wsteth_call_getStETHByWstETH", {"args": ["0xde0b6b3a7640000"]}, "integer in hex"),
+    Question("svc_lido_ethereum_steth_getLogs_TransferShares", {"args": [known.DEVELOPER]}),
+    Question("svc_lido_ethereum_lidolocator_call_treasury"),
+    Question("svc_etherfi_ethereum_weeth_call_getEETHByWeETH", {"args": [1]}, "integer as a number"),
+    Question("svc_ethena_ethereum_susde_call_convertToAssets", {"args": ["1"], "height": "26050001"}, "history"),
+    Question("svc_cbeth_ethereum_cbeth_getLogs_ExchangeRateUpdated", {"fromBlock": "26050000"}),
+    Question("svc_rocketpool_ethereum_reth_call_getCollateralRate", {"from": known.BOB}, "with a sender"),
+    Question("svc_oneinch_polygon_offchainoracle_call_oracles", {}, "two lists"),
 ]
 
 REFUSED = [
