@@ -32,6 +32,9 @@ MAX_TOTAL_BYTES = 4 << 20
 MAX_SECONDS = 10.0
 """How long all off-chain requests of one caller may take together."""
 
+MAX_URL_CHARACTERS = 8192
+"""The longest URL with sender and data filled in."""
+
 _SECONDS_EACH = 5.0
 _AT_ONCE = 4
 _MAX_DEPTH = 2
@@ -40,7 +43,10 @@ _HEX = re.compile(rb"0x(?:[0-9a-fA-F]{2})*")
 
 
 class Budget:
-    """What is left to one caller's request; `failures` counts the gateways' failures, `deadline` is monotonic."""
+    """What is left to one caller's request.
+
+    `failures` counts requests to which no gateway had anything to say; `deadline` is in seconds of the monotonic clock.
+    """
 
     def __init__(self, deadline: float | None) -> None:
         longest = monotonic() + MAX_SECONDS
@@ -75,13 +81,13 @@ class Gateways:
         self._fetcher = fetcher
 
     async def ask(self, query: Query, budget: Budget, *, depth: int = 0) -> bytes | HttpError:
-        """Return what the first gateway that works answers, or why none does; a failure is counted in the budget.
+        """Return what the first gateway that works answers, or why none does, which counts as a failure in the budget.
 
         Of a batch every request is asked, and one that fails is a failure inside of the answer.
         """
         if LOCAL_BATCH_GATEWAY in query.urls and depth < _MAX_DEPTH:
             return await self._ask_each(query, budget, depth)
-        failure = HttpError(400, "no gateway is named")
+        failure = HttpError(502, "no gateway is named")
         for url in query.urls:
             answer = await self._ask_one(url, query, budget)
             if not isinstance(answer, HttpError):
@@ -90,7 +96,7 @@ class Gateways:
             # By EIP-3668 a 4xx ends the look-up, anything else is a reason to ask the next gateway.
             if 400 <= failure.status < 500:
                 break
-        budget.failures += 1
+        budget.failures += not failure.is_absence
         return failure
 
     async def _ask_each(self, query: Query, budget: Budget, depth: int) -> bytes | HttpError:
@@ -98,7 +104,7 @@ class Gateways:
             queries = read_batch(query.data)
         except ValueError:
             budget.failures += 1
-            return HttpError(400, "the batch of requests cannot be read")
+            return HttpError(502, "the batch of requests cannot be read")
         turns = asyncio.Semaphore(_AT_ONCE)
 
         async def ask(inner: Query) -> bytes | HttpError:
@@ -112,7 +118,9 @@ class Gateways:
         if not most:
             return HttpError(504, "the look-up asks for too much")
         sender, data = "0x" + query.sender.hex(), "0x" + query.data.hex()
-        url = template.replace("{sender}", sender).replace("{data}", data)
+        url = _expand(template, sender, data)
+        if url is None:
+            return HttpError(502, "the gateway's address is too long")
         body = None if "{data}" in template else msgspec.json.encode({"data": data, "sender": sender})
         try:
             fetched = await self._fetcher.fetch(
@@ -128,6 +136,14 @@ class Gateways:
             return HttpError(502, error.message)
         budget.take_bytes(len(fetched.body))
         return _read(fetched)
+
+
+def _expand(template: str, sender: str, data: str) -> str | None:
+    """Return the URL of a request; None where it would be long: a template may ask for the data hundreds of times."""
+    size = len(template) + template.count("{sender}") * len(sender) + template.count("{data}") * len(data)
+    if size > MAX_URL_CHARACTERS:
+        return None
+    return template.replace("{sender}", sender).replace("{data}", data)
 
 
 def _read(fetched: Fetched) -> bytes | HttpError:

@@ -80,6 +80,10 @@ def write_batch_answer(answers: list[bytes | HttpError]) -> bytes:
     return encode(["bool[]", "bytes[]"], [failures, responses])
 
 
+# By these a gateway says that it has nothing on what it was asked; by 401, 403 or 429 it says something of who asks.
+_NO_RECORD = frozenset({400, 404, 410, 422})
+
+
 @dataclass(frozen=True, slots=True)
 class HttpError:
     """Why a request has no response, as contracts are told: an HTTP status and a few words."""
@@ -87,9 +91,24 @@ class HttpError:
     status: int
     message: str
 
+    @property
+    def is_absence(self) -> bool:
+        """Whether the gateway said that there is no such record, rather than failed to say anything."""
+        return self.status in _NO_RECORD
+
     def encoded(self) -> bytes:
         """Return `HttpError(uint16,string)`."""
         return HTTP_ERROR + encode(["uint16", "string"], [self.status, self.message])
+
+
+def read_http_error(revert: bytes) -> HttpError | None:
+    """Return the error that a contract passed on by reverting with it (without its words); None for another revert."""
+    if revert[:4] != HTTP_ERROR:
+        return None
+    try:
+        return HttpError(read_number(revert, 4), "")
+    except ValueError:
+        return None
 
 
 def _read_query(data: bytes, base: int) -> Query:

@@ -8,7 +8,7 @@ from server.chains.contract_reads import ContractCall
 from server.chains.evm.reverts import reverted
 from server.errors import InvalidArgument, NotFound, NotSupported, Reverted, UpstreamUnavailable
 from server.sources.names.gateways import Budget
-from server.sources.names.lookups import HttpError, read_lookup
+from server.sources.names.lookups import HttpError, read_http_error, read_lookup
 from server.sources.names.normalisation import Unnormalisable, normalise
 from server.sources.names.resolver import (
     UNIVERSAL_RESOLVER,
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from server.chains.contract_reads import CallsContracts
     from server.chains.view import ReadView
+    from server.errors import GatewayError
     from server.sources.names.gateways import Gateways
 
 MAX_LOOKUPS = 4
@@ -99,16 +100,21 @@ class Names:
                 raise NotFound(f"{subject}: its off-chain look-up is not its resolver's own")
             answer = await self._gateways.ask(lookup.query, budget)
             if isinstance(answer, HttpError):
-                raise _unreachable()
+                raise _silence(subject, answer)
             question = lookup.answer(answer)
         raise NotSupported(f"{subject}: it leads off the chain more than {MAX_LOOKUPS} times")
 
 
 def _refuse(revert: bytes, subject: str, budget: Budget) -> NoReturn:
     """Raise what a revert of the Universal Resolver says about the name."""
-    error = load_errors().get(revert[:4])
-    if budget.failures or (error is not None and error.means != _ABSENT):
+    if budget.failures:
         # Without the gateways nobody can tell whether there is a record.
+        raise _unreachable()
+    passed_on = read_http_error(revert)
+    if passed_on is not None:
+        raise _silence(subject, passed_on)
+    error = load_errors().get(revert[:4])
+    if error is not None and error.means != _ABSENT:
         raise _unreachable()
     if error is not None:
         raise NotFound(f"{subject}: {error.says}")
@@ -119,6 +125,10 @@ def _refuse(revert: bytes, subject: str, budget: Budget) -> NoReturn:
         f"{subject}: the Universal Resolver reverts with an unknown error 0x{revert[:4].hex()}",
         metadata=reverted(revert).metadata,
     )
+
+
+def _silence(subject: str, error: HttpError) -> GatewayError:
+    return NotFound(f"{subject}: its off-chain gateway has no record of it") if error.is_absence else _unreachable()
 
 
 def _unreachable() -> UpstreamUnavailable:

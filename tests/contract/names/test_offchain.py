@@ -117,8 +117,17 @@ async def test_a_node_that_dies_before_the_answer_comes_back_is_an_outage(site: 
         await site.resolve(NAME)
 
 
-async def test_a_client_error_ends_the_lookup(site: Site) -> None:
-    site.gateway.behave = gateway.in_turn(gateway.status(404), gateway.honest)
+@pytest.mark.parametrize("code", [400, 404, 410, 422])
+async def test_a_gateway_may_say_that_it_has_no_record(code: int, site: Site) -> None:
+    site.gateway.behave = gateway.in_turn(gateway.status(code), gateway.honest)
+    with pytest.raises(NotFound, match="no record"):
+        await site.resolve(NAME)
+    assert len(site.gateway.asked) == 1, "by EIP-3668 a 4xx ends the look-up"
+
+
+@pytest.mark.parametrize("code", [401, 403, 408, 429])
+async def test_a_gateway_that_refuses_us_says_nothing_of_the_name(code: int, site: Site) -> None:
+    site.gateway.behave = gateway.in_turn(gateway.status(code), gateway.honest)
     with pytest.raises(UpstreamUnavailable):
         await site.resolve(NAME)
     assert len(site.gateway.asked) == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -110,6 +111,24 @@ async def test_a_plain_lookup_without_a_batch_is_followed_too(site: Site) -> Non
         await site.resolve("vitalik.eth")
     [asked] = site.gateway.asked
     assert (asked.sender, asked.data) == (known_names.UNIVERSAL_RESOLVER.lower(), b"\1\2\3")
+
+
+async def test_a_plain_lookup_may_end_in_no_record(site: Site) -> None:
+    url = f"http://127.0.0.1:{site.gateway.port}/names/{{sender}}/{{data}}.json"
+    await site.put(always(REVERT, lookup(OWN, [url], b"\1")))
+    site.gateway.behave = gateway.status(404)
+    with pytest.raises(NotFound, match="no record"):
+        await site.resolve("vitalik.eth")
+
+
+async def test_a_template_that_multiplies_the_data_is_not_filled_in(site: Site) -> None:
+    url = f"http://127.0.0.1:{site.gateway.port}/names/" + "{data}" * 300
+    await site.put(always(REVERT, lookup(OWN, [url] * 8, bytes(200_000))))
+    began = time.process_time()
+    with pytest.raises(UpstreamUnavailable):
+        await site.resolve("vitalik.eth")
+    assert time.process_time() - began < 1
+    assert not site.gateway.asked
 
 
 async def test_requests_of_one_question_are_bounded(site: Site) -> None:
