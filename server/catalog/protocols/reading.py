@@ -102,17 +102,23 @@ def _read_abi(file: DataFile, where: str, name: Any, abis: Path) -> bytes | None
         file.report(where, "name a file of the ABI folder, without .json")
         return None
     try:
-        text = (abis / f"{name}.json").read_bytes()
-        items = json.loads(text)
+        return _load_abi(abis / f"{name}.json")
     except OSError:
         file.report(where, f"there is no {name}.json in the ABI folder")
-        return None
+    except ValueError as error:
+        file.report(where, f"{name}.json {error}")
+    return None
+
+
+@cache
+def _load_abi(path: Path) -> bytes:
+    """Return an ABI on one line. Raises OSError, and ValueError that says what the file is not."""
+    try:
+        items = json.loads(path.read_bytes())
     except ValueError:
-        file.report(where, f"{name}.json is not JSON")
-        return None
+        raise ValueError("is not JSON") from None
     if not isinstance(items, list) or not all(isinstance(item, dict) and "type" in item for item in items):
-        file.report(where, f"{name}.json is not a JSON array of ABI items")
-        return None
+        raise ValueError("is not a JSON array of ABI items")
     return json.dumps(items, separators=(",", ":")).encode()
 
 
