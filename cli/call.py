@@ -17,7 +17,7 @@ from runtime.operations import load_operations
 from transcoder.errors import DOMAIN, Failure, from_status
 from transcoder.fields import fields_of
 from transcoder.render import result_renderer
-from transcoder.requests import parameters_reader
+from transcoder.requests import parameters_reader, stands_for_many
 from transcoder.values import Unprintable
 
 if TYPE_CHECKING:
@@ -58,9 +58,11 @@ def run(arguments: argparse.Namespace) -> int:
         hint = f"; did you mean {guess}?" if guess else "; `waypost methods` lists them"
         return _fail(Failure(404, "METHOD_UNKNOWN", f"there is no operation {arguments.method}{hint}"))
     try:
-        request = parameters_reader(operation)(parameters_json(operation, arguments.parameters))
+        request: Any = parameters_reader(operation)(parameters_json(operation, arguments.parameters))
     except Failure as failure:
         return _fail(failure)
+    if stands_for_many(operation):
+        request.method = arguments.method
     given = arguments.key or os.environ.get("WAYPOST_KEY")
     # A gateway on this machine may be a devnet, whose key everybody knows.
     key = given or (DEVNET_KEY if arguments.target.startswith(LOOPBACK) else None)
@@ -77,8 +79,13 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def find_operation(name: str) -> Operation | None:
-    """Return the operation of that name or alias."""
-    return next((known for known in load_operations() if name == known.name or name in known.aliases), None)
+    """Return the operation of that name or alias, or the one that stands for every name with its prefix."""
+    for known in load_operations():
+        if name == known.name or name in known.aliases:
+            return known
+        if stands_for_many(known) and name.startswith(known.name.removesuffix("*")):
+            return known
+    return None
 
 
 def parameters_json(operation: Operation, parameters: Iterable[str]) -> bytes:

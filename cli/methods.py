@@ -1,31 +1,60 @@
-"""`waypost methods`: the operations of the contract and which of them this build answers."""
+"""`waypost methods`: the operations of the contract, which of them this build answers, and the published methods."""
 
 from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING, Any
 
+from cli.apps import configured_catalogue
+from cli.options import add_config, read_settings
 from runtime.operations import load_operations
+from server.catalog.apps import signature
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Collection
 
     from runtime.operations import Operation
+    from server.catalog.apps import PublishedMethod
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `waypost methods`."""
     parser.add_argument("--available", action="store_true", help="only the operations that this build answers")
+    parser.add_argument("--published", action="store_true", help="the published contract methods instead")
     parser.add_argument("--json", action="store_true", help="print JSON")
+    add_config(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """List the operations by group."""
+    """List the operations by group, or the contract methods that stand behind `svc_*`."""
+    if arguments.published:
+        methods = configured_catalogue(read_settings(arguments)).methods.values()
+        print(json.dumps([publication(method) for method in methods], indent=2) if arguments.json else names(methods))
+        return 0
     rows = sorted(map(describe, load_operations()), key=lambda row: str(row["group"]))
     if arguments.available:
         rows = [row for row in rows if row["available"]]
     print(json.dumps(rows, indent=2) if arguments.json else table(rows))
     return 0
+
+
+def publication(method: PublishedMethod) -> dict[str, Any]:
+    """Return a published method's row: name, app, operation, signature, chain and address (None for templates)."""
+    return {
+        "name": method.name,
+        "app": method.app.app_id,
+        "operation": method.operation,
+        "signature": signature(method.abi_item),
+        "chain": method.deployment.chain,
+        "address": method.deployment.address,
+    }
+
+
+def names(methods: Collection[PublishedMethod]) -> str:
+    """Return the published names with their signatures, a line each."""
+    width = max((len(method.name) for method in methods), default=0)
+    return "\n".join(f"{method.name:<{width}}  {signature(method.abi_item)}" for method in methods)
 
 
 def describe(operation: Operation) -> dict[str, Any]:

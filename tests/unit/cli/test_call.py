@@ -74,6 +74,14 @@ async def test_the_key_may_come_from_the_environment(
         (["getBlockHeight", "ethereum", "--key", "local"], 400, "INVALID_ARGUMENT", "key=value"),
         (["getBlockHeight", "chain=a", "chain=b", "--key", "local"], 400, "INVALID_ARGUMENT", "twice"),
         (["getBlockHeigth", "--key", "local"], 404, "METHOD_UNKNOWN", "did you mean getBlockHeight?"),
+        (["svc_erc20_erc20api_call_nam", "--key", "local"], 404, "METHOD_UNKNOWN", "svc_erc20_erc20api_call_name"),
+        (["svc_erc20_erc20api_call_name", "--key", "local"], 400, "INVALID_ARGUMENT", "chain is required"),
+        (
+            ["svc_cbeth_ethereum_cbeth_call_balanceOf", 'args=["0x12"]', "--key", "local"],
+            400,
+            "INVALID_ARGUMENT",
+            "args",
+        ),
         (["getTopPrices", "--key", "local"], 404, "NOT_AVAILABLE", ""),
     ],
 )

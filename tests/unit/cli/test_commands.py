@@ -55,6 +55,24 @@ def test_methods_lists_every_operation_with_its_state(capsys: pytest.CaptureFixt
         assert (row["state"] == "available") == (operation.available == operation.families)
 
 
+def test_methods_lists_what_is_published(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["methods", "--published"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 133
+    assert lines[0].split() == ["svc_cbeth_ethereum_cbeth_call_allowance", "allowance(address,address)"]
+    assert main(["methods", "--published", "--json"]) == 0
+    rows = {row["name"]: row for row in json.loads(capsys.readouterr().out)}
+    assert len(rows) == 133
+    assert rows["svc_erc20_erc20api_getLogs_Transfer"] == {
+        "name": "svc_erc20_erc20api_getLogs_Transfer",
+        "app": "erc20",
+        "operation": "getLogs",
+        "signature": "Transfer(address,address,uint256)",
+        "chain": None,
+        "address": None,
+    }
+
+
 def test_methods_as_text(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["methods", "--available"]) == 0
     text = capsys.readouterr().out

@@ -1,0 +1,141 @@
+"""ABI values of any type pass through typed messages and come out as they went in."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from google.protobuf.descriptor_pool import DescriptorPool
+from google.protobuf.message_factory import GetMessageClass
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from waypost.v1 import common_pb2, marketplace_outcome_pb2, marketplace_pb2
+
+from server.catalog.apps import App, Catalogue, Deployment, PublishedMethod
+from server.typed_apps.codec import MethodCodec
+from server.typed_apps.descriptors import file_descriptor
+from server.typed_apps.design import design_app
+from server.typed_apps.names import Scope, pascal, snake
+
+NAMES = st.sampled_from(["", "a", "A", "_a", "from", "value", "items", "amountOut", "amount_out", "class", "ID2", "$"])
+WORDS = st.one_of(
+    st.sampled_from(["address", "bool", "string", "bytes", "function"]),
+    st.integers(1, 32).map(lambda size: f"bytes{size}"),
+    st.integers(1, 32).map(lambda size: f"uint{8 * size}"),
+    st.integers(1, 32).map(lambda size: f"int{8 * size}"),
+)
+
+
+@st.composite
+def parameters(draw: st.DrawFn, depth: int = 0) -> dict[str, Any]:
+    """An ABI parameter of any type."""
+    suffix = "".join(draw(st.lists(st.sampled_from(["[]", "[2]"]), max_size=2)))
+    name = draw(NAMES)
+    if depth < 2 and draw(st.integers(0, 3)) == 0:
+        members = draw(st.lists(parameters(depth + 1), min_size=1, max_size=3))
+        return {"name": name, "type": "tuple" + suffix, "components": members}
+    return {"name": name, "type": draw(WORDS) + suffix}
+
+
+def hexes(size: int | None) -> st.SearchStrategy[str]:
+    sizes = {"max_size": 5} if size is None else {"min_size": size, "max_size": size}
+    return st.binary(**sizes).map(lambda raw: "0x" + raw.hex())
+
+
+def values(parameter: dict[str, Any]) -> st.SearchStrategy[Any]:
+    """JSON values of the parameter as answers hold them."""
+    written = parameter["type"]
+    if written.endswith("[2]"):
+        return st.lists(values({**parameter, "type": written[:-3]}), min_size=2, max_size=2)
+    if written.endswith("[]"):
+        return st.lists(values({**parameter, "type": written[:-2]}), max_size=3)
+    if written == "tuple":
+        return st.tuples(*map(values, parameter["components"])).map(list)
+    if written in ("bool", "string"):
+        return st.booleans() if written == "bool" else st.text(st.characters(exclude_categories=["Cs"]), max_size=5)
+    if written.startswith(("uint", "int")):
+        bits = int(written.lstrip("uint"))
+        low, high = (0, 2**bits - 1) if written[0] == "u" else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+        return st.integers(low, high).map(str)
+    sizes = {"address": 20, "bytes": None, "function": 24}
+    return hexes(sizes[written] if written in sizes else int(written.removeprefix("bytes")))
+
+
+def publish(item: dict[str, Any]) -> Catalogue:
+    """Return a catalogue with one app of one ABI item."""
+    deployment = Deployment("d", None, None, ("svc_a_d_call_f",), b"[]", (item,))
+    app = App("a", "A", True, (deployment,))
+    return Catalogue([app], [PublishedMethod("svc_a_d_call_f", app, deployment, "call", item)], ["ethereum"])
+
+
+def as_written(parameter: dict[str, Any], value: Any) -> Any:
+    """Return a value of an answer as arguments hold it: integers of up to 64 bits as numbers."""
+    written = parameter["type"]
+    if written.endswith("]"):
+        inner = {**parameter, "type": written.rpartition("[")[0]}
+        return [as_written(inner, one) for one in value]
+    if written == "tuple":
+        return [as_written(one, inner) for one, inner in zip(parameter["components"], value, strict=True)]
+    return int(value) if written.startswith(("uint", "int")) and int(written.lstrip("uint")) <= 64 else value
+
+
+@settings(max_examples=200, deadline=None)
+@given(data=st.data(), declared=st.lists(parameters(), max_size=4))
+def test_outputs_and_arguments_survive(data: st.DataObject, declared: list[dict[str, Any]]) -> None:
+    item = {"type": "function", "name": "f", "inputs": declared, "outputs": declared, "stateMutability": "view"}
+    catalogue = publish(item)
+    layout = design_app(catalogue.apps["a"], catalogue)
+    pool = DescriptorPool()
+    pool.Add(file_descriptor(layout))
+    (rpc,) = layout.rpcs
+    request, response = (
+        GetMessageClass(pool.FindMessageTypeByName(f"{layout.package}.{rpc.name}{suffix}"))
+        for suffix in ("Request", "Response")
+    )
+    codec = MethodCodec(rpc.method, request, response)
+    outputs = [data.draw(values(parameter)) for parameter in declared]
+    answer = marketplace_pb2.CallMethodResponse(
+        chain="ethereum",
+        address="0x",
+        call=marketplace_outcome_pb2.MarketplaceCall(
+            outputs=common_pb2.NativeJson(json=json.dumps(outputs).encode()), block_height=7
+        ),
+    )
+    typed: Any = response.FromString(codec.write_response(answer))
+    assert (typed.chain, typed.block_height, typed.HasField("outputs")) == ("ethereum", 7, True)
+    asked: Any = request(chain="ethereum")
+    if declared:
+        # The same parameters make the same fields, so the outputs' bytes are arguments too.
+        asked.args.MergeFromString(typed.outputs.SerializeToString())
+    call = codec.read_request(asked.SerializeToString())
+    assert (call.method, call.chain, call.HasField("address")) == ("svc_a_d_call_f", "ethereum", False)
+    expected = [as_written(parameter, value) for parameter, value in zip(declared, outputs, strict=True)]
+    assert json.loads(call.args.json or b"[]") == expected
+
+
+@given(st.lists(NAMES | st.text(st.sampled_from("aA1_$"), max_size=4), max_size=8))
+def test_names_of_one_scope_differ_in_every_language(given_names: list[str]) -> None:
+    scope = Scope()
+    claimed = [scope.claim(snake(name) or "value") for name in given_names]
+    assert len({name.replace("_", "") for name in claimed}) == len(claimed)
+    for name in claimed:
+        assert name[0].isalpha()
+        assert name == name.lower()
+        assert not name.startswith("_")
+        assert "__" not in name
+
+
+def test_names_read_as_their_language_s() -> None:
+    assert [snake(name) for name in ("_stETHAmount", "getWstETHByStETH", "1inch", "$", "a__b")] == [
+        "st_eth_amount",
+        "get_wst_eth_by_st_eth",
+        "n_1inch",
+        "",
+        "a_b",
+    ]
+    assert [pascal(name) for name in ("balanceOf", "_nonce", "$total$2", "1odd")] == [
+        "BalanceOf",
+        "Nonce",
+        "Total2",
+        "N1odd",
+    ]
