@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+from functools import cache
 from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -74,7 +75,7 @@ class GuardedFetcher:
         self._resolver = Resolver()
         self._resolve = resolve or self._resolver.resolve
         self._admits = admits or public_except(settings.closed_networks)
-        self._tls = tls or ssl.create_default_context()
+        self._tls = tls or _trusted()
         connector = aiohttp.TCPConnector(
             limit=_CONNECTIONS,
             limit_per_host=_CONNECTIONS_PER_HOST,
@@ -189,6 +190,12 @@ class GuardedFetcher:
         except (aiohttp.ClientError, OSError, ValueError):
             # ValueError: a header the library refuses to parse. The texts of these name hosts and go no further.
             raise FetchFailed("it broke the connection off or does not speak HTTP") from None
+
+
+@cache
+def _trusted() -> ssl.SSLContext:
+    """Return a context that trusts the system's certificates; reading those takes some 20 ms."""
+    return ssl.create_default_context()
 
 
 class _Redirect(NamedTuple):

@@ -49,9 +49,8 @@ def parse_document(body: bytes) -> Document:
     if nests_too_deeply(body):
         raise DocumentError(f"the document is nested more than {DEEPEST} deep")
     try:
+        # The members are passed on unread. The decoder checks their syntax all the same, but not their encoding.
         body.decode("utf-8")
-        # The members below are passed on unread, so the whole is checked first.
-        _anything.decode(body)
         members = _members.decode(body)
         name, image = _text(members.get(_NAME)), _text(members.get(_IMAGE))
         image = image or _text(members.get(_IMAGE_URL))

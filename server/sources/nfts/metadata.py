@@ -6,9 +6,10 @@ host that comes back is noticed and one that does not is not asked without end.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from time import monotonic
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from server.sources.guarded import FetchError
 from server.sources.nfts.documents import Document, DocumentError, parse_document
@@ -17,10 +18,15 @@ from server.upstream.cache import key_prefix
 from server.upstream.joining import Flights
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from server.sources.guarded import GuardedFetcher
     from server.sources.nfts.locations import Gateways, Location
     from server.upstream.cache import Cache
     from server.upstream.joining import Patience
+
+Text = TypeVar("Text", str, bytes)
+Result = TypeVar("Result")
 
 KEPT_SECONDS = 300.0
 """How long a document is given again (contract section 4.6)."""
@@ -32,6 +38,7 @@ _ACCEPT = "application/json, text/plain;q=0.9, */*;q=0.5"
 # What is left of a call's time when the last fetch has to have ended.
 _RESERVE_SECONDS = 1.0
 _LONGEST_SECONDS = 25.0
+_LONG = 64 * 1024
 _FOUND = key_prefix("nft", "document")
 _FAILED = key_prefix("nft", "failure")
 
@@ -50,8 +57,11 @@ class Metadata(NamedTuple):
 
 
 class _Found(NamedTuple):
-    body: bytes
-    problem: str | None
+    """What a location has: a document with its bytes, or the reason why there is none."""
+
+    document: Document | None
+    body: bytes = b""
+    problem: str | None = None
 
 
 class MetadataReader:
@@ -73,19 +83,18 @@ class MetadataReader:
         """
         if uri is None:
             return Metadata(None, None, "the contract states no address of a document", None)
-        location = self._gateways.locate(fill_in(uri, token_id) if is_multi else uri)
+        location = await _apart(self._gateways.locate, fill_in(uri, token_id) if is_multi else uri)
         if location.problem is not None:
             return Metadata(location.shown or None, None, f"the document was not fetched: {location.problem}", None)
         if location.inline:
-            seconds = None
-            document, problem = _first_document(location.inline)
+            found, seconds = await _first_document(location.inline), None
         else:
             found, seconds = await self._remembered(location, deadline, is_fresh)
-            document, problem = (parse_document(found.body), None) if found.problem is None else (None, found.problem)
+        document = found.document
         if document is not None and document.image is not None:
             image = fill_in(document.image, token_id) if is_multi else document.image
-            document = document._replace(image=self._gateways.locate(image).shown)
-        return Metadata(location.shown, document, problem, seconds)
+            document = document._replace(image=(await _apart(self._gateways.locate, image)).shown)
+        return Metadata(location.shown, document, found.problem, seconds)
 
     async def close(self) -> None:
         """Give up every fetch."""
@@ -100,16 +109,16 @@ class MetadataReader:
         if cache is not None and not is_fresh:
             body = await cache.recall(_FOUND + digest)
             if body is not None:
-                return _Found(body, None), self._left(_FOUND + digest)
+                return _Found(await _apart(parse_document, body)), self._left(_FOUND + digest)
             failed = cache.lasting.get(_FAILED + digest)
             if failed is not None:
-                return _Found(b"", failed.decode()), self._left(_FAILED + digest)
+                return _Found(None, problem=failed.decode()), self._left(_FAILED + digest)
         until = monotonic() + _LONGEST_SECONDS
         until = until if deadline is None else min(until, deadline - _RESERVE_SECONDS)
         try:
             found = await self._flights.join(digest, until, lambda patience: self._fetch(location, patience), monotonic)
         except TimeoutError:
-            found = _Found(b"", "the document was not fetched: its host took too long to answer")
+            found = _Found(None, problem="the document was not fetched: its host took too long to answer")
         if found.problem is not None:
             if cache is not None:
                 cache.lasting.put(_FAILED + digest, found.problem.encode(), FAILED_SECONDS)
@@ -132,21 +141,25 @@ class MetadataReader:
                 if answer.status != 200:
                     problem = f"{answer.url_label} answered with HTTP {answer.status}"
                     continue
-                parse_document(answer.body)
-                return _Found(answer.body, None)
+                return _Found(await _apart(parse_document, answer.body), answer.body)
             except FetchError as error:
                 problem = f"the document was not fetched: {error.message}"
             except DocumentError as error:
                 problem = str(error)
-        return _Found(b"", problem)
+        return _Found(None, problem=problem)
 
 
-def _first_document(candidates: tuple[bytes, ...]) -> tuple[Document | None, str | None]:
+async def _first_document(candidates: tuple[bytes, ...]) -> _Found:
     """Return the first reading of inline content that is a document; else why the first one is none."""
     problems = []
     for content in candidates:
         try:
-            return parse_document(content), None
+            return _Found(await _apart(parse_document, content))
         except DocumentError as error:
             problems.append(str(error))
-    return None, problems[0]
+    return _Found(None, problem=problems[0])
+
+
+async def _apart(read: Callable[[Text], Result], text: Text) -> Result:
+    """Return what `read` makes of a text; a long one is read in a thread, where it holds nobody else up."""
+    return read(text) if len(text) <= _LONG else await asyncio.to_thread(read, text)
