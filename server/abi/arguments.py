@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 MAX_BYTES = 128 * 1024
 """Longest JSON text of arguments."""
 
+MAX_VALUES = 4096
+"""Most values in arguments, those inside of arrays and objects included."""
+
 FIELD = "args"
 
 _decode = msgspec.json.Decoder().decode
@@ -46,7 +49,21 @@ def read_arguments(json: bytes | None) -> list[Any]:
         return []
     if not isinstance(value, list):
         raise InvalidArgument("args must be an array of the arguments in their order", field=FIELD)
+    if _exceeds(value, MAX_VALUES):
+        raise InvalidArgument(f"args holds more than {MAX_VALUES} values", field=FIELD)
     return value
+
+
+def _exceeds(values: list[Any], most: int) -> bool:
+    """Return whether there are more values than that, inner ones included."""
+    stack: list[Any] = [values]
+    while stack:
+        inner = stack.pop()
+        most -= len(inner)
+        if most < 0:
+            return True
+        stack += [one for one in (inner.values() if isinstance(inner, dict) else inner) if isinstance(one, list | dict)]
+    return False
 
 
 def accept_arguments(values: Sequence[Any], parameters: Sequence[Parameter]) -> list[Any]:

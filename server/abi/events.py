@@ -81,6 +81,11 @@ class Event:
             topics.pop()
         return tuple(topics)
 
+    @property
+    def least_data(self) -> int:
+        """The bytes that the data of its logs has at least."""
+        return sum(one.type.head_size for one in self.inputs if not one.is_indexed)
+
     def decode(self, topics: Sequence[bytes], data: bytes) -> list[Any]:
         """Return the arguments of a log as JSON values in the order of the inputs; see `Function.decode_outputs`.
 

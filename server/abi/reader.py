@@ -8,7 +8,7 @@ from __future__ import annotations
 
 WORD = 32
 
-MAX_VALUES = 50_000
+MAX_VALUES = 20_000
 """Most values that are read out of one piece of data."""
 
 

@@ -41,14 +41,14 @@ class SearchesEvents(Protocol):
         topics: Sequence[bytes | None],
         view: ReadView,
         *,
-        keep: Callable[[Sequence[bytes], bytes], bool],
+        keep: Callable[[int, int], bool],
         limit: int,
         most_blocks: int,
     ) -> EventPage:
         """Return one page of at most `limit` logs with these topics by position (None: any).
 
-        `keep` is asked with topics and data and drops logs before they count. A range of more than `most_blocks` is
-        RangeTooLarge; without a `from_block` it begins that many below its end. The cursor holds the whole window.
-        InvalidArgument for a reversed range or a bad cursor.
+        `keep` is asked with the number of topics and of bytes of data, and drops logs before they count. A range of
+        more than `most_blocks` is RangeTooLarge; without a `from_block` it begins that many below its end. The cursor
+        holds the whole window. InvalidArgument for a reversed range or a bad cursor.
         """
         ...

@@ -39,8 +39,13 @@ class Searches:
     async def search(
         self, method: Method, target: Target, request: marketplace_pb2.CallMethodRequest, view: ReadView
     ) -> marketplace_outcome_pb2.MarketplaceEvents:
-        """Return one page, newest first. Logs that fit no form of the event are left out."""
+        """Return one page, newest first. Logs that fit no form of the event are left out.
+
+        By their size they are left out before the page is cut; the few that have the size and still do not decode make
+        the page shorter.
+        """
         events = method.events
+        shapes = tuple((event.topics, event.least_data) for event in events)
         topics = events[0].filter_topics(read_arguments(request.args.json))
         searcher = self._chains.capability(target.chain, SearchesEvents)
         page = await searcher.search_events(
@@ -52,7 +57,7 @@ class Searches:
             target.address,
             topics,
             view,
-            keep=lambda topics, data: _decode(events, topics, data) is not None,
+            keep=lambda topics, size: any(topics == count and size >= least for count, least in shapes),
             limit=LIMIT,
             most_blocks=MOST_BLOCKS,
         )
@@ -62,9 +67,10 @@ class Searches:
                 block_number=log.block,
                 transaction_hash=log.transaction_hash,
                 log_index=log.log_index,
-                args=native(_decode(events, log.topics, log.data) or []),
+                args=native(args),
             )
             for log in page.logs
+            if (args := _decode(events, log.topics, log.data)) is not None
         ]
         return marketplace_outcome_pb2.MarketplaceEvents(
             count=len(logs), limit=LIMIT, has_more=page.cursor is not None, cursor=page.cursor, logs=logs

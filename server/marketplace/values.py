@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from server.abi.functions import Function
     from server.marketplace.targets import Target
 
-_LARGE = 32 * 1024
+_LARGE = 2048
 
 _encode = msgspec.json.Encoder().encode
 

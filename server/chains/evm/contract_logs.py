@@ -40,7 +40,7 @@ class ContractLogReader:
         topics: Sequence[bytes | None],
         view: ReadView,
         *,
-        keep: Callable[[Sequence[bytes], bytes], bool],
+        keep: Callable[[int, int], bool],
         limit: int,
         most_blocks: int,
     ) -> EventPage:
@@ -49,15 +49,13 @@ class ContractLogReader:
         window = await self._windows.find_within(blocks, view, most_blocks)
         texts = tuple(None if topic is None else "0x" + topic.hex() for topic in topics)
         wanted = LogFilter(contract, texts, _FIRST_SPANS[len(texts) > 1])
-
-        def is_kept(entry: LogEntry) -> bool:
-            try:
-                log = _read(entry)
-            except ValueError:
-                return True  # refused below, where there is somebody to tell
-            return keep(log.topics, log.data)
-
-        page = await self._scanner.read_page(window, [wanted], view, keep=is_kept, limit=limit)
+        page = await self._scanner.read_page(
+            window,
+            [wanted],
+            view,
+            keep=lambda entry: keep(len(entry.topics), len(entry.data) // 2 - 1),
+            limit=limit,
+        )
         try:
             logs = tuple(map(_read, page.entries))
         except ValueError:

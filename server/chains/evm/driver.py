@@ -227,7 +227,7 @@ class EvmDriver:
         topics: Sequence[bytes | None],
         view: ReadView,
         *,
-        keep: Callable[[Sequence[bytes], bytes], bool],
+        keep: Callable[[int, int], bool],
         limit: int,
         most_blocks: int,
     ) -> EventPage:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from server.abi.arguments import MAX_BYTES, read_arguments
+from server.abi.arguments import MAX_BYTES, MAX_VALUES, read_arguments
 from server.abi.events import Event
 from server.abi.functions import Function
 from server.abi.reader import TooManyValues, Undecodable
@@ -114,6 +114,12 @@ def test_what_is_no_array_of_arguments_is_refused(text: bytes) -> None:
     with pytest.raises(InvalidArgument) as caught:
         read_arguments(text)
     assert caught.value.field == "args"
+
+
+@pytest.mark.parametrize("text", ["[" + "1," * MAX_VALUES + "1]", "[[" + "[]," * MAX_VALUES + '{"a": 1}]]'])
+def test_more_values_than_a_call_needs_are_refused(text: str) -> None:
+    with pytest.raises(InvalidArgument, match=f"more than {MAX_VALUES} values"):
+        read_arguments(text.encode())
 
 
 @pytest.mark.parametrize("text", [None, b"", b"null", b"[]"])
