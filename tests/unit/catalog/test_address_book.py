@@ -10,7 +10,6 @@ import pytest
 from eth_utils import is_checksum_address
 from solders.pubkey import Pubkey
 
-from server.catalog.approvals import load_known_approvals
 from server.catalog.mistakes import FilesRefused
 from server.catalog.protocols import CATEGORIES, RegisteredContract, RegisteredProtocol, load_address_book
 from server.catalog.protocols.reading import read_address_book
@@ -61,25 +60,6 @@ def test_a_protocol_has_no_address_twice_on_a_chain(protocol: RegisteredProtocol
     for chain, contracts in protocol.contracts.items():
         addresses = [contract.address for contract in contracts.values()]
         assert len(addresses) == len(set(addresses)), chain
-
-
-# Spenders that getApprovals looks up and protocols that have the same contract.
-SPENDERS = {
-    "Aave V3 Pool": ("aave-v3", "pool"),
-    "Aave V2 LendingPool": ("aave-v2", "lendingPool"),
-    "1inch AggregationRouterV6": ("1inch", "aggregationRouterV6"),
-}
-
-
-def test_spenders_of_approvals_are_the_registered_contracts() -> None:
-    compared = 0
-    for chain, known in load_known_approvals().items():
-        for spender in known.spenders:
-            if spender.name in SPENDERS:
-                slug, key = SPENDERS[spender.name]
-                assert BOOK.find_contract(slug, chain, key).address == spender.address, (chain, spender.name)
-                compared += 1
-    assert compared > 20
 
 
 def test_an_unknown_protocol_is_answered_with_the_nearest() -> None:
