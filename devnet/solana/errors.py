@@ -38,3 +38,8 @@ def cleaned_up(slot: int, first: int) -> RpcError:
 def not_yet(slot: int) -> RpcError:
     """Return the answer for a slot of the future."""
     return RpcError(-32004, f"Block not available for slot {slot}")
+
+
+def not_reached(slot: int) -> RpcError:
+    """Return the answer to a read that must not be older than a slot of the future."""
+    return RpcError(-32016, "Minimum context slot has not been reached", {"contextSlot": slot})

@@ -5,7 +5,7 @@ from typing import Any
 
 from aiohttp import web
 
-from devnet.solana.errors import RpcError
+from devnet.solana.errors import RpcError, not_reached
 from devnet.solana.ledger import Ledger
 from devnet.solana.methods import METHODS
 
@@ -43,9 +43,17 @@ def answer_one(ledger: Ledger, request: Any) -> dict[str, Any]:
             raise RpcError(-32601, "Method not found")
         if not isinstance(params, list):
             raise RpcError(-32602, "`params` should be an array")
+        _check_slot(ledger, params)
         return {"jsonrpc": "2.0", "result": method(ledger, params), "id": number}
     except RpcError as error:
         return _failure(number, error)
+
+
+def _check_slot(ledger: Ledger, params: list[Any]) -> None:
+    for options in params:
+        oldest = options.get("minContextSlot") if isinstance(options, dict) else None
+        if isinstance(oldest, int) and oldest > ledger.slot:
+            raise not_reached(ledger.slot)
 
 
 def _failure(number: Any, error: RpcError) -> dict[str, Any]:

@@ -175,7 +175,8 @@ class HeadTracker:
         is_majority = len(voters) * 2 > healthy
         if self._head is None or (not self._is_firm and (is_majority or candidate > self._head)):
             self._believe(candidate, now)
-            self._is_firm = is_majority
+            # One that lags and one that does not are a majority of three, and yet tell nothing: the third one will.
+            self._is_firm = is_majority and (len(voters) >= healthy or self.is_agreed)
             return
         if candidate == self._head:
             self._disputed_since = None

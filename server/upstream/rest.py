@@ -169,12 +169,18 @@ def _url(base: URL, asked: RestCall) -> URL:
 
 def _read(got: HttpAnswer, *, is_text: bool) -> Outcome:
     if got.status == 200:
-        return got.body if is_text else _whole(got)
+        return _text(got) if is_text else _whole(got)
     try:
         refusal = _refusal.decode(got.body)
     except (msgspec.MsgspecError, RecursionError):
         return _text_refusal(got)
     return NodeError(refusal.code, describe_text(refusal.message or refusal.error or ""), None)
+
+
+def _text(got: HttpAnswer) -> Outcome:
+    if got.body.lstrip().startswith(b"<"):
+        return Failure(Kind.NOT_JSON_RPC, "a web page instead of an answer")
+    return got.body
 
 
 def _whole(got: HttpAnswer) -> Outcome:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 from waypost.v1 import block_pb2, common_pb2
 
 from server.chains.bitcoin.answers import malformed, read_hash
+from server.chains.newest import Told, read_newest
 from server.errors import InvalidArgument, NotFound, UpstreamDisagrees
 from server.upstream.policy import CallPolicy
 
@@ -28,6 +29,11 @@ class _Block(msgspec.Struct):
     hash: str
     height: int
     confirmations: int
+
+
+class _Found(NamedTuple):
+    block: _Block
+    payload: bytes
 
 
 class BlockReader:
@@ -85,20 +91,25 @@ class BlockReader:
         return block
 
     async def _read(self, block_hash: str, prefer: str | None, view: ReadView) -> tuple[block_pb2.Block, int]:
-        policy = CallPolicy(prefer=prefer)
-        reply = await self._pool.call("getblock", [block_hash, _VERBOSITY], policy, deadline=view.deadline)
-        try:
-            block = msgspec.json.decode(reply.result, type=_Block)
-        except (msgspec.MsgspecError, RecursionError):
-            raise malformed(reply, "block") from None
-        if block.hash.lower() != block_hash:
-            raise malformed(reply, "block")
-        if block.confirmations > 0:
-            tip = block.height + block.confirmations - 1
-            self._pool.observe_head(reply.endpoint, tip)
-            self._pool.agreement.observe(reply.endpoint, block.height, block_hash)
-            view.settle(tip, reply.endpoint)
-        native = common_pb2.NativeJson(json=reply.result)
+        async def read(avoid: frozenset[str]) -> Told[_Found]:
+            policy = CallPolicy(prefer=prefer, avoid=avoid)
+            reply = await self._pool.call("getblock", [block_hash, _VERBOSITY], policy, deadline=view.deadline)
+            try:
+                block = msgspec.json.decode(reply.result, type=_Block)
+            except (msgspec.MsgspecError, RecursionError):
+                raise malformed(reply, "block") from None
+            if block.hash.lower() != block_hash:
+                raise malformed(reply, "block")
+            # How many blocks confirm it tells how far the node is; of a block outside of the best chain nothing does.
+            tip = block.height + block.confirmations - 1 if block.confirmations > 0 else 0
+            return Told(_Found(block, reply.result), reply.endpoint, tip)
+
+        told = await read_newest(self._pool, read)
+        block, payload = told.answer
+        if told.block > 0:
+            self._pool.agreement.observe(told.endpoint, block.height, block_hash)
+            view.settle(told.block, told.endpoint)
+        native = common_pb2.NativeJson(json=payload)
         message = block_pb2.BitcoinBlock(number=str(block.height), hash=block.hash, native=native)
         return block_pb2.Block(bitcoin=message), block.confirmations
 

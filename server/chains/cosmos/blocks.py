@@ -12,6 +12,7 @@ from waypost.v1 import block_pb2, cosmos_validator_pb2
 
 from server.chains.cosmos.members import Members, members_of, rest_of, timestamp_of
 from server.chains.cosmos.names import parse_hash
+from server.chains.newest import NOBODY
 from server.errors import InvalidArgument, NotFound
 from server.upstream.policy import CallPolicy
 
@@ -89,10 +90,16 @@ class BlockReader:
         """Return the block, the payload as the CometBFT RPC writes it (hashes in hex)."""
         wanted = self.block_hash(block_hash)
         encoded = base64.b64encode(bytes.fromhex(wanted)).decode()
-        reply = await self._nodes.call("block_by_hash", {"hash": encoded}, view)
-        block = self._nodes.read(reply, _Block)
-        if block.block is None:
-            raise NotFound(f"{self._nodes.slug} has no block of that hash, or its nodes keep it no more")
+        avoid = NOBODY
+        while True:
+            reply = await self._nodes.call("block_by_hash", {"hash": encoded}, view, CallPolicy(avoid=avoid))
+            block = self._nodes.read(reply, _Block)
+            if block.block is not None:
+                break
+            # A node that does not have the block says so with a null, which is no error: the others may have it.
+            if reply.endpoint in avoid or len(avoid) + 1 >= len(self._nodes.comet.labels):
+                raise NotFound(f"{self._nodes.slug} has no block of that hash, or its nodes keep it no more")
+            avoid |= {reply.endpoint}
         if block.block_id.hash.upper() != wanted:
             raise self._nodes.malformed(reply.endpoint)
         return self._document(reply, block, wanted, None)

@@ -150,3 +150,18 @@ async def test_identity_and_probe_ask_paths() -> None:
         rows = await pool.probe("/head", [])
         assert [row.result for row in rows] == [b"12", None]
         assert "is another chain" in str(rows[1].error)
+
+
+async def test_a_web_page_is_no_plain_text() -> None:
+    async def page(request: web.Request) -> web.Response:
+        return web.Response(text=" <!DOCTYPE html><html>Just a moment...</html>", content_type="text/html")
+
+    async def text(request: web.Request) -> web.Response:
+        return web.Response(text="840000")
+
+    async with pool_of(page, text) as (pool, _):
+        for _turn in range(3):
+            assert (await pool.get("/tip", name="/tip", is_text=True)).result == b"840000"
+    async with pool_of(page) as (pool, _):
+        with pytest.raises(UpstreamUnavailable, match="a web page"):
+            await pool.get("/tip", name="/tip", is_text=True)

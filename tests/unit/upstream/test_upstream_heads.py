@@ -222,3 +222,11 @@ def test_of_three_endpoints_the_middle_one_is_never_out_of_step(blocks: list[int
     middle = LABELS[blocks.index(sorted(blocks)[1])]
     assert not heads.is_ahead(middle)
     assert not heads.is_lagging(middle)
+
+
+def test_two_of_three_who_differ_do_not_settle_the_head() -> None:
+    heads, _ = tracker(block_time=0.4)
+    assert see(heads, 10_000, 19_000) == 10_000
+    assert see(heads, 10_000, 19_000, 19_001) == 19_000
+    assert heads.is_lagging("alpha")
+    assert not heads.is_lagging("beta")
