@@ -24,6 +24,7 @@ OTHER = "other"
 # An upstream request was answered, the node cannot do it, it failed, it limited us, or it took too long.
 Outcome = Literal["answer", "elsewhere", "sick", "limited", "timeout", "cancelled"]
 CacheResult = Literal["hit", "miss", "stale"]
+FetchResult = Literal["answer", "refused", "failed"]
 Face = Literal["grpc", "jsonrpc"]
 
 _WORD = re.compile(r"[A-Za-z0-9_.-]{0,64}")
@@ -112,6 +113,9 @@ _ENDPOINT_UP = Gauge(
 )
 _CACHE = Counter("waypost_cache_lookups", "Cache look-ups by result.", ("cache", "result"), registry=REGISTRY)
 _CACHE_BYTES = Gauge("waypost_cache_bytes", "Bytes held by a cache.", ("cache",), registry=REGISTRY)
+_FETCHES = Counter(
+    "waypost_fetches", "Fetches of addresses that contracts have chosen, by result.", ("result",), registry=REGISTRY
+)
 _TASKS = Gauge("waypost_tasks", "Tasks of the event loop at the moment of this reading.", registry=REGISTRY)
 _BUILD = Info("waypost_build", "What is running.", registry=REGISTRY)
 
@@ -249,6 +253,11 @@ def _cache_series(cache: str, result: CacheResult) -> Counter:
 def measure_cache(cache: str, size: Callable[[], int]) -> None:
     """Have the bytes that a named cache holds asked for when metrics are rendered."""
     _CACHE_BYTES.labels(word(cache)).set_function(size)
+
+
+def count_fetch(result: FetchResult) -> None:
+    """Count one fetch through the guarded fetcher."""
+    _FETCHES.labels(result).inc()
 
 
 def set_tasks(tasks: int) -> None:

@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import aiohttp
 from aiohttp.abc import AbstractResolver
 
+from runtime.metrics import count_fetch
 from server.sources.guarded.addresses import Resolver, addresses_of
 from server.sources.guarded.bodies import read_body
-from server.sources.guarded.errors import FetchFailed, FetchRefused
+from server.sources.guarded.errors import FetchError, FetchFailed, FetchRefused
 from server.sources.guarded.networks import public_except
 from server.sources.guarded.targets import Targets
 
@@ -120,9 +121,15 @@ class GuardedFetcher:
         headers = {"User-Agent": "waypost", "Accept-Encoding": "gzip", "Accept": accept or "*/*"}
         try:
             async with asyncio.timeout(seconds):
-                return await self._follow(self._targets.parse(url), method, body, headers, limit, label)
+                answer = await self._follow(self._targets.parse(url), method, body, headers, limit, label)
         except TimeoutError:
+            count_fetch("failed")
             raise FetchFailed("it took too long to answer") from None
+        except FetchError as error:
+            count_fetch("refused" if isinstance(error, FetchRefused) else "failed")
+            raise
+        count_fetch("answer")
+        return answer
 
     async def close(self) -> None:
         """Close every connection."""

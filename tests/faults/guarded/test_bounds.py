@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from runtime.metrics import REGISTRY
 from server.sources.guarded import FetchError, FetchFailed
 from tests.faults.guarded.conftest import run_fetcher, sleep_for_ever
 from tests.faults.guarded.hosts import Host, redirect, run_host, whole
@@ -239,3 +240,17 @@ async def test_a_cancelled_fetch_leaves_no_connection(host: Host, fetcher: Guard
     host.answers["/"] = whole(b"fine")
     answers = await asyncio.gather(*(fetcher.fetch(url(host)) for _ in range(20)))
     assert {answer.body for answer in answers} == {b"fine"}
+
+
+async def test_fetches_are_counted_by_their_result(host: Host, fetcher: GuardedFetcher) -> None:
+    def counted() -> list[float]:
+        results = ("answer", "refused", "failed")
+        return [REGISTRY.get_sample_value("waypost_fetches_total", {"result": result}) or 0.0 for result in results]
+
+    host.answers |= {"/": whole(b"fine"), "/late": sleep_for_ever, "/bad": b"no HTTP\r\n\r\n"}
+    before = counted()
+    await fetcher.fetch(url(host))
+    for bad in (url(host, "/late"), url(host, "/bad"), "https://127.0.0.1/"):
+        with pytest.raises(FetchError):
+            await fetcher.fetch(bad)
+    assert [now - then for now, then in zip(counted(), before, strict=True)] == [1, 1, 2]
