@@ -16,6 +16,7 @@ _TABLE = Path(__file__).with_name("symbols.toml")
 UNKNOWN_HEARTBEAT = 25 * 3600
 """What counts as the heartbeat of a feed that states none, in seconds (decisions section 4.2)."""
 
+
 @dataclass(frozen=True, slots=True)
 class Feed:
     """A contract that tells a price, or (kind `sequencer`) whether a chain's sequencer runs.

@@ -105,7 +105,9 @@ class PriceHistory:
             fetched = await self._ask(symbol, deadline)
         else:
             fetched = {} if attempt.succeeded else None
-        if fetched is None and not stored:
+        if not stored and not self._sources:
+            raise PriceUnavailable(f"no past prices of {symbol} are stored yet, and no source of them is configured")
+        if not stored and fetched is None:
             raise PriceUnavailable(f"no source of past prices of {symbol} answers; try again")
         recent = {day: row for day, row in (fetched or {}).items() if first <= day}
         return merge_days(recent, stored or {})

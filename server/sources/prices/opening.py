@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from server.sources.prices.sheet import Api
     from server.sources.prices.source import HistorySource, PriceSource
     from server.upstream.cache import Cache
+    from server.upstream.observer import Observer
 
 _PUBLIC = Path(__file__).with_name("apis.toml")
 # The pace of a source without blocks: nothing is compared, nothing polled.
@@ -62,6 +63,8 @@ def open_prices(
     database: AsyncEngine,
     cache: Cache | None,
     lifetime: AsyncExitStack,
+    *,
+    observer: Observer | None = None,
 ) -> Opened:
     """Return the prices out of feeds on chains and the off-chain sources of the settings; starts their collector.
 
@@ -76,7 +79,7 @@ def open_prices(
         endpoints = _endpoints(settings, name)
         if not endpoints:
             return None
-        pool = RestPool(name, endpoints, ApiErrors(name), http, block_time=_PACE_SECONDS)
+        pool = RestPool(name, endpoints, ApiErrors(name), http, block_time=_PACE_SECONDS, observer=observer)
         lifetime.push_async_callback(pool.close)
         return pool
 

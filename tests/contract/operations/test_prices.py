@@ -1,0 +1,268 @@
+"""Prices over the local chains and the stand-in of an off-chain source, all computed again from what was put there."""
+
+from __future__ import annotations
+
+import time
+from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import grpc
+import pytest
+
+from devnet.evm.calls import encode_call
+from devnet.evm.feeds import load_feeds, shifted
+from devnet.offchain.prices import load_coins, past_price
+from runtime.settings import Settings
+from server.app import Gateway
+from server.catalog.feeds import load_price_table
+from server.catalog.symbols import PRICED_SYMBOLS
+from server.catalog.tokens import load_tokens
+from server.chains.registry import Chains
+from server.sources.prices import open_prices
+from server.storage.database import open_database
+from server.upstream import open_session
+from server.upstream.cache import open_cache
+from server.upstream.observer import Measured
+from tests.contract.operations.conftest import Client, unchanged
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from devnet.launcher import Devnet
+    from server.sources.prices.opening import Opened
+
+DOLLARS = {coin.symbol: coin.price for coin in load_coins().values()}
+EURO = DOLLARS["EUR"]
+FEEDS = load_feeds()
+CHAINLINK = {f"{row['chain']} {row['pair']}": row for row in FEEDS["chainlink"]}
+PYTH = {f"{row['chain']} {row['pair']}": row for row in FEEDS["pyth"]}
+
+
+class Tally(Measured):
+    """Counts requests that callers cause, by chain or source."""
+
+    def __init__(self) -> None:
+        self.requests: list[str] = []
+
+    def sent(self, chain: str, endpoint: str, purpose: str, calls: int) -> None:
+        if purpose in ("call", "heavy"):
+            self.requests.append(chain)
+
+
+@asynccontextmanager
+async def opened(settings: dict[str, Any], tally: Tally, folder: Path) -> AsyncIterator[Opened]:
+    """The prices of a gateway without its servicers; every EVM endpoint has proved its chain id."""
+    whole = Settings.model_validate(settings)
+    async with AsyncExitStack() as lifetime:
+        http = await lifetime.enter_async_context(open_session())
+        database = await open_database(f"sqlite:///{folder}/prices.db")
+        lifetime.push_async_callback(database.dispose)
+        chains = Chains.load(whole, http, observer=tally)
+        lifetime.push_async_callback(chains.close)
+        for slug in settings["chains"]:
+            driver: Any = chains.get(slug).driver
+            if chains.get(slug).family == "evm":
+                await driver.pool.call("eth_chainId", [])
+        prices = open_prices(whole, chains, http, database, open_cache(whole), lifetime, observer=tally)
+        tally.requests.clear()
+        yield prices
+
+
+async def tell(devnet: Devnet, row: dict[str, Any], price: str, age: int = 0) -> None:
+    """Let an aggregator or Pyth tell a price as reported so many seconds ago."""
+    if "id" in row:
+        whole = shifted(price, 8)
+        figures = [bytes.fromhex(row["id"][2:]), whole, abs(whole) // 1000, -8, age]
+        data = encode_call("report(bytes32,int64,uint64,int32,uint256)", figures)
+    else:
+        data = encode_call("report(int256,uint256)", [shifted(price, row["decimals"]), age])
+    node = devnet.nodes[row["chain"]]
+    sender = (await node.call("eth_accounts"))[0]
+    await node.call("eth_sendTransaction", {"from": sender, "to": row["address"], "data": "0x" + data.hex()})
+    await devnet.mine(row["chain"])
+
+
+def test_the_stand_in_tells_what_the_feeds_tell():
+    for row in (*FEEDS["chainlink"], *FEEDS["pyth"], *FEEDS["aave"]):
+        base, _, quote = row["pair"].partition(" / ")
+        symbol = {"MATIC": "POL", "mRe7YIELD": "MRE7YIELD"}.get(base, base)
+        expected = DOLLARS[symbol] / (DOLLARS["USDS"] if quote == "USDS" else 1)
+        assert Decimal(row["price"]) == expected, row["pair"]
+
+
+async def test_every_symbol_has_a_price_in_both_currencies(client: Client):
+    before = time.time()
+    answer = await client.ask("getPrices", items=[{"symbol": symbol} for symbol in PRICED_SYMBOLS])
+    assert answer.count == len(answer.results) == 39
+    assert [row.symbol for row in answer.results] == list(PRICED_SYMBOLS)
+    for row in answer.results:
+        assert not row.HasField("error"), row.symbol
+        assert row.price.price_usd == float(DOLLARS[row.symbol])
+        assert row.price.price_eur == pytest.approx(float(DOLLARS[row.symbol] / EURO), rel=1e-14)
+        assert row.price.name == load_tokens().by_symbol[row.symbol].name
+        # No older than the stand-in's answer, which is kept for a minute.
+        assert before - 70 <= row.price.last_updated.ToMilliseconds() / 1000 <= time.time() + 1
+
+
+@pytest.mark.parametrize("symbol", ["BTC", "sUSDS", "ETHV"])
+async def test_one_price(client: Client, symbol: str):
+    answer = await client.ask("getPrice", symbol=symbol)
+    assert (answer.symbol, answer.name) == (symbol, load_tokens().by_symbol[symbol].name)
+    assert answer.price_usd == float(DOLLARS[symbol])
+    assert answer.price_eur == pytest.approx(float(DOLLARS[symbol] / EURO), rel=1e-14)
+
+
+@pytest.mark.parametrize("currency", ["USD", "EUR"])
+async def test_top_prices_are_ranked_by_chains_then_price(client: Client, currency: str):
+    answer = await client.ask("getTopPrices", limit=200, currency=f"CURRENCY_{currency}")
+    divisor = EURO if currency == "EUR" else Decimal(1)
+    chains = {
+        token.symbol: {row.chain for row in token.deployments if row.unverified != "address"} for token in load_tokens()
+    }
+    expected = sorted(
+        ((-len(chains[symbol]), -price / divisor, symbol) for symbol, price in DOLLARS.items() if symbol != "EUR")
+    )
+    assert [row.symbol for row in answer.results] == [symbol for _, _, symbol in expected]
+    assert answer.count == len(answer.results) == 58
+    assert len({row.symbol for row in answer.results}) == 58
+    for row in answer.results:
+        assert row.price == pytest.approx(float(DOLLARS[row.symbol] / divisor), rel=1e-14)
+        assert row.chains == len(chains[row.symbol])
+    few = await client.ask("getTopPrices", limit=7, currency=f"CURRENCY_{currency}")
+    assert [row.symbol for row in few.results] == [row.symbol for row in answer.results[:7]]
+    assert (await client.ask("getTopPrices")).count == 50
+
+
+async def test_history_is_the_highest_of_each_day(client: Client):
+    now = datetime.now(UTC)
+    midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    answer = await client.ask("getPriceHistory", symbol="wstETH", days=90)
+    assert len(answer.prices) == 90
+    assert answer.name == load_tokens().by_symbol["wstETH"].name
+    for number, point in enumerate(reversed(answer.prices)):
+        day = midnight - timedelta(days=number)
+        assert point.date == day.date().isoformat()
+        told = [int((day + timedelta(hours=hour)).timestamp()) for hour in (0, 6, 12, 18)]
+        highest = max(past_price(DOLLARS["wstETH"], at) for at in told if at <= now.timestamp())
+        assert point.price == pytest.approx(float(highest), rel=1e-14)
+    assert len((await client.ask("getPriceHistory", symbol="wstETH")).prices) == 30
+    euros = await client.ask("getPriceHistory", symbol="wstETH", days=2, currency="CURRENCY_EUR")
+    yesterday = midnight - timedelta(days=1)
+    last = int((yesterday + timedelta(hours=18)).timestamp())
+    expected = Decimal(repr(answer.prices[-2].price)) / past_price(EURO, last)
+    assert euros.prices[0].price == pytest.approx(float(expected), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("price", "age"), [("5000", 25 * 3600 + 60), ("0", 0), ("-5000", 0)], ids=["stale", "zero", "negative"]
+)
+async def test_a_round_that_is_no_live_price_counts_for_nobody(
+    full_devnet: Devnet, tmp_path: Path, price: str, age: int
+):
+    # EIGEN has one Chainlink feed, Pyth on two chains, and the stand-in.
+    row = CHAINLINK["ethereum EIGEN / USD"]
+    tally = Tally()
+    async with (
+        unchanged(full_devnet, "ethereum"),
+        opened(full_devnet.settings_overrides(), tally, tmp_path) as (prices, _),
+    ):
+        assert (await prices.read(["EIGEN"], deadline=None))["EIGEN"].sources == ("chainlink", "defillama", "pyth")
+        await tell(full_devnet, row, price, age)
+        told = (await prices.read(["EIGEN"], deadline=None))["EIGEN"]
+        assert (told.value, told.sources) == (DOLLARS["EIGEN"], ("defillama", "pyth"))
+        await tell(full_devnet, row, "1.01", age=3600)
+        told = (await prices.read(["EIGEN"], deadline=None))["EIGEN"]
+        # The median of 1.01, 0.987 and 0.987, dated by the feed, which is an hour old.
+        assert (told.value, len(told.sources)) == (DOLLARS["EIGEN"], 3)
+        assert 3590 <= (datetime.now(UTC) - told.updated_at).total_seconds() <= 3700
+
+
+async def test_feeds_on_several_chains_are_one_source_and_stand_in_for_each_other(full_devnet: Devnet, tmp_path: Path):
+    settings = full_devnet.settings_overrides() | {"sources": {}}
+    async with (
+        unchanged(full_devnet, "ethereum"),
+        unchanged(full_devnet, "arbitrum"),
+        opened(settings, Tally(), tmp_path) as (prices, _),
+    ):
+        await tell(full_devnet, CHAINLINK["ethereum LINK / USD"], "13.6")
+        await tell(full_devnet, CHAINLINK["arbitrum LINK / USD"], "13.9")
+        told = (await prices.read(["LINK"], deadline=None))["LINK"]
+        assert (told.value, told.sources) == ((Decimal("13.6") + Decimal("13.57")) / 2, ("chainlink", "pyth"))
+        await tell(full_devnet, CHAINLINK["ethereum LINK / USD"], "0")
+        told = (await prices.read(["LINK"], deadline=None))["LINK"]
+        assert told.value == (Decimal("13.9") + Decimal("13.57")) / 2
+
+
+async def test_an_exchange_rate_needs_the_price_it_is_a_rate_to(full_devnet: Devnet, tmp_path: Path):
+    settings = full_devnet.settings_overrides() | {"sources": {}}
+    async with (
+        unchanged(full_devnet, "ethereum"),
+        unchanged(full_devnet, "arbitrum"),
+        opened(settings, Tally(), tmp_path) as (prices, _),
+    ):
+        await tell(full_devnet, CHAINLINK["ethereum USDS / USD"], "0.99", age=1800)
+        told = (await prices.read(["sUSDS"], deadline=None))["sUSDS"]
+        assert told.value == Decimal("1.0746") * Decimal("0.99")
+        assert (datetime.now(UTC) - told.updated_at).total_seconds() >= 1790
+        await tell(full_devnet, CHAINLINK["ethereum USDS / USD"], "0")
+        await tell(full_devnet, CHAINLINK["arbitrum USDS / USD"], "0")
+        assert await prices.read(["sUSDS"], deadline=None) == {}
+
+
+async def test_what_it_costs_in_requests(full_devnet: Devnet, tmp_path: Path):
+    tally = Tally()
+    table = load_price_table().feeds
+    async with opened(full_devnet.settings_overrides(), tally, tmp_path) as (prices, history):
+        await prices.read(["ETH"], deadline=None)
+        # One request to each chain that has a feed of it, one to the stand-in.
+        assert sorted(tally.requests) == ["arbitrum", "base", "defillama", "ethereum", "optimism"]
+        tally.requests.clear()
+        await prices.read(PRICED_SYMBOLS, "EUR", deadline=None)
+        chains = {feed.chain for symbol in (*PRICED_SYMBOLS, "EUR") for feed in table.get(symbol, ())}
+        assert sorted(tally.requests) == sorted(chains)
+        tally.requests.clear()
+        await prices.read(["SSV", "SAGA", "nothing"], deadline=None)
+        assert tally.requests == []
+        for _ in range(3):
+            await history.read("BTC", 90, "USD", None)
+        assert tally.requests == ["defillama"]
+
+
+async def test_without_a_live_source_there_is_no_price_and_no_zero(full_devnet: Devnet, tmp_path: Path):
+    overrides = full_devnet.settings_overrides()
+    chains = {"ethereum": overrides["chains"]["ethereum"]}
+    settings = Settings.model_validate(
+        {
+            "profile": "devnet",
+            "chains": chains,
+            "storage": {"url": f"sqlite:///{tmp_path}/w.db"},
+            "grpc": {"port": 0},
+            "cache": {"max_bytes": 0},
+        }
+    )
+    async with AsyncExitStack() as ending:
+        gateway = await Gateway.create(settings)
+        ending.push_async_callback(gateway.drain, 0)
+        port = await gateway.start()
+        await ending.enter_async_context(unchanged(full_devnet, "ethereum"))
+        channel = await ending.enter_async_context(grpc.aio.insecure_channel(f"127.0.0.1:{port}"))
+        client = Client(channel)
+        refused = await client.refused("getPrice", symbol="KSM")
+        assert (refused.status, refused.reason) == (grpc.StatusCode.UNAVAILABLE, "PRICE_UNAVAILABLE")
+        assert (await client.refused("getPriceHistory", symbol="BTC")).reason == "PRICE_UNAVAILABLE"
+        rows = (await client.ask("getPrices", items=[{"symbol": "BTC"}, {"symbol": "KSM"}])).results
+        assert rows[0].price.price_usd == float(DOLLARS["BTC"])
+        assert (rows[1].error.code, rows[1].error.reason) == (503, "PRICE_UNAVAILABLE")
+        assert not rows[1].HasField("price")
+        assert (await client.refused("getPrices", items=[{"symbol": "KSM"}])).reason == "PRICE_UNAVAILABLE"
+        priced = {row.symbol for row in (await client.ask("getTopPrices", limit=200)).results}
+        assert "BTC" in priced
+        assert "KSM" not in priced
+        await tell(full_devnet, CHAINLINK["ethereum EUR / USD"], "0")
+        answer = await client.ask("getPrice", symbol="BTC")
+        assert answer.price_usd == float(DOLLARS["BTC"])
+        assert not answer.HasField("price_eur")
+        assert (await client.ask("getTopPrices", currency="CURRENCY_EUR")).count == 0
