@@ -141,3 +141,31 @@ async def test_logs_that_fit_no_form_of_the_event_are_left_out(marketplace: Mark
     where = {"chain": "ethereum", "address": places.COLLECTION}
     assert (await marketplace.call("svc_erc721api_erc721_getLogs_Transfer", **where))["count"] == 1
     assert (await marketplace.call(TRANSFER, **where))["logs"] == []
+
+
+# Writes a log of three topics, the first words of its calldata, and of the rest as data.
+WRITER = "0x00000000000000000000000000000000000000f7"
+WRITER_CODE = "0x6060360360605f376040356020355f35606036035fa300"
+
+
+async def test_logs_whose_values_are_none_of_their_types_are_left_out(marketplace: Marketplace) -> None:
+    node = marketplace.devnet.nodes["avalanche"]
+    before = await node.call("evm_snapshot")
+    event = bytes.fromhex("ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef")
+    account, dirty = bytes.fromhex(known.ALICE[2:]).rjust(32, b"\0"), b"\1" * 32
+    try:
+        await node.call("anvil_setCode", WRITER, WRITER_CODE)
+        for topics, data in (
+            ((account, account), (1).to_bytes(32)),
+            ((account, dirty), (2).to_bytes(32)),
+            ((account, account), b"\3" * 31),
+            ((account, account), (4).to_bytes(32) + b"more"),
+        ):
+            sent = {"from": known.BOB, "to": WRITER, "data": to_hex(event + b"".join(topics) + data)}
+            await node.call("eth_sendTransaction", {**sent, "gas": hex(100_000)})
+            await node.call("evm_mine")
+        page = await marketplace.call(TRANSFER, chain="avalanche", address=WRITER)
+    finally:
+        assert await node.call("evm_revert", before)
+    assert [log["args"] for log in page["logs"]] == [[known.ALICE, known.ALICE, "4"], [known.ALICE, known.ALICE, "1"]]
+    assert (page["count"], page["hasMore"]) == (2, False)
