@@ -133,6 +133,33 @@ def texts(operation: Operation) -> Iterator[tuple[FieldDescriptor, Any]]:
             yield field, [long] if is_repeated(field) else long
 
 
+# What is right in no format; each is of the right JSON type.
+NONSENSE = ("no such thing!", "0x", "0xzz", "-1", "é" * 40, "a b", "\x00", "1e3", "../../etc/passwd")
+_FORMS = frozenset(options_pb2.Format.values()) - {
+    options_pb2.FORMAT_UNSPECIFIED,
+    options_pb2.FORMAT_CHAIN,  # its own test
+    options_pb2.FORMAT_HEX_DATA,  # "0x" is no data
+    options_pb2.FORMAT_CURSOR,  # opaque: some of these are
+}
+
+
+def malformed(operation: Operation) -> Iterator[tuple[FieldDescriptor, Any]]:
+    """Yield every parameter of a certain form with texts that have none."""
+    for field in fields_of(operation):
+        if field.cpp_type == FieldDescriptor.CPPTYPE_STRING and member(field).format in _FORMS:
+            yield from ((field, [text] if is_repeated(field) else text) for text in NONSENSE)
+
+
+def beyond_bounds(operation: Operation) -> Iterator[tuple[FieldDescriptor, int]]:
+    """Yield every number with a bound, one below the smallest and one above the largest that it takes."""
+    for field in fields_of(operation):
+        options = member(field)
+        if options.HasField("min"):
+            yield field, options.min - 1
+        if options.HasField("max"):
+            yield field, options.max + 1
+
+
 def wrong_types(operation: Operation) -> Iterator[tuple[FieldDescriptor, Any]]:
     """Yield every parameter with JSON values of types that it does not take; `NativeJson` takes every one."""
     for field in fields_of(operation):

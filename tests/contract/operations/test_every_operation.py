@@ -24,6 +24,7 @@ from tests.contract.operations.every import (
     PUBLISHED,
     SLUGS,
     WORKING,
+    beyond_bounds,
     chain_field,
     chain_members,
     chain_of,
@@ -31,6 +32,7 @@ from tests.contract.operations.every import (
     family_of,
     fields_of,
     has,
+    malformed,
     message_of,
     params_of,
     path_of,
@@ -212,6 +214,30 @@ async def test_a_text_beyond_all_bounds_is_refused(faces: RunningGateway, operat
         assert (told[2] or "").startswith(path_of(operation, name)), (name, told)
         assert len(told[3]) < 2000, name
         assert len(long if isinstance(long, str) else long[0]) > 4096
+
+
+@pytest.mark.parametrize(
+    ("operation", "family"),
+    [(one, family) for one in WORKING for family in SLUGS if family in one.available or family == family_of(one)],
+    ids=lambda value: value if isinstance(value, str) else value.name,
+)
+async def test_a_text_without_the_form_of_its_parameter_is_named(
+    faces: RunningGateway, operation: Operation, family: str
+) -> None:
+    members = right(operation, family)
+    for field, nonsense in malformed(operation):
+        name = field.json_name
+        told = await refused(faces, operation, {**members, name: nonsense})
+        assert told[:2] == (400, "INVALID_ARGUMENT"), (name, nonsense, told)
+        assert (told[2] or "").startswith(path_of(operation, name)), (name, nonsense, told)
+
+
+@every_working
+async def test_a_number_beyond_its_bounds_is_named(faces: RunningGateway, operation: Operation) -> None:
+    members = right(operation, family_of(operation))
+    for field, number in beyond_bounds(operation):
+        told = await refused(faces, operation, {**members, field.json_name: number})
+        assert told[:3] == (400, "INVALID_ARGUMENT", path_of(operation, field.json_name)), (number, told)
 
 
 @every_working
