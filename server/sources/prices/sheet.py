@@ -24,6 +24,8 @@ FETCH_SECONDS = 10.0
 """How long a source may take. Callers do not wait that long; the next ones find what it told."""
 
 _PAUSE = 5.0
+# Whoever comes later does not wait for a source that has kept others waiting for so long already.
+_PATIENCE = 2.0
 # A clock ahead of ours is forgiven that much; a time further ahead is nonsense.
 _AHEAD_SECONDS = 600.0
 
@@ -65,9 +67,10 @@ class Sheet:
         self._paused_until = 0.0
         self._failure = ""
         self._fetching: asyncio.Task[None] | None = None
+        self._began = 0.0
 
     async def read(self, symbols: Collection[str], until: float, use: CacheUse | None) -> list[Observation]:
-        """Return the live prices of the symbols, waiting for the source until `until` at most."""
+        """Return the live prices of the symbols, waiting for the source a little, until `until` at most."""
         now = self._clock()
         if now < self._good_until and not (use is not None and use.bypass):
             if use is not None:
@@ -76,9 +79,11 @@ class Sheet:
             if use is not None:
                 use.miss()
             if self._fetching is None:
+                self._began = now
                 self._fetching = asyncio.create_task(self._fetch())
+            patience = min(until, self._began + _PATIENCE) - now
             # Not cancelled with the caller: the next one gains from it.
-            await asyncio.wait((self._fetching,), timeout=max(until - now, 0.0))
+            await asyncio.wait((self._fetching,), timeout=max(patience, 0.0))
         wall = self._wall()
         return [
             one

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING
@@ -134,7 +135,13 @@ async def test_a_slow_source_costs_one_caller_its_patience_and_serves_the_next(
     api.gate = asyncio.Event()
     assert await values(sheet, clocks, patience=0.05) == []
     assert await values(sheet, clocks, patience=0.05) == []
+    # By now it has kept others waiting for long enough.
+    clocks.passed = 2.0
+    began = time.monotonic()
+    assert await values(sheet, clocks, patience=5.0) == []
+    assert time.monotonic() - began < 1.0
     api.gate.set()
+    await asyncio.sleep(0.01)
     assert await values(sheet, clocks) == [Decimal(1)]
     assert api.asked == 1
 
