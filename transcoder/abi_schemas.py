@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 ADDRESS = "^0x[0-9a-fA-F]{40}$"
 HASH = "^0x[0-9a-f]{64}$"
-_DECIMAL = "^-?[0-9]{1,78}$"
-_INTEGER = "^(-?[0-9]{1,78}|0x[0-9a-fA-F]{1,64})$"
+_DIGITS = "[0-9]{1,78}"
+_HEX = "0x[0-9a-fA-F]{1,64}"
 _FUNCTION_BYTES = 24
 
 _LIST = re.compile(r"(.*)\[([0-9]*)\]")
@@ -103,8 +103,10 @@ def _tuple_output(components: Sequence[Parameter]) -> Schema:
 
 
 def _argument_text(written: str) -> Schema:
-    if written.startswith(("uint", "int")):
-        return {"type": ["string", "integer"], "pattern": _INTEGER}
+    if written.startswith("uint"):
+        return {"type": ["string", "integer"], "pattern": f"^({_DIGITS}|{_HEX})$", "minimum": 0}
+    if written.startswith("int"):
+        return {"type": ["string", "integer"], "pattern": f"^(-?{_DIGITS}|{_HEX})$"}
     return _output_text(written)
 
 
@@ -118,7 +120,7 @@ def _pattern(written: str) -> str | None:
     if written == "address":
         return ADDRESS
     if written.startswith(("uint", "int")):
-        return _DECIMAL
+        return f"^{'' if written.startswith('uint') else '-?'}{_DIGITS}$"
     sized = _SIZED.fullmatch(written)
     if sized is None or sized[1] not in ("bytes", "function"):
         return None

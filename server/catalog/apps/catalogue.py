@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 _BUILT_IN = Path(__file__).parent
 # Comparing is quadratic in length.
 _LONGEST_COMPARED = 120
+_MOST_COMPARED = 400
 
 
 class Catalogue:
@@ -32,10 +34,15 @@ class Catalogue:
             method.name: method for method in sorted(methods, key=lambda method: method.name)
         }
         self._by_lower = {name.lower(): name for name in self.methods}
+        self._lower = sorted(self._by_lower)
 
     def nearest(self, name: str) -> str | None:
         """Return the published name most like `name`, whatever its casing; None when none is near."""
-        near = get_close_matches(name[:_LONGEST_COMPARED].lower(), self._by_lower, n=1, cutoff=0.6)
+        wanted = name[:_LONGEST_COMPARED].lower()
+        # Of many names, those that stand about where the wanted one would.
+        middle = bisect_left(self._lower, wanted)
+        compared = self._lower[max(0, middle - _MOST_COMPARED // 2) :][:_MOST_COMPARED]
+        near = get_close_matches(wanted, compared, n=1, cutoff=0.6)
         return self._by_lower[near[0]] if near else None
 
 

@@ -83,7 +83,7 @@ def test_templates_want_a_place_and_others_take_none(methods: dict[str, Any]) ->
         (
             "svc_ethena_ethereum_susde_call_convertToAssets",
             [["1"], ["0xff"], [1], [10**30]],
-            [["1.5"], [1.5], [True], ["ten"], [["1"]]],
+            [["1.5"], [1.5], [True], ["ten"], [["1"]], ["-1"], [-1]],
         ),
         ("svc_erc20_erc20api_getLogs_Transfer", [[], [None, ADDRESS], [None, None, None]], [[None, None, "5"], ["x"]]),
         ("svc_multisigwallet_safe_getLogs_AddedOwner", [[], [None]], [[ADDRESS]]),
