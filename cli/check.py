@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 from cli.apps import configured_catalogue
 from cli.options import add_config, add_network, config_path, read_settings
 from runtime.operations import load_operations
+from runtime.settings import SOURCES
 from server.catalog.calendar import open_calendar
 from server.chains.configured import check_configured
 from server.chains.facts import load_facts
+from server.sources.endpoints import source_endpoints
 
 if TYPE_CHECKING:
     import argparse
@@ -49,6 +51,10 @@ def run(arguments: argparse.Namespace) -> int:
         labels = ", ".join(row["endpoints"])
         unread = "" if row["answers"] else "  [no operation reads this chain yet]"
         print(f"{row['chain']:<{width}}  {row['source']:<10}  {kinds}{': ' if labels else ''}{labels}{unread}")
+    print()
+    for row in report["sources"]:
+        labels = ", ".join(row["endpoints"])
+        print(f"{row['name']:<{width}}  {row['source']:<10}  {labels or 'off'}")
     print("\nThe configuration is valid.")
     return 0
 
@@ -57,7 +63,8 @@ def describe(settings: Settings) -> dict[str, Any]:
     """Return what the configuration amounts to: `settings` in words, and a row for every chain.
 
     A row has chain, family, source (`configured`, `built-in` or `none`), endpoints (labels), kinds (counts) and
-    answers (whether this build has an operation that reads the family). No URL and no secret is in it.
+    answers (whether this build has an operation that reads the family); a row of `sources`, of what is read off the
+    chains, has name, source and endpoints. No URL and no secret is in it.
     """
     return {
         "settings": {
@@ -73,7 +80,14 @@ def describe(settings: Settings) -> dict[str, Any]:
             "log": f"{settings.log.level}, {settings.log.format}",
         },
         "chains": [_row(facts, settings) for facts in load_facts().values()],
+        "sources": [_source_row(name, settings) for name in SOURCES],
     }
+
+
+def _source_row(name: str, settings: Settings) -> dict[str, Any]:
+    endpoints = source_endpoints(settings, name)
+    source = "configured" if name in settings.sources else "built-in" if endpoints else "none"
+    return {"name": name, "source": source, "endpoints": [endpoint.label for endpoint in endpoints]}
 
 
 def _row(facts: ChainFacts, settings: Settings) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from runtime.settings.sections import (
     StorageSettings,
     TranscoderSettings,
 )
-from runtime.settings.sources import PricesSettings, SourceSettings
+from runtime.settings.sources import SOURCES, PricesSettings, SourceSettings
 from runtime.settings.tree import Settings
 
 __all__ = [
@@ -41,6 +41,7 @@ __all__ = [
     "TranscoderSettings",
     "ChainSettings",
     "RemoteSettings",
+    "SOURCES",
     "SourceSettings",
     "PricesSettings",
     "EndpointSettings",

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import tomllib
 import uuid
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from runtime.settings import RemoteSettings
 from server.catalog.feeds import load_price_table
 from server.catalog.symbols import PRICED_SYMBOLS
 from server.catalog.tokens import load_tokens
 from server.sources.api_errors import ApiErrors
+from server.sources.endpoints import source_endpoints
 from server.sources.prices import coingecko, defillama, frankfurter
 from server.sources.prices.coingecko import CoinGecko
 from server.sources.prices.collector import PriceCollector
@@ -27,7 +25,6 @@ from server.storage.price_records import PriceRecords
 from server.upstream import RestPool
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from contextlib import AsyncExitStack
 
     import aiohttp
@@ -40,7 +37,6 @@ if TYPE_CHECKING:
     from server.upstream.cache import Cache
     from server.upstream.observer import Observer
 
-_PUBLIC = Path(__file__).with_name("apis.toml")
 # The pace of a source without blocks: nothing is compared, nothing polled.
 _PACE_SECONDS = 60.0
 _COARSE_SECONDS = 3600.0
@@ -76,7 +72,7 @@ def open_prices(
     history: list[HistorySource] = []
 
     def pool_of(name: str) -> RestPool | None:
-        endpoints = _endpoints(settings, name)
+        endpoints = source_endpoints(settings, name)
         if not endpoints:
             return None
         pool = RestPool(name, endpoints, ApiErrors(name), http, block_time=_PACE_SECONDS, observer=observer)
@@ -123,15 +119,6 @@ def _start_collector(settings: Settings, prices: Prices, database: AsyncEngine, 
     )
     lifetime.push_async_callback(collector.close)
     collector.start()
-
-
-def _endpoints(settings: Settings, name: str) -> Sequence[RemoteSettings]:
-    configured = settings.sources.get(name)
-    if configured is not None:
-        return configured.endpoints
-    if settings.profile == "devnet":
-        return ()
-    return [RemoteSettings.model_validate(row) for row in tomllib.loads(_PUBLIC.read_text(encoding="utf-8"))[name]]
 
 
 def _coins(settings: Settings, name: str) -> dict[str, str]:

@@ -93,3 +93,19 @@ def test_the_devnet_has_no_public_endpoint(capsys: pytest.CaptureFixture[str]) -
 def test_a_missing_file_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", "--config", "/nonexistent/waypost.toml"]) == 1
     assert "config = /nonexistent/waypost.toml" in capsys.readouterr().err
+
+
+def test_it_says_which_off_chain_sources_are_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "waypost.toml"
+    path.write_text(
+        "[sources.defillama]\nendpoints = []\n"
+        '[sources.coingecko]\nendpoints = [{ label = "own", url = "https://prices.example.org/SECRET" }]\n'
+    )
+    assert main(["check", "--config", str(path), "--json"]) == 0
+    text = capsys.readouterr().out
+    assert "SECRET" not in text
+    assert {row["name"]: (row["source"], row["endpoints"]) for row in json.loads(text)["sources"]} == {
+        "defillama": ("configured", []),
+        "coingecko": ("configured", ["own"]),
+        "frankfurter": ("built-in", ["frankfurter"]),
+    }

@@ -153,18 +153,34 @@ _VICTIM = """
 import asyncio, sys
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from server.sources.prices.collector import PriceCollector
+from server.sources.prices.prices import Prices
+from server.sources.prices.source import Observation
 from server.storage.database import open_database
-from server.storage.price_records import ObservedPrice, PricedDay, PriceRecords
+from server.storage.leases import Lease
+from server.storage.price_records import PriceRecords
 
-async def main(url, start):
-    records = PriceRecords(await open_database(url))
-    for number in range(start, 1_000_000):
-        told_at = datetime(2027, 1, 15, tzinfo=UTC) + timedelta(seconds=number)
-        rows = [ObservedPrice(f"S{n}", "a", told_at, Decimal(number)) for n in range(40)]
-        await records.note(rows, [PricedDay("BTC", told_at.date(), Decimal(number), Decimal(number), False)])
-        print(number, flush=True)
+START = datetime(2027, 1, 15, tzinfo=UTC)
+round = int(sys.argv[2])
 
-asyncio.run(main(sys.argv[1], int(sys.argv[2])))
+class Market:
+    async def read(self, symbols, until, use):
+        told_at = START + timedelta(seconds=round)
+        return [Observation(symbol, "a", Decimal(round + 1), told_at) for symbol in symbols]
+
+async def main(url):
+    global round
+    engine = await open_database(url)
+    collector = PriceCollector(
+        Prices([Market()]), PriceRecords(engine), Lease(engine, "price collector", sys.argv[2]),
+        [f"S{number}" for number in range(40)], every=0.2, kept_seconds=86400.0, wall=lambda: START.timestamp() + round,
+    )
+    while True:
+        if await collector.collect() is not None:
+            print(round, flush=True)
+            round += 1
+
+asyncio.run(main(sys.argv[1]))
 """
 
 
@@ -194,11 +210,12 @@ async def test_nothing_committed_is_lost_when_the_process_is_killed(url: str):
         async with engine.connect() as connection:
             told = select(price_observations.c.symbol, func.count()).group_by(price_observations.c.symbol)
             counts = dict(tuple(row) for row in await connection.execute(told))
-        day = (await PriceRecords(engine).read_days("BTC", date(2027, 1, 15), date(2027, 1, 15)))[date(2027, 1, 15)]
+        day = (await PriceRecords(engine).read_days("S7", date(2027, 1, 15), date(2027, 1, 15)))[date(2027, 1, 15)]
         await engine.dispose()
         # A round is there for all symbols or for none; at most the one that was being told of is there besides.
+        assert len(counts) == 40
         assert len(set(counts.values())) == 1
         rounds = next(iter(counts.values()))
         assert committed + 1 <= rounds <= committed + 2
-        assert day.maximum == rounds - 1
+        assert day.maximum == day.last == rounds
         start = rounds
