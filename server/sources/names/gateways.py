@@ -9,16 +9,18 @@ from __future__ import annotations
 import asyncio
 import re
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
 from server.sources.guarded import FetchError
 from server.sources.names.lookups import HttpError, Query, read_batch, write_batch_answer
 from server.sources.names.resolver import LOCAL_BATCH_GATEWAY
+from server.upstream.joining import Flights
 
 if TYPE_CHECKING:
     from server.sources.guarded import Fetched, GuardedFetcher
+    from server.upstream.joining import Patience
 
 MAX_REQUESTS = 16
 """HTTP requests that answering one caller may take, those that fail included."""
@@ -67,6 +69,13 @@ class Budget:
         self._bytes = max(0, self._bytes - count)
 
 
+class _Told(NamedTuple):
+    """What a gateway answered, or why nothing, and the size of its answer in bytes."""
+
+    answer: bytes | HttpError
+    size: int
+
+
 class _GatewayAnswer(msgspec.Struct):
     data: str
 
@@ -75,10 +84,11 @@ _DECODER = msgspec.json.Decoder(_GatewayAnswer)
 
 
 class Gateways:
-    """Answers requests of contracts."""
+    """Answers requests of contracts. The same request of several callers at once is sent once."""
 
     def __init__(self, fetcher: GuardedFetcher) -> None:
         self._fetcher = fetcher
+        self._flights: Flights[_Told] = Flights()
 
     async def ask(self, query: Query, budget: Budget, *, depth: int = 0) -> bytes | HttpError:
         """Return what the first gateway that works answers, or why none does, which counts as a failure in the budget.
@@ -122,20 +132,31 @@ class Gateways:
         if url is None:
             return HttpError(502, "the gateway's address is too long")
         body = None if "{data}" in template else msgspec.json.encode({"data": data, "sender": sender})
+        until = min(budget.deadline, monotonic() + _SECONDS_EACH)
+        try:
+            told = await self._flights.join(
+                (url, body), until, lambda patience: self._fetch(url, body, patience), monotonic
+            )
+        except TimeoutError:
+            return HttpError(504, "the gateway took too long to answer")
+        budget.take_bytes(told.size)
+        return told.answer if told.size <= most else HttpError(502, "the gateways answer too much")
+
+    async def _fetch(self, url: str, body: bytes | None, patience: Patience) -> _Told:
+        """Ask one URL, for all callers whose look-ups lead there at this moment."""
         try:
             fetched = await self._fetcher.fetch(
                 url,
                 method="GET" if body is None else "POST",
                 body=body,
                 accept="application/json",
-                max_bytes=most,
-                deadline=min(budget.deadline, monotonic() + _SECONDS_EACH),
+                max_bytes=MAX_RESPONSE_BYTES,
+                deadline=patience.until,
                 label=_LABEL,
             )
         except FetchError as error:
-            return HttpError(502, error.message)
-        budget.take_bytes(len(fetched.body))
-        return _read(fetched)
+            return _Told(HttpError(502, error.message), 0)
+        return _Told(_read(fetched), len(fetched.body))
 
 
 def _expand(template: str, sender: str, data: str) -> str | None:

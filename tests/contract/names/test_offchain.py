@@ -100,6 +100,21 @@ async def test_the_answer_goes_back_to_the_block_of_the_question(site: Site) -> 
     assert blocks == ["latest", hex(head)]
 
 
+async def test_callers_who_ask_the_same_at_once_are_one_to_the_gateway(site: Site) -> None:
+    async def behave(asked: Asked) -> web.StreamResponse:
+        await asyncio.sleep(0.2)
+        return await gateway.honest(asked)
+
+    site.gateway.behave = behave
+    callers = [asyncio.create_task(site.resolve(NAME)) for _ in range(20)]
+    await asyncio.sleep(0.1)
+    callers.pop(0).cancel()
+    assert await asyncio.gather(*callers) == [ADDRESS] * 19
+    assert len(site.gateway.asked) == 1
+    assert await site.resolve(NAME) == ADDRESS
+    assert len(site.gateway.asked) == 2, "what a gateway answered is not kept"
+
+
 async def test_after_a_server_error_the_next_gateway_is_asked_by_post(site: Site) -> None:
     site.gateway.behave = gateway.in_turn(gateway.status(500), gateway.honest)
     assert await site.resolve(NAME) == ADDRESS

@@ -133,7 +133,7 @@ async def test_a_template_that_multiplies_the_data_is_not_filled_in(site: Site) 
 
 async def test_requests_of_one_question_are_bounded(site: Site) -> None:
     base = f"http://127.0.0.1:{site.gateway.port}/names/{{sender}}/{{data}}.json"
-    queries = [(OWN, [base] * 8, b"") for _ in range(16)]
+    queries = [(OWN, [f"{base}?{turn}" for turn in range(8)], bytes([number])) for number in range(16)]
     batch = lookups.QUERY + encode(["(address,string[],bytes)[]"], [queries])
     await site.put(always(REVERT, lookup(OWN, ["x-batch-gateway:true"], batch)))
     site.gateway.behave = gateway.status(500)
