@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from waypost.v1 import marketplace_outcome_pb2, marketplace_pb2
 
+from server.abi.arguments import FIELD, MAX_BYTES
 from server.abi.events import Event
 from server.abi.functions import Function
+from server.errors import InvalidArgument
 from server.typed_apps.design import hashed_inputs
 from server.typed_apps.members import read_filters, read_members, write_member, write_members
 
@@ -19,7 +21,6 @@ if TYPE_CHECKING:
 
 _JSON: msgspec.json.Decoder[list[Any]] = msgspec.json.Decoder(list[Any])
 _SUCCESS = marketplace_outcome_pb2.SIMULATION_STATUS_SUCCESS
-_ARGS = "args"
 
 
 class FunctionCodec:
@@ -107,11 +108,18 @@ class MethodCodec:
         self._response = response
         self._codec = _CODECS[method.operation](method)
         names = request.DESCRIPTOR.fields_by_name
-        self._place = [(name, field.has_presence) for name, field in names.items() if name != _ARGS]
-        self._has_args = _ARGS in names
+        self._place = [(name, field.has_presence) for name, field in names.items() if name != FIELD]
+        self._has_args = FIELD in names
 
     def read_request(self, raw: bytes) -> marketplace_pb2.CallMethodRequest:
-        """Return the call that a serialised typed request asks for. Raises DecodeError."""
+        """Return the call that a serialised typed request asks for.
+
+        Raises:
+            DecodeError: the bytes are no such request.
+            InvalidArgument: they are more than the arguments of a call may be.
+        """
+        if len(raw) > MAX_BYTES:
+            raise InvalidArgument(f"the request has {len(raw)} bytes; write at most {MAX_BYTES}", field=FIELD)
         typed: Any = self._request.FromString(raw)
         call = marketplace_pb2.CallMethodRequest(method=self._name)
         for name, has_presence in self._place:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ from server.typed_apps.descriptors import file_descriptor
 from server.typed_apps.design import design_app
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Awaitable, Callable, Sequence
 
     from google.protobuf.descriptor_pb2 import FileDescriptorProto
     from waypost.v1 import marketplace_pb2
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     from runtime.operations import Operation
     from server.catalog.apps import Catalogue, PublishedMethod
 
+    CallMethod = Callable[[Any, Any], Awaitable[marketplace_pb2.CallMethodResponse]]
+
+_LARGE = 4096
 CALL_METHOD = "/waypost.v1.MarketplaceService/CallMethod"
 
 
@@ -49,7 +53,7 @@ class TypedServices:
         """Return the handlers by path: each is CallMethod behind another parser and serialiser."""
         return {
             path: grpc.unary_unary_rpc_method_handler(
-                call_method.unary_unary, request_deserializer=rpc.read_request, response_serializer=rpc.write_response
+                rpc.answered_by(call_method.unary_unary), request_deserializer=rpc.read_request
             )
             for path, rpc in self._rpcs.items()
         }
@@ -74,5 +78,14 @@ class _TypedRpc:
     def read_request(self, raw: bytes) -> marketplace_pb2.CallMethodRequest:
         return self._codec.read_request(raw)
 
-    def write_response(self, answer: marketplace_pb2.CallMethodResponse) -> bytes:
-        return self._codec.write_response(answer)
+    def answered_by(self, call_method: CallMethod) -> Callable[[Any, Any], Awaitable[bytes]]:
+        """Return the servicer method; what it answers is serialised already."""
+
+        async def answer(request: marketplace_pb2.CallMethodRequest, context: Any) -> bytes:
+            answered = await call_method(request, context)
+            if answered.ByteSize() > _LARGE:
+                # Many values, which the contract chose: beside the event loop.
+                return await asyncio.to_thread(self._codec.write_response, answered)
+            return self._codec.write_response(answered)
+
+        return answer

@@ -292,6 +292,9 @@ async def test_reflection_lists_what_works_and_hides_what_is_internal(channel: A
         for proto in found.file_descriptor_response.file_descriptor_proto
     }
     assert {"waypost/v1/account.proto", "waypost/v1/options.proto"} <= names
+    typed = await reflected(channel, file_containing_symbol="waypost_apps.erc20.v1.Erc20Service.Erc20apiCallBalanceOf")
+    (proto,) = typed.file_descriptor_response.file_descriptor_proto
+    assert descriptor_pb2.FileDescriptorProto.FromString(proto).name == "waypost_apps/erc20/v1/erc20.proto"
     for symbol in ("waypost.internal.v1.AccessService", "waypost.v1.AccountService.NoRpc", "waypost.v1", ""):
         hidden = await reflected(channel, file_containing_symbol=symbol)
         assert hidden.error_response.error_code == StatusCode.NOT_FOUND.value[0], symbol

@@ -267,7 +267,10 @@ ZEROS = [
 ]
 
 
-@pytest.mark.parametrize("values", [NESTED, ZEROS], ids=["nested", "zeros"])
+LONG = [*NESTED[:-3], [known.BOB] * 300, *NESTED[-2:]]
+
+
+@pytest.mark.parametrize("values", [NESTED, ZEROS, LONG], ids=["nested", "zeros", "long"])
 async def test_values_of_every_type(values: list[Any], odd_marketplace: Marketplace, stubs: Stubs) -> None:
     node = odd_marketplace.devnet.nodes["ethereum"]
     method = ODD["svc_1odd_odd_call_mirror"]
@@ -315,6 +318,7 @@ async def test_malformed_messages_are_refused_after_the_key(marketplace: Marketp
     call = marketplace.gateway.channel.unary_unary(path)
     assert await refusal(call(b"\xff\xff", metadata=KEY)) == (grpc.StatusCode.INVALID_ARGUMENT, "waypost")
     assert await refusal(call(b"\xff\xff")) == (grpc.StatusCode.UNAUTHENTICATED, "waypost")
+    assert await refusal(call(bytes(200_000), metadata=KEY)) == (grpc.StatusCode.INVALID_ARGUMENT, "waypost")
     missing = marketplace.gateway.channel.unary_unary("/waypost_apps.erc20.v1.Erc20Service/Nothing")
     assert (await refusal(missing(b"", metadata=KEY)))[0] is grpc.StatusCode.UNIMPLEMENTED
 
