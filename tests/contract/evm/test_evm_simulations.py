@@ -15,7 +15,7 @@ from server.chains.capabilities import CallRequest
 from server.chains.evm import simulations
 from server.chains.evm.reverts import describe_revert
 from server.chains.view import ReadView
-from server.errors import ArchiveRequired, NotFound, Reverted, UpstreamUnavailable
+from server.errors import ArchiveRequired, NotFound, NotSupported, Reverted, UpstreamUnavailable
 from server.upstream import open_session
 from tests.contract.evm.nodes import (
     ALICE,
@@ -224,6 +224,28 @@ async def test_a_call_that_no_interface_runs_teaches_nothing(ethereum, session, 
             await driver.simulate_transaction(transfer(1), ReadView())
         front.results.clear()
         assert (await driver.simulate_transaction(transfer(2), ReadView())).logs is not None
+
+
+async def test_one_endpoint_that_has_it_is_enough(ethereum, session, tally):
+    front = Asked(ethereum.url, session, INTERFACES["call"])
+    await front.start()
+    async with open_session() as http:
+        chains = await load(http, tally, lacking=front.url, able=ethereum.url)
+        for amount in range(1, 6):
+            told = await chains.get("ethereum").driver.simulate_transaction(transfer(amount), ReadView())
+            assert (told.succeeded, len(told.logs)) == (True, 1)
+        await chains.close()
+    await front.stop()
+
+
+async def test_where_history_is_unproved(chains, hyperliquid):
+    """The nodes ignore the block of a call: the newest state is simulated on, and no other is pretended."""
+    node, _ = hyperliquid
+    driver = chains.get("hyperliquid").driver
+    told = await driver.simulate_transaction(transfer(1), ReadView())
+    assert (told.succeeded, told.block, len(told.logs)) == (True, await node.height(), 1)
+    with pytest.raises(NotSupported, match="latest state"):
+        await driver.simulate_transaction(transfer(1), ReadView(block=await node.height() - 1))
 
 
 @pytest.mark.parametrize("vendor", ["hardhat", "ganache"])
