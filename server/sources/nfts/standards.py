@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _SUPPORTS = bytes.fromhex("01ffc9a7")
 _ERC165, _INVALID = "01ffc9a7", "ffffffff"
 _ERC721, _ENUMERABLE, _ERC1155 = "80ac58cd", "780e9d63", "d9b67a26"
+_FALSE = bytes(32)
 _ASKED = (_ERC165, _INVALID, _ERC721, _ENUMERABLE, _ERC1155)
 
 PROBES = len(_ASKED)
@@ -27,8 +28,8 @@ PROBES = len(_ASKED)
 class Standard(NamedTuple):
     """What a contract states (EIP-165). All false for one that predates interface detection or answers it wrongly.
 
-    `to_anything` is what it answers to the question that every contract has to deny, where it affirms that: the same
-    answer to another question tells nothing.
+    `to_anything` is what it answers to the question that every contract has to deny, where it does anything else: the
+    same answer to another question tells nothing.
     """
 
     erc721: bool = False
@@ -49,8 +50,9 @@ def probes(contract: str) -> list[ContractCall]:
 def read_standard(outcomes: Sequence[ContractOutcome]) -> Standard:
     """Return what the first outcomes, those of `probes`, tell. Anything but a plain true counts as false."""
     answers = dict(zip(_ASKED, outcomes, strict=False))
-    if _is_true(answers[_INVALID]):
-        return Standard(to_anything=answers[_INVALID].data)
+    denial = answers[_INVALID]
+    if denial.succeeded and denial.data and denial.data != _FALSE:
+        return Standard(to_anything=denial.data)
     if not _is_true(answers[_ERC165]):
         return Standard()
     return Standard(_is_true(answers[_ERC721]), _is_true(answers[_ENUMERABLE]), _is_true(answers[_ERC1155]))

@@ -103,6 +103,22 @@ async def test_what_is_no_nft_contract_is_refused(
     assert (error["code"], error["data"]["reason"], error["data"]["field"]) == (400, "NOT_A_TOKEN", "contract")
 
 
+@pytest.mark.parametrize("contract", [known.RETURN_BOMBER, known.REVERT_BOMBER])
+async def test_bombs_of_return_data_are_survived(site: Site, contract: str) -> None:
+    """A million zeros tell nothing, be they returned or reverted with."""
+    refusals = {
+        "getNftCollection": {},
+        "getNftMetadata": {"tokenId": "1"},
+        "getNftTokenOwner": {"tokenId": "1"},
+        "getNftTokens": {"address": known.VITALIK},
+    }
+    for method, params in refusals.items():
+        error = await site.refused(method, contract, **params)
+        assert error["code"] in (400, 404), (method, error)
+        assert len(str(error)) < 5000
+    assert (await site.answer("getNftCollection", LIGHTHOUSES))["name"] == known_nft.LIGHTHOUSES_NAME
+
+
 @pytest.mark.parametrize(
     ("method", "params", "reason"),
     [
