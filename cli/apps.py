@@ -62,7 +62,10 @@ def _check(directory: Path, *, as_json: bool) -> int:
         for mistake in () if as_json else refused.mistakes:
             print(mistake, file=sys.stderr)
         return 1
-    _print_apps(catalogue, [app for app in catalogue.apps.values() if app.app_id not in built_in], as_json=as_json)
+    apps = [app for app in catalogue.apps.values() if app.app_id not in built_in]
+    if not apps and not as_json:
+        print(f"{directory} holds no apps: each is a folder with an app.toml")
+    _print_apps(catalogue, apps, as_json=as_json)
     return 0
 
 

@@ -170,6 +170,11 @@ def test_apps_check_says_what_is_published(capsys: pytest.CaptureFixture[str]) -
     assert [(row["appId"], row["methods"], row["deployments"]) for row in rows] == [("1odd", 13, 1), ("vault", 2, 2)]
 
 
+def test_apps_check_of_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["apps", "check", str(tmp_path)]) == 0
+    assert "holds no apps" in capsys.readouterr().out
+
+
 def test_apps_check_says_what_is_wrong(capsys: pytest.CaptureFixture[str]) -> None:
     case = APPS / "broken" / "address_without_checksum"
     assert main(["apps", "check", str(case)]) == 1
