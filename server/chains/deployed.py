@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
-from server.chains.capabilities import ReadsCode
 from server.chains.view import ReadView
 from server.errors import GatewayError
 
@@ -15,6 +14,14 @@ if TYPE_CHECKING:
 
     from server.catalog.protocols import AddressBook
     from server.chains.registry import Chain
+
+
+class ReadsPrograms(Protocol):
+    """Can tell whether there is code at an address."""
+
+    async def read_program_size(self, address: str, view: ReadView) -> int:
+        """Return how many bytes of it there are, 0 where there is none."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +42,9 @@ async def read_deployed(chain: Chain, book: AddressBook) -> list[Deployed]:
     """Return what stands at every registered address of the chain, in the book's order.
 
     All are asked for in one turn, so they leave in a few JSON-RPC batches. Raises NotAvailable where this build does
-    not read code from chains of that family.
+    not look for code on chains of that family.
     """
-    reader = chain.capability(ReadsCode)
+    reader = chain.capability(ReadsPrograms)
     entries = [
         (slug, key, contract.address)
         for slug, protocol in book.protocols.items()
@@ -51,10 +58,10 @@ def lacking(found: Sequence[Deployed]) -> list[Deployed]:
     return [one for one in found if not one.size]
 
 
-async def _read_one(reader: ReadsCode, protocol: str, key: str, address: str) -> Deployed:
+async def _read_one(reader: ReadsPrograms, protocol: str, key: str, address: str) -> Deployed:
     # A view of its own for each: reads of one view at the newest block wait for each other.
     try:
-        code = await reader.read_code(address, ReadView())
+        size = await reader.read_program_size(address, ReadView())
     except GatewayError as error:
         return Deployed(protocol, key, address, None, error.message)
-    return Deployed(protocol, key, address, len(code.code))
+    return Deployed(protocol, key, address, size)

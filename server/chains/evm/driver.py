@@ -189,6 +189,10 @@ class EvmDriver:
         """See `ReadsCode`."""
         return await self._heights.explain(self._code.read_code(address, view), view)
 
+    async def read_program_size(self, address: str, view: ReadView) -> int:
+        """See `ReadsPrograms`."""
+        return len((await self._code.read_code(address, view)).code)
+
     async def simulate_call(self, call: CallRequest, view: ReadView) -> CallResult:
         """See `SimulatesCalls`."""
         return await self._heights.explain(self._calls.simulate_call(call, view), view, "block")

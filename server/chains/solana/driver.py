@@ -14,6 +14,7 @@ from server.chains.solana.heads import HeadReader
 from server.chains.solana.holdings import HoldingReader
 from server.chains.solana.keys import parse_key, parse_signature
 from server.chains.solana.passthrough import PassThrough
+from server.chains.solana.programs import ProgramReader
 from server.errors import NotSupported
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ class SolanaDriver:
         self._holdings = HoldingReader(facts, pool)
         self._blocks = BlockReader(facts, pool)
         self._passthrough = PassThrough(pool)
+        self._programs = ProgramReader(pool)
 
     async def read_health(self) -> Health:
         """See `ReadsHealth`."""
@@ -84,6 +86,10 @@ class SolanaDriver:
     async def read_token_balance(self, address: str, token: str, view: ReadView) -> Balance:
         """See `ReadsTokenBalances`."""
         return await self._accounts.read_token_balance(address, token, view)
+
+    async def read_program_size(self, address: str, view: ReadView) -> int:
+        """See `ReadsPrograms`."""
+        return await self._programs.read_program_size(address, view)
 
     def check_holder(self, address: str) -> str:
         """See `ReadsHoldings`."""

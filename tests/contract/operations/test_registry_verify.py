@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from cli.__main__ import main
+from devnet import known_solana
 from runtime.settings import Settings
-from server.catalog.protocols import load_address_book
+from server.catalog.protocols import AddressBook, RegisteredContract, RegisteredProtocol, load_address_book
 from server.chains.deployed import lacking, read_deployed
 from server.chains.registry import Chains
+from server.chains.solana.keys import TOKEN_PROGRAM
 from server.upstream.observer import Measured
 from server.upstream.transport import open_session
 from tests.contract.operations.conftest import unchanged
@@ -95,6 +97,23 @@ async def test_code_everywhere_is_exit_code_0(full_devnet: Devnet, config: str, 
     assert {row["address"] for row in rows} == set(REGISTERED.values())
 
 
+async def test_programs_of_solana_are_told_from_other_accounts(full_devnet: Devnet, config: str) -> None:
+    """The aggregator is not on the local chain; the token program is, and a mint is an account without code."""
+    assert await verify("--chain", "solana", "--config", config) == 1
+    contracts = {
+        "program": RegisteredContract("Token program", str(TOKEN_PROGRAM), "a test"),
+        "mint": RegisteredContract("USDC", str(known_solana.USDC), "a test"),
+        "nothing": RegisteredContract("Nothing", "JUP6LkbZbjS1jKKwapdHNy74zcZ3tLUZoi5QNyVTaV4", "a test"),
+    }
+    book = AddressBook([RegisteredProtocol("own", "Own", None, "dex", "", "1", "", {"solana": contracts})])
+    async with open_session() as http:
+        chains = Chains.load(Settings.model_validate(full_devnet.settings_overrides()), http)
+        found = {one.key: one for one in await read_deployed(chains.get("solana"), book)}
+        await chains.close()
+    assert (found["program"].size or 0) > 0
+    assert (found["mint"].size, found["nothing"].size) == (0, 0)
+
+
 async def test_a_node_that_does_not_answer_is_no_proof_of_missing_code(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
@@ -110,7 +129,7 @@ async def test_a_node_that_does_not_answer_is_no_proof_of_missing_code(
 
 @pytest.mark.parametrize(
     ("chain", "words"),
-    [("etherium", "did you mean `ethereum`?"), ("bitcoin", "does not answer that"), ("solana", "does not answer that")],
+    [("etherium", "did you mean `ethereum`?"), ("bitcoin", "does not answer that"), ("noble", "does not answer that")],
 )
 async def test_what_cannot_be_checked_is_said(config: str, capsys: pytest.CaptureFixture[str], chain: str, words: str):
     assert await verify("--chain", chain, "--config", config) == 1

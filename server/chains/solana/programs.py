@@ -1,0 +1,56 @@
+"""Programs: accounts that can be executed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from server.chains.newest import Told, read_newest
+from server.chains.solana.accounts import refuse_history
+from server.chains.solana.answers import Context, read_answer
+from server.chains.solana.heads import COMMITMENT
+from server.chains.solana.keys import parse_key
+from server.upstream.policy import CallPolicy
+
+if TYPE_CHECKING:
+    from server.chains.view import ReadView
+    from server.upstream.pool import Pool
+
+# None of the data itself is wanted.
+_CONFIG = {"commitment": COMMITMENT, "encoding": "base64", "dataSlice": {"offset": 0, "length": 0}}
+
+
+class _Program(msgspec.Struct):
+    executable: bool
+    space: int
+
+
+class _Found(msgspec.Struct):
+    context: Context
+    value: _Program | None
+
+
+class ProgramReader:
+    """Tells programs from other accounts."""
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+
+    async def read_program_size(self, address: str, view: ReadView) -> int:
+        """Return the bytes that a program's account holds, 0 where there is no account or none that is executable.
+
+        Of an upgradeable program it is the account at its address, not the one with its code.
+        """
+        refuse_history(view)
+        key = parse_key(address, "address")
+
+        async def read(avoid: frozenset[str]) -> Told[_Program | None]:
+            policy = CallPolicy(avoid=avoid)
+            reply = await self._pool.call("getAccountInfo", [str(key), _CONFIG], policy, deadline=view.deadline)
+            answer = read_answer(reply, _Found, "account")
+            return Told(answer.value, reply.endpoint, answer.context.slot)
+
+        told = await read_newest(self._pool, read)
+        view.settle(told.block, told.endpoint)
+        return told.answer.space if told.answer is not None and told.answer.executable else 0
