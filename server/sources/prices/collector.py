@@ -32,6 +32,7 @@ _READ_SECONDS = 20.0
 _ROUNDS_HELD = 2.5
 _SPREAD = 0.1
 _FORGET_SECONDS = 3600.0
+_RELEASE_SECONDS = 2.0
 
 
 class PriceCollector:
@@ -73,7 +74,8 @@ class PriceCollector:
         self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)
         try:
-            await self._lease.release()
+            async with asyncio.timeout(_RELEASE_SECONDS):
+                await self._lease.release()
         except (SQLAlchemyError, OSError):
             # It runs out by itself.
             return

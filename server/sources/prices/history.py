@@ -30,6 +30,7 @@ LONGEST_DAYS = 90
 _log = structlog.get_logger("waypost.prices")
 
 _FETCH_SECONDS = 10.0
+_STORED_SECONDS = 3.0
 _SHARE = 0.8
 # How long a source's account of a symbol is not asked for again: it grows by an hour an hour; a failure passes sooner.
 _AGAIN_SECONDS = 3600.0
@@ -115,7 +116,8 @@ class PriceHistory:
     async def _stored(self, symbol: str, first: date, last: date) -> Days | None:
         """Return the stored days, None where the database fails."""
         try:
-            return await self._records.read_days(symbol, first, last)
+            async with asyncio.timeout(_STORED_SECONDS):
+                return await self._records.read_days(symbol, first, last)
         except (SQLAlchemyError, OSError) as error:
             # Its text may hold the database's address.
             _log.warning("stored prices cannot be read", failure=type(error).__name__)
