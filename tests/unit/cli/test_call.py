@@ -82,7 +82,7 @@ async def test_the_key_may_come_from_the_environment(
             "INVALID_ARGUMENT",
             "args",
         ),
-        (["getTopPrices", "--key", "local"], 404, "NOT_AVAILABLE", ""),
+        (["getFundingRates", "--key", "local"], 404, "NOT_AVAILABLE", ""),
     ],
 )
 async def test_errors_have_code_reason_and_words(
