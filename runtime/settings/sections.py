@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from pydantic import AfterValidator, Field, SecretStr, model_validator
 
@@ -28,6 +28,7 @@ MEBIBYTE = 1 << 20
 CREDENTIAL_LENGTH = 16
 _SQLITE = ("sqlite+aiosqlite:///", "sqlite:///")
 _POSTGRESQL = ("postgresql+asyncpg://", "postgresql://", "postgres://")
+_POSTGRESQL_OPTIONS = {"ssl", "sslmode", "host"}
 
 
 def _check_credential(value: SecretStr | None) -> SecretStr | None:
@@ -54,12 +55,17 @@ def _check_postgresql(text: str) -> str:
     rest = text.split("://", maxsplit=1)[1]
     try:
         parts = urlsplit(f"postgresql://{rest}")
-        is_whole = bool(parts.path.strip("/")) and "/" not in parts.path[1:] and parts.port != 0
+        is_whole = bool(parts.path.strip("/")) and "/" not in parts.path[1:] and parts.port != 0 and not parts.fragment
+        options = dict(parse_qsl(parts.query, keep_blank_values=True))
     except ValueError:
         is_whole = False
     if not is_whole or any(character.isspace() for character in rest):
         raise Refusal("name the database, for example postgresql://user:password@host:5432/waypost")
-    return f"{_POSTGRESQL[0]}{rest}"
+    if options.keys() - _POSTGRESQL_OPTIONS:
+        raise Refusal("after the question mark only sslmode, ssl and host (the folder of a socket) are taken")
+    # What libpq calls sslmode, the driver calls ssl.
+    options = {"ssl" if name == "sslmode" else name: value for name, value in options.items()}
+    return f"{_POSTGRESQL[0]}{parts.netloc}{parts.path}" + (f"?{urlencode(options)}" if options else "")
 
 
 def default_storage_url() -> str:

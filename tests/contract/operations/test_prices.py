@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import AsyncExitStack, asynccontextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -22,10 +22,11 @@ from server.catalog.tokens import load_tokens
 from server.chains.registry import Chains
 from server.sources.prices import open_prices
 from server.storage.database import open_database
+from server.storage.price_records import PriceRecords
 from server.upstream import open_session
 from server.upstream.cache import open_cache
 from server.upstream.observer import Measured
-from tests.contract.operations.conftest import Client, unchanged
+from tests.contract.operations.conftest import OPERATIONS, Client, unchanged
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
     from devnet.launcher import Devnet
     from server.sources.prices.opening import Opened
+    from tests.postgresql import PostgreSql
 
 DOLLARS = {coin.symbol: coin.price for coin in load_coins().values()}
 EURO = DOLLARS["EUR"]
@@ -266,3 +268,53 @@ async def test_without_a_live_source_there_is_no_price_and_no_zero(full_devnet: 
         assert answer.price_usd == float(DOLLARS["BTC"])
         assert not answer.HasField("price_eur")
         assert (await client.ask("getTopPrices", currency="CURRENCY_EUR")).count == 0
+
+
+async def test_a_gateway_keeps_keys_and_prices_in_postgresql(full_devnet: Devnet, postgresql: PostgreSql):
+    overrides = full_devnet.settings_overrides() | {"storage": {"url": postgresql.database()}, "grpc": {"port": 0}}
+    async with AsyncExitStack() as ending:
+        gateway = await Gateway.create(Settings.model_validate(overrides))
+        ending.push_async_callback(gateway.drain, 0)
+        _, key = await gateway.keys.create_key("somebody")
+        channel = await ending.enter_async_context(grpc.aio.insecure_channel(f"127.0.0.1:{await gateway.start()}"))
+        operation = OPERATIONS["getPriceHistory"]
+        call = channel.unary_unary(
+            operation.path,
+            request_serializer=operation.request.SerializeToString,
+            response_deserializer=operation.response.FromString,
+        )
+        answer = await call(operation.request(symbol="ETH", days=5), metadata=(("x-api-key", key),), timeout=30)
+        assert len(answer.prices) == 5
+    engine = await open_database(Settings.model_validate(overrides).storage.url.get_secret_value())
+    stored = await PriceRecords(engine).read_days("ETH", date.min, date.max)
+    await engine.dispose()
+    assert len(stored) == 90
+    assert [float(stored[day].maximum) for day in sorted(stored)[-5:]] == [point.price for point in answer.prices]
+
+
+async def test_nobody_answers_at_all(full_devnet: Devnet, tmp_path: Path):
+    dead = {"endpoints": [{"label": "dead", "url": "http://127.0.0.1:9"}]}
+    settings = Settings.model_validate(
+        {
+            "profile": "devnet",
+            "chains": dict.fromkeys(("ethereum", "arbitrum", "base"), dead),
+            "sources": {"defillama": dead, "coingecko": dead, "frankfurter": dead},
+            "storage": {"url": f"sqlite:///{tmp_path}/w.db"},
+            "grpc": {"port": 0},
+        }
+    )
+    async with AsyncExitStack() as ending:
+        gateway = await Gateway.create(settings)
+        ending.push_async_callback(gateway.drain, 0)
+        channel = await ending.enter_async_context(grpc.aio.insecure_channel(f"127.0.0.1:{await gateway.start()}"))
+        client = Client(channel)
+        for name, fields in (
+            ("getPrice", {"symbol": "ETH"}),
+            ("getPrices", {"items": [{"symbol": "ETH"}, {"symbol": "BTC"}]}),
+            ("getPriceHistory", {"symbol": "ETH"}),
+            ("getPriceHistory", {"symbol": "ETH", "currency": "CURRENCY_EUR"}),
+        ):
+            refused = await client.refused(name, **fields)
+            assert (refused.status, refused.reason) == (grpc.StatusCode.UNAVAILABLE, "PRICE_UNAVAILABLE"), name
+            assert "127.0.0.1" not in refused.message
+        assert (await client.ask("getTopPrices")).count == 0

@@ -160,3 +160,18 @@ def test_endpoints_can_be_built_in_code() -> None:
 def test_nearest() -> None:
     assert nearest("etherum", ["ethereum", "base"]) == "ethereum"
     assert nearest("zzz", ["ethereum", "base"]) is None
+
+
+@pytest.mark.parametrize(
+    ("given", "taken"),
+    [
+        ("postgresql://u:p@db:5432/waypost", "postgresql+asyncpg://u:p@db:5432/waypost"),
+        ("postgres://db/waypost", "postgresql+asyncpg://db/waypost"),
+        ("postgresql+asyncpg://db/waypost?ssl=require", "postgresql+asyncpg://db/waypost?ssl=require"),
+        ("postgresql://u@db/waypost?sslmode=verify-full", "postgresql+asyncpg://u@db/waypost?ssl=verify-full"),
+        ("postgresql://u@/waypost?host=/run/postgresql", "postgresql+asyncpg://u@/waypost?host=%2Frun%2Fpostgresql"),
+    ],
+)
+def test_postgresql_urls_get_the_driver_and_its_words(given: str, taken: str) -> None:
+    settings = load_settings(environ={}, overrides={"storage": {"url": given}})
+    assert settings.storage.url.get_secret_value() == taken
