@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
+from sqlalchemy import inspect
 from sqlalchemy.exc import DatabaseError
 
 from server.access.keys import KeyStore
@@ -38,6 +39,21 @@ async def test_opening_again_keeps_what_is_there(url: str) -> None:
         assert len(await store.list_keys()) == expected
         await store.create_key("a")
         await engine.dispose()
+
+
+async def test_a_database_of_the_first_release_is_brought_up_to_date(url: str) -> None:
+    engine = await open_database(url)
+    await KeyStore(engine).create_key("old")
+    later = [table for table in reversed(metadata.sorted_tables) if table.name != "keys"]
+    async with engine.begin() as connection:
+        await connection.run_sync(lambda sync: metadata.drop_all(sync, tables=later))
+        await connection.exec_driver_sql("UPDATE alembic_version SET version_num = '0001'")
+    await engine.dispose()
+    engine = await open_database(url)
+    assert [record.name for record in await KeyStore(engine).list_keys()] == ["old"]
+    async with engine.connect() as connection:
+        assert set(await connection.run_sync(lambda sync: inspect(sync).get_table_names())) >= set(metadata.tables)
+    await engine.dispose()
 
 
 async def test_processes_that_start_together_take_turns(url: str, tmp_path: Path) -> None:
