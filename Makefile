@@ -60,9 +60,11 @@ bench: .venv/dev.stamp ## ratios against bare echoes and the bare node
 soak: .venv/dev.stamp ## ten minutes of mixed load: do memory and tasks stay flat? (MINUTES=)
 	@$(BIN)/python -m bench.soak --minutes $(MINUTES)
 
-locks: ## rewrite locks/ from pyproject.toml (needs uv)
+locks: ## rewrite all lock files of Python packages (needs uv)
 	@uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --extra run --extra devnet --extra dev pyproject.toml -o locks/dev.txt
 	@uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --extra run --extra devnet -c locks/dev.txt pyproject.toml -o locks/run.txt
+	@for folder in devnet/starknet tests/contract/starknet/judge; do \
+		uv pip compile -q --python-version 3.11 --generate-hashes --no-header $$folder/requirements.in -o $$folder/requirements.txt; done
 
 clean: ## remove everything that set-up and tests made
 	@rm -rf .venv .devnet .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -10,8 +10,9 @@ from typing import Any
 
 import aiohttp
 
+from devnet.environments import SetUpError
 from devnet.local_chain import Endpoint, Guard, NodeError, Progress
-from devnet.starknet.install import EngineError, installed_engine
+from devnet.starknet.install import installed_engine
 
 _SLUG = "starknet"
 _ROOT = Path(__file__).resolve().parents[2]
@@ -44,7 +45,7 @@ class StarknetNode:
         """Install the engine if needed, start it and wait until its world is built. Raises NodeError."""
         try:
             python = await asyncio.to_thread(installed_engine, self._progress)
-        except EngineError as error:
+        except SetUpError as error:
             raise NodeError(str(error)) from None
         self._guard = guard
         for _ in range(_ATTEMPTS):

@@ -1,13 +1,16 @@
-"""Blocks, transactions and receipts in the shapes of the Starknet JSON-RPC specification 0.9.
+"""Blocks, transactions and receipts in the shapes of the Starknet JSON-RPC specification 0.10.
 
-Gas figures are taken from the steps of the Cairo VM; the fee that a receipt names was not charged.
+Counts are true, commitments are hashes by a formula of our own. Gas figures are taken from the steps of the Cairo VM;
+the fee that a receipt names was not charged.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from devnet.starknet.engine.cairo import poseidon_hash_many
 from devnet.starknet.engine.chain import L1_DEPTH
+from devnet.starknet.engine.state import Facts
 
 if TYPE_CHECKING:
     from devnet.starknet.engine.chain import Block, LocalStarknet, Transaction
@@ -41,6 +44,7 @@ def block_document(chain: LocalStarknet, block: Block, *, full: bool) -> dict[st
         "block_number": block.number,
         "new_root": "0x0",
         **_header(block.timestamp),
+        **_contents(chain, block),
         "transactions": _transactions(block.transactions, full=full),
     }
 
@@ -104,6 +108,28 @@ def receipt_document(chain: LocalStarknet, transaction: Transaction, block: Bloc
 def _header(timestamp: int) -> dict[str, Any]:
     mode = {"l1_da_mode": "BLOB", "starknet_version": "0.14.0"}
     return {"timestamp": timestamp, "sequencer_address": _SEQUENCER, **_PRICES, **mode}
+
+
+def _contents(chain: LocalStarknet, block: Block) -> dict[str, Any]:
+    """Return how much is in a block, and a hash over each part of it."""
+    done = [transaction.outcome for transaction in block.transactions if transaction.outcome is not None]
+    events = [event for outcome in done for event in outcome.events]
+    before = chain.blocks[block.number - 1].facts if block.number else Facts()
+    changed = [
+        *((key, value) for key, value in block.facts.nonces.items() if before.nonces.get(key) != value),
+        *((key, value) for key, value in block.facts.classes.items() if before.classes.get(key) != value),
+        *((key[1], value) for key, value in block.facts.storage.items() if before.storage.get(key) != value),
+    ]
+    hashes = [transaction.signed.hash for transaction in block.transactions]
+    parts = {
+        "transaction": hashes,
+        "event": [felt for emitter, keys, data in events for felt in (emitter, *keys, *data)],
+        "receipt": [*hashes, *(outcome.steps for outcome in done)],
+        "state_diff": [felt for pair in changed for felt in pair],
+    }
+    commitments = {f"{part}_commitment": hex(poseidon_hash_many(hashed)) for part, hashed in parts.items()}
+    counts = {"transaction_count": len(hashes), "event_count": len(events), "state_diff_length": len(changed)}
+    return commitments | counts
 
 
 def _transactions(transactions: list[Transaction], *, full: bool) -> list[Any]:

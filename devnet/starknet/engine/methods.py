@@ -1,4 +1,4 @@
-"""The JSON-RPC methods: reads of the specification 0.9, and two of our own that make blocks and transactions."""
+"""The JSON-RPC methods: reads of the specification 0.10, and two of our own that make blocks and transactions."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Methods:
     def __init__(self, chain: LocalStarknet) -> None:
         self._chain = chain
         self._methods: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
-            "starknet_specVersion": (lambda: "0.9.0", ()),
+            "starknet_specVersion": (lambda: "0.10.2", ()),
             "starknet_chainId": (lambda: hex(CHAIN_ID), ()),
             "starknet_blockNumber": (lambda: chain.head.number, ()),
             "starknet_blockHashAndNumber": (self._head, ()),

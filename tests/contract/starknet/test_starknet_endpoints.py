@@ -82,7 +82,7 @@ async def test_reads_are_passed_on_byte_for_byte(driver, node, requests):
     with requests([1]):
         found = await driver.pass_call("starknet_getNonce", json.dumps(["latest", known.ALICE]).encode(), ReadView())
     assert json.loads(found) == await node.call("starknet_getNonce", "latest", known.ALICE)
-    assert await driver.pass_call("starknet_specVersion", None, ReadView()) == b'"0.9.0"'
+    assert await driver.pass_call("starknet_specVersion", None, ReadView()) == b'"0.10.2"'
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ def test_no_tracked_file_names_a_path_of_the_machine_it_was_written_on() -> None
 
 
 def test_lock_files_record_hashes_and_no_download_addresses() -> None:
-    for path in tracked("locks/*.txt"):
+    for path in (*tracked("locks/*.txt"), *tracked("*requirements.txt")):
         text = path.read_text()
         assert "--hash=sha256:" in text
         assert "://" not in text, path.name
