@@ -30,6 +30,7 @@ LONGEST_DAYS = 90
 _log = structlog.get_logger("waypost.prices")
 
 _FETCH_SECONDS = 10.0
+_PATIENCE = 2.0
 _STORED_SECONDS = 3.0
 _SHARE = 0.8
 # How long a source's account of a symbol is not asked for again: it grows by an hour an hour; a failure passes sooner.
@@ -95,15 +96,17 @@ class PriceHistory:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _known(self, symbol: str, days: int, deadline: float | None) -> Days:
-        """Return the last days of a token by day, stored and, where some are not known yet, asked of the sources."""
+        """Return the last days of a token by day: what is stored, and once an hour what the sources add to it.
+
+        Today goes on, so it is asked for even where every day before is known, but then not waited for long.
+        """
         today = datetime.fromtimestamp(self._wall(), UTC).date()
         first = today - timedelta(days=days - 1)
         stored = await self._stored(symbol, first, today)
-        if stored is not None and _is_whole(stored, first, today):
-            return stored
+        patience = _FETCH_SECONDS if stored is None or not _is_whole(stored, first, today) else _PATIENCE
         attempt = self._attempts.get(symbol)
         if attempt is None or attempt.until <= self._clock() or (stored is None and attempt.succeeded):
-            fetched = await self._ask(symbol, deadline)
+            fetched = await self._ask(symbol, patience, deadline)
         else:
             fetched = {} if attempt.succeeded else None
         if not stored and not self._sources:
@@ -111,7 +114,7 @@ class PriceHistory:
         if not stored and fetched is None:
             raise PriceUnavailable(f"no source of past prices of {symbol} answers; try again")
         recent = {day: row for day, row in (fetched or {}).items() if first <= day}
-        return merge_days(recent, stored or {})
+        return merge_days(stored or {}, recent)
 
     async def _stored(self, symbol: str, first: date, last: date) -> Days | None:
         """Return the stored days, None where the database fails."""
@@ -123,14 +126,14 @@ class PriceHistory:
             _log.warning("stored prices cannot be read", failure=type(error).__name__)
             return None
 
-    async def _ask(self, symbol: str, deadline: float | None) -> Days | None:
-        """Return what the sources tell by then, None where they fail; who comes meanwhile waits for the same answer."""
+    async def _ask(self, symbol: str, patience: float, deadline: float | None) -> Days | None:
+        """Return what the sources tell within the patience, None where they do not; callers share what is under way."""
         fetch = self._fetches.get(symbol)
         if fetch is None:
             fetch = self._fetches[symbol] = asyncio.create_task(self._fetch(symbol))
             fetch.add_done_callback(lambda done: self._settle(symbol, done))
-        now = self._clock()
-        patience = _FETCH_SECONDS if deadline is None else min(_FETCH_SECONDS, (deadline - now) * _SHARE)
+        if deadline is not None:
+            patience = min(patience, (deadline - self._clock()) * _SHARE)
         # Not cancelled with the caller: the next one finds what was stored.
         await asyncio.wait((fetch,), timeout=max(patience, 0.0))
         return fetch.result() if fetch.done() and not fetch.cancelled() and fetch.exception() is None else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -19,14 +19,16 @@ from server.catalog.feeds import load_price_table
 from server.chains.registry import Chains
 from server.errors import UpstreamUnavailable
 from server.sources.gas_comparison import GasComparison
-from server.sources.prices import Prices
+from server.sources.prices import Prices, open_prices
 from server.sources.prices.on_chain import OnChainFeeds
+from server.storage.database import open_database
 from server.upstream import open_session
 from server.upstream.observer import Measured
 from tests.contract.operations.conftest import unchanged
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
+    from pathlib import Path
 
     from devnet.launcher import Devnet
 
@@ -85,6 +87,20 @@ async def test_every_chain_is_asked_in_one_request(full_devnet: Devnet):
     assert len(costs) == 16
     # Linea's own estimate is unknown to the local node, which says so in the same batch.
     assert sorted(tally.requests) == sorted(WORLD)
+
+
+async def test_an_off_chain_source_of_prices_costs_one_request_more(full_devnet: Devnet, tmp_path: Path):
+    tally = Tally()
+    settings = full_devnet.settings_overrides()
+    async with opened(settings, tally) as chains, AsyncExitStack() as lifetime:
+        http = await lifetime.enter_async_context(open_session())
+        database = await open_database(f"sqlite:///{tmp_path}/prices.db")
+        lifetime.push_async_callback(database.dispose)
+        whole = Settings.model_validate(settings)
+        prices, _ = open_prices(whole, chains, http, database, None, lifetime, observer=tally)
+        costs = await GasComparison(chains, prices).compare(time.monotonic() + 10)
+    assert len(costs) == 16
+    assert sorted(tally.requests) == sorted([*WORLD, "defillama"])
 
 
 async def test_a_chain_that_does_not_answer_is_left_out_and_named(full_devnet: Devnet):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING
@@ -78,10 +79,12 @@ async def test_unknown_days_are_left_out_and_the_known_ones_stored(database: Asy
         back(1): (Decimal(11), True),
         TODAY: (Decimal(10), False),
     }
-    # Another process answers the same without asking, once all days are whole.
+    # Another process answers the same whoever knows no more. Today goes on, so somebody is asked.
     nobody = Archive({})
     assert await history_of(database, nobody).read("BTC", 2, "USD", None) == points[1:]
-    assert nobody.asked == []
+    assert nobody.asked == [("BTC", 90)]
+    higher = Archive({"BTC": {0: "10.5"}})
+    assert (await history_of(database, higher).read("BTC", 2, "USD", None))[-1].value == Decimal("10.5")
 
 
 async def test_a_source_is_asked_once_an_hour(database: AsyncEngine):
@@ -91,9 +94,9 @@ async def test_a_source_is_asked_once_an_hour(database: AsyncEngine):
         assert len(await history.read("BTC", days, "USD", None)) == (1 if days == 1 else 2)
     assert len(archive.asked) == 1
     clock.now += 3601
+    archive.told["BTC"][0] = "10.25"
+    assert (await history.read("BTC", 1, "USD", None))[-1].value == Decimal("10.25")
     await history.read("BTC", 30, "USD", None)
-    # Today is known: one day alone needs no asking.
-    await history.read("BTC", 1, "USD", None)
     assert len(archive.asked) == 2
 
 
@@ -181,3 +184,15 @@ async def test_a_slow_source_is_not_waited_for_beyond_the_deadline_and_stores_al
     await asyncio.sleep(0.5)
     assert await history.read("BTC", 1, "USD", clock.now + 0.1) == [PricePoint(TODAY, Decimal(10))]
     assert len(archive.asked) == 1
+
+
+async def test_what_is_known_is_not_kept_waiting_for_today(database: AsyncEngine):
+    rows = [PricedDay("BTC", back(number), Decimal(9), Decimal(9), is_whole=number > 0) for number in range(2)]
+    await PriceRecords(database).note((), rows)
+    archive = Archive({"BTC": {0: "10"}})
+    archive.delay = 60.0
+    history = history_of(database, archive)
+    began = time.monotonic()
+    assert [point.value for point in await history.read("BTC", 2, "USD", None)] == [9, 9]
+    assert time.monotonic() - began < 5
+    await history.close()
