@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from server.abi.custom_errors import CustomError
 from server.abi.events import Event
 from server.abi.functions import Function
 from server.errors import MethodUnknown, Overloaded
 
 if TYPE_CHECKING:
-    from server.catalog.apps import Catalogue, PublishedMethod
+    from server.catalog.apps import Catalogue, Deployment, PublishedMethod
 
 _SHOWN = 120
 
@@ -19,19 +20,24 @@ _SHOWN = 120
 class Method:
     """A published method: its function, or its event with the variants that versions of the contract write.
 
-    The first of `events` is the published one, by which filters are read.
+    The first of `events` is the published one, by which filters are read. `errors` are those of the contract's ABI.
     """
 
     published: PublishedMethod
     function: Function | None
     events: tuple[Event, ...]
+    errors: tuple[CustomError, ...]
 
     @classmethod
-    def of(cls, published: PublishedMethod) -> Method:
+    def of(cls, published: PublishedMethod, errors: tuple[CustomError, ...]) -> Method:
         """Return the method with its ABI items parsed; ValueError where one is none."""
         if published.abi_type == "event":
-            return cls(published, None, tuple(map(Event.parse, (published.abi_item, *published.variants))))
-        return cls(published, Function.parse(published.abi_item), ())
+            return cls(published, None, tuple(map(Event.parse, (published.abi_item, *published.variants))), errors)
+        return cls(published, Function.parse(published.abi_item), (), errors)
+
+    def explain(self, data: bytes) -> str | None:
+        """Return what revert data says by an error of the ABI; None where it says it otherwise."""
+        return next((words for error in self.errors if (words := error.describe(data)) is not None), None)
 
 
 class Methods:
@@ -39,8 +45,11 @@ class Methods:
 
     def __init__(self, catalogue: Catalogue) -> None:
         self._catalogue = catalogue
+        errors = {one: _errors(one) for app in catalogue.apps.values() for one in app.deployments}
         self._methods = {
-            name: Method.of(method) for name, method in catalogue.methods.items() if not method.is_overloaded
+            name: Method.of(method, errors[method.deployment])
+            for name, method in catalogue.methods.items()
+            if not method.is_overloaded
         }
 
     def find(self, name: str) -> Method:
@@ -64,3 +73,7 @@ class Methods:
         hint = f'did you mean "{near}"?' if near else "listMarketplaceMethods lists those that are"
         shown = "".join(character if character.isprintable() else "?" for character in name[:_SHOWN])
         raise MethodUnknown(f'no method "{shown}" is published; {hint}')
+
+
+def _errors(deployment: Deployment) -> tuple[CustomError, ...]:
+    return tuple(CustomError.parse(item) for item in deployment.abi_items if item["type"] == "error")

@@ -11,7 +11,7 @@ from server.chains.capabilities import CallRequest, SimulatesCalls
 from server.chains.contract_reads import CallsContracts, ContractCall
 from server.chains.contract_simulations import SimulatesTransactions
 from server.chains.evm.reverts import reverted
-from server.errors import GatewayError
+from server.errors import GatewayError, Reverted
 from server.marketplace.values import native, read_outputs
 
 if TYPE_CHECKING:
@@ -38,7 +38,10 @@ class Runs:
     async def call(
         self, method: Method, target: Target, request: marketplace_pb2.CallMethodRequest, view: ReadView
     ) -> marketplace_outcome_pb2.MarketplaceCall:
-        """Return the outputs of a view or pure function; Reverted with the decoded reason where it reverts."""
+        """Return the outputs of a view or pure function; Reverted with the decoded reason where it reverts.
+
+        Errors of the contract's own ABI are told by name and arguments.
+        """
         function = _function(method)
         data = function.encode_call(read_arguments(request.args.json))
         try:
@@ -46,6 +49,8 @@ class Runs:
                 returned = await self._call_as(target, data, request, view)
             else:
                 returned = await self._call_folded(target, data, view)
+        except Reverted as error:
+            raise _explained(method, error) from None
         except GatewayError as error:
             raise _renamed(error) from None
         outputs = await read_outputs(function, returned, target)
@@ -69,7 +74,7 @@ class Runs:
                 marketplace_outcome_pb2.SimulatedLog(address=log.address, topics=log.topics, data=log.data)
                 for log in ran.logs or ()
             ],
-            reason=ran.reason,
+            reason=_reason(method, ran.data) or ran.reason if not ran.succeeded else None,
             block_height=ran.block,
         )
         if ran.gas is None:
@@ -103,6 +108,17 @@ def _request(target: Target, data: bytes, request: marketplace_pb2.CallMethodReq
         sender=request.from_address if request.HasField("from_address") else None,
         value=int(request.value) if request.HasField("value") else None,
     )
+
+
+def _reason(method: Method, data: bytes) -> str | None:
+    words = method.explain(data)
+    return None if words is None else f"execution reverted: {words}"
+
+
+def _explained(method: Method, error: Reverted) -> Reverted:
+    """Return the failure with its reason in the words of the ABI, where it has some."""
+    words = _reason(method, bytes.fromhex(error.metadata.get("data", "0x")[2:]))
+    return error if words is None else Reverted(words, metadata=error.metadata)
 
 
 def _renamed(error: GatewayError) -> GatewayError:

@@ -46,6 +46,7 @@ ABI = [
     function("twice", [UINT], [UINT]),
     function("twice", [TEXT], [UINT]),
     function("listing", [], [{"type": "uint256[][]"}]),
+    {"type": "error", "name": "Failed", "inputs": [{"name": "code", "type": "uint256"}]},
 ]
 FIXED, TEMPLATE = "svc_prober_ethereum_prober", "svc_anyprober_prober"
 
@@ -140,6 +141,13 @@ async def test_a_revert_is_told_with_its_reason(site: Site, extra: dict[str, Any
     error = await site.marketplace.refused(f"{FIXED}_call_fail_with_reason", args=["out of luck"], **extra)
     assert (error["code"], error["data"]["reason"]) == (400, "REVERTED")
     assert error["message"] == "execution reverted: out of luck"
+
+
+@pytest.mark.parametrize("extra", [{}, {"from_": known.BOB}], ids=["folded", "with a sender"])
+async def test_an_error_of_the_abi_is_told_by_name(site: Site, extra: dict[str, Any]) -> None:
+    error = await site.marketplace.refused(f"{FIXED}_call_fail_with_code", args=["77"], **extra)
+    assert (error["code"], error["data"]["reason"]) == (400, "REVERTED")
+    assert error["message"] == "execution reverted: Failed(code: 77)"
 
 
 async def test_an_overloaded_name_is_refused(site: Site) -> None:
