@@ -4,6 +4,7 @@ SHELL := /bin/bash
 MAKEFLAGS += --warn-undefined-variables --no-print-directory
 PYTHON ?= python3
 NETWORK ?= devnet
+FULL ?=
 MINUTES ?= 10
 PACKAGES := runtime server transcoder cli devnet bench scripts
 BIN := .venv/bin
@@ -40,8 +41,8 @@ generate: .venv/dev.stamp ## regenerate the committed stubs from proto/
 operations: .venv/dev.stamp ## rewrite the README's table of operations
 	@$(BIN)/python -m scripts.operations_table
 
-run: .venv/run.stamp ## serve on local chains (NETWORK=mainnet: on public endpoints)
-	@exec ./waypost serve --network $(NETWORK)
+run: .venv/run.stamp ## serve on local chains (NETWORK=mainnet: on public endpoints; FULL=1: with Starknet)
+	@exec ./waypost serve --network $(NETWORK) $(if $(FULL),--full)
 
 lint: .venv/dev.stamp ## style, types, protobuf rules
 	@echo "ruff, mypy, buf ..."

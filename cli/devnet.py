@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cli.local_chains import run_local_chains
+from cli.options import add_full
 from cli.process import run_process
 from runtime.settings import LogSettings
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `waypost devnet`."""
+    add_full(parser)
     parser.add_argument("--chains", metavar="SLUG,...", help="only these chains (default: all that run locally)")
     parser.add_argument(
         "--write-config", metavar="FILE", type=Path, help="write a configuration file for a gateway on these nodes"
@@ -30,7 +32,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 async def _run(arguments: argparse.Namespace, stop: Stop) -> int:
     chains = arguments.chains.split(",") if arguments.chains else None
-    async with run_local_chains(stop, chains) as devnet:
+    async with run_local_chains(stop, chains, full=arguments.full) as devnet:
         if devnet is None:
             return 0
         for slug, url in devnet.endpoints.items():

@@ -17,12 +17,14 @@ if TYPE_CHECKING:
 
 
 @asynccontextmanager
-async def run_local_chains(stop: Stop, chains: Iterable[str] | None = None) -> AsyncIterator[Devnet | None]:
+async def run_local_chains(
+    stop: Stop, chains: Iterable[str] | None = None, *, full: bool = False
+) -> AsyncIterator[Devnet | None]:
     """Run the local nodes (all by default) and show the progress; None when a stop was asked for before they were up.
 
-    Raises Failed.
+    With `full` "all" are those too that are a large download. Raises Failed.
     """
-    context = Devnet.start(chains, progress=lambda line: print(line, flush=True))
+    context = Devnet.start(chains, progress=lambda line: print(line, flush=True), full=full)
     try:
         devnet = await stop.wait_for(context.__aenter__())
     except (InstallError, NodeError, ValueError) as error:

@@ -50,6 +50,15 @@ def add_network(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_full(parser: argparse.ArgumentParser) -> None:
+    """Add `--full`."""
+    parser.add_argument(
+        "--full",
+        action="store_true",
+        help="on the devnet: also the chains that are a large download, once (Starknet, 350 MB)",
+    )
+
+
 def read_settings(arguments: argparse.Namespace, further: dict[str, Any] | None = None) -> Settings:
     """Return the settings that the arguments name, with `further` nested values under them; raises ConfigError."""
     return load_settings(config_path(arguments), overrides=merge(further or {}, given_overrides(arguments)))

@@ -11,6 +11,7 @@ from cli.faces import Ports, run_gateway
 from cli.greeting import base_url, greeting
 from cli.options import (
     add_config,
+    add_full,
     add_grpc_port,
     add_http_port,
     add_network,
@@ -34,6 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `waypost serve`."""
     add_config(parser)
     add_network(parser)
+    add_full(parser)
     add_http_port(parser)
     add_grpc_port(parser)
     parser.add_argument(
@@ -55,7 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 async def _serve(arguments: argparse.Namespace, settings: Settings, stop: Stop) -> int:
-    async with _local_chains(settings, stop) as found:
+    async with _local_chains(settings, stop, full=arguments.full) as found:
         if found is None:
             return 0
         overrides = merge(found, given_overrides(arguments))
@@ -92,8 +94,8 @@ async def _work(settings: Settings, stop: Stop, number: int) -> int:
 
 
 @asynccontextmanager
-async def _local_chains(settings: Settings, stop: Stop) -> AsyncIterator[dict[str, Any] | None]:
-    """Run the devnet's nodes where the profile asks for them and no chain is configured.
+async def _local_chains(settings: Settings, stop: Stop, *, full: bool) -> AsyncIterator[dict[str, Any] | None]:
+    """Run the devnet's nodes where the profile asks for them and no chain is configured; with `full` all there are.
 
     Yields the settings that they bring, empty without them; None when a stop was asked for before they were up.
     """
@@ -103,5 +105,5 @@ async def _local_chains(settings: Settings, stop: Stop) -> AsyncIterator[dict[st
     # Imported here: everything else serves without the devnet's packages.
     from cli.local_chains import run_local_chains
 
-    async with run_local_chains(stop) as devnet:
+    async with run_local_chains(stop, full=full) as devnet:
         yield None if devnet is None else devnet.settings_overrides()

@@ -8,7 +8,7 @@ import asyncio
 import json
 import os
 import time
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Coroutine, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -52,14 +52,20 @@ class Devnet:
     @classmethod
     @asynccontextmanager
     async def start(
-        cls, chains: Iterable[str] | None = None, progress: Progress = lambda line: None, *, mines: bool = True
+        cls,
+        chains: Iterable[str] | None = None,
+        progress: Progress = lambda line: None,
+        *,
+        mines: bool = True,
+        full: bool = False,
     ) -> "AsyncIterator[Devnet]":
         """Run the nodes of these chains (all by default) for the length of the context.
 
-        What is missing is installed and built first; `progress` is given a line now and then. With `mines` False blocks
-        are made by `mine` alone. Raises ValueError for an unknown chain, InstallError and NodeError.
+        What is missing is installed and built first; `progress` is given a line now and then, and one per chain. With
+        `mines` False blocks are made by `mine` alone. With `full` "all" are those too that are a large download. Raises
+        ValueError for an unknown chain, InstallError and NodeError.
         """
-        wanted, others = _chosen(chains)
+        wanted, others = _chosen(chains, full=full)
         began = time.monotonic()
         devnet = cls()
         if wanted:
@@ -73,24 +79,24 @@ class Devnet:
             )
             await stack.enter_async_context(devnet.offchain)
             stack.push_async_callback(devnet._stop_nodes)
-            progress(f"devnet: starting {len(wanted) + len(others)} chains ...")
-            for family in FAMILIES if chains is None else ():
-                if not family.is_on:
-                    progress(f"devnet: without {', '.join(family.chains)}; {family.switch}=1 installs and runs it")
+            arrivals = _Arrivals(len(wanted) + len(others), progress, began)
+            progress(f"devnet: starting {arrivals.expected} chains ...")
+            for line in _left_out() if chains is None and not full else ():
+                progress(line)
             devnet.nodes = {chain.slug: Node(chain, http) for chain in wanted}
             devnet.others = open_chains(others, http, progress, mines=mines)
             try:
                 async with asyncio.TaskGroup() as group:
                     for other in devnet.others:
-                        group.create_task(other.start(guard))
+                        group.create_task(arrivals.announce(other.start(guard), other))
                     for node in devnet.nodes.values():
-                        group.create_task(devnet._bring_up(node, http, guard, listener))
+                        group.create_task(arrivals.announce(devnet._bring_up(node, http, guard, listener), node))
             except ExceptionGroup as failures:
                 raise failures.exceptions[0] from None
             timers = [asyncio.create_task(devnet.miners[slug].run(ear)) for slug, ear in devnet._ears.items()]
             stack.push_async_callback(_cancel, timers)
             stack.callback(_forget, _note_running(devnet))
-            progress(f"devnet: {len(wanted) + len(others)} chains up in {time.monotonic() - began:.1f} s")
+            progress(f"devnet: {arrivals.expected} chains up in {time.monotonic() - began:.1f} s")
             yield devnet
 
     @property
@@ -180,11 +186,38 @@ class Devnet:
         await asyncio.gather(*(chain.stop() for chain in running))
 
 
-def _chosen(chains: Iterable[str] | None) -> tuple[list[Chain], list[str]]:
+def _left_out() -> list[str]:
+    """Say which chains are not among all chains, and how to have them."""
+    return [
+        f"devnet: {', '.join(family.chains)} stays down; `--full` (or {family.switch}=1) installs and runs it"
+        for family in FAMILIES
+        if not family.is_on
+    ]
+
+
+class _Arrivals:
+    """Says of each chain when it is up."""
+
+    def __init__(self, expected: int, progress: Progress, began: float) -> None:
+        self.expected = expected
+        self._progress = progress
+        self._began = began
+        self._arrived = 0
+
+    async def announce(self, start: Coroutine[Any, Any, None], chain: Running) -> None:
+        """Start a chain, or several of one process, and say so."""
+        await start
+        slugs = list(chain.endpoints)
+        self._arrived += len(slugs)
+        seconds = time.monotonic() - self._began
+        self._progress(f"devnet: {self._arrived:2}/{self.expected} {', '.join(slugs)} up after {seconds:.1f} s")
+
+
+def _chosen(chains: Iterable[str] | None, *, full: bool = False) -> tuple[list[Chain], list[str]]:
     """Return the EVM chains that are wanted and the slugs of the others."""
     world = load_world()
     others = [slug for family in FAMILIES for slug in family.chains]
-    default = [slug for family in FAMILIES if family.is_on for slug in family.chains]
+    default = [slug for family in FAMILIES if family.is_on or full for slug in family.chains]
     slugs = [*world, *default] if chains is None else list(chains)
     unknown = [slug for slug in slugs if slug not in world and slug not in others]
     if unknown:

@@ -11,7 +11,7 @@ import pytest
 from eth_hash.auto import keccak
 
 from devnet import known_starknet as known
-from devnet.launcher import Devnet, _chosen
+from devnet.launcher import Devnet, _chosen, _left_out
 from devnet.starknet.install import installed_engine
 from devnet.starknet.node import ask
 from devnet.status import describe
@@ -36,10 +36,12 @@ except Failed as error:
 async def test_it_is_the_same_on_every_start_and_ends_with_its_context() -> None:
     heads = []
     for _ in range(2):
-        async with Devnet.start(["starknet"]) as devnet, aiohttp.ClientSession() as http:
+        lines: list[str] = []
+        async with Devnet.start(["starknet"], lines.append) as devnet, aiohttp.ClientSession() as http:
             heads.append(await ask(http, devnet.endpoints["starknet"], "starknet_blockHashAndNumber"))
             [row] = devnet.summary()
             table = await describe(devnet.summary())
+        assert any(line.startswith("devnet:  1/1 starknet up after") for line in lines)
         pid = int(str(row["pid"]))
         with pytest.raises(ProcessLookupError):
             os.kill(pid, 0)
@@ -54,6 +56,10 @@ def test_it_is_among_all_chains_on_demand(monkeypatch: pytest.MonkeyPatch, value
     if value is not None:
         monkeypatch.setenv("WAYPOST_DEVNET_STARKNET", value)
     assert ("starknet" in _chosen(None)[1]) is is_there
+    assert (_left_out() == []) is is_there
+    assert all("starknet stays down; `--full`" in line for line in _left_out())
+    assert "starknet" in _chosen(None, full=True)[1]
+    assert _chosen(["solana"], full=True) == ([], ["solana"])
     assert _chosen(["starknet"]) == ([], ["starknet"])
 
 
