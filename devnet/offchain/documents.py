@@ -6,6 +6,7 @@ Both lie below `/content`, as behind a public gateway: `/content/ipfs/<content i
 import asyncio
 import gzip
 import json
+from functools import cache
 from typing import Any
 
 from aiohttp import web
@@ -67,6 +68,12 @@ _REDIRECTS = {
 }
 
 
+@cache
+def _bomb() -> bytes:
+    """Return some kilobytes that unpack to 8 MiB."""
+    return gzip.compress(b" " * (8 << 20))
+
+
 async def _lighthouse(request: web.Request) -> web.Response:
     return web.json_response(lighthouse(int(request.match_info["number"])))
 
@@ -85,8 +92,7 @@ async def _odd(request: web.Request) -> web.Response:
     if name == "slow":
         await asyncio.sleep(_SLOW_SECONDS)
     if name == "bomb":
-        packed = gzip.compress(b" " * (64 << 20))
-        return web.Response(body=packed, headers={"Content-Encoding": "gzip"}, content_type=_JSON)
+        return web.Response(body=_bomb(), headers={"Content-Encoding": "gzip"}, content_type=_JSON)
     if name not in ODD:
         raise web.HTTPNotFound
     kind = "text/html" if name == "html" else "text/plain"

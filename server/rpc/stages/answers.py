@@ -92,8 +92,12 @@ class Answers:
             if use.status is None:
                 use.miss()
             answer = response.SerializeToString()
-            cache.keep(key, answer, seconds if use.longest is None else min(seconds, use.longest))
-            hold(use, key)
+            lifetime = seconds if use.longest is None else min(seconds, use.longest)
+            if lifetime > 0:
+                cache.keep(key, answer, lifetime)
+                hold(use, key)
+            else:
+                use.holding = None
             return answer
 
         return remember

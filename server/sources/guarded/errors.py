@@ -17,3 +17,7 @@ class FetchRefused(FetchError):
 
 class FetchFailed(FetchError):
     """The address was asked, or looked up, and gave nothing that can be used; it may later."""
+
+
+class Unreachable(FetchFailed):
+    """No address of the host takes a connection."""

@@ -21,7 +21,7 @@ from aiohttp.abc import AbstractResolver
 from runtime.metrics import count_fetch
 from server.sources.guarded.addresses import Resolver, addresses_of
 from server.sources.guarded.bodies import read_body
-from server.sources.guarded.errors import FetchError, FetchFailed, FetchRefused
+from server.sources.guarded.errors import FetchError, FetchFailed, FetchRefused, Unreachable
 from server.sources.guarded.networks import public_except
 from server.sources.guarded.targets import Targets
 
@@ -114,7 +114,7 @@ class GuardedFetcher:
 
         Raises:
             FetchRefused: the URL, its host's addresses or a redirect are against the rules.
-            FetchFailed: no answer in time, one that is too long, or none that is HTTP.
+            FetchFailed: no answer in time, one that is too long, or none that is HTTP; Unreachable: no connection.
         """
         seconds = self._seconds if deadline is None else min(self._seconds, deadline - monotonic())
         limit = self._max_bytes if max_bytes is None else min(max_bytes, self._max_bytes)
@@ -156,7 +156,7 @@ class GuardedFetcher:
         for address in addresses[:-1]:
             try:
                 return await self._exchange(target, address, method, body, headers, limit, label)
-            except _NoConnection:
+            except Unreachable:
                 continue
         return await self._exchange(target, addresses[-1], method, body, headers, limit, label)
 
@@ -191,7 +191,7 @@ class GuardedFetcher:
         except aiohttp.ClientSSLError:
             raise FetchFailed("its TLS certificate or handshake is not valid") from None
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError):
-            raise _NoConnection("it cannot be reached") from None
+            raise Unreachable("it cannot be reached") from None
         except aiohttp.ServerTimeoutError:
             raise FetchFailed("it took too long to answer") from None
         except (aiohttp.ClientError, OSError, ValueError):
@@ -208,10 +208,6 @@ def _trusted() -> ssl.SSLContext:
 class _Redirect(NamedTuple):
     status: int
     location: str
-
-
-class _NoConnection(FetchFailed):
-    """The address takes no connection; another of the same host may."""
 
 
 class _NoNames(AbstractResolver):

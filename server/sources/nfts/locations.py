@@ -25,6 +25,7 @@ _IPNS = re.compile(
 _BARE = re.compile(r"(?P<root>Qm[1-9A-HJ-NP-Za-km-z]{44}|baf[a-z2-7]{50,120})(?P<tail>[/?#].*)?", re.DOTALL)
 _ARWEAVE = re.compile(r"ar://(?P<root>[A-Za-z0-9_-]{43})(?P<tail>[/?#].*)?", re.IGNORECASE | re.DOTALL)
 _HTTP = re.compile(r"https?://", re.IGNORECASE)
+_PLAIN_HTTP = re.compile(r"\Ahttp://", re.IGNORECASE)
 _HTTP_IPFS = re.compile(rf"https://[^/?#]+/ipfs/(?P<root>{_CID})(?P<tail>[/?#].*)?", re.IGNORECASE | re.DOTALL)
 _PLACE = "{id}"
 _KEPT = "/%:@!$&'()*+,;=~-._?"
@@ -69,7 +70,9 @@ class Gateways:
         if _HTTP.match(text):
             match = _HTTP_IPFS.fullmatch(text)
             others = _behind(match, "IPFS", self._ipfs, "/ipfs/", text).candidates if match else ()
-            return Location(text, candidates=tuple(dict.fromkeys((text, *others))))
+            # Plain http is asked only where the configuration allows the host; most others answer over TLS as well.
+            secure = _PLAIN_HTTP.sub("https://", text)
+            return Location(text, candidates=tuple(dict.fromkeys((text, secure, *others))))
         if not text:
             return Location(text, problem="its address is empty")
         return Location(text, problem="its address is of a kind that is not fetched")

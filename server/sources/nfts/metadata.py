@@ -11,7 +11,7 @@ import hashlib
 from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from server.sources.guarded import FetchError
+from server.sources.guarded import FetchError, Unreachable
 from server.sources.nfts.documents import Document, DocumentError, parse_document
 from server.sources.nfts.locations import fill_in
 from server.upstream.cache import key_prefix
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from server.sources.guarded import GuardedFetcher
     from server.sources.nfts.locations import Gateways, Location
     from server.upstream.cache import Cache
-    from server.upstream.joining import Patience
 
 Text = TypeVar("Text", str, bytes)
 Result = TypeVar("Result")
@@ -37,8 +36,10 @@ FAILED_SECONDS = 5.0
 _ACCEPT = "application/json, text/plain;q=0.9, */*;q=0.5"
 # What is left of a call's time when the last fetch has to have ended.
 _RESERVE_SECONDS = 1.0
-_LONGEST_SECONDS = 25.0
+_LONGEST_SECONDS = 20.0
 _LONG = 64 * 1024
+# How long a host that took no connection is asked after the others, and how many are remembered.
+_REST_SECONDS, _MOST_RESTING = 30.0, 64
 _FOUND = key_prefix("nft", "document")
 _FAILED = key_prefix("nft", "failure")
 
@@ -72,6 +73,7 @@ class MetadataReader:
         self._gateways = gateways
         self._cache = cache
         self._flights: Flights[_Found] = Flights()
+        self._resting: dict[str, float] = {}
 
     async def read(
         self, uri: str | None, token_id: int, *, is_multi: bool, deadline: float | None, is_fresh: bool = False
@@ -113,12 +115,12 @@ class MetadataReader:
             failed = cache.lasting.get(_FAILED + digest)
             if failed is not None:
                 return _Found(None, problem=failed.decode()), self._left(_FAILED + digest)
-        until = monotonic() + _LONGEST_SECONDS
-        until = until if deadline is None else min(until, deadline - _RESERVE_SECONDS)
+        until = monotonic() + 2 * _LONGEST_SECONDS if deadline is None else deadline - _RESERVE_SECONDS
         try:
-            found = await self._flights.join(digest, until, lambda patience: self._fetch(location, patience), monotonic)
+            found = await self._flights.join(digest, until, lambda _: self._fetch(location), monotonic)
         except TimeoutError:
-            found = _Found(None, problem="the document was not fetched: its host took too long to answer")
+            # It is this caller whose time is over: others, with more of it, are not told so.
+            return _Found(None, problem="the document was not fetched: it took too long to answer"), 0.0
         if found.problem is not None:
             if cache is not None:
                 cache.lasting.put(_FAILED + digest, found.problem.encode(), FAILED_SECONDS)
@@ -132,21 +134,36 @@ class MetadataReader:
         until = self._cache.lasting.until(key)
         return None if until is None else max(until - self._cache.clock(), 0.0)
 
-    async def _fetch(self, location: Location, patience: Patience) -> _Found:
+    async def _fetch(self, location: Location) -> _Found:
         """Return what the first address has that has a document; else why the last one has none."""
         problem = ""
-        for url in location.candidates:
+        now = monotonic()
+        deadline = now + _LONGEST_SECONDS
+        for url in sorted(location.candidates, key=lambda url: self._resting.get(_host(url), 0.0) > now):
             try:
-                answer = await self._fetcher.fetch(url, accept=_ACCEPT, deadline=patience.until)
+                answer = await self._fetcher.fetch(url, accept=_ACCEPT, deadline=deadline)
                 if answer.status != 200:
                     problem = f"{answer.url_label} answered with HTTP {answer.status}"
                     continue
                 return _Found(await _apart(parse_document, answer.body), answer.body)
             except FetchError as error:
+                if isinstance(error, Unreachable) and len(location.candidates) > 1:
+                    self._rest(_host(url))
                 problem = f"the document was not fetched: {error.message}"
             except DocumentError as error:
                 problem = str(error)
         return _Found(None, problem=problem)
+
+    def _rest(self, host: str) -> None:
+        """Ask the others first for a while."""
+        self._resting.pop(host, None)
+        self._resting[host] = monotonic() + _REST_SECONDS
+        if len(self._resting) > _MOST_RESTING:
+            del self._resting[next(iter(self._resting))]
+
+
+def _host(url: str) -> str:
+    return url.split("/", 3)[2]
 
 
 async def _first_document(candidates: tuple[bytes, ...]) -> _Found:

@@ -38,7 +38,10 @@ class CacheUse:
         self.holding = Holding(until, is_true)
 
     def lasts(self, seconds: float) -> None:
-        """Take note that the answer may be kept for so long at most, though its operation lets answers live longer."""
+        """Take note that the answer may be kept for so long at most, though its operation lets answers live longer.
+
+        With 0 it is not given again at all.
+        """
         self.longest = seconds if self.longest is None else min(self.longest, seconds)
 
     def hit(self) -> None:

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from devnet import known, known_nft
+from devnet.offchain import documents
 from devnet.offchain.documents import ODD, good, lighthouse
+from runtime.operations import load_operations
 
 if TYPE_CHECKING:
     from tests.contract.nfts.conftest import Independent, Site
@@ -74,7 +76,7 @@ MISSING = {
     17: "only https",
     18: "leaves its own folder",
     19: "not on the public internet",
-    20: "only https",
+    20: "names a port that is not asked",
     21: "holds credentials",
     22: "too long to answer",
 }
@@ -160,6 +162,25 @@ async def test_a_document_is_not_given_longer_for_being_read_twice(site: Site, m
     monkeypatch.setitem(ODD, named, '{"name":"Renamed again"}')
     passed_by, status = await site.fresh("getNftMetadata", DOCUMENTS, tokenId="10")
     assert (passed_by["metadata"]["name"], status) == ("Renamed again", "bypass")
+
+
+async def test_a_caller_without_time_gets_an_answer_that_nobody_else_does(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(documents, "_SLOW_SECONDS", 0.4)
+    monkeypatch.setitem(ODD, "slow", '{"name":"Slow"}')
+    [operation] = [found for found in load_operations() if found.name == "getNftMetadata"]
+    call = site.running.channel.unary_unary(
+        operation.path,
+        request_serializer=operation.request.SerializeToString,
+        response_deserializer=operation.response.FromString,
+    )
+    request = operation.request(chain="ethereum", contract=DOCUMENTS, token_id="22")
+    hurried: Any = await call(request, metadata=(("x-api-key", "local"),), timeout=1.2)
+    assert not hurried.HasField("metadata")
+    assert "too long to answer" in hurried.metadata_error
+    patient: Any = await call(request, metadata=(("x-api-key", "local"),), timeout=10)
+    assert patient.metadata.name == "Slow"
 
 
 @pytest.mark.parametrize(

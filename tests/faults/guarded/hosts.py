@@ -23,6 +23,7 @@ class Host:
         self.connections = 0
         self.requests: list[bytes] = []
         self.port = 0
+        self.server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -50,6 +51,11 @@ class Host:
             with suppress(ConnectionError, ssl.SSLError):
                 await writer.wait_closed()
 
+    def refuse(self) -> None:
+        """Take no connection any more."""
+        assert self.server is not None
+        self.server.close()
+
     async def stop(self) -> None:
         tasks = list(self._tasks)
         for task in tasks:
@@ -63,6 +69,7 @@ async def run_host(
 ) -> AsyncIterator[Host]:
     host = Host(answers)
     server = await asyncio.start_server(host.serve, address, port, ssl=tls)
+    host.server = server
     host.port = server.sockets[0].getsockname()[1]
     try:
         yield host

@@ -7,6 +7,7 @@ import time
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
+from runtime.metrics import REGISTRY
 from server.sources.nfts import Gateways, MetadataReader
 from server.upstream.cache import Cache
 from tests.faults.guarded.conftest import run_fetcher, sleep_for_ever
@@ -116,8 +117,26 @@ async def test_the_answer_comes_before_the_callers_time_is_over() -> None:
         assert time.monotonic() - began < 1.0
         assert found.document is None
         assert "too long to answer" in str(found.problem)
-        found = await rig.read(f"ipfs://{ROOT}/2", seconds=0.1)
-        assert "too long to answer" in str(found.problem)
+        assert found.seconds == 0.0
+
+
+async def test_an_impatient_caller_spoils_nothing_for_the_others() -> None:
+    async def answer(_: Host, __: bytes, writer: asyncio.StreamWriter) -> None:
+        await asyncio.sleep(0.3)
+        writer.write(GOOD)
+
+    async with run_rig(answer, None) as rig:
+        impatient = asyncio.create_task(rig.read(seconds=1.05))
+        await asyncio.sleep(0.01)
+        patient = asyncio.create_task(rig.read())
+        assert (await impatient).document is None
+        assert name_of(await patient) == "good"
+        assert rig.connections == (1, 0)
+    async with run_rig(answer, None) as rig:
+        for seconds in (0.5, 1.05):
+            found = await rig.read(seconds=seconds)
+            assert (found.document, found.seconds) == (None, 0.0)
+        assert name_of(await rig.read()) == "good"
 
 
 async def test_a_document_is_kept_and_its_time_runs() -> None:
@@ -152,3 +171,23 @@ async def test_without_a_cache_every_read_asks() -> None:
             found = await rig.read()
             assert (name_of(found), found.seconds) == ("good", 300.0)
         assert rig.connections == (2, 0)
+
+
+async def test_a_gateway_that_takes_no_connection_is_asked_last_for_a_while() -> None:
+    async with run_host({PATH: GOOD, f"{PATH}1": GOOD}) as alive, run_host({}) as listening:
+        dead = f"127.0.0.1:{listening.port}"
+        listening.refuse()
+        hosts = [dead, f"127.0.0.1:{alive.port}"]
+        async with run_fetcher(allow=hosts, timeout=0.5) as fetcher:
+            reader = MetadataReader(fetcher, Gateways([f"http://{host}" for host in hosts], []), None)
+            for uri, asked in ((URI, ["answer", "failed"]), (f"{URI}1", ["answer"])):
+                before = {result: counted(result) for result in ("answer", "failed")}
+                found = await reader.read(uri, 1, is_multi=False, deadline=None)
+                assert name_of(found) == "good"
+                assert found.uri == f"http://{dead}{PATH}{uri.removeprefix(URI)}"
+                assert [result for result in before if counted(result) > before[result]] == asked
+            await reader.close()
+
+
+def counted(result: str) -> float:
+    return REGISTRY.get_sample_value("waypost_fetches_total", {"result": result}) or 0.0

@@ -49,6 +49,8 @@ def test_arweave_is_found_behind_its_gateways(text: str) -> None:
 
 def test_web_addresses_are_shown_as_they_are_and_asked_first() -> None:
     assert GATEWAYS.locate("https://meta.example/1").candidates == ("https://meta.example/1",)
+    found = GATEWAYS.locate("http://meta.example/http://x")
+    assert (found.shown, found.candidates[1:]) == (found.candidates[0], ("https://meta.example/http://x",))
     text = f"https://gateway.example/ipfs/{OLD_ID}/1"
     found = GATEWAYS.locate(text)
     assert found.shown == text
