@@ -32,6 +32,9 @@ OPERATIONS: Mapping[MethodOperation, marketplace_pb2.MarketplaceOperation] = {
     "getLogs": marketplace_pb2.MARKETPLACE_OPERATION_GET_LOGS,
 }
 
+# In units, as the operations that do the same to contracts of the caller's own: simulateCall and getLogs.
+COSTS: Mapping[MethodOperation, int] = {"call": 1, "simulateCall": 1, "getLogs": 5}
+
 
 class MarketplaceServicer(marketplace_pb2_grpc.MarketplaceServiceServicer):
     """Published contract methods (contract section 4.16)."""
@@ -88,7 +91,8 @@ class MarketplaceServicer(marketplace_pb2_grpc.MarketplaceServiceServicer):
         published = method.published
         target = find_target(published, request)
         check_members(published, request)
-        current().chain = target.chain
+        state = current()
+        state.chain, state.further = target.chain, COSTS[published.operation] - 1
         member, answer = self._answers[published.operation]
         outcome = await answer(method, target, request, open_view(height_of(request)))
         return marketplace_pb2.CallMethodResponse(

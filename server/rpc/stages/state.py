@@ -46,7 +46,8 @@ class RequestState:
     """The call being served. Times are seconds of the monotonic clock; `chain` is the slug once it is known to exist.
 
     `cache` tells what the caller wants of the cache and what came out of it. `trailing` is what is sent as trailing
-    metadata whatever the outcome; `error` is the failure that is answered.
+    metadata whatever the outcome; `error` is the failure that is answered. `further` are the units that the call costs
+    beyond what its operation says, told by the servicer where one operation stands for many.
     """
 
     request_id: str
@@ -60,6 +61,7 @@ class RequestState:
     cache: CacheUse = field(default_factory=CacheUse)
     trailing: list[tuple[str, str | bytes]] = field(default_factory=list)
     error: GatewayError | None = None
+    further: int = 0
 
 
 REQUEST: ContextVar[RequestState] = ContextVar("waypost_request")

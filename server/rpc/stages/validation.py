@@ -49,7 +49,11 @@ class Costs:
     def bind(self, method: Method, inner: Handler) -> Handler:
         """Return `inner`, charged by cost and number of items where that is more than one unit."""
         operation = method.operation
-        if operation is None or (operation.cost == 1 and not operation.takes_items):
+        if operation is None:
+            return inner
+        if operation.name.endswith("*"):
+            return self._charge_told(inner)
+        if operation.cost == 1 and not operation.takes_items:
             return inner
         cost, takes_items = operation.cost, operation.takes_items
         quotas = self._quotas
@@ -60,5 +64,20 @@ class Costs:
                 items = len(request.items) if takes_items else 1
                 quotas.owe(principal, (cost if principal.policy.weighs_costs else 1) * items - 1)
             return await inner(request, context)
+
+        return charge
+
+    def _charge_told(self, inner: Handler) -> Handler:
+        """Return `inner` of an operation that stands for many, charged by what its servicer tells of the call."""
+        quotas = self._quotas
+
+        async def charge(request: Any, context: Context) -> Any:
+            state = REQUEST.get()
+            try:
+                return await inner(request, context)
+            finally:
+                principal = state.principal
+                if state.further and principal is not None and principal.policy.weighs_costs:
+                    quotas.owe(principal, state.further)
 
         return charge

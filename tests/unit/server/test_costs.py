@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import pytest
@@ -43,4 +44,26 @@ async def test_the_debt_of_a_call(policy: str, method: str, items: int, units: i
     REQUEST.set(RequestState("id", operation, 0.0, {}, principal=principal))
     context: Any = None
     assert await charged(request, context) == "answer"
+    assert quotas.charge(principal, 1).remaining == 100 - 1 - units
+
+
+@pytest.mark.parametrize(("policy", "units"), [("default", 4), ("demo", 0)])
+@pytest.mark.parametrize("fails", [False, True])
+async def test_the_debt_that_a_servicer_tells(policy: str, units: int, fails: bool) -> None:
+    principal = Principal(f"{policy}:caller", Policy(policy, 1.0, 100))
+    quotas = Quotas()
+    operation = OPERATIONS["svc_*"]
+
+    async def answer(request: Any, context: Any) -> str:
+        REQUEST.get().further = 4
+        if fails:
+            raise ValueError("after the work")
+        return "answer"
+
+    handler: Any = None
+    nothing: Any = None
+    charged = Costs(quotas).bind(Method(operation.path, handler, operation), answer)
+    REQUEST.set(RequestState("id", operation, 0.0, {}, principal=principal))
+    with contextlib.suppress(ValueError):
+        await charged(nothing, nothing)
     assert quotas.charge(principal, 1).remaining == 100 - 1 - units
