@@ -7,7 +7,7 @@ CONTRACTS = {
     "original": "WETH9, Multicall3, OpenZeppelin ERC-20 (18 decimals) and ERC-1967 proxy, ENS registry, resolver and "
     "reverse registrar (older than mainnet's), as published on npm",
     "variant": "Multicall3 on arbitrum, which reads a parent chain's block number as contracts do there",
-    "stand-in": "other tokens, ArbSys, price feeds, layer-1 fees, ENS's Universal Resolver, odd contracts: our own "
+    "stand-in": "other tokens, ArbSys, most price feeds, layer-1 fees, ENS's Universal Resolver, odd contracts: our own "
     "code with the same read ABI",
 }
 """What the seeded contracts are, in the words of the devnet's status."""

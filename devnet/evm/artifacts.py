@@ -24,6 +24,8 @@ _ORIGINALS = {
     "ens_registry": "ens/ENSRegistry.json",
     "ens_reverse": "ens/ReverseRegistrar.json",
     "ens_resolver": "ens_resolver/PublicResolver.json",
+    "feed_proxy": "chainlink/EACAggregatorProxy__factory.js",
+    "feed_aggregator": "chainlink/MockV3Aggregator__factory.js",
 }
 _MULTICALL = "viem/contracts.js"
 
@@ -43,8 +45,13 @@ _PUSH1, _PUSH32 = 0x60, 0x7F
 @cache
 def original(name: str) -> bytes:
     """Return the creation code of a contract out of a package. Raises KeyError for an unknown name."""
-    document = json.loads((installed() / _ORIGINALS[name]).read_text())
-    return bytes.fromhex(document["bytecode"].removeprefix("0x"))
+    path = installed() / _ORIGINALS[name]
+    if path.suffix == ".json":
+        return bytes.fromhex(json.loads(path.read_text())["bytecode"].removeprefix("0x"))
+    found = re.search(r'bytecode = "0x([0-9a-f]+)"', path.read_text())
+    if found is None:
+        raise InstallError(f"the pinned package holds no bytecode of {path.stem}")
+    return bytes.fromhex(found[1])
 
 
 @cache

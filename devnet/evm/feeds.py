@@ -1,4 +1,4 @@
-"""Price feeds and layer-1 fee contracts of the devnet: stand-ins at the real addresses, as feeds.toml says."""
+"""Price feeds and layer-1 fee contracts of the devnet at the real addresses, as feeds.toml says: all but one ours."""
 
 import tomllib
 from collections.abc import Iterator
@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from devnet import known
-from devnet.evm.artifacts import stand_ins
-from devnet.evm.calls import encode_call
+from devnet.evm.artifacts import original, stand_ins
+from devnet.evm.calls import encode_arguments, encode_call
 from devnet.evm.placement import Call, Placement
 
 FEEDS = Path(__file__).with_name("feeds.toml")
 
 _PLACES = 8  # of prices by id and by asset
+_NOBODY = "0x" + "00" * 20
 _CONFIDENCE = 1_000  # one part in so many of a price by id
 
 
@@ -26,22 +27,41 @@ def load_feeds() -> dict[str, list[dict[str, Any]]]:
 
 
 def feed_placements(chain: str) -> Iterator[Placement]:
-    """Yield the stand-ins of one chain, one for each address."""
+    """Yield the contracts of one chain, one for each address."""
+    tables = load_feeds()
+    for row in tables["original"]:
+        if row["chain"] == chain:
+            yield from _original(row)
     contracts: dict[str, str] = {}
     calls: dict[str, list[Call]] = {}
-    for kind, rows in load_feeds().items():
-        for row in rows:
+    for kind, build in _BUILDS.items():
+        for row in tables[kind]:
             if row["chain"] == chain:
-                contract, call = _BUILDS[kind](row)
+                contract, call = build(row)
                 contracts[row["address"]] = contract
                 calls.setdefault(row["address"], []).append(Call(known.DEVELOPER, call))
     for address, contract in contracts.items():
         yield Placement(address, stand_ins()[contract], calls=tuple(calls[address]))
 
 
+def round_data(row: dict[str, Any], price: str, told_at: int, number: int = 1) -> bytes:
+    """Return the call by which the published mock aggregator tells a round."""
+    figures = [number, shifted(price, row["decimals"]), told_at, told_at]
+    return encode_call("updateRoundData(uint80,int256,uint256,uint256)", figures)
+
+
 def shifted(price: str, places: int) -> int:
     """Return a price as the integer that a feed of so many decimal places tells."""
     return int(Decimal(price).scaleb(places))
+
+
+def _original(row: dict[str, Any]) -> Iterator[Placement]:
+    first = encode_arguments("constructor(uint8,int256)", [row["decimals"], shifted(row["price"], row["decimals"])])
+    told = Call(known.DEVELOPER, round_data(row, row["price"], row["told_at"]))
+    yield Placement(row["aggregator"], original("feed_aggregator") + first, calls=(told,))
+    # No access controller: anybody may read.
+    behind = encode_arguments("constructor(address,address)", [row["aggregator"], _NOBODY])
+    yield Placement(row["address"], original("feed_proxy") + behind)
 
 
 def _chainlink(row: dict[str, Any]) -> tuple[str, bytes]:

@@ -12,7 +12,7 @@ import grpc
 import pytest
 
 from devnet.evm.calls import encode_call
-from devnet.evm.feeds import load_feeds, shifted
+from devnet.evm.feeds import load_feeds, round_data, shifted
 from devnet.offchain.prices import load_coins, past_price
 from runtime.settings import Settings
 from server.app import Gateway
@@ -74,21 +74,24 @@ async def opened(settings: dict[str, Any], tally: Tally, folder: Path) -> AsyncI
 
 
 async def tell(devnet: Devnet, row: dict[str, Any], price: str, age: int = 0) -> None:
-    """Let an aggregator or Pyth tell a price as reported so many seconds ago."""
+    """Let a feed tell a price as reported so many seconds ago."""
+    address = row["address"]
     if "id" in row:
         whole = shifted(price, 8)
         figures = [bytes.fromhex(row["id"][2:]), whole, abs(whole) // 1000, -8, age]
         data = encode_call("report(bytes32,int64,uint64,int32,uint256)", figures)
+    elif "aggregator" in row:
+        address, data = row["aggregator"], round_data(row, price, int(time.time()) - age, number=2)
     else:
         data = encode_call("report(int256,uint256)", [shifted(price, row["decimals"]), age])
     node = devnet.nodes[row["chain"]]
     sender = (await node.call("eth_accounts"))[0]
-    await node.call("eth_sendTransaction", {"from": sender, "to": row["address"], "data": "0x" + data.hex()})
+    await node.call("eth_sendTransaction", {"from": sender, "to": address, "data": "0x" + data.hex()})
     await devnet.mine(row["chain"])
 
 
 def test_the_stand_in_tells_what_the_feeds_tell():
-    for row in (*FEEDS["chainlink"], *FEEDS["pyth"], *FEEDS["aave"]):
+    for row in (*FEEDS["chainlink"], *FEEDS["original"], *FEEDS["pyth"], *FEEDS["aave"]):
         base, _, quote = row["pair"].partition(" / ")
         symbol = {"MATIC": "POL", "mRe7YIELD": "MRE7YIELD"}.get(base, base)
         expected = DOLLARS[symbol] / (DOLLARS["USDS"] if quote == "USDS" else 1)
@@ -164,14 +167,18 @@ async def test_history_is_the_highest_of_each_day(client: Client):
 async def test_a_round_that_is_no_live_price_counts_for_nobody(
     full_devnet: Devnet, tmp_path: Path, price: str, age: int
 ):
-    # EIGEN has one Chainlink feed, Pyth on two chains, and the stand-in.
-    row = CHAINLINK["ethereum EIGEN / USD"]
+    # EIGEN has one Chainlink feed (here Chainlink's own published contracts), Pyth on two chains, and the stand-in.
+    [row] = FEEDS["original"]
     tally = Tally()
     async with (
         unchanged(full_devnet, "ethereum"),
         opened(full_devnet.settings_overrides(), tally, tmp_path) as (prices, _),
     ):
-        assert (await prices.read(["EIGEN"], deadline=None))["EIGEN"].sources == ("chainlink", "defillama", "pyth")
+        # Its only round is as old as the world.
+        assert (await prices.read(["EIGEN"], deadline=None))["EIGEN"].sources == ("defillama", "pyth")
+        await tell(full_devnet, row, "0.99")
+        told = (await prices.read(["EIGEN"], deadline=None))["EIGEN"]
+        assert told.sources == ("chainlink", "defillama", "pyth")
         await tell(full_devnet, row, price, age)
         told = (await prices.read(["EIGEN"], deadline=None))["EIGEN"]
         assert (told.value, told.sources) == (DOLLARS["EIGEN"], ("defillama", "pyth"))
