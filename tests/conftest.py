@@ -37,11 +37,14 @@ def anvil_binary() -> Path:
 
 @pytest.fixture(scope="session")
 async def devnet() -> AsyncIterator[Devnet]:
-    """Chains with their world: ethereum, arbitrum (its contracts see another block number), polygon, cosmoshub, solana.
+    """Chains with their world: ethereum, arbitrum (its contracts see another block number), polygon, and one each of
+    Cosmos, Solana and Bitcoin.
 
     Nothing moves by itself: blocks are made by `await devnet.mine(slug, blocks)`. The session's tests share it.
     """
-    async with Devnet.start(("ethereum", "arbitrum", "polygon", "cosmoshub", "solana"), mines=False) as running:
+    async with Devnet.start(
+        ("ethereum", "arbitrum", "polygon", "cosmoshub", "solana", "bitcoin"), mines=False
+    ) as running:
         yield running
 
 

@@ -148,7 +148,6 @@ REFUSED = [
     Question("chainRpc", ethereum(), "no method"),
     Question("chainRpc", ethereum(method="eth_sendRawTransaction"), "a write"),
     Question("chainRpc", ethereum(method="eth_getLogs"), "no filter"),
-    Question("chainRpc", {"chain": "bitcoin", "method": "getblockcount"}, "family not built"),
     Question("getLogs", {}, "nothing"),
     Question("getLogs", ethereum(fromBlock="5", toBlock="4"), "reversed"),
     Question("getLogs", ethereum(fromBlock="-1"), "negative block"),
