@@ -25,7 +25,7 @@ GOODS_HELD = {
 }
 
 DOCUMENTS = "0xBB202773e91d883ab118C57cA387c24D6b2cD209"  # ERC-721 without lists; a document of each kind
-OLD_DEEDS = "0x6E7C36Ff2A0E56fD3159B6c920E20c47ED62498e"  # no interface detection, bytes32 texts, lists; 0 to 2 exist
+OLD_DEEDS = "0x6E7C36Ff2A0E56fD3159B6c920E20c47ED62498e"  # no interface detection; 0 to 2 exist; on arbitrum too
 BOASTER = "0xE7B691Fd5034Fe650937BE02E9C7Ef0F90fA95Df"  # states lists that it does not have
 LIAR = "0xCdC8be866B9b36082e63DC48384015Dc013DbbCD"  # answers any call with the number 1
 REVERTER = "0x183aD38e213D828C7Da42e849ae581d0B367C0F9"  # refuses any call without a reason

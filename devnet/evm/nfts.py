@@ -21,14 +21,18 @@ def nft_placements() -> Iterator[Placement]:
     arguments = encode_arguments("constructor(string)", [known_nft.GOODS_URI])
     yield Placement(known_nft.GOODS, original("erc1155") + arguments, calls=tuple(_goods()))
     yield _own(known_nft.DOCUMENTS, "documents_nft", "Written Documents", "DOC", *_documents())
-    mint = encode_call("mint(address)", [known.VITALIK])
-    old = [text.ljust(32, b"\0") for text in (b"Old Deeds", b"DEED")]
-    opened = Call(known.DEVELOPER, encode_call("initialize(bytes32,bytes32)", old))
-    minted = [Call(known.DEVELOPER, mint)] * 3
-    yield Placement(known_nft.OLD_DEEDS, stand_ins()["old_nft"], calls=(opened, *minted))
+    yield old_deeds()
     yield _own(known_nft.BOASTER, "boastful_nft", "Boaster", "BOAST")
     yield Placement(known_nft.LIAR, runtime=_LIAR)
     yield Placement(known_nft.REVERTER, runtime=_REVERTER)
+
+
+def old_deeds() -> Placement:
+    """Return the contract of the time before interface detection."""
+    texts = [text.ljust(32, b"\0") for text in (b"Old Deeds", b"DEED")]
+    opened = Call(known.DEVELOPER, encode_call("initialize(bytes32,bytes32)", texts))
+    minted = [Call(known.DEVELOPER, encode_call("mint(address)", [known.VITALIK]))] * 3
+    return Placement(known_nft.OLD_DEEDS, stand_ins()["old_nft"], calls=(opened, *minted))
 
 
 def _own(address: str, contract: str, name: str, symbol: str, *calls: Call) -> Placement:

@@ -8,7 +8,7 @@ from devnet.evm.calls import encode_arguments, encode_call
 from devnet.evm.feeds import feed_placements
 from devnet.evm.marketplace import marketplace_placements
 from devnet.evm.names import name_placements
-from devnet.evm.nfts import nft_placements
+from devnet.evm.nfts import nft_placements, old_deeds
 from devnet.evm.placement import Call, Placement
 from devnet.evm.world import Chain, Token
 
@@ -132,6 +132,7 @@ def _ethereum() -> Iterator[Placement]:
 
 def _arbitrum() -> Iterator[Placement]:
     yield Placement(known.ARB_SYS, stand_ins()["arb_sys"])
+    yield old_deeds()
 
 
 _OWN: dict[str, Callable[[], Iterator[Placement]]] = {"ethereum": _ethereum, "arbitrum": _arbitrum}

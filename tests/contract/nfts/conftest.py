@@ -93,7 +93,10 @@ async def site(devnet: Devnet, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
             "profile": "devnet",
             "fetcher": overrides["fetcher"] | {"timeout": 2},
             "nft": overrides["nft"],
-            "chains": {"ethereum": {"endpoints": [{"label": "local", "url": url}]}},
+            "chains": {
+                "ethereum": {"endpoints": [{"label": "local", "url": url}]},
+                "arbitrum": overrides["chains"]["arbitrum"],
+            },
             "storage": {"url": f"sqlite:///{tmp_path}/keys.db"},
             "grpc": {"port": 0},
         }

@@ -261,6 +261,20 @@ async def test_reads_at_a_block_are_of_that_block(site: Site, devnet: Devnet) ->
     assert (error["code"], error["data"]["field"]) == (404, "blockHeight")
 
 
+async def test_on_arbitrum_the_block_is_the_chains_own(site: Site, devnet: Devnet) -> None:
+    """Contracts there see the number of a block of the parent chain."""
+    head = int(await devnet.nodes["arbitrum"].call("eth_blockNumber"), 16)
+    for method, params, member, value in (
+        ("getNftCollection", {}, "totalSupply", "3"),
+        ("getNftTokenOwner", {"tokenId": "2"}, "owner", known.VITALIK),
+        ("getNftBalance", {"address": known.VITALIK}, "balance", "3"),
+        ("getNftTokens", {"address": known.VITALIK}, "tokenIds", ["0", "1", "2"]),
+    ):
+        asked = {"chain": "arbitrum", "contract": known_nft.OLD_DEEDS, **params}
+        data = (await site.running.ask(method, asked))["result"]["data"]
+        assert (data[member], data["blockHeight"], data["chain"]) == (value, head, "arbitrum")
+
+
 async def test_a_dead_node_is_no_missing_token(site: Site) -> None:
     site.relay.is_broken = True
     for method, params in (

@@ -37,6 +37,7 @@ QUESTIONS = [
     Question("getNftBalance", LIGHTHOUSES | VITALIK | {"blockHeight": 26050003}, "history"),
     Question("getNftTokens", LIGHTHOUSES | {"address": known.ALICE}, "more than are listed"),
     Question("getNftTokens", LIGHTHOUSES | {"address": known.UNTOUCHED}, "none"),
+    Question("getNftTokens", VITALIK | {"chain": "arbitrum", "contract": known_nft.OLD_DEEDS}, "arbitrum"),
     Question("getNftErc1155Balance", GOODS | VITALIK | {"tokenId": "314592"}),
     Question(
         "getNftBatchBalance",
