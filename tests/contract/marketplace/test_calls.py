@@ -104,6 +104,34 @@ async def test_unrelated_calls_of_published_contracts_share_one_request(site: Si
     assert len({answer["result"]["data"]["blockHeight"] for answer in answers}) == 1
 
 
+async def test_contracts_of_the_callers_choice_run_apart_in_one_request(site: Site) -> None:
+    """One of them changes what others hold when it is called: the others are answered as if it were not there."""
+    coin = load_world()["ethereum"].wrapped_native.address
+    where = [known.UNICODE_TOKEN, known.HOSTILE_TOKEN, coin, known.WHOLE_TOKEN]
+    name, account = "svc_erc20_erc20api_call_balanceOf", known.HOSTILE_TOKEN
+    batch = [
+        {
+            "jsonrpc": "2.0",
+            "id": number,
+            "method": name,
+            "params": {"chain": "ethereum", "address": address, "args": [account]},
+        }
+        for number, address in enumerate(where)
+    ]
+    await site.asked()
+    answers = await (await site.marketplace.gateway.post(batch)).json()
+    assert await site.asked() == 1
+    alone = await site.marketplace.call(name, chain="ethereum", address=coin, args=[account])
+    assert [answer["result"]["data"]["outputs"] for answer in answers][2] == alone["outputs"] != ["0"]
+
+
+async def test_an_answer_is_remembered_for_its_block(site: Site) -> None:
+    first = await site.marketplace.call(f"{FIXED}_call_pair", args=[places.STETH])
+    await site.asked()
+    assert await site.marketplace.call(f"{FIXED}_call_pair", args=[places.STETH.lower()]) == first
+    assert await site.asked() == 0
+
+
 async def test_a_call_with_a_sender_is_answered_for_that_sender(site: Site) -> None:
     data = await site.marketplace.call(f"{FIXED}_call_pair", args=[known.ALICE], from_=known.BOB)
     assert data["outputs"][1] == known.ALICE
