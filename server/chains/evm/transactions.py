@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from waypost.v1 import transaction_pb2
@@ -14,6 +15,8 @@ from server.errors import GatewayError, NotFound, Pending, UpstreamUnavailable
 from server.upstream.policy import CallPolicy, Reply
 
 if TYPE_CHECKING:
+    from waypost.v1 import receipt_pb2
+
     from server.chains.evm.chain import EvmChain
     from server.chains.view import ReadView
     from server.upstream.pool import Pool
@@ -65,11 +68,7 @@ class TransactionReader:
         except ValueError:
             raise self._malformed(found) from None
         if not receipt.effective_gas_price:
-            if isinstance(transaction, BaseException):
-                raise transaction
-            if transaction is None:
-                raise self._malformed(found)
-            receipt.effective_gas_price = transaction.transaction.gas_price
+            receipt.effective_gas_price = await self._price(receipt, found.endpoint, transaction, view)
         return transaction_pb2.GetReceiptResponse(evm=receipt)
 
     async def explain_absence(self, wanted: str, view: ReadView) -> GatewayError | None:
@@ -79,8 +78,31 @@ class TransactionReader:
             return self._unknown(wanted)
         return None if transaction.block_number else self._pending(wanted)
 
-    async def _transaction(self, wanted: str, view: ReadView) -> transaction_pb2.EvmMinedTransaction | None:
-        reply = await self._read("eth_getTransactionByHash", wanted, view)
+    async def _price(
+        self,
+        receipt: receipt_pb2.EvmReceipt,
+        endpoint: str,
+        transaction: transaction_pb2.EvmMinedTransaction | BaseException | None,
+        view: ReadView,
+    ) -> str:
+        """Return what the transaction of a receipt that does not tell it paid for a unit of gas.
+
+        After a fail-over the transaction may be told by an endpoint that has it in no block, or in another one, at
+        another price: then the receipt's own endpoint is asked, then another, and only the receipt's block believed.
+        """
+        told = None if isinstance(transaction, BaseException) else transaction
+        again = CallPolicy(null_elsewhere=True, min_block=int(receipt.block_number))
+        policies = [replace(again, prefer=endpoint), replace(again, avoid=frozenset({endpoint}))]
+        while told is None or told.block_hash != receipt.block_hash:
+            if not policies:
+                raise self._disputed(receipt.transaction_hash)
+            told = await self._transaction(receipt.transaction_hash, view, policies.pop(0))
+        return told.transaction.gas_price
+
+    async def _transaction(
+        self, wanted: str, view: ReadView, policy: CallPolicy = _DOUBTED
+    ) -> transaction_pb2.EvmMinedTransaction | None:
+        reply = await self._read("eth_getTransactionByHash", wanted, view, policy)
         if reply is None:
             return None
         try:
@@ -126,6 +148,12 @@ class TransactionReader:
     def _pending(self, wanted: str) -> Pending:
         return Pending(
             f"transaction {wanted} is in no block of {self._chain.slug} yet; try again after the next block",
+            retry_after_ms=int(self._chain.facts.block_time * 1000),
+        )
+
+    def _disputed(self, wanted: str) -> UpstreamUnavailable:
+        return UpstreamUnavailable(
+            f"the nodes of {self._chain.slug} do not agree on the block of transaction {wanted}; try again",
             retry_after_ms=int(self._chain.facts.block_time * 1000),
         )
 
