@@ -29,7 +29,8 @@ async def read_newest(pool: Pool, read: Callable[[frozenset[str]], Awaitable[Tol
 
     `read` gets the labels of the endpoints to ask last. An endpoint that turns out to lag, or to tell a block that
     the others cannot have reached, is noted, and the read is made again elsewhere. If nobody else answers, a lagging
-    one does, for its answer names its block; one that is too far ahead is not believed: UpstreamDisagrees.
+    one does, for its answer names its block; one that is too far ahead, or at block 0 of a chain that was further, is
+    not believed: UpstreamDisagrees.
     """
     avoid = NOBODY
     while True:
@@ -38,6 +39,8 @@ async def read_newest(pool: Pool, read: Callable[[frozenset[str]], Awaitable[Tol
         if not pool.heads.is_out_of_step(told.endpoint):
             return told
         if told.endpoint in avoid:
+            if told.block <= 0:
+                raise UpstreamDisagrees(f"endpoint {told.endpoint} of {pool.chain} has only begun to follow the chain")
             if pool.heads.is_ahead(told.endpoint):
                 message = f"endpoint {told.endpoint} of {pool.chain} tells a block that the others have not reached"
                 raise UpstreamDisagrees(message)

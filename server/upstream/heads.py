@@ -35,8 +35,9 @@ class HeadTracker:
 
     The head is the highest block that a strict majority of the endpoints heard of lately has reached. It moves forward
     only, by no more than the time that passed makes plausible; anything else must last ten block times, so neither a
-    liar nor a real rollback can freeze it. Zero is ignored. Before a majority of the healthy endpoints was heard the
-    head is provisional and follows what is known.
+    liar nor a real rollback can freeze it. Zero is ignored: an endpoint that tells it, of a chain that was further, has
+    only begun to follow the chain and counts as lagging. Before a majority of the healthy endpoints was heard the head
+    is provisional and follows what is known.
     """
 
     def __init__(
@@ -55,16 +56,19 @@ class HeadTracker:
         self._lasting = max(LASTING_BLOCKS * block_time, _LASTING_SECONDS)
         self._tolerance = max(1, math.ceil(_TOLERATED_SECONDS / block_time))
         self._sightings: dict[str, _Sighting] = {}
+        self._empty: dict[str, float] = {}
         self._head: int | None = None
         self._head_at = 0.0
         self._is_firm = False
         self._disputed_since: float | None = None
 
     def observe(self, label: str, block: int) -> None:
-        """Take note that the endpoint answered with this block as its newest; blocks below 1 say nothing."""
-        if block <= 0:
-            return
+        """Take note that the endpoint answered with this block as its newest; blocks below 1 move no head."""
         now = self._clock()
+        if block <= 0:
+            self._empty[label] = now
+            return
+        self._empty.pop(label, None)
         before = self._sightings.get(label)
         advanced_at = before.advanced_at if before is not None and block <= before.block else now
         self._sightings[label] = _Sighting(block, now, advanced_at)
@@ -88,6 +92,8 @@ class HeadTracker:
 
     def is_lagging(self, label: str) -> bool:
         """Return whether the endpoint is behind the head by more than a few seconds, as far as was heard lately."""
+        if self._is_empty(label):
+            return True
         sighting = self._sightings.get(label)
         if sighting is None or self._head is None:
             return False
@@ -143,6 +149,8 @@ class HeadTracker:
 
         An endpoint that keeps pace is credited with the blocks of the time since it was heard.
         """
+        if self._is_empty(label):
+            return block > 0
         sighting = self._sightings.get(label)
         if sighting is None or sighting.block >= block:
             return False
@@ -150,6 +158,11 @@ class HeadTracker:
         if reach is None:
             return False
         return (sighting.block if self.is_lagging(label) else reach) < block
+
+    def _is_empty(self, label: str) -> bool:
+        """Return whether the endpoint told block 0 lately, of a chain that was further."""
+        told_at = self._empty.get(label)
+        return told_at is not None and self._head is not None and self._clock() - told_at <= self._fresh
 
     def _is_in_step(self, label: str, head: int) -> bool:
         sighting = self._sightings.get(label)

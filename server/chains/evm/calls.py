@@ -16,6 +16,7 @@ from server.chains.evm.answers import data_of, number_of
 from server.chains.evm.probe import code_proof_program, parse_code_proof
 from server.chains.evm.quantity import UINT256_MAX, block_tag
 from server.chains.evm.reverts import is_revert_payload, reverted
+from server.chains.newest import NOBODY, Told, read_newest
 from server.errors import InvalidArgument, UpstreamDisagrees, UpstreamUnavailable
 from server.upstream.policy import CallPolicy
 
@@ -71,10 +72,14 @@ class CallReader:
     ) -> Reply:
         look: tuple[str, list[object]] = ("eth_blockNumber", [])
         calls = (look, (method, [params, "latest", *options]), look)
-        first, answer, second = await self._pool.call_together(calls, _made_up(view), deadline=view.deadline)
-        before, after = number_of(first), number_of(second)
-        self._pool.observe_head(answer.endpoint, after)
-        view.settle(after, answer.endpoint)
+
+        async def read(avoid: frozenset[str]) -> Told[tuple[int, Reply]]:
+            policy = _made_up(view, avoid)
+            first, answer, second = await self._pool.call_together(calls, policy, deadline=view.deadline)
+            return Told((number_of(first), answer), answer.endpoint, number_of(second))
+
+        (before, answer), endpoint, after = await read_newest(self._pool, read)
+        view.settle(after, endpoint)
         return answer if before == after == view.block else await self._pinned(method, params, view, options)
 
     async def _between_proofs(
@@ -93,8 +98,8 @@ class CallReader:
         raise UpstreamDisagrees(f"{self._chain.slug} moves on faster than the call runs; try again")
 
 
-def _made_up(view: ReadView) -> CallPolicy:
-    return CallPolicy(heavy=True, caller_made=True, min_block=view.block, prefer=view.endpoint)
+def _made_up(view: ReadView, avoid: frozenset[str] = NOBODY) -> CallPolicy:
+    return CallPolicy(heavy=True, caller_made=True, min_block=view.block, prefer=view.endpoint, avoid=avoid)
 
 
 def _proved(reply: Reply) -> int:

@@ -2,9 +2,9 @@
 
 `eth_getCode` does not say which block it was answered at, and two items of a JSON-RPC batch may see different heads. So
 at `latest` the code travels together with a `CodeProof` in one batch: the code whose hash the proof names is the code
-at the proof's block. Only when the two differ (the code changed in between), or the node runs no such program, the code
-is read again, pinned, in a second round trip. A read at a given block needs no proof where nodes are honest about
-history.
+at the proof's block. Only when the two differ (the code changed in between), or the node runs no such program, or turns
+out not to keep pace with the others, the code is read again, pinned, in a second round trip. A read at a given block
+needs no proof where nodes are honest about history.
 """
 
 from __future__ import annotations
@@ -16,9 +16,11 @@ from eth_hash.auto import keccak
 
 from server.chains.capabilities import Code
 from server.chains.evm.address import address_bytes, parse_address
-from server.chains.evm.answers import data_of, number_of
+from server.chains.evm.answers import data_of
+from server.chains.evm.newest import read_newest_height
 from server.chains.evm.probe import NO_CODE, CodeProof, code_proof_program, parse_code_proof
 from server.chains.evm.quantity import block_tag
+from server.chains.newest import Told
 from server.checksum import checksum_address
 from server.errors import InvalidArgument, NotSupported, Reverted, UpstreamUnavailable
 from server.upstream.policy import CallPolicy
@@ -59,14 +61,21 @@ class CodeReader:
         code, proof = await asyncio.gather(self._code(account, asked, view), self._proof(account, asked, view))
         if proof is not None:
             chain.check_block(view, proof.block)
-        if proof is not None and _matches(code, proof):
-            view.settle(proof.block, view.endpoint)
-            return code
+            if _matches(code, proof.answer) and (asked is not None or self._keeps_pace(proof)):
+                view.settle(proof.block, view.endpoint)
+                return code
         if not chain.history_is_pinned:
             raise UpstreamUnavailable(f"the nodes of {chain.slug} do not prove which block they answer for; try again")
-        block = await self._head(view) if proof is None else proof.block
+        if proof is not None and self._keeps_pace(proof):
+            block = proof.block
+        else:
+            block = (await read_newest_height(self._pool, view.deadline)).block
         view.settle(block, view.endpoint)
         return await self._code(account, block, view)
+
+    def _keeps_pace(self, told: Told[CodeProof]) -> bool:
+        self._pool.observe_head(told.endpoint, told.block)
+        return not self._pool.heads.is_out_of_step(told.endpoint)
 
     async def _code(self, account: str, block: int | None, view: ReadView) -> bytes:
         await self._planner.in_turn()
@@ -74,8 +83,8 @@ class CodeReader:
         reply = await self._pool.call("eth_getCode", [account, block_tag(block)], policy, deadline=view.deadline)
         return data_of(reply)
 
-    async def _proof(self, account: str, block: int | None, view: ReadView) -> CodeProof | None:
-        """Return the proof, None where the nodes run no such program."""
+    async def _proof(self, account: str, block: int | None, view: ReadView) -> Told[CodeProof] | None:
+        """Return the proof and who gave it, None where the nodes run no such program."""
         program = "0x" + code_proof_program(self._chain, address_bytes(account)).hex()
         await self._planner.in_turn()
         policy = CallPolicy(min_block=block, prefer=view.endpoint, held=True)
@@ -83,12 +92,10 @@ class CodeReader:
             reply = await self._pool.call(
                 "eth_call", [{"data": program}, block_tag(block)], policy, deadline=view.deadline
             )
-            return parse_code_proof(data_of(reply))
+            proof = parse_code_proof(data_of(reply))
+            return Told(proof, reply.endpoint, proof.block)
         except (Reverted, NotSupported, InvalidArgument, ValueError):
             return None
-
-    async def _head(self, view: ReadView) -> int:
-        return number_of(await self._pool.call("eth_blockNumber", [], deadline=view.deadline))
 
 
 def _matches(code: bytes, proof: CodeProof) -> bool:

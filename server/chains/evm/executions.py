@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import asyncio
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from runtime.metrics import observe_fold
 from server.chains.evm.multicall import Call, Outcome, decode_aggregate3, encode_aggregate3
 from server.chains.evm.quantity import block_tag, json_data, word
 from server.chains.evm.singles import SingleReads
+from server.chains.newest import NOBODY, Told, read_newest
 from server.errors import (
     GatewayError,
     InvalidArgument,
@@ -99,10 +101,15 @@ class Executions:
             return await self.run_one_by_one(block, calls, policy, deadline)
         data = "0x" + encode_aggregate3([self._chain.number_call, *calls]).hex()
         params = [{"to": self._multicall, "data": data}, block_tag(block)]
-        try:
-            reply = await self._pool.call("eth_call", params, policy, deadline=deadline)
+
+        async def execute(avoid: frozenset[str]) -> Told[list[Outcome]]:
+            steered = replace(policy, avoid=avoid) if avoid else policy
+            reply = await self._pool.call("eth_call", params, steered, deadline=deadline)
             number, *outcomes = decode_aggregate3(json_data(reply.result), len(calls) + 1)
-            height = word(number.data)
+            return Told(outcomes, reply.endpoint, word(number.data))
+
+        try:
+            told = await (execute(NOBODY) if block is not None else read_newest(self._pool, execute))
         except TOO_MUCH:
             raise
         except _REFUSALS as error:
@@ -110,9 +117,7 @@ class Executions:
         except ValueError:
             return await self._fall_back(block, calls, policy, deadline, None)
         observe_fold(self._chain.slug, len(calls))
-        if block is None:
-            self._pool.observe_head(reply.endpoint, height)
-        return Answer(height, reply.endpoint, outcomes)
+        return Answer(told.block, told.endpoint, told.answer)
 
     async def run_one_by_one(
         self, block: int | None, calls: Sequence[Call], policy: CallPolicy, deadline: float | None

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from server.chains.capabilities import Health, State
-from server.chains.evm.answers import number_of
+from server.chains.evm.newest import read_newest_height
 from server.chains.evm.quantity import quantity
-from server.chains.newest import Told, majority_height, read_newest
-from server.upstream.policy import CallPolicy
+from server.chains.newest import majority_height
 
 if TYPE_CHECKING:
     from server.chains.evm.chain import EvmChain
@@ -46,12 +45,7 @@ class HeadReader:
 
     async def read_height(self, view: ReadView) -> int:
         """Return the number of the newest block, as one node answers it now."""
-
-        async def read(avoid: frozenset[str]) -> Told[None]:
-            reply = await self._pool.call("eth_blockNumber", [], CallPolicy(avoid=avoid), deadline=view.deadline)
-            return Told(None, reply.endpoint, number_of(reply))
-
-        told = await read_newest(self._pool, read)
+        told = await read_newest_height(self._pool, view.deadline)
         view.settle(told.block, told.endpoint)
         return told.block
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from server.chains.evm.answers import number_of
+from server.chains.evm.newest import read_newest_height
 from server.errors import ArchiveRequired, GatewayError, InvalidArgument, NotFound
 
 if TYPE_CHECKING:
@@ -49,8 +49,7 @@ class Heights:
         if error.field is not None:
             return error
         try:
-            reply = await self._pool.call("eth_blockNumber", [], deadline=deadline)
-            head = number_of(reply)
+            head = (await read_newest_height(self._pool, deadline)).block
         except GatewayError:
             return error
         if block > head:

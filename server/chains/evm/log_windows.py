@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from server.chains.evm.answers import number_of
 from server.chains.evm.log_cursor import Cursor, Window
 from server.chains.evm.log_entries import Place
+from server.chains.evm.newest import read_newest_height
 from server.errors import InvalidArgument, RangeTooLarge
 
 if TYPE_CHECKING:
     from server.chains.capabilities import BlockRange
+    from server.chains.newest import Told
     from server.chains.view import ReadView
     from server.upstream.pool import Pool
 
 LATEST = "latest"
-
-
-@dataclass(frozen=True, slots=True)
-class _Head:
-    block: int
-    endpoint: str
 
 
 class LogWindows:
@@ -110,10 +105,8 @@ class LogWindows:
             return block
         return min(block, (await self._head(view)).block)
 
-    async def _head(self, view: ReadView) -> _Head:
-        reply = await self._pool.call("eth_blockNumber", [], deadline=view.deadline)
-        head = _Head(number_of(reply), reply.endpoint)
-        self._pool.observe_head(head.endpoint, head.block)
+    async def _head(self, view: ReadView) -> Told[None]:
+        head = await read_newest_height(self._pool, view.deadline)
         view.settle(head.block, head.endpoint)
         return head
 

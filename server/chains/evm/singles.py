@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from server.chains.evm.answers import data_of, number_of
 from server.chains.evm.multicall import GET_ETH_BALANCE, Call, Outcome
+from server.chains.evm.newest import read_newest_height
 from server.chains.evm.quantity import block_tag
 from server.errors import OutOfGas, Reverted
 from server.upstream.policy import CallPolicy
@@ -39,8 +40,8 @@ class SingleReads:
         only on chains whose nodes answer historical reads with that block's state.
         """
         if block is None:
-            head = await self._pool.call("eth_blockNumber", [], policy, deadline=deadline)
-            block = number_of(head)
+            head = await read_newest_height(self._pool, deadline, policy)
+            block = head.block
             policy = CallPolicy(min_block=block, prefer=head.endpoint, held=True)
         answers = await asyncio.gather(*(self._one(call, block, policy, deadline) for call in calls))
         endpoint = answers[0][0] if answers else policy.prefer

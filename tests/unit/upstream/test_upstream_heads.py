@@ -67,6 +67,22 @@ def test_zero_and_less_say_nothing() -> None:
     assert heads.of("alpha") == 100
 
 
+def test_an_endpoint_at_zero_lags_behind_a_chain_that_was_further_until_it_tells_more() -> None:
+    heads, clock = tracker()
+    heads.observe("alpha", 0)
+    assert not heads.is_lagging("alpha")  # the chain itself may have only begun
+    heads.observe("beta", 100)
+    assert heads.is_lagging("alpha")
+    assert heads.is_behind("alpha", 5)
+    assert not heads.is_behind("alpha", 0)
+    heads.observe("alpha", 100)
+    assert not heads.is_out_of_step("alpha")
+    heads.observe("alpha", 0)
+    assert heads.is_out_of_step("alpha")
+    clock.now += 60
+    assert not heads.is_lagging("alpha")  # heard too long ago to tell
+
+
 def test_a_liar_cannot_move_the_head() -> None:
     heads, clock = tracker()
     for block in range(100, 200):
