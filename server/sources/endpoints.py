@@ -7,9 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runtime.settings import RemoteSettings
+from runtime.version import VERSION
 
 if TYPE_CHECKING:
     from runtime.settings import Settings
+
+AGENT = (("User-Agent", f"waypost/{VERSION}"),)
+"""The header by which public APIs know who asks: CoinGecko refuses requests without one (403)."""
 
 _PUBLIC = Path(__file__).with_name("endpoints.toml")
 

@@ -32,6 +32,7 @@ class Replay:
     delay: float = 0.0
     headers: dict[str, str] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
+    agents: list[str] = field(default_factory=list)
     url: str = ""
 
     def endpoint(self, label: str = "replay") -> RemoteSettings:
@@ -40,6 +41,7 @@ class Replay:
 
     async def answer(self, request: web.Request) -> web.Response:
         self.asked.append(str(request.rel_url))
+        self.agents.append(request.headers.get("User-Agent", ""))
         await asyncio.sleep(self.delay)
         for beginning, body in self.answers.items():
             if request.path.startswith(beginning):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from server.errors import NotFound
+from server.sources.endpoints import AGENT
 from server.sources.prices.days import daily
 from server.sources.prices.shape import is_price, read_moment, read_shape
 from server.sources.prices.source import Observation
@@ -54,7 +55,7 @@ class CoinGecko:
             ("vs_currencies", "usd"),
             ("include_last_updated_at", "true"),
         ]
-        answer = await self._pool.get("/simple/price", query, name="/simple/price", deadline=deadline)
+        answer = await self._pool.get("/simple/price", query, AGENT, name="/simple/price", deadline=deadline)
         told = read_shape(answer.result, dict[str, _Coin], NAME)
         return [
             Observation(symbol, NAME, coin.usd, read_moment(coin.last_updated_at, NAME))
@@ -72,7 +73,7 @@ class CoinGecko:
         query = [("vs_currency", "usd"), ("days", str(min(days + 1, _HOURLY_DAYS)))]
         try:
             answer = await self._pool.get(
-                f"/coins/{key}/market_chart", query, name="/coins/market_chart", deadline=deadline
+                f"/coins/{key}/market_chart", query, AGENT, name="/coins/market_chart", deadline=deadline
             )
         except NotFound:
             return {}

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from server.sources.endpoints import AGENT
 from server.sources.prices.days import daily
 from server.sources.prices.shape import is_price, read_moment, read_shape
 from server.sources.prices.source import Observation
@@ -72,6 +73,7 @@ class DefiLlama:
             *(
                 self._pool.get(
                     f"/prices/current/{','.join(keys[at : at + _IDS_PER_REQUEST])}",
+                    headers=AGENT,
                     name="/prices/current",
                     deadline=deadline,
                 )
@@ -99,7 +101,7 @@ class DefiLlama:
             ("span", str(days * _POINTS_PER_DAY)),
             ("period", f"{24 // _POINTS_PER_DAY}h"),
         ]
-        answer = await self._pool.get(f"/chart/{key}", query, name="/chart", deadline=deadline)
+        answer = await self._pool.get(f"/chart/{key}", query, AGENT, name="/chart", deadline=deadline)
         line = read_shape(answer.result, _Chart, NAME).coins.get(key)
         points = [] if line is None else [(point.timestamp, point.price) for point in line.prices]
         return daily(points, first.date(), today.date(), NAME)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from server.sources.endpoints import AGENT
 from server.sources.prices.shape import is_price, read_shape
 from server.sources.prices.source import EURO, Day, Observation
 
@@ -50,7 +51,7 @@ class Frankfurter:
 
     async def fetch(self, deadline: float) -> list[Observation]:
         """Return the newest rate, as of the midnight that its day begins with; see `Api`."""
-        answer = await self._pool.get("/v1/latest", _QUERY, name="/v1/latest", deadline=deadline)
+        answer = await self._pool.get("/v1/latest", _QUERY, AGENT, name="/v1/latest", deadline=deadline)
         latest = read_shape(answer.result, _Latest, NAME)
         rate = latest.rates.get(_DOLLAR)
         if latest.base != EURO or rate is None or not is_price(rate):
@@ -64,7 +65,7 @@ class Frankfurter:
             return {}
         today = datetime.fromtimestamp(self._wall(), UTC).date()
         first = today - timedelta(days=days - 1)
-        answer = await self._pool.get(f"/v1/{first}..{today}", _QUERY, name="/v1/series", deadline=deadline)
+        answer = await self._pool.get(f"/v1/{first}..{today}", _QUERY, AGENT, name="/v1/series", deadline=deadline)
         series = read_shape(answer.result, _Series, NAME)
         if series.base != EURO:
             return {}

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from runtime.version import VERSION
 from server.errors import GatewayError, UpstreamUnavailable
 from server.sources.prices.coingecko import CoinGecko
 from server.sources.prices.defillama import DefiLlama
@@ -189,3 +191,16 @@ async def test_the_next_endpoint_answers_for_one_that_is_throttled_or_broken():
         async with replaying(bad), replaying(good), pool_of(bad, good) as pool:
             assert len(await llama(pool).fetch(soon())) == 2
             assert len(bad.asked) == 1
+
+
+async def test_every_request_says_who_asks():
+    # CoinGecko answers 403 to those who do not.
+    replay = Replay(
+        {"/prices/current/": '{"coins":{}}', "/simple/price": "{}", "/v1/": "[]", "/chart/": "[]", "/coins/": "[]"}
+    )
+    async with replaying(replay), pool_of(replay) as pool:
+        for open_api, symbol in ((llama, "BTC"), (gecko, "BTC"), (bank, "EUR")):
+            for asking in (open_api(pool).fetch(soon()), open_api(pool).read_days(symbol, 3, soon())):
+                with suppress(UpstreamUnavailable):
+                    await asking
+    assert replay.agents == [f"waypost/{VERSION}"] * 6

@@ -1,0 +1,98 @@
+"""How the sources of current prices are asked together."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import TYPE_CHECKING
+
+import pytest
+from structlog.testing import capture_logs
+
+from server.errors import InvalidArgument
+from server.sources.prices.prices import Prices
+from server.sources.prices.source import Observation
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from server.upstream.cache import CacheUse
+
+NOW = datetime(2027, 1, 15, 8, tzinfo=UTC)
+
+
+class Told:
+    """A source that tells what a test says, `delay` seconds late, and keeps what it was asked."""
+
+    def __init__(self, publisher: str, values: dict[str, str], delay: float = 0.0) -> None:
+        self.publisher = publisher
+        self.values = values
+        self.delay = delay
+        self.asked: list[set[str]] = []
+        self.until: list[float] = []
+
+    async def read(self, symbols: Collection[str], until: float, use: CacheUse | None) -> list[Observation]:
+        self.asked.append(set(symbols))
+        self.until.append(until - time.monotonic())
+        await asyncio.sleep(self.delay)
+        return [
+            Observation(symbol, self.publisher, Decimal(value), NOW - timedelta(seconds=len(self.publisher)))
+            for symbol, value in self.values.items()
+            if symbol in symbols
+        ]
+
+
+async def test_only_what_is_asked_for_is_told():
+    source = Told("a", {"BTC": "100", "ETH": "10"})
+    prices = await Prices([source]).read(["BTC", "SOL", "BTC"], deadline=None)
+    assert {symbol: price.value for symbol, price in prices.items()} == {"BTC": Decimal(100)}
+    assert source.asked == [{"BTC", "SOL"}]
+    assert await Prices([]).read(["BTC"], deadline=None) == {}
+
+
+async def test_the_euro_is_asked_for_with_the_others():
+    source, bank = Told("a", {"BTC": "100", "EUR": "1.25"}), Told("bank", {"EUR": "9"})
+    prices = await Prices([source], [bank]).read(["BTC", "EUR"], "EUR", deadline=None)
+    assert {symbol: price.value for symbol, price in prices.items()} == {"BTC": Decimal(80), "EUR": Decimal(1)}
+    assert (source.asked, bank.asked) == ([{"BTC", "EUR"}], [])
+
+
+async def test_a_fallback_is_asked_for_what_is_missing_alone():
+    source, bank = Told("a", {"BTC": "100"}), Told("bank", {"EUR": "1.25"})
+    prices = await Prices([source], [bank]).read(["BTC"], "EUR", deadline=None)
+    assert (prices["BTC"].value, prices["BTC"].sources) == (Decimal(80), ("a", "bank"))
+    assert prices["BTC"].updated_at == NOW - timedelta(seconds=4)
+    assert bank.asked == [{"EUR"}]
+
+
+async def test_without_a_rate_there_is_nothing_in_euros():
+    assert await Prices([Told("a", {"BTC": "100"})]).read(["BTC"], "EUR", deadline=None) == {}
+
+
+async def test_another_currency_is_refused():
+    with pytest.raises(InvalidArgument, match="USD, EUR"):
+        await Prices([]).read(["BTC"], "CHF", deadline=None)
+
+
+async def test_sources_are_asked_at_once_and_not_for_the_whole_time_of_the_caller():
+    sources = [Told(name, {"BTC": "100"}, delay=0.1) for name in ("a", "b", "c")]
+    began = time.monotonic()
+    await Prices(sources).read(["BTC"], deadline=began + 2.0)
+    assert time.monotonic() - began < 0.25
+    assert all(1.4 < source.until[0] < 1.7 for source in sources)
+    await Prices(sources).read(["BTC"], deadline=None)
+    assert all(3.9 < source.until[1] <= 4.0 for source in sources)
+
+
+async def test_a_contradiction_is_told_once_and_again_after_it_was_settled():
+    first, second = Told("a", {"BTC": "100"}), Told("b", {"BTC": "200"})
+    prices = Prices([first, second])
+    with capture_logs() as logs:
+        for value in ("200", "200", "100", "200"):
+            second.values["BTC"] = value
+            assert bool(await prices.read(["BTC"], deadline=None)) == (value == "100")
+            # What is asked for besides changes nothing.
+            await prices.read(["ETH"], deadline=None)
+    assert [line["symbol"] for line in logs] == ["BTC", "BTC"]
