@@ -11,6 +11,7 @@ from devnet import known
 from devnet import known_marketplace as places
 from devnet.evm.calls import encode_call, to_hex
 from devnet.evm.world import load_world
+from tests.contract.rewinding import rewound
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -29,8 +30,7 @@ PER_BLOCK, BLOCKS = 60, 4
 @asynccontextmanager
 async def crowded(node: Node) -> AsyncIterator[list[tuple[int, int]]]:
     """Blocks of `PER_BLOCK` approvals each; yields their places, newest first."""
-    before = await node.call("evm_snapshot")
-    try:
+    async with rewound(node):
         seen = []
         for block in range(BLOCKS):
             for number in range(PER_BLOCK):
@@ -43,8 +43,6 @@ async def crowded(node: Node) -> AsyncIterator[list[tuple[int, int]]]:
             height = int(await node.call("eth_blockNumber"), 16)
             seen += [(height, index) for index in range(PER_BLOCK)]
         yield sorted(seen, reverse=True)
-    finally:
-        assert await node.call("evm_revert", before)
 
 
 def place(log: dict[str, Any]) -> tuple[int, int]:
@@ -150,10 +148,9 @@ WRITER_CODE = "0x6060360360605f376040356020355f35606036035fa300"
 
 async def test_logs_whose_values_are_none_of_their_types_are_left_out(marketplace: Marketplace) -> None:
     node = marketplace.devnet.nodes["avalanche"]
-    before = await node.call("evm_snapshot")
     event = bytes.fromhex("ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef")
     account, dirty = bytes.fromhex(known.ALICE[2:]).rjust(32, b"\0"), b"\1" * 32
-    try:
+    async with rewound(node):
         await node.call("anvil_setCode", WRITER, WRITER_CODE)
         for topics, data in (
             ((account, account), (1).to_bytes(32)),
@@ -165,7 +162,5 @@ async def test_logs_whose_values_are_none_of_their_types_are_left_out(marketplac
             await node.call("eth_sendTransaction", {**sent, "gas": hex(100_000)})
             await node.call("evm_mine")
         page = await marketplace.call(TRANSFER, chain="avalanche", address=WRITER)
-    finally:
-        assert await node.call("evm_revert", before)
     assert [log["args"] for log in page["logs"]] == [[known.ALICE, known.ALICE, "4"], [known.ALICE, known.ALICE, "1"]]
     assert (page["count"], page["hasMore"]) == (2, False)

@@ -10,6 +10,7 @@ from devnet import known
 from devnet import known_marketplace as places
 from devnet.evm.world import load_world
 from tests.contract.marketplace.conftest import METHODS, Marketplace
+from tests.contract.rewinding import rewound
 
 if TYPE_CHECKING:
     from server.catalog.apps import PublishedMethod
@@ -123,8 +124,7 @@ async def test_a_simulation_tells_what_the_transaction_then_does(
 ) -> None:
     method, node = METHODS[name], marketplace.devnet.nodes["ethereum"]
     args = arguments(method)
-    before = await node.call("evm_snapshot")
-    try:
+    async with rewound(node):
         await node.call("anvil_setBalance", safe, hex(1000))
         data = await marketplace.call(name, chain="ethereum", address=safe, args=args, from_=known.DEVELOPER)
         contract = marketplace.contract("ethereum", safe, [method.abi_item])
@@ -134,8 +134,6 @@ async def test_a_simulation_tells_what_the_transaction_then_does(
         tx = await node.call("eth_sendTransaction", sent)
         await node.call("evm_mine")
         receipt = await node.call("eth_getTransactionReceipt", tx)
-    finally:
-        assert await node.call("evm_revert", before)
     assert receipt["status"] == data["status"] == "0x1"
     assert int(receipt["gasUsed"], 16) == int(data["gasUsed"])
     logs = [

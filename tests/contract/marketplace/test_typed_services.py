@@ -22,6 +22,7 @@ from runtime.settings import load_settings
 from server.catalog.apps import load_catalogue
 from tests.contract.marketplace.conftest import CHAINS, METHODS, Marketplace
 from tests.contract.marketplace.test_every_method import DAI, arguments, places_of
+from tests.contract.rewinding import rewound
 from tests.e2e.gateway import run_gateway
 
 if TYPE_CHECKING:
@@ -223,13 +224,10 @@ async def test_events(name: str, marketplace: Marketplace, stubs: Stubs) -> None
 async def test_simulations(name: str, sender: str, marketplace: Marketplace, stubs: Stubs) -> None:
     method, node = METHODS[name], marketplace.devnet.nodes["ethereum"]
     params = {"chain": "ethereum", "address": places.SAFE, "args": arguments(method), "from": sender}
-    before = await node.call("evm_snapshot")
-    try:
+    async with rewound(node):
         await node.call("anvil_setBalance", places.SAFE, hex(1000))
         data = await marketplace.call(name, **params)
         typed = await stubs.call(marketplace.gateway.channel, method, params)
-    finally:
-        assert await node.call("evm_revert", before)
     assert data["status"] == typed.status == ("0x1" if sender == known.DEVELOPER else "0x0")
     assert typed.HasField("outputs") == bool(data["outputs"])
     same(typed, data)
@@ -275,13 +273,10 @@ async def test_values_of_every_type(values: list[Any], odd_marketplace: Marketpl
     node = odd_marketplace.devnet.nodes["ethereum"]
     method = ODD["svc_1odd_odd_call_mirror"]
     params = {"chain": "ethereum", "address": MIRROR_AT, "args": values}
-    before = await node.call("evm_snapshot")
-    try:
+    async with rewound(node):
         await node.call("anvil_setCode", MIRROR_AT, MIRROR)
         data = await odd_marketplace.call(method.name, **params)
         typed = await stubs.call(odd_marketplace.gateway.channel, method, params)
-    finally:
-        assert await node.call("evm_revert", before)
     assert data["outputs"] == values
     same(typed, data)
 

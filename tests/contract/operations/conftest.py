@@ -15,6 +15,7 @@ from google.rpc import error_details_pb2, status_pb2
 from runtime.operations import load_operations
 from runtime.settings import Settings
 from server.app import Gateway
+from tests.contract.rewinding import rewound
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -73,12 +74,8 @@ class Client:
 @asynccontextmanager
 async def unchanged(devnet: Devnet, slug: str) -> AsyncIterator[Node]:
     """The node of a chain of the shared devnet, set back to what it was at the end."""
-    node = devnet.nodes[slug]
-    before = await node.call("evm_snapshot")
-    try:
+    async with rewound(devnet.nodes[slug]) as node:
         yield node
-    finally:
-        assert await node.call("evm_revert", before)
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
