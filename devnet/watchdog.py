@@ -18,6 +18,8 @@ done
 [ -z "$pids" ] || kill -9 $pids 2>/dev/null
 """
 
+_PATIENCE = 5.0  # seconds
+
 
 class Watchdog:
     """A shell in a session of its own that holds the reading end of a pipe from this process."""
@@ -50,11 +52,15 @@ class Watchdog:
         self._tell("ended", pid)
 
     def close(self) -> None:
-        """Let go of all: they have been ended in order."""
-        self._shell.kill()
-        self._shell.wait()
+        """Let go of those that ended in order; what is left, as of a start that was given up, is ended now."""
         assert self._shell.stdin is not None
-        self._shell.stdin.close()
+        with suppress(BrokenPipeError):
+            self._shell.stdin.close()
+        try:
+            self._shell.wait(_PATIENCE)
+        except subprocess.TimeoutExpired:  # somebody else holds the pipe's end, by a fork of this process
+            self._shell.kill()
+            self._shell.wait()
 
     def _tell(self, change: str, pid: int) -> None:
         assert self._shell.stdin is not None

@@ -34,8 +34,8 @@ async def genesis_file(chain: Chain, http: aiohttp.ClientSession, guard: Guard) 
     path = cache_folder("worlds", _content_hash()) / f"{chain.slug}.json"
     if not path.is_file():
         scratch = Node(chain, http)
-        await scratch.start(guard, ["--auto-impersonate", "--gas-limit", "1000000000"])
         try:
+            await scratch.start(guard, ["--auto-impersonate", "--gas-limit", "1000000000"])
             alloc = await _build(scratch, list(placements.placements(chain)))
         finally:
             await scratch.stop()

@@ -20,6 +20,7 @@ from devnet.install import STATE, anvil_binary, installed
 from devnet.launcher import RUNNING, Devnet
 from devnet.local_chain import FAMILIES
 from devnet.status import describe_running
+from devnet.watchdog import Watchdog
 from runtime.settings import load_settings
 
 if TYPE_CHECKING:
@@ -112,6 +113,23 @@ async def test_nodes_end_when_the_context_does() -> None:
         assert pid is not None
         assert "xlayer" in await describe_running()
     assert not is_running(pid)
+
+
+def test_what_a_start_that_was_given_up_leaves_behind_is_ended() -> None:
+    started = [subprocess.Popen(["sleep", "600"]) for _ in range(3)]
+    left, ended, unknown = started
+    with Watchdog() as guard:
+        guard.watch(left.pid)
+        guard.watch(ended.pid)
+        ended.kill()
+        ended.wait()
+        guard.forget(ended.pid)
+    try:
+        assert left.wait(10) == -signal.SIGKILL
+        assert unknown.poll() is None
+    finally:
+        unknown.kill()
+        unknown.wait()
 
 
 async def test_an_unknown_chain_is_refused() -> None:
