@@ -15,9 +15,12 @@ Answer = TypeVar("Answer")
 
 NOBODY: frozenset[str] = frozenset()
 
+UNTOLD = -1
+"""The block of an answer that does not name one."""
+
 
 class Told(NamedTuple, Generic[Answer]):
-    """An answer, the label of the endpoint that gave it, and the block (or slot) that it is of."""
+    """An answer, the label of the endpoint that gave it, and the block (or slot) that it is of, or `UNTOLD`."""
 
     answer: Answer
     endpoint: str
@@ -30,11 +33,13 @@ async def read_newest(pool: Pool, read: Callable[[frozenset[str]], Awaitable[Tol
     `read` gets the labels of the endpoints to ask last. An endpoint that turns out to lag, or to tell a block that
     the others cannot have reached, is noted, and the read is made again elsewhere. If nobody else answers, a lagging
     one does, for its answer names its block; one that is too far ahead, or at block 0 of a chain that was further, is
-    not believed: UpstreamDisagrees.
+    not believed: UpstreamDisagrees. An answer that names no block is taken as it is.
     """
     avoid = NOBODY
     while True:
         told = await read(avoid)
+        if told.block == UNTOLD:
+            return told
         pool.observe_head(told.endpoint, told.block)
         if not pool.heads.is_out_of_step(told.endpoint):
             return told

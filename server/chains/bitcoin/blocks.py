@@ -8,7 +8,7 @@ import msgspec
 from waypost.v1 import block_pb2, common_pb2
 
 from server.chains.bitcoin.answers import malformed, read_hash
-from server.chains.newest import Told, read_newest
+from server.chains.newest import UNTOLD, Told, read_newest
 from server.errors import InvalidArgument, NotFound, UpstreamDisagrees
 from server.upstream.policy import CallPolicy
 
@@ -101,12 +101,12 @@ class BlockReader:
             if block.hash.lower() != block_hash:
                 raise malformed(reply, "block")
             # How many blocks confirm it tells how far the node is; of a block outside of the best chain nothing does.
-            tip = block.height + block.confirmations - 1 if block.confirmations > 0 else 0
+            tip = block.height + block.confirmations - 1 if block.confirmations > 0 else UNTOLD
             return Told(_Found(block, reply.result), reply.endpoint, tip)
 
         told = await read_newest(self._pool, read)
         block, payload = told.answer
-        if told.block > 0:
+        if told.block != UNTOLD:
             self._pool.agreement.observe(told.endpoint, block.height, block_hash)
             view.settle(told.block, told.endpoint)
         native = common_pb2.NativeJson(json=payload)

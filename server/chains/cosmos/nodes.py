@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import msgspec
 
-from server.chains.newest import Told, read_newest
+from server.chains.newest import UNTOLD, Told, read_newest
 from server.errors import GatewayError, UpstreamUnavailable
 from server.upstream.policy import CallPolicy
 
@@ -63,19 +63,15 @@ class CosmosNodes:
             headers = ((HEIGHT_HEADER, str(view.block)),)
             policy = CallPolicy(min_block=view.block, prefer=view.endpoint)
             return await self.rest.get(path or route, query, headers, policy, name=route, deadline=view.deadline)
-        blind: list[Reply] = []
 
         async def read(avoid: frozenset[str]) -> Told[Reply]:
             policy = CallPolicy(prefer=view.endpoint, avoid=avoid)
             reply = await self.rest.get(path or route, query, (), policy, name=route, deadline=view.deadline)
             height = _height(reply.headers)
-            if height is None:
-                blind.append(reply)
-            # Zero says nothing about how far an endpoint is.
-            return Told(reply, reply.endpoint, height or 0)
+            return Told(reply, reply.endpoint, UNTOLD if height is None else height)
 
         told = await read_newest(self.rest, read)
-        if not blind:
+        if told.block != UNTOLD:
             view.settle(told.block, told.endpoint)
         return told.answer
 

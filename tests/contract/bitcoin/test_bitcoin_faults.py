@@ -14,6 +14,7 @@ from server.errors import NotFound, NotSupported, UpstreamDisagrees, UpstreamUna
 from server.upstream import open_session
 from tests.contract.bitcoin.conftest import Tally, endpoints_of, open_chains
 from tests.contract.bitcoin.fronts import Front, front
+from tests.faults.families.relay import each_call, relay
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -179,3 +180,22 @@ async def test_a_block_that_lost_its_place(moving: BitcoinNode) -> None:
         with pytest.raises(NotFound):
             await driver.read_block_by_number(known.HEIGHT, ReadView())
         assert await driver.read_height(ReadView()) == known.HEIGHT - 1
+
+
+async def test_a_block_outside_of_the_best_chain_says_nothing_about_its_node(
+    node: BitcoinNode, http: aiohttp.ClientSession
+) -> None:
+    def orphan(call: Any, response: Any) -> None:
+        if call["method"] == "getblock":
+            response["result"]["confirmations"] = -1
+
+    async with relay(node.url, http) as one:
+        one.fault = each_call(orphan)
+        async with drive([{"label": "core", "url": one.url, "kind": "core"}]) as driver:
+            assert await driver.read_height(ReadView()) == known.HEIGHT
+            view = ReadView()
+            block = await driver.read_block_by_hash(known.PAYMENTS_HASH, view)
+            assert b'"confirmations": -1,' in block.bitcoin.native.json
+            assert view.block is None
+            assert driver.core.heads.of("core") == known.HEIGHT
+            assert not driver.core.heads.is_lagging("core")

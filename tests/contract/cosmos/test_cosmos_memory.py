@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any
 
+import aiohttp
 import pytest_asyncio
 
 from devnet import known_cosmos as known
 from devnet.cosmos.process import CosmosChains
 from devnet.cosmos.world import CHAINS, address, operator
 from devnet.watchdog import Watchdog
+from runtime.settings import Settings
 from server.chains.registry import Chains
 from server.chains.view import ReadView
 from server.upstream import open_session
 from server.upstream.cache import Cache, CacheUse
 from tests.contract.cosmos.conftest import settings_of
+from tests.faults.families.relay import Answer, Ask, relay
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -126,3 +130,28 @@ async def test_the_same_question_at_once_is_asked_once(cached: Any, tally: Tally
     answers = await asyncio.gather(*(cached.read_supply(HUB.denom, ReadView(cache=CacheUse())) for _ in range(20)))
     assert len({answer.amount for answer in answers}) == 1
     assert len(tally.requests) == 1
+
+
+async def test_answers_without_a_height_are_believed_and_not_kept(still: CosmosChains, tally: Tally) -> None:
+    """A proxy may hide the header that tells it."""
+
+    async def hide(ask: Ask) -> Answer:
+        told = await ask.answer()
+        return Answer(told.status, told.body, {"Content-Type": "application/json"})
+
+    async with aiohttp.ClientSession() as plain, open_session() as http, AsyncExitStack() as stack:
+        relays = [await stack.enter_async_context(relay(still.endpoints["cosmoshub"][0].url, plain)) for _ in range(3)]
+        for one in relays:
+            one.fault = hide
+        endpoints = [{"label": f"n{index}", "url": one.url, "kind": "rest"} for index, one in enumerate(relays)]
+        settings = {"profile": "devnet", "chains": {"cosmoshub": {"endpoints": endpoints}}}
+        chains = Chains.load(Settings.model_validate(settings), http, observer=tally, cache=Cache(1 << 20))
+        driver: Any = chains.get("cosmoshub").driver
+        for _ in range(3):
+            view = ReadView(cache=CacheUse())
+            assert (await driver.read_token_balance(BOB, HUB.denom, view)).raw == known.SENT
+            assert view.cache is not None
+            assert (view.block, view.cache.status) == (None, "miss")
+        assert len(tally.requests) == 3
+        assert await driver.read_height(ReadView()) == HEAD
+        await chains.close()
