@@ -102,9 +102,13 @@ class PriceHistory:
         """
         today = datetime.fromtimestamp(self._wall(), UTC).date()
         first = today - timedelta(days=days - 1)
+        began = self._clock()
         stored = await self._stored(symbol, first, today)
-        patience = _FETCH_SECONDS if stored is None or not _is_whole(stored, first, today) else _PATIENCE
         attempt = self._attempts.get(symbol)
+        if attempt is not None and attempt.succeeded and attempt.ended >= began:
+            # Somebody else's fetch ended meanwhile: what it brought may not have been there yet.
+            stored = await self._stored(symbol, first, today)
+        patience = _FETCH_SECONDS if stored is None or not _is_whole(stored, first, today) else _PATIENCE
         if attempt is None or attempt.until <= self._clock() or (stored is None and attempt.succeeded):
             fetched = await self._ask(symbol, patience, deadline)
         else:
@@ -146,7 +150,8 @@ class PriceHistory:
         if error is not None and not isinstance(error, GatewayError):
             _log.error("past prices cannot be read", symbol=symbol, failure=type(error).__name__)
         seconds = _AGAIN_SECONDS if error is None else _AFTER_FAILURE_SECONDS
-        self._attempts[symbol] = _Attempt(self._clock() + seconds, error is None)
+        ended = self._clock()
+        self._attempts[symbol] = _Attempt(ended, ended + seconds, error is None)
 
     async def _fetch(self, symbol: str) -> Days:
         """Return and store the days of the first source that has any; GatewayError where none does and one fails."""
@@ -180,8 +185,9 @@ class PriceHistory:
 
 
 class _Attempt(NamedTuple):
-    """How the sources were asked last, and until when they are not asked again."""
+    """When the sources were asked last and how it went, and until when they are not asked again."""
 
+    ended: float
     until: float
     succeeded: bool
 

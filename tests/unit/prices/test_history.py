@@ -6,7 +6,7 @@ import asyncio
 import time
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -109,6 +109,25 @@ async def test_many_who_ask_at_once_share_one_request(database: AsyncEngine):
     )
     assert {points[0].value for points in told} == {Decimal(10), Decimal(20)}
     assert sorted(archive.asked) == [("BTC", 90), ("ETH", 90)]
+
+
+async def test_a_slow_look_at_the_database_finds_what_was_fetched_meanwhile(database: AsyncEngine):
+    looked, go_on = asyncio.Event(), asyncio.Event()
+
+    class Slow(PriceRecords):
+        async def read_days(self, *question: Any) -> Any:
+            days = await super().read_days(*question)
+            if not looked.is_set():
+                looked.set()
+                await go_on.wait()
+            return days
+
+    history = PriceHistory(Slow(database), [Archive({"BTC": {0: "10"}})], wall=lambda: WALL)
+    slow = asyncio.create_task(history.read("BTC", 30, "USD", None))
+    await looked.wait()
+    quick = await history.read("BTC", 30, "USD", None)
+    go_on.set()
+    assert await slow == quick != []
 
 
 async def test_what_was_collected_and_what_was_asked_for_make_one_day(database: AsyncEngine):
