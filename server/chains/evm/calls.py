@@ -3,7 +3,8 @@
 A made-up call cannot be wrapped to report its block, because a wrapper would change `msg.sender`. So at `latest` it
 travels between two looks at the block number, all three in one request; if both looks agree, that is its block. If they
 differ, it runs again, pinned to the second. Where nodes ignore the block of a call (chains of unproved history) the
-looks are executions themselves, and the three are repeated until both agree.
+looks are executions themselves, and the three are repeated until both agree; a revert at a block of the caller's choice
+is proved on its own, because it fails the whole request and the looks in it.
 """
 
 from __future__ import annotations
@@ -13,11 +14,12 @@ from typing import TYPE_CHECKING, Any
 from server.chains.capabilities import CallRequest, CallResult, GasEstimate
 from server.chains.evm.address import parse_address
 from server.chains.evm.answers import data_of, number_of
-from server.chains.evm.probe import code_proof_program, parse_code_proof
+from server.chains.evm.newest import read_newest_height
+from server.chains.evm.proofs import LOOKS, Proofs, look_at, looked
 from server.chains.evm.quantity import UINT256_MAX, block_tag
 from server.chains.evm.reverts import is_revert_payload, reverted
 from server.chains.newest import NOBODY, Told, read_newest
-from server.errors import InvalidArgument, UpstreamDisagrees, UpstreamUnavailable
+from server.errors import InvalidArgument, Reverted, UpstreamDisagrees
 from server.upstream.policy import CallPolicy
 
 if TYPE_CHECKING:
@@ -26,8 +28,6 @@ if TYPE_CHECKING:
     from server.upstream.policy import Reply
     from server.upstream.pool import Pool
 
-_LOOKS = 4
-
 
 class CallReader:
     """Runs callers' own calls on one chain."""
@@ -35,6 +35,7 @@ class CallReader:
     def __init__(self, chain: EvmChain, pool: Pool) -> None:
         self._chain = chain
         self._pool = pool
+        self._proofs = Proofs(chain, pool)
 
     async def simulate_call(self, call: CallRequest, view: ReadView) -> CallResult:
         """Return the raw return data and the block that the call ran at; raises Reverted with the decoded reason."""
@@ -63,6 +64,17 @@ class CallReader:
             return await self._at_latest(method, params, view, options)
         return await self._pinned(method, params, view, options)
 
+    async def settle(self, view: ReadView) -> None:
+        """Pin the view to the newest block, for a call that is to run there or fail there."""
+        if view.block is not None:
+            return
+        if self._chain.history_is_pinned:
+            newest = await read_newest_height(self._pool, view.deadline)
+            view.settle(newest.block, newest.endpoint)
+        else:
+            look = await self._pool.call(*look_at(self._chain, None), deadline=view.deadline)
+            view.settle(looked(look), look.endpoint)
+
     async def _pinned(self, method: str, params: dict[str, Any], view: ReadView, options: tuple[object, ...]) -> Reply:
         policy = _made_up(view)
         return await self._pool.call(method, [params, block_tag(view.block), *options], policy, deadline=view.deadline)
@@ -85,29 +97,41 @@ class CallReader:
     async def _between_proofs(
         self, method: str, params: dict[str, Any], view: ReadView, options: tuple[object, ...]
     ) -> Reply:
-        tag = block_tag(view.block)
-        look = ("eth_call", [{"data": "0x" + code_proof_program(self._chain, bytes(20)).hex()}, tag])
-        calls = (look, (method, [params, tag, *options]), look)
-        for _ in range(_LOOKS):
-            first, answer, second = await self._pool.call_together(calls, _made_up(view), deadline=view.deadline)
-            before, after = _proved(first), _proved(second)
+        look = look_at(self._chain, view.block)
+        call: tuple[str, list[object]] = (method, [params, block_tag(view.block), *options])
+        for _ in range(LOOKS):
+            try:
+                replies = await self._pool.call_together((look, call, look), _made_up(view), deadline=view.deadline)
+            except Reverted:
+                if view.block is None:
+                    raise
+                return await self._reverted(call, view)
+            first, answer, second = replies
+            before, after = looked(first), looked(second)
             self._chain.check_block(view, before)
             if before == after:
                 view.settle(after, answer.endpoint)
                 return answer
         raise UpstreamDisagrees(f"{self._chain.slug} moves on faster than the call runs; try again")
 
+    async def _reverted(self, call: tuple[str, list[object]], view: ReadView) -> Reply:
+        """Raise the revert of a call if it is of the view's block; return the answer if it succeeds this time."""
+
+        async def ask(policy: CallPolicy) -> Reply | Reverted:
+            try:
+                return await self._pool.call(*call, policy, deadline=view.deadline)
+            except Reverted as error:
+                return error
+
+        told = await self._proofs.prove(view.block, ask, _made_up(view), view.deadline)
+        self._chain.check_block(view, told.block)
+        if isinstance(told.answer, Reverted):
+            raise told.answer
+        return told.answer
+
 
 def _made_up(view: ReadView, avoid: frozenset[str] = NOBODY) -> CallPolicy:
     return CallPolicy(heavy=True, caller_made=True, min_block=view.block, prefer=view.endpoint, avoid=avoid)
-
-
-def _proved(reply: Reply) -> int:
-    """Return the block that an execution really ran at."""
-    try:
-        return parse_code_proof(data_of(reply)).block
-    except ValueError:
-        raise UpstreamUnavailable(f"endpoint {reply.endpoint} does not tell the block of a call") from None
 
 
 def _params(call: CallRequest) -> dict[str, Any]:

@@ -122,7 +122,7 @@ class Executions:
     async def run_one_by_one(
         self, block: int | None, calls: Sequence[Call], policy: CallPolicy, deadline: float | None
     ) -> Answer:
-        """Return the outcomes of calls that share no execution; only where the nodes are honest about heights."""
+        """Return the outcomes of calls that share no execution, and the block that they are of."""
         return Answer(*await self._singles.read(block, calls, policy, deadline))
 
     def _is_single(self, block: int | None, calls: Sequence[Call]) -> bool:

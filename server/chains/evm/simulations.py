@@ -92,6 +92,10 @@ class Simulator:
         try:
             data = data_of(await self._calls.run("eth_call", params, view))
         except Reverted as error:
+            if view.block is None:
+                # The failure does not tell its block: the call is run once more, at one that is known.
+                await self._calls.settle(view)
+                return await self._call_and_estimate(call, params, view)
             if "data" not in error.metadata and not isinstance(error, OutOfGas):
                 # Refused before anything ran: the sender cannot pay.
                 raise

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from server.chains.evm.answers import data_of, number_of
 from server.chains.evm.multicall import GET_ETH_BALANCE, Call, Outcome
 from server.chains.evm.newest import read_newest_height
+from server.chains.evm.proofs import Proofs
 from server.chains.evm.quantity import block_tag
 from server.errors import OutOfGas, Reverted
 from server.upstream.policy import CallPolicy
@@ -30,25 +31,36 @@ class SingleReads:
         self._chain = chain
         self._pool = pool
         self._quarantine = quarantine
+        self._proofs = Proofs(chain, pool)
 
     async def read(
         self, block: int | None, calls: Sequence[Call], policy: CallPolicy, deadline: float | None
     ) -> tuple[int, str | None, list[Outcome]]:
         """Return block, endpoint and outcomes of `calls`.
 
-        At `latest` the head's number is asked for first and the reads are pinned to it, a second round trip. Honest
-        only on chains whose nodes answer historical reads with that block's state.
+        At `latest` the head's number is asked for first and the reads are pinned to it, a second round trip. Where
+        nodes may answer with another block's state, the block is the one that they prove to have read.
         """
+        if not self._chain.history_is_pinned:
+            told = await self._proofs.prove(
+                block, lambda steered: self._all(calls, block, steered, deadline), policy, deadline
+            )
+            return told.block, told.endpoint, [outcome for _, outcome in told.answer]
         if block is None:
             head = await read_newest_height(self._pool, deadline, policy)
             block = head.block
             policy = CallPolicy(min_block=block, prefer=head.endpoint, held=True)
-        answers = await asyncio.gather(*(self._one(call, block, policy, deadline) for call in calls))
+        answers = await self._all(calls, block, policy, deadline)
         endpoint = answers[0][0] if answers else policy.prefer
         return block, endpoint, [outcome for _, outcome in answers]
 
+    async def _all(
+        self, calls: Sequence[Call], block: int | None, policy: CallPolicy, deadline: float | None
+    ) -> list[tuple[str | None, Outcome]]:
+        return await asyncio.gather(*(self._one(call, block, policy, deadline) for call in calls))
+
     async def _one(
-        self, call: Call, block: int, policy: CallPolicy, deadline: float | None
+        self, call: Call, block: int | None, policy: CallPolicy, deadline: float | None
     ) -> tuple[str | None, Outcome]:
         tag = block_tag(block)
         if call.target == self._chain.multicall and call.data.startswith(GET_ETH_BALANCE):

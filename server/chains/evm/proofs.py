@@ -1,0 +1,78 @@
+"""Reads on chains of unproved history: between two looks at the block that the node really runs calls at.
+
+A look is an execution that returns its own block number. If the same endpoint tells the same block before and after a
+read, the read is of that block, whatever block was asked for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from server.chains.evm.answers import data_of
+from server.chains.evm.probe import code_proof_program, parse_code_proof
+from server.chains.evm.quantity import block_tag
+from server.chains.newest import Told
+from server.errors import UpstreamDisagrees, UpstreamUnavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from typing import TypeVar
+
+    from server.chains.evm.chain import EvmChain
+    from server.upstream.policy import CallPolicy, Reply
+    from server.upstream.pool import Pool
+
+    Answer = TypeVar("Answer")
+
+LOOKS = 4
+"""How often a read is made again because the chain moved on meanwhile."""
+
+
+def look_at(chain: EvmChain, block: int | None) -> tuple[str, list[object]]:
+    """Return the call, method and parameters, that tells the block it runs at when asked to run at `block`."""
+    return "eth_call", [{"data": "0x" + code_proof_program(chain, bytes(20)).hex()}, block_tag(block)]
+
+
+def looked(reply: Reply) -> int:
+    """Return the block that an execution really ran at; UpstreamUnavailable where the answer does not tell it."""
+    try:
+        return parse_code_proof(data_of(reply)).block
+    except ValueError:
+        raise UpstreamUnavailable(f"endpoint {reply.endpoint} does not tell the block of a call") from None
+
+
+class Proofs:
+    """Proves the blocks of reads on one chain."""
+
+    def __init__(self, chain: EvmChain, pool: Pool) -> None:
+        self._chain = chain
+        self._pool = pool
+
+    async def prove(
+        self,
+        block: int | None,
+        ask: Callable[[CallPolicy], Awaitable[Answer]],
+        policy: CallPolicy,
+        deadline: float | None,
+    ) -> Told[Answer]:
+        """Return what `ask` brings, made with the policy that it is given, and the block that it proves to be of.
+
+        That need not be `block`. For reads whose failure is an answer: such a failure would fail a bundle as a whole,
+        and the looks in it.
+
+        Raises:
+            UpstreamDisagrees: the chain moves on faster than it is read.
+            GatewayError: why nodes could not be asked, or what `ask` raises.
+        """
+        method, params = look_at(self._chain, block)
+        look = replace(policy, joinable=False)
+        for _ in range(LOOKS):
+            before = await self._pool.call(method, params, look, deadline=deadline)
+            others = frozenset(self._pool.labels) - {before.endpoint}
+            steered = replace(policy, prefer=before.endpoint, avoid=others)
+            answer = await ask(steered)
+            after = await self._pool.call(method, params, replace(steered, joinable=False), deadline=deadline)
+            if before.endpoint == after.endpoint and looked(before) == looked(after):
+                return Told(answer, after.endpoint, looked(after))
+        raise UpstreamDisagrees(f"{self._chain.slug} moves on faster than the call runs; try again")
