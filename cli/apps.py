@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from cli.options import add_config, read_settings
 from runtime.config_errors import nearest
-from server.catalog.apps import AppsRefused, load_catalogue, open_catalogue
+from server.catalog.apps import FilesRefused, load_catalogue, open_catalogue
 from server.chains.facts import load_facts
 from server.typed_apps.design import design_app
 from server.typed_apps.proto_text import proto_text
@@ -55,7 +55,7 @@ def _check(directory: Path, *, as_json: bool) -> int:
     built_in = load_catalogue(_evm_chains()).apps
     try:
         catalogue = load_catalogue(_evm_chains(), directory)
-    except AppsRefused as refused:
+    except FilesRefused as refused:
         if as_json:
             rows = [{"file": one.file, "entry": one.entry, "fix": one.fix} for one in refused.mistakes]
             print(json.dumps({"mistakes": rows}, indent=2))

@@ -81,8 +81,8 @@ class EndpointSettings(RemoteSettings):
     kind: EndpointKind = Field(
         default="jsonrpc",
         description="Interface that the endpoint speaks: `jsonrpc` (EVM, Solana, Starknet), `rest` and `comet` "
-        "(Cosmos), `core` and `esplora` (Bitcoin). `scan` is a Bitcoin node that may be asked to go through all unspent "
-        "outputs for a balance (`scantxoutset`), which takes it minutes; without such an endpoint none ever is.",
+        "(Cosmos), `core` and `esplora` (Bitcoin). `scan` is a Bitcoin node that may be asked to go through all "
+        "unspent outputs for a balance (`scantxoutset`), which takes it minutes; without such an endpoint none ever is.",
     )
 
 

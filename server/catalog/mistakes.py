@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from runtime.config_errors import ConfigError
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,3 +30,8 @@ class FilesRefused(Exception):
     def __init__(self, mistakes: Sequence[FileMistake]) -> None:
         super().__init__("; ".join(map(str, mistakes)))
         self.mistakes = tuple(mistakes)
+
+    def of_setting(self, key: str, folder: Path | None) -> ConfigError:
+        """Return the same as mistakes of the setting that names the operator's folder."""
+        first, *others = [ConfigError(key, str(folder), str(mistake)) for mistake in self.mistakes]
+        return ConfigError(key, str(folder), first.fix, others=others)

@@ -7,14 +7,14 @@ the ABIs. Operators add a directory of such folders by configuration.
 from server.catalog.apps.abi_items import canonical_type, signature
 from server.catalog.apps.catalogue import Catalogue, load_catalogue
 from server.catalog.apps.configured import open_catalogue
-from server.catalog.apps.mistakes import AppMistake, AppsRefused
 from server.catalog.apps.published import AbiItem, App, Deployment, MethodOperation, PublishedMethod
+from server.catalog.mistakes import FileMistake, FilesRefused
 
 __all__ = [
     "AbiItem",
     "App",
-    "AppMistake",
-    "AppsRefused",
+    "FileMistake",
+    "FilesRefused",
     "Catalogue",
     "Deployment",
     "MethodOperation",

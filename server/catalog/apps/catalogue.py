@@ -7,8 +7,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from server.catalog.apps.mistakes import AppMistake, AppsRefused
 from server.catalog.apps.reading import TABLE, FolderReader
+from server.catalog.mistakes import FileMistake, FilesRefused
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -49,7 +49,7 @@ class Catalogue:
 def load_catalogue(chains: Collection[str], directory: Path | None = None) -> Catalogue:
     """Return the built-in apps together with those of an operator's directory.
 
-    `chains` are the slugs of the EVM chains. Raises AppsRefused with every mistake; an operator's appId that is taken
+    `chains` are the slugs of the EVM chains. Raises FilesRefused with every mistake; an operator's appId that is taken
     by a built-in app is one.
     """
     reader = FolderReader(chains)
@@ -65,23 +65,23 @@ def load_catalogue(chains: Collection[str], directory: Path | None = None) -> Ca
         app, published = read
         if app.app_id in apps:
             fix = "an app of this appId is published already: rename the folder"
-            reader.mistakes.append(AppMistake(f"{folder.name}/{TABLE}", "", fix))
+            reader.mistakes.append(FileMistake(f"{folder.name}/{TABLE}", "", fix))
             continue
         apps[app.app_id] = app
         for method in published:
             if method.name in methods:
                 fix = f"the method {method.name} is published already by {methods[method.name].app.app_id}"
-                reader.mistakes.append(AppMistake(f"{folder.name}/{TABLE}", "", fix))
+                reader.mistakes.append(FileMistake(f"{folder.name}/{TABLE}", "", fix))
             methods[method.name] = method
     if reader.mistakes:
-        raise AppsRefused(reader.mistakes)
+        raise FilesRefused(reader.mistakes)
     return Catalogue(apps.values(), methods.values(), chains)
 
 
-def _operators_folders(directory: Path, mistakes: list[AppMistake]) -> list[Path]:
+def _operators_folders(directory: Path, mistakes: list[FileMistake]) -> list[Path]:
     try:
         entries = sorted(directory.iterdir())
     except OSError:
-        mistakes.append(AppMistake(directory.name, "", "there is no such directory, or it cannot be read"))
+        mistakes.append(FileMistake(directory.name, "", "there is no such directory, or it cannot be read"))
         return []
     return [path for path in entries if path.is_dir() and not path.name.startswith((".", "_"))]

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from runtime.config_errors import ConfigError
 from server.catalog.apps.catalogue import load_catalogue
-from server.catalog.apps.mistakes import AppsRefused
+from server.catalog.mistakes import FilesRefused
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -23,6 +22,5 @@ def open_catalogue(settings: Settings, chains: Collection[str]) -> Catalogue:
     directory = settings.marketplace.apps
     try:
         return load_catalogue(chains, directory)
-    except AppsRefused as refused:
-        mistakes = [ConfigError("marketplace.apps", str(directory), str(mistake)) for mistake in refused.mistakes]
-        raise ConfigError("marketplace.apps", str(directory), mistakes[0].fix, others=mistakes[1:]) from None
+    except FilesRefused as refused:
+        raise refused.of_setting("marketplace.apps", directory) from None

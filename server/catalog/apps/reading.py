@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from server.catalog.apps.abi_items import MOST_ITEMS, check_item, indexed_count, signature
-from server.catalog.apps.mistakes import AppMistake
 from server.catalog.apps.published import OPERATION_OF, App, Deployment, PublishedMethod
+from server.catalog.mistakes import FileMistake
 from server.checksum import checksum_address
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class FolderReader:
     """Reads apps; `mistakes` collects what is wrong with them. `chains` are the slugs of the EVM chains."""
 
     def __init__(self, chains: Collection[str]) -> None:
-        self.mistakes: list[AppMistake] = []
+        self.mistakes: list[FileMistake] = []
         self._chains = chains
 
     def read(self, folder: Path) -> tuple[App, tuple[PublishedMethod, ...]] | None:
@@ -190,7 +190,7 @@ class FolderReader:
             self._report(file, where + key, f"there is no such entry; the entries are {', '.join(sorted(known))}")
 
     def _report(self, file: str, entry: str, fix: str) -> None:
-        mistake = AppMistake(file, entry, fix)
+        mistake = FileMistake(file, entry, fix)
         # Deployments may share an ABI, whose mistakes are told once.
         if mistake not in self.mistakes:
             self.mistakes.append(mistake)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from runtime.config_errors import ConfigError
 from server.catalog.calendar.reading import read_calendar
 from server.catalog.mistakes import FilesRefused
 
@@ -24,5 +23,4 @@ def open_calendar(settings: Settings, chains: Collection[str]) -> Calendar:
     try:
         return read_calendar(chains, folder)
     except FilesRefused as refused:
-        mistakes = [ConfigError("calendar.entries", str(folder), str(mistake)) for mistake in refused.mistakes]
-        raise ConfigError("calendar.entries", str(folder), mistakes[0].fix, others=mistakes[1:]) from None
+        raise refused.of_setting("calendar.entries", folder) from None

@@ -20,6 +20,12 @@ def read_text(data: bytes) -> str | None:
     """
     if len(data) == 32:
         return clean_text(data)
+    content = dynamic_bytes(data)
+    return None if content is None else clean_text(content)
+
+
+def dynamic_bytes(data: bytes) -> bytes | None:
+    """Return the content of a dynamic `string` or `bytes` that is an ABI answer's first value; None where none is."""
     if len(data) < 64:
         return None
     offset = word(data)
@@ -27,6 +33,4 @@ def read_text(data: bytes) -> str | None:
         return None
     size = int.from_bytes(data[offset : offset + 32], "big")
     start = offset + 32
-    if start + size > len(data):
-        return None
-    return clean_text(data[start : start + size])
+    return data[start : start + size] if start + size <= len(data) else None

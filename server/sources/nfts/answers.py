@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from server.chains.evm.quantity import word
 from server.chains.evm.reverts import reverted
+from server.chains.evm.text import dynamic_bytes
 from server.checksum import checksum_address
 from server.errors import NotAToken
 
@@ -57,14 +58,7 @@ def long_text(outcome: ContractOutcome, max_bytes: int) -> str | None:
 
     Bytes that are no UTF-8 become replacement characters; NULs go.
     """
-    data = outcome.data
-    if not outcome.succeeded or len(data) < 64:
+    content = dynamic_bytes(outcome.data) if outcome.succeeded else None
+    if content is None or len(content) > max_bytes:
         return None
-    offset = word(data)
-    if offset + 32 > len(data):
-        return None
-    size = int.from_bytes(data[offset : offset + 32], "big")
-    start = offset + 32
-    if size > max_bytes or start + size > len(data):
-        return None
-    return data[start : start + size].decode("utf-8", "replace").replace("\0", "")
+    return content.decode("utf-8", "replace").replace("\0", "")

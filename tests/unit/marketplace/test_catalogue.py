@@ -12,7 +12,7 @@ import pytest
 from cli.__main__ import main
 from runtime.config_errors import ConfigError
 from runtime.settings import Settings
-from server.catalog.apps import AppsRefused, load_catalogue, open_catalogue, signature
+from server.catalog.apps import FilesRefused, load_catalogue, open_catalogue, signature
 
 if TYPE_CHECKING:
     from server.catalog.apps import Catalogue
@@ -124,7 +124,7 @@ def test_an_operator_s_apps_are_published_beside_the_others(odd_catalogue: Catal
 
 @pytest.mark.parametrize("case", BROKEN, ids=lambda case: case.name)
 def test_a_broken_app_is_refused_with_file_entry_and_fix(case: Path, evm_chains: list[str]) -> None:
-    with pytest.raises(AppsRefused) as caught:
+    with pytest.raises(FilesRefused) as caught:
         load_catalogue(evm_chains, case)
     (mistake,) = caught.value.mistakes
     assert str(mistake).startswith((case / "expected.txt").read_text().strip())
@@ -133,7 +133,7 @@ def test_a_broken_app_is_refused_with_file_entry_and_fix(case: Path, evm_chains:
 def test_every_mistake_is_told_at_once(evm_chains: list[str], tmp_path: Path) -> None:
     for name in ("abi_is_empty", "no_name"):
         (tmp_path / name.replace("_", "")).symlink_to(APPS / "broken" / name / "mine")
-    with pytest.raises(AppsRefused) as caught:
+    with pytest.raises(FilesRefused) as caught:
         load_catalogue(evm_chains, tmp_path)
     assert [mistake.file for mistake in caught.value.mistakes] == ["abiisempty/vault.json", "noname/app.toml"]
 
@@ -148,7 +148,7 @@ def test_hostile_abi_files_are_refused(content: bytes, evm_chains: list[str], tm
     folder.mkdir()
     (folder / "app.toml").write_text('name = "x"\ntemplate = true\ndeployments = [{ name = "x", abi = "x.json" }]\n')
     (folder / "x.json").write_bytes(content)
-    with pytest.raises(AppsRefused, match=r"mine/x\.json: write a JSON array"):
+    with pytest.raises(FilesRefused, match=r"mine/x\.json: write a JSON array"):
         load_catalogue(evm_chains, tmp_path)
 
 
