@@ -124,9 +124,10 @@ async def test_nothing_is_sent(interface, ethereum):
         ),
     ],
 )
-async def test_a_revert_is_an_outcome_with_its_reason(interface, call, reason):
+async def test_a_revert_is_an_outcome_with_its_reason(interface, ethereum, call, reason):
     name, driver = interface
     told = await driver.simulate_transaction(call, ReadView())
+    assert told.block == await ethereum.height()
     assert (told.succeeded, told.reason, told.logs) == (False, reason, ())
     assert (told.gas is None) == (name == "call")
     assert told.gas is None or told.gas > 21_000
@@ -268,6 +269,7 @@ async def test_nodes_of_other_vendors(vendor, session, tally):
         told = await driver.simulate_transaction(failing, ReadView())
         assert (told.succeeded, told.gas, told.logs) == (False, None, ())
         assert told.reason == "execution reverted: ERC20: transfer amount exceeds balance"
+        assert told.block == await node.height()
         tally.requests.clear()
         await driver.simulate_transaction(approval, ReadView())
         # The call between its two looks, then the estimate at that block: the other interfaces are not asked again.
