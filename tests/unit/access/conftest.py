@@ -5,33 +5,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from server.access.keys import KeyStore
-from server.storage.database import open_database
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from pathlib import Path
-
     from sqlalchemy.ext.asyncio import AsyncEngine
 
-    from tests.postgresql import PostgreSql
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """An empty database, on both kinds that the gateway keeps its keys in."""
-    if request.param == "sqlite":
-        return f"sqlite:///{tmp_path}/data/waypost.db"
-    server: PostgreSql = request.getfixturevalue("postgresql")
-    return server.database()
-
 
 @pytest.fixture
-async def engine(url: str) -> AsyncIterator[AsyncEngine]:
-    engine = await open_database(url)
-    yield engine
-    await engine.dispose()
-
-
-@pytest.fixture
-def store(engine: AsyncEngine) -> KeyStore:
-    return KeyStore(engine)
+def store(database: AsyncEngine) -> KeyStore:
+    return KeyStore(database)

@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[3]
 
 
-async def test_the_migrations_make_what_the_tables_say(engine: AsyncEngine) -> None:
+async def test_the_migrations_make_what_the_tables_say(database: AsyncEngine) -> None:
     def differences(connection: Connection) -> Any:
         return compare_metadata(MigrationContext.configure(connection, opts={"compare_type": True}), metadata)
 
-    async with engine.connect() as connection:
+    async with database.connect() as connection:
         assert await connection.run_sync(differences) == []
 
 

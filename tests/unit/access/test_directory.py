@@ -46,8 +46,8 @@ class CountingStore(KeyStore):
 
 
 @pytest.fixture
-def counting(engine: AsyncEngine) -> CountingStore:
-    return CountingStore(engine)
+def counting(database: AsyncEngine) -> CountingStore:
+    return CountingStore(database)
 
 
 @pytest.fixture

@@ -27,15 +27,15 @@ def contents(folder: Path) -> list[bytes]:
     return [file.read_bytes() for file in folder.glob("data/*")]
 
 
-async def test_only_the_hash_is_stored(store: KeyStore, engine: AsyncEngine, tmp_path: Path) -> None:
+async def test_only_the_hash_is_stored(store: KeyStore, database: AsyncEngine, tmp_path: Path) -> None:
     number, key = await store.create_key("team a", 5, 10)
-    async with engine.connect() as connection:
+    async with database.connect() as connection:
         row = (await connection.execute(select(keys))).one()
     assert (row.id, row.name, row.rate, row.burst) == (number, "team a", 5, 10)
     assert row.hash == sha256(key.encode()).digest()
     assert key.startswith(row.prefix)
     assert len(row.prefix) == 9
-    await engine.dispose()
+    await database.dispose()
     for content in contents(tmp_path):
         assert key.encode() not in content
 
@@ -50,13 +50,13 @@ async def test_times_carry_their_zone(store: KeyStore) -> None:
         assert now - timedelta(minutes=1) < moment <= now
 
 
-async def test_a_time_without_zone_is_refused(engine: AsyncEngine) -> None:
+async def test_a_time_without_zone_is_refused(database: AsyncEngine) -> None:
     from sqlalchemy.exc import StatementError
 
     naive = datetime.now(UTC).replace(tzinfo=None)
     row = {"name": "a", "prefix": "wp_a", "hash": b"a" * 32, "created_at": naive}
     with pytest.raises(StatementError, match="zone"):
-        async with engine.begin() as connection:
+        async with database.begin() as connection:
             await connection.execute(keys.insert().values(**row))
 
 
