@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from waypost.v1 import block_pb2
 
 from server.chains.evm.documents import parse_block, parse_block_transactions
 from server.chains.evm.hashes import parse_hash
-from server.errors import GatewayError, InvalidArgument, NotFound, UpstreamUnavailable
+from server.chains.evm.sound_answers import read_sound
+from server.errors import InvalidArgument, NotFound
 from server.upstream.policy import CallPolicy
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from waypost.v1 import evm_pb2
+
     from server.chains.evm.chain import EvmChain
     from server.chains.view import ReadView
     from server.upstream.pool import Pool
+
+Document = TypeVar("Document")
 
 _MAX_NUMBER = (1 << 63) - 1
 
@@ -39,44 +46,62 @@ class BlockReader:
         """Return the block with the hashes of its transactions."""
         params = [_tag(number), False]
         policy = CallPolicy(null_elsewhere=True, min_block=number)
-        result, endpoint = await self._read("eth_getBlockByNumber", params, policy, view, f"block {number}")
-        block = self._block(result, endpoint)
-        self._pool.agreement.observe(endpoint, number, block.evm.hash)
-        return block
+
+        def read(result: bytes) -> evm_pb2.EvmBlock:
+            block = parse_block(result)
+            _check(block.number == str(number))
+            return block
+
+        block, endpoint = await self._read("eth_getBlockByNumber", params, read, policy, view, f"block {number}")
+        self._pool.agreement.observe(endpoint, number, block.hash)
+        return block_pb2.Block(evm=block)
 
     async def read_block_by_hash(self, block_hash: str, view: ReadView) -> block_pb2.Block:
         """Return the block with the hashes of its transactions."""
-        params = [self.block_hash(block_hash), False]
-        result, endpoint = await self._read("eth_getBlockByHash", params, _BLOCK, view, f"block {params[0]}")
-        return self._block(result, endpoint)
+        wanted = self.block_hash(block_hash)
+
+        def read(result: bytes) -> evm_pb2.EvmBlock:
+            block = parse_block(result)
+            _check(block.hash.lower() == wanted)
+            return block
+
+        block, _ = await self._read("eth_getBlockByHash", [wanted, False], read, _BLOCK, view, f"block {wanted}")
+        return block_pb2.Block(evm=block)
 
     async def read_block_transactions(self, number: int, view: ReadView) -> block_pb2.GetBlockTransactionsResponse:
         """Return the block's full transactions with their effective gas prices."""
         params = [_tag(number), True]
         policy = CallPolicy(heavy=True, null_elsewhere=True, min_block=number)
-        result, endpoint = await self._read("eth_getBlockByNumber", params, policy, view, f"block {number}")
-        try:
+
+        def read(result: bytes) -> block_pb2.EvmBlockTransactions:
             block = parse_block_transactions(result, pays_tips=self._pays_tips)
-        except ValueError:
-            raise _malformed(endpoint) from None
+            _check(block.block_number == number)
+            return block
+
+        block, _ = await self._read("eth_getBlockByNumber", params, read, policy, view, f"block {number}")
         return block_pb2.GetBlockTransactionsResponse(evm=block)
 
     async def _read(
-        self, method: str, params: list[object], policy: CallPolicy, view: ReadView, what: str
-    ) -> tuple[bytes, str]:
+        self,
+        method: str,
+        params: list[object],
+        read: Callable[[bytes], Document],
+        policy: CallPolicy,
+        view: ReadView,
+        what: str,
+    ) -> tuple[Document, str]:
+        def read_present(result: bytes) -> Document | None:
+            return None if result == b"null" else read(result)
+
         try:
-            reply = await self._pool.call(method, params, policy, deadline=view.deadline)
+            document, endpoint = await read_sound(
+                self._pool, method, params, read_present, policy, deadline=view.deadline
+            )
         except NotFound:
             raise self._missing(what) from None
-        if reply.result == b"null":
+        if document is None:
             raise self._missing(what)
-        return reply.result, reply.endpoint
-
-    def _block(self, result: bytes, endpoint: str) -> block_pb2.Block:
-        try:
-            return block_pb2.Block(evm=parse_block(result))
-        except ValueError:
-            raise _malformed(endpoint) from None
+        return document, endpoint
 
     def _missing(self, what: str) -> NotFound:
         return NotFound(f"{self._chain.slug} has no {what}, or not yet")
@@ -88,5 +113,6 @@ def _tag(number: int) -> str:
     return hex(number)
 
 
-def _malformed(endpoint: str) -> GatewayError:
-    return UpstreamUnavailable(f"endpoint {endpoint} answered with a malformed block")
+def _check(is_right: bool) -> None:
+    if not is_right:
+        raise ValueError("another block than the one asked for")

@@ -33,7 +33,7 @@ from server.errors import (
 from server.upstream.policy import CallPolicy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Awaitable, Callable, Sequence
 
     from server.chains.evm.chain import EvmChain
     from server.chains.evm.quarantine import Quarantine
@@ -109,7 +109,7 @@ class Executions:
             return Told(outcomes, reply.endpoint, word(number.data))
 
         try:
-            told = await (execute(NOBODY) if block is not None else read_newest(self._pool, execute))
+            told = await (read_newest(self._pool, execute) if block is None else self._at(block, execute))
         except TOO_MUCH:
             raise
         except _REFUSALS as error:
@@ -118,6 +118,13 @@ class Executions:
             return await self._fall_back(block, calls, policy, deadline, None)
         observe_fold(self._chain.slug, len(calls))
         return Answer(told.block, told.endpoint, told.answer)
+
+    async def _at(
+        self, block: int, execute: Callable[[frozenset[str]], Awaitable[Told[list[Outcome]]]]
+    ) -> Told[list[Outcome]]:
+        """Return what an endpoint tells of this block; one that tells another block's state is not the last word."""
+        told = await execute(NOBODY)
+        return told if told.block == block else await execute(frozenset({told.endpoint}))
 
     async def run_one_by_one(
         self, block: int | None, calls: Sequence[Call], policy: CallPolicy, deadline: float | None

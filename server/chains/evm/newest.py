@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from server.chains.evm.answers import number_of
+from server.chains.evm.quantity import json_quantity
+from server.chains.evm.sound_answers import read_sound
 from server.chains.newest import Told, read_newest
 from server.upstream.policy import CallPolicy
 
@@ -19,7 +20,8 @@ async def read_newest_height(pool: Pool, deadline: float | None, policy: CallPol
     """Return the newest block and who told it; raises as `Pool.call` and `read_newest`."""
 
     async def read(avoid: frozenset[str]) -> Told[None]:
-        reply = await pool.call("eth_blockNumber", [], replace(policy, avoid=avoid), deadline=deadline)
-        return Told(None, reply.endpoint, number_of(reply))
+        steered = replace(policy, avoid=avoid)
+        block, endpoint = await read_sound(pool, "eth_blockNumber", [], json_quantity, steered, deadline=deadline)
+        return Told(None, endpoint, block)
 
     return await read_newest(pool, read)

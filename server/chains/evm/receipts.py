@@ -47,9 +47,12 @@ def is_mined(result: bytes) -> bool:
     """Return whether a receipt names its block: some nodes hand out receipts of pending transactions without one.
 
     Raises:
-        ValueError: the JSON is no object.
+        ValueError: the JSON is no receipt.
     """
-    return not is_null(read_members(result).get("blockNumber"))
+    members = read_members(result)
+    if "transactionHash" not in members:
+        raise ValueError("a receipt of no transaction")
+    return not is_null(members.get("blockNumber"))
 
 
 def parse_receipt(result: bytes) -> receipt_pb2.EvmReceipt:

@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from waypost.v1 import transaction_pb2
 
 from server.chains.evm.documents import parse_transaction
 from server.chains.evm.hashes import parse_hash
 from server.chains.evm.receipts import is_mined, parse_receipt
+from server.chains.evm.sound_answers import read_sound
 from server.errors import GatewayError, NotFound, Pending, UpstreamUnavailable
-from server.upstream.policy import CallPolicy, Reply
+from server.upstream.policy import CallPolicy
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from waypost.v1 import receipt_pb2
 
     from server.chains.evm.chain import EvmChain
     from server.chains.view import ReadView
     from server.upstream.pool import Pool
+
+Document = TypeVar("Document")
 
 # A lagging node answers null for a fresh transaction, so one more is asked before a caller reads "not found".
 _DOUBTED = CallPolicy(null_elsewhere=True)
@@ -63,12 +68,9 @@ class TransactionReader:
             found = await self._receipt(wanted, view, CallPolicy(null_elsewhere=True, min_block=_block_of(transaction)))
         if found is None:
             raise self._missing(wanted, transaction)
-        try:
-            receipt = parse_receipt(found.result)
-        except ValueError:
-            raise self._malformed(found) from None
+        receipt, endpoint = found
         if not receipt.effective_gas_price:
-            receipt.effective_gas_price = await self._price(receipt, found.endpoint, transaction, view)
+            receipt.effective_gas_price = await self._price(receipt, endpoint, transaction, view)
         return transaction_pb2.GetReceiptResponse(evm=receipt)
 
     async def explain_absence(self, wanted: str, view: ReadView) -> GatewayError | None:
@@ -102,30 +104,50 @@ class TransactionReader:
     async def _transaction(
         self, wanted: str, view: ReadView, policy: CallPolicy = _DOUBTED
     ) -> transaction_pb2.EvmMinedTransaction | None:
-        reply = await self._read("eth_getTransactionByHash", wanted, view, policy)
-        if reply is None:
+        def read(result: bytes) -> transaction_pb2.EvmMinedTransaction:
+            transaction = parse_transaction(result)
+            _check(transaction.transaction.hash, wanted)
+            return transaction
+
+        found = await self._read("eth_getTransactionByHash", wanted, read, view, policy)
+        if found is None:
             return None
-        try:
-            transaction = parse_transaction(reply.result)
-            if transaction.block_number:
-                self._pool.observe_block(reply.endpoint, _block_of(transaction))
-        except ValueError:
-            raise self._malformed(reply) from None
+        transaction, endpoint = found
+        if transaction.block_number:
+            self._pool.observe_block(endpoint, _block_of(transaction))
         return transaction
 
-    async def _receipt(self, wanted: str, view: ReadView, policy: CallPolicy = _DOUBTED) -> Reply | None:
-        reply = await self._read("eth_getTransactionReceipt", wanted, view, policy)
-        try:
-            return reply if reply is not None and is_mined(reply.result) else None
-        except ValueError:
-            raise self._malformed(reply) from None
+    async def _receipt(
+        self, wanted: str, view: ReadView, policy: CallPolicy = _DOUBTED
+    ) -> tuple[receipt_pb2.EvmReceipt, str] | None:
+        """Return the receipt and who told it, None where the transaction is in no block."""
 
-    async def _read(self, method: str, wanted: str, view: ReadView, policy: CallPolicy = _DOUBTED) -> Reply | None:
+        def read(result: bytes) -> receipt_pb2.EvmReceipt | None:
+            if not is_mined(result):
+                return None
+            receipt = parse_receipt(result)
+            _check(receipt.transaction_hash, wanted)
+            return receipt
+
+        found = await self._read("eth_getTransactionReceipt", wanted, read, view, policy)
+        if found is None:
+            return None
+        receipt, endpoint = found
+        return None if receipt is None else (receipt, endpoint)
+
+    async def _read(
+        self, method: str, wanted: str, read: Callable[[bytes], Document], view: ReadView, policy: CallPolicy
+    ) -> tuple[Document, str] | None:
+        def read_present(result: bytes) -> Document | None:
+            return None if result == b"null" else read(result)
+
         try:
-            reply = await self._pool.call(method, [wanted], policy, deadline=view.deadline)
+            document, endpoint = await read_sound(
+                self._pool, method, [wanted], read_present, policy, deadline=view.deadline
+            )
         except NotFound:
             return None
-        return None if reply.result == b"null" else reply
+        return None if document is None else (document, endpoint)
 
     def _missing(
         self, wanted: str, transaction: transaction_pb2.EvmMinedTransaction | BaseException | None
@@ -157,9 +179,10 @@ class TransactionReader:
             retry_after_ms=int(self._chain.facts.block_time * 1000),
         )
 
-    def _malformed(self, reply: Reply | None) -> UpstreamUnavailable:
-        label = "(none)" if reply is None else reply.endpoint
-        return UpstreamUnavailable(f"endpoint {label} of {self._chain.slug} answered with a malformed transaction")
+
+def _check(told: str, wanted: str) -> None:
+    if told.lower() != wanted:
+        raise ValueError("another transaction than the one asked for")
 
 
 def _block_of(transaction: transaction_pb2.EvmMinedTransaction) -> int:

@@ -2,50 +2,17 @@
 
 from __future__ import annotations
 
-from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
-from aiohttp import web
 
 from server.chains.view import ReadView
 from server.errors import UpstreamUnavailable
-from server.upstream import open_session
-from tests.contract.evm.nodes import ALICE, BOB, LatestOnly, load
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
-
-    Change = Callable[[Any], Any]
+from tests.contract.evm.changed import nodes
+from tests.contract.evm.nodes import ALICE, BOB
 
 RECEIPT, TRANSACTION = "eth_getTransactionReceipt", "eth_getTransactionByHash"
 MAX_FEE, TIP = 10**12, 3 * 10**9
-
-
-class Changed(LatestOnly):
-    """Stands before a real node and changes its results by method; a method of None is an internal error."""
-
-    def __init__(self, target: str, session: Any, changes: dict[str, Change | None]) -> None:
-        super().__init__(target, session)
-        self.changes = changes
-        self.asked: list[str] = []
-
-    async def _answer(self, request: Any) -> Any:
-        body = await request.json()
-        items = body if isinstance(body, list) else [body]
-        answers = [await self._one(item) for item in items]
-        return web.json_response(answers if isinstance(body, list) else answers[0])
-
-    async def _one(self, item: dict[str, Any]) -> Any:
-        self.asked.append(item["method"])
-        if self.changes.get(item["method"], True) is None:
-            return {"jsonrpc": "2.0", "id": item["id"], "error": {"code": -32603, "message": "internal error"}}
-        async with self._session.post(self._target, json=item) as response:
-            answer = await response.json()
-        change = self.changes.get(item["method"])
-        if change is not None:
-            answer["result"] = change(answer["result"])
-        return answer
 
 
 def without_price(receipt: dict[str, Any]) -> dict[str, Any]:
@@ -60,21 +27,6 @@ def pending(transaction: dict[str, Any]) -> dict[str, Any]:
 
 def of_another_fork(transaction: dict[str, Any]) -> dict[str, Any]:
     return transaction | {"blockHash": "0x" + "fa" * 32, "gasPrice": hex(7)}
-
-
-@asynccontextmanager
-async def nodes(tally: Any, ethereum: Any, session: Any, **changes: dict[str, Change | None]) -> AsyncIterator[Any]:
-    fronts = {label: Changed(ethereum.url, session, change) for label, change in changes.items()}
-    for front in fronts.values():
-        await front.start()
-    async with open_session() as http:
-        chains = await load(http, tally, **{label: front.url for label, front in fronts.items()})
-        try:
-            yield chains.get("ethereum").driver, fronts
-        finally:
-            await chains.close()
-            for front in fronts.values():
-                await front.stop()
 
 
 @pytest.fixture

@@ -1,0 +1,104 @@
+"""Endpoints that answer in good form, and wrongly: about another block, another transaction, or with no such thing."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from server.chains.view import ReadView
+from server.errors import GatewayError, UpstreamDisagrees, UpstreamUnavailable
+from tests.contract.evm.changed import Changed, nodes
+from tests.contract.evm.nodes import ALICE, BOB, USDC
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.contract.evm.changed import Change
+
+BLOCK, BY_HASH = "eth_getBlockByNumber", "eth_getBlockByHash"
+RECEIPT, TRANSACTION = "eth_getTransactionReceipt", "eth_getTransactionByHash"
+STRANGE: dict[str, Change] = {
+    "text": lambda _: "0x",
+    "a list": lambda _: [],
+    "an empty object": lambda _: {},
+    "a number": lambda _: 7,
+}
+OTHERS: dict[str, Change] = {
+    "another number": lambda one: one | {"number": "0x1", "blockNumber": "0x1"},
+    "another hash": lambda one: one | {"hash": "0x" + "cd" * 32, "transactionHash": "0x" + "cd" * 32},
+}
+
+
+@pytest.fixture
+async def sent(ethereum: Any) -> dict[str, Any]:
+    return dict(await ethereum.send(BOB, value=5, sender=ALICE))
+
+
+def reads(driver: Any, sent: dict[str, Any]) -> dict[str, Callable[[], Any]]:
+    number = int(sent["blockNumber"], 16)
+    return {
+        BLOCK: lambda: driver.read_block_by_number(number, ReadView()),
+        BLOCK + " in full": lambda: driver.read_block_transactions(number, ReadView()),
+        BY_HASH: lambda: driver.read_block_by_hash(sent["blockHash"], ReadView()),
+        RECEIPT: lambda: driver.read_receipt(sent["transactionHash"], ReadView()),
+        TRANSACTION: lambda: driver.read_transaction(sent["transactionHash"], ReadView()),
+    }
+
+
+CASES = [
+    *((name, change) for name in (BLOCK, BLOCK + " in full", BY_HASH, RECEIPT, TRANSACTION) for change in STRANGE),
+    (BLOCK, "another number"),
+    (BLOCK + " in full", "another number"),
+    (BY_HASH, "another hash"),
+    (RECEIPT, "another hash"),
+    (TRANSACTION, "another hash"),
+]
+
+
+@pytest.mark.parametrize(("name", "change"), CASES)
+async def test_one_endpoint_that_answers_wrongly_costs_no_caller_an_error(name, change, ethereum, sent, session, tally):
+    method = name.split()[0]
+    async with nodes(tally, ethereum, session, alpha={}, beta={}) as (driver, fronts):
+        truth = await reads(driver, sent)[name]()
+        favourite = fronts[(await driver.pool.call("eth_chainId", [])).endpoint]
+        favourite.changes = {method: (STRANGE | OTHERS)[change]}
+        assert await reads(driver, sent)[name]() == truth
+        assert method in favourite.asked
+
+
+@pytest.mark.parametrize(("name", "change"), CASES)
+async def test_where_all_endpoints_answer_wrongly_none_is_believed(name, change, ethereum, sent, session, tally):
+    wrong = {name.split()[0]: (STRANGE | OTHERS)[change]}
+    async with nodes(tally, ethereum, session, alpha=wrong, beta=wrong) as (driver, _):
+        with pytest.raises(GatewayError) as caught:
+            await reads(driver, sent)[name]()
+    assert isinstance(caught.value, UpstreamUnavailable)
+
+
+class AnotherBlock(Changed):
+    """Runs every call two blocks below the one that it is asked for."""
+
+    async def _one(self, item: dict[str, Any]) -> Any:
+        tag = item["params"][-1] if item["method"] == "eth_call" else None
+        if isinstance(tag, str) and tag.startswith("0x"):
+            item = json.loads(json.dumps(item))
+            item["params"][-1] = hex(int(tag, 16) - 2)
+        return await super()._one(item)
+
+
+async def test_state_of_another_block_is_read_elsewhere(ethereum, session, tally):
+    """The answer proves its block by the number in it."""
+    head = await ethereum.height()
+    async with nodes(tally, ethereum, session, alpha={}, beta={}) as (driver, fronts):
+        label = (await driver.pool.call("eth_chainId", [])).endpoint
+        fronts[label].__class__ = AnotherBlock
+        for view in (ReadView(block=head), ReadView(block=head)):
+            balance = await driver.read_token_balance(ALICE, USDC, view)
+            assert balance.block == head
+            assert view.endpoint != label
+        for front in fronts.values():
+            front.__class__ = AnotherBlock
+        with pytest.raises(UpstreamDisagrees):
+            await driver.read_token_balance(BOB, USDC, ReadView(block=head))
