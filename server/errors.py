@@ -20,7 +20,8 @@
     ├── RateLimited            429
     ├── PriceUnavailable       503
     ├── UpstreamUnavailable    503  no configured node answered
-    │   └── TooMuchWork        503  the nodes gave the call up as too slow or too large
+    │   ├── TooMuchWork        503  the nodes gave the call up as too slow or too large
+    │   └── MovedOn            503  the chain moved on between two reads that belong together
     ├── UpstreamDisagrees      503
     ├── DeadlineExceeded       503
     └── Internal               500
@@ -212,6 +213,10 @@ class UpstreamUnavailable(GatewayError):
 
 class TooMuchWork(UpstreamUnavailable):
     """The nodes gave the call up because of its size or duration: less of it may work."""
+
+
+class MovedOn(UpstreamUnavailable):
+    """The chain moved on between two reads of one view, and its nodes know the latest state alone."""
 
 
 class UpstreamDisagrees(GatewayError):

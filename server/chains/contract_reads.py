@@ -18,13 +18,15 @@ class ContractCall(NamedTuple):
     """A call of a contract: its canonical address and the calldata.
 
     `gas` is what it takes at most as a rule. `sender` is set only where the answer depends on `msg.sender`; such a call
-    is never folded with others.
+    is never folded with others. `is_optional` is set where it matters only what the call returns if it does: a failure
+    without data, which may be for want of gas, is not asked again then.
     """
 
     to: str
     data: bytes
     gas: int = 50_000
     sender: str | None = None
+    is_optional: bool = False
 
 
 class ContractOutcome(NamedTuple):

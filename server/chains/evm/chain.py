@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from server.chains.evm.multicall import GET_BLOCK_NUMBER, Call
-from server.errors import NotSupported, UpstreamDisagrees, UpstreamUnavailable
+from server.errors import MovedOn, NotSupported, UpstreamDisagrees
 
 if TYPE_CHECKING:
     from server.chains.facts import ChainFacts
@@ -61,7 +61,7 @@ class EvmChain:
 
         Raises:
             NotSupported: the caller chose the block, and the chain's nodes know the latest state alone.
-            UpstreamUnavailable: the chain moved on between two reads of the view; asking again makes sense.
+            MovedOn: the chain moved on between two reads of the view; asking again makes sense (`read_in_steps`).
             UpstreamDisagrees: a node answered for another block where nodes are honest about history.
         """
         asked = view.block
@@ -70,7 +70,7 @@ class EvmChain:
         if self.history_is_pinned:
             raise UpstreamDisagrees(f"a node of {self.slug} answered for block {answered} when asked for block {asked}")
         if not view.is_chosen:
-            raise UpstreamUnavailable(f"{self.slug} moved on while it was read; try again", retry_after_ms=1000)
+            raise MovedOn(f"{self.slug} moved on while it was read; try again", retry_after_ms=1000)
         raise NotSupported(
             f"the nodes of {self.slug} answer only with the latest state (block {answered}), not with that of block "
             f"{asked}: leave blockHeight out, or configure an archive node for the chain",

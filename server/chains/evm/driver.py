@@ -214,7 +214,13 @@ class EvmDriver:
     ) -> list[ContractOutcome]:
         """See `CallsContracts`."""
         planned = [
-            Call(address_bytes(call.to), call.data, call.gas, address_bytes(call.sender) if call.sender else None)
+            Call(
+                address_bytes(call.to),
+                call.data,
+                call.gas,
+                address_bytes(call.sender) if call.sender else None,
+                call.is_optional,
+            )
             for call in calls
         ]
         read = self._reads.read_shared if are_known else self._reads.read_alone

@@ -31,12 +31,14 @@ class Call(NamedTuple):
 
     `gas` is what it takes at most as a rule, by which executions are bounded. `sender` is set (20 bytes) only for calls
     whose answer depends on `msg.sender`: those are never folded, because the sender of folded calls is Multicall3.
+    `is_optional` is set where a failure without data says enough: it is not asked again alone.
     """
 
     target: bytes
     data: bytes
     gas: int = 50_000
     sender: bytes | None = None
+    is_optional: bool = False
 
 
 class Outcome(NamedTuple):
@@ -56,7 +58,7 @@ def encode_aggregate3(calls: Sequence[Call]) -> bytes:
     heads: list[bytes] = [AGGREGATE3, _WORD_32, len(calls).to_bytes(32, "big")]
     tails: list[bytes] = []
     offset = 32 * len(calls)
-    for target, data, _, _ in calls:
+    for target, data, _, _, _ in calls:
         heads.append(offset.to_bytes(32, "big"))
         size = len(data)
         padding = -size % 32

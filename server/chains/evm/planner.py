@@ -150,11 +150,16 @@ class ReadPlanner:
         """Return the outcomes if they are of the view's block, and settle the view on it.
 
         Failures without return data are asked again alone first: they may have been starved of gas by their neighbours.
+        Optional calls are not.
         """
         self._chain.check_block(view, answer.block)
         view.settle(answer.block, answer.endpoint)
         outcomes = answer.outcomes
-        doubtful = [index for index, (success, data) in enumerate(outcomes) if not success and not data]
+        doubtful = [
+            index
+            for index, (success, data) in enumerate(outcomes)
+            if not success and not data and not calls[index].is_optional
+        ]
         if not doubtful or not self._chain.history_is_pinned:
             return outcomes
         block, policy = view.block, _policy(view)

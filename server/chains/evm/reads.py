@@ -32,21 +32,22 @@ class RememberedReads:
     async def read_shared(self, view: ReadView, calls: Sequence[Call]) -> list[Outcome]:
         """See `ReadPlanner.read_shared`."""
         return await self._memory.read_state(
-            view, "shared", pack_calls(calls), OUTCOMES, lambda: self._planner.read_shared(view, calls)
+            view, "shared", pack_calls(calls), _codec(calls), lambda: self._planner.read_shared(view, calls)
         )
 
     async def read_alone(self, view: ReadView, calls: Sequence[Call]) -> list[Outcome]:
         """See `ReadPlanner.read_alone`."""
         return await self._memory.read_state(
-            view, "alone", pack_calls(calls), OUTCOMES, lambda: self._planner.read_alone(view, calls)
+            view, "alone", pack_calls(calls), _codec(calls), lambda: self._planner.read_alone(view, calls)
         )
 
 
 def pack_calls(calls: Sequence[Call]) -> bytes:
     """Return the calls as bytes that no other calls have."""
     parts: list[bytes] = []
-    for target, data, _, sender in calls:
-        parts += (b"\1" + sender if sender else b"\0", target, len(data).to_bytes(_SIZE_BYTES), data)
+    for target, data, _, sender, is_optional in calls:
+        kind = bytes([bool(sender) | is_optional << 1])
+        parts += (kind, sender or b"", target, len(data).to_bytes(_SIZE_BYTES), data)
     return b"".join(parts)
 
 
@@ -74,4 +75,12 @@ def _are_there(outcomes: Sequence[Outcome]) -> bool:
     return all(success and data for success, data in outcomes)
 
 
-OUTCOMES: Codec[list[Outcome]] = Codec(pack_outcomes, unpack_outcomes, _are_there)
+_OUTCOMES: Codec[list[Outcome]] = Codec(pack_outcomes, unpack_outcomes, _are_there)
+
+
+def _codec(calls: Sequence[Call]) -> Codec[list[Outcome]]:
+    """Return how outcomes of these calls are kept: nothing is missing where only optional calls failed."""
+    if not any(call.is_optional for call in calls):
+        return _OUTCOMES
+    wanted = [index for index, call in enumerate(calls) if not call.is_optional]
+    return _OUTCOMES._replace(lasts=lambda outcomes: _are_there([outcomes[index] for index in wanted]))

@@ -13,6 +13,7 @@ from server.errors import NotAToken
 if TYPE_CHECKING:
     from server.chains.contract_reads import ContractOutcome
     from server.errors import GatewayError
+    from server.sources.nfts.standards import Standard
 
 
 class Asked(NamedTuple):
@@ -23,9 +24,9 @@ class Asked(NamedTuple):
     standard: str
     function: str
 
-    def number(self, outcome: ContractOutcome) -> int:
-        """Return the number that a call returned; what `refusal` returns is raised where it returned none."""
-        found = uint_in(outcome)
+    def number(self, outcome: ContractOutcome, standard: Standard) -> int:
+        """Return the number that a call returned; what `refusal` returns is raised where it told none."""
+        found = uint_in(outcome) if standard.tells(outcome) else None
         if found is None:
             raise self.refusal(outcome)
         return found

@@ -42,14 +42,14 @@ def owner_of(contract: str, token_id: int) -> ContractCall:
     return ContractCall(contract, _OWNER_OF + _number(token_id))
 
 
-def token_uri(contract: str, token_id: int) -> ContractCall:
-    """Return `tokenURI(uint256)`."""
-    return ContractCall(contract, _TOKEN_URI + _number(token_id), _GAS_OF_A_DOCUMENT)
-
-
-def uri(contract: str, token_id: int) -> ContractCall:
-    """Return `uri(uint256)` of EIP-1155."""
-    return ContractCall(contract, _URI + _number(token_id), _GAS_OF_A_DOCUMENT)
+def of_any_token(contract: str, token_id: int) -> list[ContractCall]:
+    """Return `ownerOf(uint256)`, `tokenURI(uint256)` and EIP-1155's `uri(uint256)`; no contract has all three."""
+    number = _number(token_id)
+    return [
+        ContractCall(contract, _OWNER_OF + number, is_optional=True),
+        ContractCall(contract, _TOKEN_URI + number, _GAS_OF_A_DOCUMENT, is_optional=True),
+        ContractCall(contract, _URI + number, _GAS_OF_A_DOCUMENT, is_optional=True),
+    ]
 
 
 def balance_of(contract: str, account: str) -> ContractCall:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from server.chains.contract_reads import CallsContracts
 from server.chains.evm.text import read_text
+from server.chains.steps import read_in_steps
 from server.errors import NotAToken, NotEnumerable, NotFound
 from server.sources.nfts import calls
 from server.sources.nfts.answers import Asked, long_text, owner_in, uint_in
@@ -70,6 +71,7 @@ class NftContracts:
         outcomes = await self._call(chain, [*probes(contract), *asked], view)
         standard = read_standard(outcomes)
         name, symbol, supply = outcomes[PROBES:]
+        _refuse_fungible(chain, contract, standard)
         collection = Collection(
             standard=standard,
             name=read_text(name.data) if standard.tells(name) else None,
@@ -92,28 +94,40 @@ class NftContracts:
     async def read_token(self, chain: str, contract: str, token_id: int, view: ReadView) -> Token:
         """Return one token's owner and document address; NotFound where it was never minted, or burnt.
 
-        Whether a contract is ERC-1155 decides what is asked. Most are not: it is asked as ERC-721 at once.
+        Which of the standards' functions it has is not known before: it is asked for all of them at once.
         """
-        first = [*probes(contract), calls.owner_of(contract, token_id), calls.token_uri(contract, token_id)]
-        outcomes = await self._call(chain, first, view)
-        standard = read_standard(outcomes)
-        owner, uri = outcomes[PROBES:]
-        if standard.erc721 or (not standard.erc1155 and standard.tells(owner) and owner_in(owner) is not None):
-            asked = Asked(chain, contract, "ERC-721", "ownerOf")
-            return Token(standard, _owner(asked, token_id, standard, owner), long_text(uri, MAX_URI_BYTES), False)
-        [multi] = await self._call(chain, [calls.uri(contract, token_id)], view)
-        text = long_text(multi, MAX_URI_BYTES) if standard.tells(multi) else None
-        if text is not None or standard.erc1155:
-            if not multi.succeeded and multi.data:
-                raise NotFound(f"{contract} on {chain} has no token {token_id}", field="tokenId")
-            return Token(standard, None, text, True)
-        asked = Asked(chain, contract, "NFT", "ownerOf")
+        return await read_in_steps(view, lambda trial: self._read_token(chain, contract, token_id, trial))
+
+    async def _read_token(self, chain: str, contract: str, token_id: int, view: ReadView) -> Token:
+        wanted = calls.of_any_token(contract, token_id)
+        outcomes = await self._call(chain, [*probes(contract), *wanted], view)
+        standard, told = read_standard(outcomes), outcomes[PROBES:]
+        is_single = standard.erc721 or (
+            not standard.erc1155 and standard.tells(told[0]) and owner_in(told[0]) is not None
+        )
+        needed = (0, 1) if is_single else (2,) if standard.erc1155 else (0, 1, 2)
+        # A failure without a reason may be for want of the gas that the others took.
+        silent = [index for index in needed if not told[index].succeeded and not told[index].data]
+        if silent:
+            again = await self._call(chain, [wanted[index] for index in silent], view)
+            for index, outcome in zip(silent, again, strict=True):
+                told[index] = outcome
+        owner, uri, multi = told
+        if not is_single:
+            text = long_text(multi, MAX_URI_BYTES) if standard.tells(multi) else None
+            if text is not None or standard.erc1155:
+                if not multi.succeeded and multi.data:
+                    raise NotFound(f"{contract} on {chain} has no token {token_id}", field="tokenId")
+                return Token(standard, None, text, True)
+        asked = Asked(chain, contract, "ERC-721" if is_single else "NFT", "ownerOf")
         return Token(standard, _owner(asked, token_id, standard, owner), long_text(uri, MAX_URI_BYTES), False)
 
     async def read_balance(self, chain: str, contract: str, account: str, view: ReadView) -> int:
         """Return how many tokens of an ERC-721 contract the account holds."""
-        [balance] = await self._call(chain, [calls.balance_of(contract, account)], view)
-        return Asked(chain, contract, "ERC-721", "balanceOf").number(balance)
+        outcomes = await self._call(chain, [*probes(contract), calls.balance_of(contract, account)], view)
+        standard = read_standard(outcomes)
+        _refuse_fungible(chain, contract, standard)
+        return Asked(chain, contract, "ERC-721", "balanceOf").number(outcomes[PROBES], standard)
 
     async def read_tokens(self, chain: str, contract: str, account: str, view: ReadView) -> Listing:
         """Return the account's first 100 token ids in the contract's own order.
@@ -121,11 +135,14 @@ class NftContracts:
         Raises:
             NotEnumerable: the contract does not list the tokens of an account, whatever it states.
         """
+        return await read_in_steps(view, lambda trial: self._read_tokens(chain, contract, account, trial))
+
+    async def _read_tokens(self, chain: str, contract: str, account: str, view: ReadView) -> Listing:
         first = [*probes(contract), calls.balance_of(contract, account), calls.token_of(contract, account, 0)]
         outcomes = await self._call(chain, first, view)
         standard = read_standard(outcomes)
         balance, token = outcomes[PROBES:]
-        total = Asked(chain, contract, "ERC-721", "balanceOf").number(balance)
+        total = Asked(chain, contract, "ERC-721", "balanceOf").number(balance, standard)
         found = uint_in(token) if standard.tells(token) else None
         if not standard.erc721_enumerable and (total == 0 or found is None):
             raise NotEnumerable(
@@ -149,11 +166,19 @@ class NftContracts:
         """Return how much of an ERC-1155 token each account holds, for pairs of account and token id."""
         wanted = [calls.multi_balance(contract, account, token_id) for account, token_id in pairs]
         asked = Asked(chain, contract, "ERC-1155", "balanceOf(address,uint256)")
-        return [asked.number(outcome) for outcome in await self._call(chain, wanted, view)]
+        outcomes = await self._call(chain, [*probes(contract), *wanted], view)
+        standard = read_standard(outcomes)
+        return [asked.number(outcome, standard) for outcome in outcomes[PROBES:]]
 
     async def _call(self, chain: str, wanted: Sequence[ContractCall], view: ReadView) -> list[ContractOutcome]:
         reader = self._chains.capability(chain, CallsContracts)
         return await reader.call_contracts(wanted, view, are_known=False)
+
+
+def _refuse_fungible(chain: str, contract: str, standard: Standard) -> None:
+    if standard.is_fungible:
+        message = f"{contract} on {chain} is no NFT contract: its amounts have decimals, as ERC-20 tokens have"
+        raise NotAToken(message, field="contract")
 
 
 def _owner(asked: Asked, token_id: int, standard: Standard, outcome: ContractOutcome) -> str:

@@ -20,6 +20,10 @@ ENUMERABLE = {"erc721": True, "erc721Enumerable": True, "erc1155": False}
 MULTI = {"erc721": False, "erc721Enumerable": False, "erc1155": True}
 NOTHING = {"erc721": False, "erc721Enumerable": False, "erc1155": False}
 ZERO = "0x" + "0" * 40
+FUNGIBLE = {
+    "USDC": "0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48",
+    "WETH": "0xC02aaA39b223FE8D0A0e5C4F27eAD9083C756Cc2",
+}
 
 
 async def test_a_collection_is_what_web3_reads_and_takes_one_request(site: Site, web3: Independent) -> None:
@@ -120,19 +124,43 @@ async def test_bombs_of_return_data_are_survived(site: Site, contract: str) -> N
 
 
 @pytest.mark.parametrize(
-    ("method", "params", "reason"),
+    ("method", "params"),
     [
-        ("getNftCollection", {}, "NOT_A_TOKEN"),
-        ("getNftMetadata", {"tokenId": "1"}, "NOT_A_TOKEN"),
-        ("getNftTokenOwner", {"tokenId": "1"}, "NOT_A_TOKEN"),
-        ("getNftTokens", {"address": known.VITALIK}, "NOT_ENUMERABLE"),
+        ("getNftCollection", {}),
+        ("getNftMetadata", {"tokenId": "1"}),
+        ("getNftTokenOwner", {"tokenId": "1"}),
+        ("getNftTokens", {"address": known.VITALIK}),
+        ("getNftBalance", {"address": known.VITALIK}),
+        ("getNftErc1155Balance", {"address": known.VITALIK, "tokenId": "1"}),
+        ("getNftBatchBalance", {"addresses": [known.VITALIK] * 2, "tokenIds": ["1", "2"]}),
     ],
 )
+@pytest.mark.parametrize("contract", [known_nft.LIAR, known.RETURN_BOMBER])
 async def test_a_contract_that_answers_every_call_alike_is_not_believed(
-    site: Site, method: str, params: dict[str, Any], reason: str
+    site: Site, method: str, params: dict[str, Any], contract: str
 ) -> None:
-    error = await site.refused(method, known_nft.LIAR, **params)
-    assert (error["code"], error["data"]["reason"]) == (400, reason)
+    error = await site.refused(method, contract, **params)
+    assert (error["code"], error["data"]["reason"], error["data"]["field"]) == (400, "NOT_A_TOKEN", "contract")
+
+
+@pytest.mark.parametrize(
+    ("method", "params"),
+    [
+        ("getNftCollection", {}),
+        ("getNftMetadata", {"tokenId": "1"}),
+        ("getNftTokenOwner", {"tokenId": "1"}),
+        ("getNftBalance", {"address": known.VITALIK}),
+        ("getNftTokens", {"address": known.VITALIK}),
+        ("getNftErc1155Balance", {"address": known.VITALIK, "tokenId": "1"}),
+    ],
+)
+@pytest.mark.parametrize("symbol", ["USDC", "WETH"])
+async def test_an_amount_of_a_fungible_token_is_no_number_of_nfts(
+    site: Site, method: str, params: dict[str, Any], symbol: str
+) -> None:
+    error = await site.refused(method, FUNGIBLE[symbol], **params)
+    assert error["code"] == 400
+    assert error["data"]["reason"] in ("NOT_A_TOKEN", "NOT_ENUMERABLE")
 
 
 async def test_contracts_of_another_standard_are_told_apart(site: Site) -> None:

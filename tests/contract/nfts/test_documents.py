@@ -39,6 +39,7 @@ async def test_the_document_of_a_token_and_where_it_is(site: Site, web3: Indepen
 @pytest.mark.parametrize("token_id", [1, 314592, known_nft.LARGEST_ID])
 async def test_the_id_is_filled_in_for_multi_tokens(site: Site, web3: Independent, token_id: int) -> None:
     answer = await site.answer("getNftMetadata", GOODS, tokenId=str(token_id))
+    assert await site.asked() == 1
     filled = f"{token_id:064x}"
     assert "owner" not in answer
     assert answer["tokenURIRaw"] == await web3.goods.functions.uri(token_id).call() == known_nft.GOODS_URI

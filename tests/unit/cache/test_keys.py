@@ -16,7 +16,15 @@ from server.upstream.heads import HeadTracker
 
 Address = st.binary(min_size=20, max_size=20)
 Calls = st.lists(
-    st.builds(Call, Address, st.binary(max_size=70), gas=st.just(50_000), sender=st.none() | Address), max_size=4
+    st.builds(
+        Call,
+        Address,
+        st.binary(max_size=70),
+        gas=st.just(50_000),
+        sender=st.none() | Address,
+        is_optional=st.booleans(),
+    ),
+    max_size=4,
 )
 Word = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=8)
 Question = st.tuples(Word, Word, st.integers(0, 2**63), st.binary(max_size=40))
