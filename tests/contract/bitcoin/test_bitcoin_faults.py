@@ -14,7 +14,7 @@ from server.errors import NotFound, NotSupported, UpstreamDisagrees, UpstreamUna
 from server.upstream import open_session
 from tests.contract.bitcoin.conftest import Tally, endpoints_of, open_chains
 from tests.contract.bitcoin.fronts import Front, front
-from tests.faults.families.relay import each_call, relay
+from tests.faults.families import relay as faults
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -117,8 +117,8 @@ async def test_a_block_that_one_node_pruned_is_read_from_another(fronts: list[Fr
 
         return prune
 
-    for relay in fronts:
-        relay.twist = twist_of(relay)
+    for front_ in fronts:
+        front_.twist = twist_of(front_)
     async with drive([*fronts[0].endpoints("one"), *fronts[1].endpoints("two")]) as driver:
         await read_everything(driver)
     [whole] = [relay for relay in fronts if relay not in pruned]
@@ -189,8 +189,8 @@ async def test_a_block_outside_of_the_best_chain_says_nothing_about_its_node(
         if call["method"] == "getblock":
             response["result"]["confirmations"] = -1
 
-    async with relay(node.url, http) as one:
-        one.fault = each_call(orphan)
+    async with faults.relay(node.url, http) as one:
+        one.fault = faults.each_call(orphan)
         async with drive([{"label": "core", "url": one.url, "kind": "core"}]) as driver:
             assert await driver.read_height(ReadView()) == known.HEIGHT
             view = ReadView()
