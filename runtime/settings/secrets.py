@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from pydantic import BaseModel, ConfigDict, model_validator
 
 from runtime.config_errors import Refusal
+from runtime.redaction import redact_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -57,7 +58,11 @@ def read_variable(name: object, member: str) -> str:
         )
     value = environment().get(name, "").strip()
     if not value:
-        raise Refusal(f"the environment variable {name} is not set: set it before the start", member=member, value=name)
+        # A key written here by mistake passes for a name.
+        shown = redact_text(name)
+        raise Refusal(
+            f"the environment variable {shown} is not set: set it before the start", member=member, value=shown
+        )
     return value
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import date, datetime, time
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from runtime.config_errors import ConfigError
@@ -62,6 +62,7 @@ def test_any_file(table: dict[str, Any]) -> None:
 
 @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.dictionaries(st.sampled_from(list(EndpointSettings.model_fields)), VALUES, max_size=5))
+@example({"label": "own", "url_env": f"wp_{SECRET}"})
 def test_any_endpoint(endpoint: dict[str, Any]) -> None:
     load({"chains": {"ethereum": {"endpoints": [endpoint]}}}, {})
 
