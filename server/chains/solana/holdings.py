@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from solders.pubkey import Pubkey
 
 from server.chains.holdings import Holding, Holdings
+from server.chains.newest import Told, read_newest
 from server.chains.solana import layouts
 from server.chains.solana.answers import Accounts, Amount, account_bytes, malformed, read_answer
 from server.chains.solana.answers import Holdings as TokenAccounts
@@ -51,21 +52,26 @@ class HoldingReader:
         ]
         if unknown:
             calls.append(("getMultipleAccounts", [unknown, _BASE64]))
-        policy = CallPolicy(prefer=view.endpoint)
-        coin, plain, extended, *mints = await self._pool.call_together(calls, policy, deadline=view.deadline)
-        lamports = read_answer(coin, Amount, "balance")
-        held = [(reply, read_answer(reply, TokenAccounts, "list of token accounts")) for reply in (plain, extended)]
+
+        async def read(avoid: frozenset[str]) -> Told[tuple[int, dict[str, int], Sequence[Reply]]]:
+            policy = CallPolicy(prefer=view.endpoint, avoid=avoid)
+            coin, plain, extended, *mints = await self._pool.call_together(calls, policy, deadline=view.deadline)
+            lamports = read_answer(coin, Amount, "balance")
+            held = [(reply, read_answer(reply, TokenAccounts, "list of token accounts")) for reply in (plain, extended)]
+            amounts: dict[str, int] = {}
+            for reply, accounts in held:
+                for row in accounts.value:
+                    mint, raw = _amount(account_bytes(row.account), reply)
+                    amounts[mint] = amounts.get(mint, 0) + raw
+            slot = min(lamports.context.slot, *(accounts.context.slot for _, accounts in held))
+            return Told((lamports.value, amounts, mints), coin.endpoint, slot)
+
+        told = await read_newest(self._pool, read)
+        view.settle(told.block, told.endpoint)
+        coins, amounts, mints = told.answer
         for reply in mints:
             self._learn(unknown, reply)
-        amounts: dict[str, int] = {}
-        for reply, accounts in held:
-            for row in accounts.value:
-                mint, raw = _amount(account_bytes(row.account), reply)
-                amounts[mint] = amounts.get(mint, 0) + raw
-        slot = min(lamports.context.slot, *(accounts.context.slot for _, accounts in held))
-        self._pool.observe_block(coin.endpoint, slot)
-        view.settle(slot, coin.endpoint)
-        rows = [Holding(None, lamports.value, self._facts.native.decimals)]
+        rows = [Holding(None, coins, self._facts.native.decimals)]
         for asset in assets:
             decimals = self._decimals.get(asset.address, asset.decimals)
             rows.append(Holding(asset.address, amounts.get(asset.address, 0), decimals))

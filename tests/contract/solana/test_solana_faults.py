@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from devnet import known_solana as known
+from devnet.solana import world
 from server.chains.view import ReadView
 from server.errors import NotFound, UpstreamUnavailable
 from tests.contract.solana.conftest import drive, serve
@@ -84,3 +85,34 @@ async def test_health_of_nodes_behind(fronts: list[Front], tally: Tally):
         assert (await driver.read_health()).state == "down"
         with pytest.raises(UpstreamUnavailable):
             await driver.read_balance(str(known.ALICE), ReadView())
+
+
+async def test_a_second_read_is_not_older_than_the_first(fronts: list[Front], ledger: Ledger, tally: Tally):
+    """A metadata pointer names a third account: a machine that is behind may not answer about that."""
+    mint = known.key_of("mint that points elsewhere")
+    world.make_mint(ledger, mint, known.TOKEN_2022, 3)
+    refused = {"error": {"code": -32016, "message": "Minimum context slot has not been reached"}}
+    async with drive(tally, one=fronts[0].url) as driver:
+        view = ReadView()
+        assert (await driver.read_token_metadata(str(mint.pubkey()), view)).solana.decimals == 3
+        first, second = [params[1] for method, params in fronts[0].asked if method == "getMultipleAccounts"]
+        assert ("minContextSlot" in first, second["minContextSlot"]) == (False, view.block)
+    for front in fronts[:2]:
+        front.asked.clear()
+        front.twists["getMultipleAccounts"] = lambda params: refused if "minContextSlot" in params[1] else None
+    # Where nobody has reached the slot yet, an older answer is better than none.
+    async with drive(tally, one=fronts[0].url) as driver:
+        assert (await driver.read_token_metadata(str(mint.pubkey()), ReadView())).solana.decimals == 3
+    async with drive(tally, one=fronts[0].url, two=fronts[1].url, three=fronts[2].url) as driver:
+        for _ in range(4):
+            assert (await driver.read_token_metadata(str(mint.pubkey()), ReadView())).solana.decimals == 3
+
+
+async def test_nodes_refuse_reads_at_slots_that_they_have_not_reached(fronts: list[Front], tally: Tally):
+    async with drive(tally, one=fronts[0].url) as driver:
+        slot = await driver.read_height(ReadView())
+        options = {"minContextSlot": slot + 1}
+        with pytest.raises(UpstreamUnavailable, match="not reached that slot"):
+            await driver.pool.call("getBalance", [str(known.ALICE), options])
+        reply = await driver.pool.call("getBalance", [str(known.ALICE), {"minContextSlot": slot}])
+        assert b"12345678901" in reply.result

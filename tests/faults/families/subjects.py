@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from devnet import known_bitcoin, known_cosmos, known_solana, known_starknet
 from devnet.cosmos.world import CHAINS, address
+from server.chains.holdings import KnownAsset
 from server.chains.view import ReadView
 from tests.faults.families.relay import Answer, Ask, each_call, refuse
 
@@ -48,6 +49,10 @@ async def _read_solana(driver: Any, head: int) -> None:
     assert (balance.raw, balance.block) == (known_solana.ALICE_LAMPORTS, head)
     usdc = await driver.read_token_balance(_ALICE, _USDC, ReadView())
     assert (usdc.raw, usdc.block) == (sum(known_solana.ALICE_USDC), head)
+    view = ReadView()
+    held = await driver.read_holdings(_ALICE, [KnownAsset(_USDC, 6)], view)
+    assert [row.raw for row in held.rows] == [known_solana.ALICE_LAMPORTS, sum(known_solana.ALICE_USDC)]
+    assert view.block == head
     metadata = (await driver.read_token_metadata(_USDC, ReadView())).solana
     assert (metadata.symbol, metadata.block_height) == ("USDC", head)
     pointing = (await driver.read_token_metadata(str(known_solana.POINTING), ReadView())).solana
