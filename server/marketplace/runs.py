@@ -40,12 +40,13 @@ class Runs:
     ) -> marketplace_outcome_pb2.MarketplaceCall:
         """Return the outputs of a view or pure function; Reverted with the decoded reason where it reverts.
 
-        Errors of the contract's own ABI are told by name and arguments.
+        Errors of the contract's own ABI are told by name and arguments. The sender of folded calls is Multicall3, so
+        what depends on the sender is never folded.
         """
         function = _function(method)
         data = function.encode_call(read_arguments(request.args.json))
         try:
-            if request.HasField("from_address") or request.HasField("value"):
+            if method.published.asks_sender or request.HasField("from_address") or request.HasField("value"):
                 returned = await self._call_as(target, data, request, view)
             else:
                 returned = await self._call_folded(target, data, view)
@@ -95,7 +96,7 @@ class Runs:
     async def _call_as(
         self, target: Target, data: bytes, request: marketplace_pb2.CallMethodRequest, view: ReadView
     ) -> bytes:
-        """Call as the sender that the caller named, alone."""
+        """Call alone, as the sender that the caller named, else as the zero address."""
         reader = self._chains.capability(target.chain, SimulatesCalls)
         result = await reader.simulate_call(_request(target, data, request), view)
         return result.data

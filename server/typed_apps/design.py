@@ -26,7 +26,10 @@ _DOES = {
 }
 _CHAIN = Field("chain", 2, "string", "Chain slug, for example ethereum.")
 _ADDRESS = Field("address", 3, "string", "Address of the contract.")
-_SENDER = Field("from_address", 4, "string", "Account to call from. Unset means the zero address.", "optional", "from")
+_SENDER = {
+    operation: Field("from_address", 4, "string", f"Account to call from. Unset means {nobody}.", "optional", "from")
+    for operation, nobody in (("call", "nobody in particular"), ("simulateCall", "the zero address"))
+}
 _VALUE = Field("value", 5, "string", "Native coin to send with the call, in wei. Unset means none.", "optional")
 _HEIGHT = Field("height", 6, "string", "Block to call at, a number or latest, as which unset counts.", "optional")
 _FROM_BLOCK = Field("from_block", 7, "string", "Oldest block. Unset means 10,000 below to_block.", "optional")
@@ -80,7 +83,7 @@ def _design_function(method: PublishedMethod, request: Message, response: Messag
     if function.inputs:
         request.add(Field("args", 1, _group("Args", "The arguments.", value_fields(function.inputs)), "The arguments."))
     _add_place(method, request)
-    request.add(_SENDER, _VALUE, _HEIGHT)
+    request.add(_SENDER[method.operation], _VALUE, _HEIGHT)
     outputs = _group("Outputs", "The outputs.", value_fields(function.outputs))
     _add_answered_place(response)
     response.add(Field("block_height", 3, "int64", "Block that it was called at."))

@@ -29,7 +29,8 @@ class Deployment:
     """A contract of an app: its name, chain slug and checksummed address (both None in a template), and its ABI.
 
     `abi` is the JSON array as it is answered, `abi_items` the same parsed: items that publish nothing (errors,
-    constructors) are in both. `methods` are the published names in the order of the ABI.
+    constructors) are in both. `methods` are the published names in the order of the ABI. `asks_sender` are the names of
+    the read functions whose answer depends on who calls.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Deployment:
     methods: tuple[str, ...]
     abi: bytes
     abi_items: tuple[AbiItem, ...]
+    asks_sender: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,6 +74,11 @@ class PublishedMethod:
     def abi_name(self) -> str:
         """Name of the function or event."""
         return str(self.abi_item["name"])
+
+    @property
+    def asks_sender(self) -> bool:
+        """Whether it is a read function whose answer depends on who calls."""
+        return self.abi_name in self.deployment.asks_sender and self.operation == "call"
 
     @property
     def abi_json(self) -> bytes:

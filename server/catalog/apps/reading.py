@@ -26,7 +26,7 @@ LONGEST_NAME = 80
 
 _WORD = re.compile(r"[a-z0-9]{1,64}")
 _ENTRIES = {"name", "template", "deployments"}
-_DEPLOYMENT_ENTRIES = {"name", "chain", "address", "abi"}
+_DEPLOYMENT_ENTRIES = {"name", "chain", "address", "abi", "asks_sender"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +122,11 @@ class FolderReader:
             return None
         segments = (PREFIX, folder.name, chain, name) if chain else (PREFIX, folder.name, name)
         by_name = self._methods("_".join(map(str, segments)), items, f"{folder.name}/{abi_name}")
+        asking = row.get("asks_sender", [])
+        reads = {one.items[0]["name"] for one in by_name.values() if one.operation == "call"}
+        if not isinstance(asking, list) or not all(isinstance(one, str) and one in reads for one in asking):
+            self._report(file, f"{where}.asks_sender", "write an array of names of view or pure functions in the ABI")
+            return None
         deployment = Deployment(
             name=str(name),
             chain=chain,
@@ -129,6 +134,7 @@ class FolderReader:
             methods=tuple(by_name),
             abi=json.dumps(items, separators=(",", ":")).encode(),
             abi_items=tuple(items),
+            asks_sender=frozenset(asking),
         )
         return deployment, by_name
 

@@ -14,12 +14,16 @@ from devnet import known
 from devnet import known_marketplace as places
 from devnet.evm.world import load_world
 from runtime.settings import load_settings
+from server.checksum import checksum_address
 from tests.contract.marketplace.conftest import Marketplace
+from tests.contract.rewinding import rewound
 from tests.e2e.gateway import run_gateway
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
+
+    from aiohttp import web
 
     from devnet.launcher import Devnet
 
@@ -50,15 +54,37 @@ ABI = [
 ]
 FIXED, TEMPLATE = "svc_prober_ethereum_prober", "svc_anyprober_prober"
 
+# A contract that returns who calls it, published twice: as one that is known to ask, and as any other.
+ASKER, ASKER_CODE = checksum_address("0x00000000000000000000000000000000a5ce0001"), "0x335f5260205ff3"
+ASKER_APP = f"""
+name = "Asker"
+deployments = [
+    {{ name = "alone", chain = "ethereum", address = "{ASKER}", abi = "abi.json", asks_sender = ["who"] }},
+    {{ name = "folded", chain = "ethereum", address = "{ASKER}", abi = "abi.json" }},
+]
+"""
+
+
+class RecordingRelay(CountingRelay):
+    """Counts requests, and keeps the methods of the JSON-RPC calls in them."""
+
+    methods: list[str]
+
+    async def _relay(self, request: web.Request) -> web.Response:
+        body = json.loads(await request.read())
+        self.methods += [one["method"] for one in (body if isinstance(body, list) else [body])]
+        return await super()._relay(request)
+
 
 @dataclass(frozen=True)
 class Site:
     """A gateway that publishes the app, behind whose back the requests to ethereum's node are counted."""
 
     marketplace: Marketplace
-    relay: CountingRelay
+    relay: RecordingRelay
 
     async def asked(self) -> int:
+        self.relay.methods = []
         count, self.relay.requests = self.relay.requests, 0
         return count
 
@@ -72,8 +98,12 @@ async def site(full_devnet: Devnet, tmp_path_factory: pytest.TempPathFactory) ->
         template = "" if more else "template = true\n"
         table = f'name = "Prober"\n{template}\n[[deployments]]\nname = "prober"\nabi = "abi.json"\n{more}\n'
         (folder / app / "app.toml").write_text(table)
+    (folder / "asker").mkdir()
+    (folder / "asker" / "abi.json").write_text(json.dumps([function("who", [], [ADDRESS])]))
+    (folder / "asker" / "app.toml").write_text(ASKER_APP)
     overrides: dict[str, Any] = full_devnet.settings_overrides()
-    relay = CountingRelay(full_devnet.nodes["ethereum"].url)
+    relay = RecordingRelay(full_devnet.nodes["ethereum"].url)
+    relay.methods = []
     chains = overrides["chains"] | {"ethereum": {"endpoints": [{"label": "counted", "url": await relay.start()}]}}
     overrides |= {
         "chains": chains,
@@ -100,6 +130,7 @@ async def test_unrelated_calls_of_published_contracts_share_one_request(site: Si
     batch = [{"jsonrpc": "2.0", "id": number, "method": name} for number, name in enumerate(names)]
     await site.asked()
     answers = await (await site.marketplace.gateway.post(batch)).json()
+    assert site.relay.methods == ["eth_call"], "one execution"
     assert await site.asked() == 1
     assert len({answer["result"]["data"]["blockHeight"] for answer in answers}) == 1
 
@@ -120,6 +151,7 @@ async def test_contracts_of_the_callers_choice_run_apart_in_one_request(site: Si
     ]
     await site.asked()
     answers = await (await site.marketplace.gateway.post(batch)).json()
+    assert site.relay.methods == ["eth_call"] * len(where), "each in an execution of its own"
     assert await site.asked() == 1
     alone = await site.marketplace.call(name, chain="ethereum", address=coin, args=[account])
     assert [answer["result"]["data"]["outputs"] for answer in answers][2] == alone["outputs"] != ["0"]
@@ -138,6 +170,25 @@ async def test_a_call_with_a_sender_is_answered_for_that_sender(site: Site) -> N
     # A view function may be asked with a value, which this one does not take.
     error = await site.marketplace.refused(f"{FIXED}_call_answer", from_=known.ALICE, value="1")
     assert (error["code"], error["data"]["reason"]) == (400, "REVERTED")
+
+
+async def test_functions_that_ask_for_their_sender_are_never_folded(site: Site) -> None:
+    node = site.marketplace.devnet.nodes["ethereum"]
+    alone, folded = "svc_asker_ethereum_alone", "svc_asker_ethereum_folded"
+    async with rewound(node):
+        await node.call("anvil_setCode", ASKER, ASKER_CODE)
+        await site.asked()
+        data = await site.marketplace.call(f"{alone}_call_who")
+        # Once over each face.
+        assert site.relay.methods == ["eth_blockNumber", "eth_call", "eth_blockNumber"] * 2
+        assert await site.asked() == 2
+        assert data["outputs"] == ["0x" + "00" * 20], "as eth_call does without a sender"
+        for name in (alone, folded):
+            data = await site.marketplace.call(f"{name}_call_who", from_=known.BOB)
+            assert data["outputs"] == [known.BOB]
+        # What the gateway is not told of it cannot know: the sender is the contract that folds.
+        data = await site.marketplace.call(f"{folded}_call_who")
+        assert data["outputs"] == [known.MULTICALL3]
 
 
 async def test_what_is_wrong_with_arguments_is_told_without_asking_a_node(site: Site) -> None:
