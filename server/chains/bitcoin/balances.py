@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from server.chains.bitcoin.address import parse_address
-from server.errors import GatewayError, NotSupported, UpstreamDisagrees, UpstreamUnavailable
+from server.errors import GatewayError, NotSupported, TooMuchWork, UpstreamDisagrees, UpstreamUnavailable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,7 +52,7 @@ class BalanceReader:
         for way in self._ways:
             try:
                 return await way.read_balance(address, known, view)
-            except (UpstreamUnavailable, UpstreamDisagrees) as error:
+            except (UpstreamUnavailable, UpstreamDisagrees, TooMuchWork) as error:
                 failure = failure or error
         assert failure is not None
         raise failure

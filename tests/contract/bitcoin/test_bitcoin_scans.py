@@ -14,7 +14,7 @@ from runtime.config_errors import ConfigError
 from runtime.settings import Settings
 from server.chains.configured import check_configured
 from server.chains.view import ReadView
-from server.errors import DeadlineExceeded, InvalidArgument, NotSupported, UpstreamUnavailable
+from server.errors import DeadlineExceeded, InvalidArgument, NotSupported, TooMuchWork, UpstreamUnavailable
 from tests.contract.bitcoin.fronts import front
 from tests.contract.bitcoin.test_bitcoin_faults import DEAD, drive
 
@@ -69,6 +69,22 @@ async def test_indexers_come_first_and_a_scan_where_none_answers(
         async with drive([DEAD[1], scanning(relay.url)]) as driver:
             assert (await driver.read_balance(known.P2SH, ReadView())).raw == known.CONFIRMED[known.P2SH]
             assert relay.asked.count("scantxoutset") == 1
+
+
+async def test_a_scan_answers_for_an_address_with_too_much_history_for_the_indexers(
+    node: BitcoinNode, http: aiohttp.ClientSession
+) -> None:
+    async def refuse(what: str) -> tuple[int, bytes] | None:
+        return (400, b"Too many history entries") if what.startswith("/address/") else None
+
+    async with front(node, http) as relay:
+        relay.twist = refuse
+        indexer = relay.endpoints("busy")[1]
+        async with drive([indexer, scanning(node.url)]) as driver:
+            assert (await driver.read_balance(known.P2SH, ReadView())).raw == known.CONFIRMED[known.P2SH]
+        async with drive([indexer]) as driver:
+            with pytest.raises(TooMuchWork):
+                await driver.read_balance(known.P2SH, ReadView())
 
 
 async def test_a_node_scans_once_at_a_time_and_once_for_an_address(
