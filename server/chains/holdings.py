@@ -34,11 +34,13 @@ class Holdings(NamedTuple):
     """What an account holds, nothing of zero; `account` is in canonical writing, `block` None where nodes do not say.
 
     All of it is of that block; on Solana, whose nodes answer each part at a slot of its own, `block` is the oldest.
+    `unread` are the addresses of assets that are there and do not tell their balance: the account may hold them.
     """
 
     account: str
     block: int | None
     rows: tuple[Holding, ...]
+    unread: tuple[str, ...] = ()
 
 
 class ReadsHoldings(Protocol):
@@ -55,7 +57,7 @@ class ReadsHoldings(Protocol):
     async def read_holdings(self, address: str, assets: Sequence[KnownAsset], view: ReadView) -> Holdings:
         """Return the own coin and those of the assets that the account holds.
 
-        What answers no balance as a token does is left out. GatewayError means that no node answered.
+        What is not there is left out. GatewayError means that no node answered.
         """
         ...
 

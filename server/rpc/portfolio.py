@@ -54,6 +54,7 @@ def _chain(row: ChainAssets | ChainFailure) -> portfolio_pb2.PortfolioChain:
             total_usd=float(row.total),
             assets=[_asset(asset) for asset in row.assets],
             unpriced=row.unpriced,
+            unread=row.unread,
         ),
     )
 

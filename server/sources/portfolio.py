@@ -35,6 +35,7 @@ class _Held(NamedTuple):
     chain: str
     block: int | None
     rows: list[tuple[Listing, Holding]]
+    unread: tuple[str, ...]
 
 
 class Portfolio:
@@ -100,7 +101,7 @@ class Portfolio:
             return _failed(chain, error)
         coin = self._catalogue.coin(chain.slug)
         rows = [(coin if row.address is None else known[row.address], row) for row in holdings.rows]
-        return _Held(chain.slug, holdings.block, rows)
+        return _Held(chain.slug, holdings.block, rows, holdings.unread)
 
     async def _read_prices(
         self, held: Sequence[_Held], deadline: float | None, cache: CacheUse | None
@@ -141,7 +142,7 @@ def _valued(held: _Held, prices: dict[str, Decimal]) -> ChainAssets:
         )
         for listing, row in held.rows
     ]
-    return ChainAssets(held.chain, held.block, by_value(assets))
+    return ChainAssets(held.chain, held.block, by_value(assets), held.unread)
 
 
 def _failed(chain: Chain, error: GatewayError) -> ChainFailure:

@@ -40,11 +40,15 @@ class Asset:
 
 @dataclass(frozen=True, slots=True)
 class ChainAssets:
-    """A wallet's assets on one chain, the most valuable first, all of `block` where the nodes tell it."""
+    """A wallet's assets on one chain, the most valuable first, all of `block` where the nodes tell it.
+
+    `unread` are the addresses of tokens that did not tell their balance.
+    """
 
     chain: str
     block: int | None
     assets: tuple[Asset, ...]
+    unread: tuple[str, ...] = ()
 
     @property
     def total(self) -> Decimal:

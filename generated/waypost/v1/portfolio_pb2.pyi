@@ -53,16 +53,18 @@ class PortfolioChain(_message.Message):
     def __init__(self, chain: _Optional[str] = ..., status: _Optional[_Union[PortfolioStatus, str]] = ..., holdings: _Optional[_Union[PortfolioHoldings, _Mapping]] = ..., error: _Optional[_Union[_common_pb2.RowError, _Mapping]] = ...) -> None: ...
 
 class PortfolioHoldings(_message.Message):
-    __slots__ = ("block_height", "total_usd", "unpriced", "assets")
+    __slots__ = ("block_height", "total_usd", "unpriced", "unread", "assets")
     BLOCK_HEIGHT_FIELD_NUMBER: _ClassVar[int]
     TOTAL_USD_FIELD_NUMBER: _ClassVar[int]
     UNPRICED_FIELD_NUMBER: _ClassVar[int]
+    UNREAD_FIELD_NUMBER: _ClassVar[int]
     ASSETS_FIELD_NUMBER: _ClassVar[int]
     block_height: int
     total_usd: float
     unpriced: int
+    unread: _containers.RepeatedScalarFieldContainer[str]
     assets: _containers.RepeatedCompositeFieldContainer[PortfolioAsset]
-    def __init__(self, block_height: _Optional[int] = ..., total_usd: _Optional[float] = ..., unpriced: _Optional[int] = ..., assets: _Optional[_Iterable[_Union[PortfolioAsset, _Mapping]]] = ...) -> None: ...
+    def __init__(self, block_height: _Optional[int] = ..., total_usd: _Optional[float] = ..., unpriced: _Optional[int] = ..., unread: _Optional[_Iterable[str]] = ..., assets: _Optional[_Iterable[_Union[PortfolioAsset, _Mapping]]] = ...) -> None: ...
 
 class PortfolioAsset(_message.Message):
     __slots__ = ("symbol", "name", "address", "balance", "balance_raw", "decimals", "price_usd", "value_usd")

@@ -33,7 +33,8 @@ class HoldingReader:
     async def read_holdings(self, address: str, assets: Sequence[KnownAsset], view: ReadView) -> Holdings:
         """Return the balances that are not zero, all of one block: one request.
 
-        Decimals are the contract's; a contract that tells none has those that it is known by.
+        Decimals are the contract's; a contract that tells none has those that it is known by. One that refuses to tell
+        a balance, or tells none, is unread; where no code is there is nothing to read.
         """
         account = parse_address(address, "address")
         holder = address_bytes(account)
@@ -52,10 +53,17 @@ class HoldingReader:
         if coin is None:
             raise UpstreamUnavailable(f"the nodes of {self._chain.slug} did not answer a balance")
         rows = [Holding(None, coin, self._chain.facts.native.decimals)]
+        unread = []
         for asset, outcome in zip(assets, outcomes, strict=False):
-            decimals = self._decimals.get(asset.address, asset.decimals)
-            rows.append(Holding(asset.address, _number(outcome) or 0, decimals))
-        return Holdings(account, view.block, tuple(row for row in rows if row.raw))
+            raw = _number(outcome)
+            if raw is None and not _is_nothing(outcome):
+                unread.append(asset.address)
+            rows.append(Holding(asset.address, raw or 0, self._decimals.get(asset.address, asset.decimals)))
+        return Holdings(account, view.block, tuple(row for row in rows if row.raw), tuple(unread))
+
+
+def _is_nothing(outcome: Outcome) -> bool:
+    return outcome.success and not outcome.data
 
 
 def _number(outcome: Outcome) -> int | None:

@@ -64,6 +64,7 @@ async def test_every_evm_chain_with_everything_on_it(client: Client, full_devnet
             assert asset.HasField("value_usd") == asset.HasField("price_usd")
             assert asset.value_usd == pytest.approx(float(worth(asset)), rel=1e-12)
         assert holdings.total_usd == pytest.approx(float(sum(map(worth, holdings.assets))), rel=1e-12)
+        assert list(holdings.unread) == []
         assert holdings.unpriced == sum(not asset.HasField("price_usd") for asset in holdings.assets)
         values = [asset.value_usd for asset in holdings.assets if asset.HasField("value_usd")]
         assert values == sorted(values, reverse=True)

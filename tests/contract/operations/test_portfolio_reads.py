@@ -27,6 +27,7 @@ from server.sources.prices import Prices
 from server.sources.wallets import ChainAssets, ChainFailure, Wallet
 from server.upstream import open_session
 from server.upstream.observer import Measured
+from tests.contract.operations.conftest import unchanged
 from tests.faults import simulator as faults
 
 if TYPE_CHECKING:
@@ -208,6 +209,23 @@ async def test_doubtful_addresses_and_mirrors_of_the_coin_are_not_looked_for(
         wallet = await Portfolio(chains, catalogue, Prices([])).read(known.VITALIK, ["gnosis"], soon())
     held = {asset.symbol for asset in on_chain(wallet, "gnosis").assets}
     assert ("LINK" in held, "USDT" in held) == (is_there, True)
+
+
+@pytest.mark.parametrize(
+    ("code", "is_unread"),
+    [("5f5ffd", True), ("60015f5260105ff3", True), ("5b5f56", True), ("60015f52", False), ("", False)],
+    ids=["reverts", "returns half a word", "burns its gas", "returns nothing", "no code"],
+)
+async def test_a_token_that_tells_no_balance_is_named_and_not_taken_for_nothing(
+    full_devnet: Devnet, code: str, is_unread: bool
+):
+    usdt = WORLD["gnosis"].token("USDT").address
+    async with unchanged(full_devnet, "gnosis") as node, opened(only(full_devnet, "gnosis")) as chains:
+        await node.call("anvil_setCode", usdt, "0x" + code)
+        row = on_chain(await unpriced(chains).read(known.VITALIK, ["gnosis"], soon()), "gnosis")
+    assert row.unread == ((usdt,) if is_unread else ())
+    held = {asset.address for asset in row.assets}
+    assert (usdt in held, WORLD["gnosis"].token("USDC.e").address in held, "native" in held) == (False, True, True)
 
 
 async def test_a_dead_chain_hides_no_other_and_is_no_empty_success(full_devnet: Devnet):

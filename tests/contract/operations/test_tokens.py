@@ -77,7 +77,9 @@ async def test_every_symbol_of_the_set_answers(client: Client, symbol: str):
     answer = await client.ask("getTokenAddresses", symbol=symbol)
     assert answer.symbol == symbol
     assert answer.name
-    assert not answer.HasField("price_usd") or answer.price_usd > 0
+    price = await client.ask("getPrice", symbol=symbol)
+    assert answer.price_usd == price.price_usd > 0
+    assert answer.name == price.name
     places = [PLACES.index(row.chain) for row in answer.addresses]
     assert places == sorted(places)
     for row in answer.addresses:
