@@ -8,6 +8,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from server.catalog.protocols import load_address_book
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -44,8 +46,14 @@ def load_known_approvals() -> Mapping[str, KnownApprovals]:
     tables = tomllib.loads(_TABLE.read_text(encoding="utf-8"))
     return {
         slug: KnownApprovals(
-            spenders=tuple(KnownSpender(**row) for row in table["spenders"]),
+            spenders=tuple(_spender(slug, **row) for row in table["spenders"]),
             tokens=tuple(KnownToken(**row) for row in table["tokens"]),
         )
         for slug, table in tables.items()
     }
+
+
+def _spender(chain: str, name: str, address: str = "", contract: str = "") -> KnownSpender:
+    """Return a row's spender; `contract` is the slug and key of a registered one."""
+    slug, _, key = contract.partition("/")
+    return KnownSpender(name, address or load_address_book().find_contract(slug, chain, key).address)

@@ -8,6 +8,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from server.catalog.protocols import load_address_book
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -47,15 +49,19 @@ class PriceTable:
 def load_price_table() -> PriceTable:
     """Return the table symbols.toml."""
     table = tomllib.loads(_TABLE.read_text(encoding="utf-8"))
+    markets = load_address_book().find_protocol("aave-v3").contracts
+    # One contract by chain for all feeds of a kind.
+    shared = {
+        "pyth": table["pyth"],
+        "aave": {chain: contracts["oracle"].address for chain, contracts in markets.items()},
+    }
     return PriceTable(
-        feeds={
-            symbol: tuple(_feed(feed, table["pyth"]) for feed in row["feeds"])
-            for symbol, row in table["symbols"].items()
-        },
+        feeds={symbol: tuple(_feed(feed, shared) for feed in row["feeds"]) for symbol, row in table["symbols"].items()},
         sequencers={chain: Feed("sequencer", chain, address) for chain, address in table["sequencers"].items()},
     )
 
 
-def _feed(row: dict[str, Any], pyth: Mapping[str, str]) -> Feed:
-    whole = {"address": pyth[row["chain"]]} | row if row["kind"] == "pyth" else row
+def _feed(row: dict[str, Any], shared: Mapping[str, Mapping[str, str]]) -> Feed:
+    at = shared.get(row["kind"])
+    whole = row if at is None else {"address": at[row["chain"]]} | row
     return Feed(**{"publisher": row["kind"]} | whole)

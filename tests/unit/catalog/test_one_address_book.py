@@ -1,22 +1,32 @@
-"""What other catalogues say of a registered contract agrees with the address book."""
+"""Addresses of protocols come from the address book; the few copies that other data holds agree with it.
+
+Apps name their contracts in the form that operators write, and tokens are listed by the sources of tokens: those copies
+are compared. Other data names registered contracts by slug and key.
+"""
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
+import server
 from server.catalog.approvals import load_known_approvals
 from server.catalog.apps.catalogue import load_catalogue
+from server.catalog.feeds import load_price_table
 from server.catalog.protocols import load_address_book
 from server.catalog.tokens import load_tokens
 from server.chains.facts import load_facts
 
 BOOK = load_address_book()
-EVM = [slug for slug, facts in load_facts().items() if facts.family == "evm"]
-
-# Spenders that getApprovals looks up, by their names there.
-SPENDERS = {
-    "Aave V3 Pool": ("aave-v3", "pool"),
-    "Aave V2 LendingPool": ("aave-v2", "lendingPool"),
-    "1inch AggregationRouterV6": ("1inch", "aggregationRouterV6"),
+FACTS = load_facts()
+EVM = [slug for slug, facts in FACTS.items() if facts.family == "evm"]
+REGISTERED = {
+    (chain, contract.address): (slug, key)
+    for slug, protocol in BOOK.protocols.items()
+    for chain, contracts in protocol.contracts.items()
+    for key, contract in contracts.items()
 }
+
 # Deployments of published apps, by appId and name.
 DEPLOYMENTS = {
     ("lido", "steth"): ("lido", "stETH"),
@@ -35,19 +45,50 @@ TOKENS = {
     "cbETH": ("coinbase-cbeth", "cbETH"),
     "USDe": ("ethena", "usde"),
     "sUSDe": ("ethena", "susde"),
+    "HYPE": ("hyperliquid", "whype"),
 }
+# Files that may hold an address of a registered contract.
+COPIES = ("catalog/protocols/data/", "catalog/apps/", "catalog/tokens/data/", "chains/chains.toml")
+# What only looks like one: Uniswap's deployer made its contracts in another order on each chain, so that the address of
+# this universal router of Linea is the quoter's on Monad.
+ALIKE = {("catalog/approvals/known.toml", "0x661e93cca42afacb172121ef892830ca3b70f08d")}
+
+
+def test_nothing_else_holds_an_address_of_a_registered_contract() -> None:
+    """Whatever its chain: some protocols have one address everywhere."""
+    root, addresses = Path(server.__file__).parent, {address.lower() for _, address in REGISTERED}
+    found = set()
+    for path in (*root.rglob("*.toml"), *root.rglob("*.py")):
+        name = path.relative_to(root).as_posix()
+        for address in re.findall(r"0x[0-9a-f]{40}(?![0-9a-f])", path.read_text().lower()):
+            if address in addresses and not name.startswith(COPIES):
+                found.add((name, address))
+    assert found == ALIKE
 
 
 def test_spenders_of_approvals() -> None:
-    compared = [
-        (BOOK.find_contract(slug, chain, key).address, spender.address)
+    found = {
+        (spender.name, REGISTERED[chain, spender.address])
         for chain, known in load_known_approvals().items()
         for spender in known.spenders
-        if spender.name in SPENDERS
-        for slug, key in [SPENDERS[spender.name]]
-    ]
-    assert len(compared) > 20
-    assert [ours for ours, _ in compared] == [theirs for _, theirs in compared]
+        if (chain, spender.address) in REGISTERED
+    }
+    assert found == {
+        ("Uniswap V3 SwapRouter02", ("uniswap-v3", "swapRouter02")),
+        ("Aave V3 Pool", ("aave-v3", "pool")),
+        ("Aave V2 LendingPool", ("aave-v2", "lendingPool")),
+        ("1inch AggregationRouterV6", ("1inch", "aggregationRouterV6")),
+    }
+
+
+def test_feeds() -> None:
+    found = {
+        (feed.kind, REGISTERED[feed.chain, feed.address])
+        for feeds in load_price_table().feeds.values()
+        for feed in feeds
+        if (feed.chain, feed.address) in REGISTERED
+    }
+    assert found == {("aave", ("aave-v3", "oracle"))}
 
 
 def test_deployments_of_published_apps() -> None:
@@ -59,8 +100,7 @@ def test_deployments_of_published_apps() -> None:
     ]
     assert {(app_id, deployment.name) for app_id, deployment in fixed} == set(DEPLOYMENTS)
     for app_id, deployment in fixed:
-        slug, key = DEPLOYMENTS[app_id, deployment.name]
-        assert BOOK.find_contract(slug, str(deployment.chain), key).address == deployment.address
+        assert REGISTERED[str(deployment.chain), str(deployment.address)] == DEPLOYMENTS[app_id, deployment.name]
 
 
 def test_tokens_of_protocols() -> None:
@@ -73,3 +113,22 @@ def test_tokens_of_protocols() -> None:
                 assert contracts[key].address in known, (symbol, chain)
                 compared += 1
     assert compared > 10
+
+
+def test_what_is_listed_as_a_token_is_registered_as_that_token() -> None:
+    found = {
+        (symbol, REGISTERED[one.chain, one.address])
+        for symbol, token in load_tokens().by_symbol.items()
+        for one in token.deployments
+        if (one.chain, one.address) in REGISTERED
+    }
+    assert found == set(TOKENS.items())
+
+
+def test_wrapped_coins() -> None:
+    found = {
+        REGISTERED[slug, facts.wrapped_native.address]
+        for slug, facts in FACTS.items()
+        if facts.wrapped_native is not None and (slug, facts.wrapped_native.address) in REGISTERED
+    }
+    assert found == {("hyperliquid", "whype")}
