@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from runtime.metrics import observe_fold
 from server.chains.evm.multicall import Call, Outcome, decode_aggregate3, encode_aggregate3
-from server.chains.evm.quantity import block_tag, json_data, word
+from server.chains.evm.quantity import block_tag, check_height, json_data, word
 from server.chains.evm.singles import SingleReads
 from server.chains.newest import NOBODY, Told, read_newest
 from server.errors import (
@@ -106,7 +106,7 @@ class Executions:
             steered = replace(policy, avoid=avoid) if avoid else policy
             reply = await self._pool.call("eth_call", params, steered, deadline=deadline)
             number, *outcomes = decode_aggregate3(json_data(reply.result), len(calls) + 1)
-            return Told(outcomes, reply.endpoint, word(number.data))
+            return Told(outcomes, reply.endpoint, check_height(word(number.data)))
 
         try:
             told = await (read_newest(self._pool, execute) if block is None else self._at(block, execute))

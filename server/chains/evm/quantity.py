@@ -6,6 +6,8 @@ from binascii import Error, unhexlify
 
 UINT256_MAX = (1 << 256) - 1
 
+_HIGHEST = (1 << 63) - 1
+
 
 def quantity(text: str) -> int:
     """Return the number of a hex quantity (`"0x1b4"`); strict about the prefix, lenient about leading zeros.
@@ -46,6 +48,26 @@ def json_quantity(result: bytes) -> int:
     if result[:3] != b'"0x' or result[-1:] != b'"' or len(result) < 5:
         raise ValueError("not a JSON string of a hex quantity")
     return int(result[3:-1], 16)
+
+
+def json_word(result: bytes) -> bytes:
+    """Return the number that a JSON result `"0x..."` writes in hex as a 32-byte word; ValueError as `json_quantity`."""
+    number = json_quantity(result)
+    if number > UINT256_MAX:
+        raise ValueError("more than a word holds")
+    return number.to_bytes(32, "big")
+
+
+def json_height(result: bytes) -> int:
+    """Return the block number that a JSON result `"0x..."` writes in hex; ValueError as `json_quantity`."""
+    return check_height(json_quantity(result))
+
+
+def check_height(number: int) -> int:
+    """Return a block number as it is; ValueError for one that no chain comes to."""
+    if number > _HIGHEST:
+        raise ValueError("beyond all block numbers")
+    return number
 
 
 def word(data: bytes, index: int = 0) -> int:

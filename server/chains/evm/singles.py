@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from server.chains.evm.answers import data_of, number_of
 from server.chains.evm.multicall import GET_ETH_BALANCE, Call, Outcome
 from server.chains.evm.newest import read_newest_height
 from server.chains.evm.proofs import Proofs
-from server.chains.evm.quantity import block_tag
+from server.chains.evm.quantity import block_tag, json_data, json_word
+from server.chains.evm.sound_answers import read_sound
 from server.errors import OutOfGas, Reverted
 from server.upstream.policy import CallPolicy
 
@@ -65,15 +65,19 @@ class SingleReads:
         tag = block_tag(block)
         if call.target == self._chain.multicall and call.data.startswith(GET_ETH_BALANCE):
             account = "0x" + call.data[-20:].hex()
-            reply = await self._pool.call("eth_getBalance", [account, tag], policy, deadline=deadline)
-            return reply.endpoint, Outcome(True, number_of(reply).to_bytes(32, "big"))
+            balance, endpoint = await read_sound(
+                self._pool, "eth_getBalance", [account, tag], json_word, policy, deadline=deadline
+            )
+            return endpoint, Outcome(True, balance)
         message = {"to": "0x" + call.target.hex(), "data": "0x" + call.data.hex()}
         if call.sender is not None:
             message["from"] = "0x" + call.sender.hex()
         try:
-            reply = await self._pool.call("eth_call", [message, tag], policy, deadline=deadline)
+            data, endpoint = await read_sound(
+                self._pool, "eth_call", [message, tag], json_data, policy, deadline=deadline
+            )
         except Reverted as error:
             if isinstance(error, OutOfGas):
                 self._quarantine.add(call.target)
             return policy.prefer, Outcome(False, bytes.fromhex(error.metadata.get("data", "0x")[2:]))
-        return reply.endpoint, Outcome(True, data_of(reply))
+        return endpoint, Outcome(True, data)

@@ -77,6 +77,38 @@ async def test_where_all_endpoints_answer_wrongly_none_is_believed(name, change,
     assert isinstance(caught.value, UpstreamUnavailable)
 
 
+NO_NUMBERS = ["0x", "0x" + "f" * 65, "", "latest", 7, [], {}, "0xzz", True]
+
+
+@pytest.mark.parametrize("said", NO_NUMBERS, ids=str)
+@pytest.mark.parametrize("method", ["eth_blockNumber", "eth_getBalance", "eth_call"])
+async def test_what_is_no_number_is_asked_elsewhere(method, said, ethereum, session, tally):
+    """Without Multicall3, so that balances are read one by one."""
+
+    def read(driver: Any) -> Any:
+        return driver.read_height(ReadView()) if method == "eth_blockNumber" else driver.read_balance(ALICE, ReadView())
+
+    alone: dict[str, Change | None] = {} if method == "eth_call" else {"eth_call": lambda _: "0x"}
+    wrong: dict[str, Change | None] = alone | {method: lambda _: said}
+    async with nodes(tally, ethereum, session, alpha=alone, beta=alone) as (driver, fronts):
+        truth = await read(driver)
+        favourite = fronts[(await driver.pool.call("eth_chainId", [])).endpoint]
+        favourite.changes = wrong
+        assert await read(driver) == truth
+        if method == "eth_call":
+            return  # a fold that nobody can read is not the last word either: the balances are read one by one
+        for front in fronts.values():
+            front.changes = wrong
+        with pytest.raises(UpstreamUnavailable):
+            await read(driver)
+
+
+async def test_a_height_beyond_all_numbers_is_no_height(ethereum, session, tally):
+    async with nodes(tally, ethereum, session, only={"eth_blockNumber": lambda _: "0x" + "f" * 16}) as (driver, _):
+        with pytest.raises(UpstreamUnavailable):
+            await driver.read_height(ReadView())
+
+
 class AnotherBlock(Changed):
     """Runs every call two blocks below the one that it is asked for."""
 
