@@ -55,12 +55,16 @@ def run(arguments: argparse.Namespace) -> int:
 async def verify(settings: Settings, slug: str) -> list[Deployed]:
     """Return what stands at every registered address of the chain.
 
-    Raises ChainUnknown, and NotAvailable for chains of a family whose code this build does not read.
+    Raises ChainUnknown, and NotAvailable for chains of a family whose code this build does not read, and for those
+    without an endpoint.
     """
     async with open_session() as http:
         chains = Chains.load(settings, http)
         try:
-            return await read_deployed(chains.get(slug), load_address_book())
+            chain = chains.get(slug)
+            if not chain.endpoints:
+                raise NotAvailable(f"{slug} has no endpoint to ask: name one in a configuration file (--config)")
+            return await read_deployed(chain, load_address_book())
         finally:
             await chains.close()
 

@@ -127,6 +127,13 @@ async def test_a_node_that_does_not_answer_is_no_proof_of_missing_code(
     assert "SECRET" not in printed.out + printed.err
 
 
+async def test_without_an_endpoint_nothing_is_asked(capsys: pytest.CaptureFixture[str]):
+    """The local chains are known to the process that runs them alone."""
+    assert await verify("--chain", "gnosis", "--network", "devnet") == 1
+    printed = capsys.readouterr()
+    assert (printed.out, "gnosis has no endpoint to ask" in printed.err) == ("", True)
+
+
 @pytest.mark.parametrize(
     ("chain", "words"),
     [("etherium", "did you mean `ethereum`?"), ("bitcoin", "does not answer that"), ("noble", "does not answer that")],
