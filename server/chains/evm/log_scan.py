@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from server.chains.evm.log_entries import LogEntry, Place, place_of, read_entries
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from server.chains.evm.log_cursor import Window
     from server.chains.evm.log_ranges import LogRanges
     from server.chains.view import ReadView
+    from server.upstream.policy import Reply
     from server.upstream.pool import Pool
 
 LIMIT = 1000
@@ -180,14 +181,19 @@ class LogScanner:
         self, params: dict[str, Any], chunk: _Chunk, walk: _Walk, policy: CallPolicy, deadline: float
     ) -> list[tuple[Place, LogEntry]]:
         reply = await self._pool.call("eth_getLogs", [params], policy, deadline=deadline)
+        try:
+            placed = _placed(reply)
+        except ValueError:
+            elsewhere = replace(policy, prefer=None, avoid=frozenset({reply.endpoint}))
+            reply = await self._pool.call("eth_getLogs", [params], elsewhere, deadline=deadline)
+            try:
+                placed = _placed(reply)
+            except ValueError:
+                raise UpstreamUnavailable(f"endpoint {reply.endpoint} answered with malformed logs") from None
         self._ranges.note(reply.refusals)
         if reply.endpoint in walk.vague:
             walk.vague.discard(reply.endpoint)
             self._ranges.learn(reply.endpoint, chunk.blocks)
-        try:
-            placed = [(place_of(entry), entry) for entry in read_entries(reply.result)]
-        except ValueError:
-            raise UpstreamUnavailable(f"endpoint {reply.endpoint} answered with malformed logs") from None
         return [(place, entry) for place, entry in placed if chunk.low <= place.block <= chunk.high]
 
     def _go_on(self, chunk: _Chunk, error: BaseException, walk: _Walk) -> bool:
@@ -216,6 +222,10 @@ class LogScanner:
                 )
             raise error
         return False
+
+
+def _placed(reply: Reply) -> list[tuple[Place, LogEntry]]:
+    return [(place_of(entry), entry) for entry in read_entries(reply.result)]
 
 
 def _may_be_too_much(error: GatewayError) -> bool:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from server.chains.capabilities import BlockRange
 from server.chains.view import ReadView
 from server.errors import GatewayError, UpstreamDisagrees, UpstreamUnavailable
 from tests.contract.evm.changed import Changed, nodes
@@ -17,13 +18,14 @@ if TYPE_CHECKING:
 
     from tests.contract.evm.changed import Change
 
-BLOCK, BY_HASH = "eth_getBlockByNumber", "eth_getBlockByHash"
+BLOCK, BY_HASH, LOGS = "eth_getBlockByNumber", "eth_getBlockByHash", "eth_getLogs"
 RECEIPT, TRANSACTION = "eth_getTransactionReceipt", "eth_getTransactionByHash"
 STRANGE: dict[str, Change] = {
     "text": lambda _: "0x",
     "a list": lambda _: [],
     "an empty object": lambda _: {},
     "a number": lambda _: 7,
+    "nothing in a list": lambda _: [None],
 }
 OTHERS: dict[str, Change] = {
     "another number": lambda one: one | {"number": "0x1", "blockNumber": "0x1"},
@@ -44,6 +46,7 @@ def reads(driver: Any, sent: dict[str, Any]) -> dict[str, Callable[[], Any]]:
         BY_HASH: lambda: driver.read_block_by_hash(sent["blockHash"], ReadView()),
         RECEIPT: lambda: driver.read_receipt(sent["transactionHash"], ReadView()),
         TRANSACTION: lambda: driver.read_transaction(sent["transactionHash"], ReadView()),
+        LOGS: lambda: driver.read_logs(BlockRange(str(number), str(number), None), None, None, ReadView()),
     }
 
 
@@ -54,6 +57,7 @@ CASES = [
     (BY_HASH, "another hash"),
     (RECEIPT, "another hash"),
     (TRANSACTION, "another hash"),
+    *((LOGS, change) for change in STRANGE if change != "a list"),
 ]
 
 
