@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 _BALANCE = "/cosmos/bank/v1beta1/balances/by_denom"
 
 
+_DOTS = frozenset((".", ".."))
+
+
 class _Route(NamedTuple):
     """A route and the version of the SDK that brought it."""
 
@@ -131,7 +134,11 @@ class BankReader:
     async def _by_denom(self, by_query: _Route, by_path: _Route, denom: str, view: ReadView) -> Reply:
         """Ask first in the way that the nodes' version should have, and in the other one where they do not."""
         is_old = self._nodes.version.is_before(*by_query.since)
-        for route in (by_path, by_query) if is_old else (by_query, by_path):
+        ways = [by_path, by_query] if is_old else [by_query, by_path]
+        # Parts of a path that mean another path: such a denom would name another route of the node.
+        if not _DOTS.isdisjoint(denom.split("/")):
+            ways = [by_query]
+        for route in ways:
             is_path = route is by_path
             path = f"{route.path}/{denom}" if is_path else None
             query = () if is_path else (("denom", denom),)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 HUB = CHAINS["cosmoshub"]
 ALICE = address(HUB, known.ALICE)
 BANK = "/cosmos/bank/v1beta1"
+NODE_INFO = "/cosmos/base/tendermint/v1beta1/node_info"
 LACKING = {"code": 12, "message": "Not Implemented", "details": []}
 
 
@@ -109,6 +110,15 @@ async def test_no_version_told_means_the_newest_and_the_other_way_is_tried(
             await driver.read_token_metadata(known.IBC_DENOM, ReadView())
         held = await driver.read_token_balance(ALICE, known.IBC_DENOM, ReadView())
         assert (held.raw, held.decimals) == (known.IBC_HELD, None)
+
+
+@pytest.mark.parametrize("denom", ["a/../../../auth/v1beta1/accounts", "aa/./b", "xx/.."])
+async def test_no_denom_leads_to_another_route(model: CosmosChains, plain: aiohttp.ClientSession, denom: str) -> None:
+    async with old_node(model, plain, "v0.45.16") as (driver, asked):
+        for read in (driver.read_token_metadata(denom, ReadView()), driver.read_supply(denom, ReadView())):
+            with pytest.raises(NotSupported):
+                await read
+        assert set(asked) <= {NODE_INFO, f"{BANK}/denoms_metadata_by_query_string", f"{BANK}/supply/by_denom"}
 
 
 async def test_not_found_means_no_delegations(model: CosmosChains, plain: aiohttp.ClientSession) -> None:
