@@ -84,12 +84,14 @@ class MetadataReader:
         clock. `is_fresh` passes by what is kept.
         """
         if uri is None:
-            return Metadata(None, None, "the contract states no address of a document", None)
+            return Metadata(None, None, "the contract states no address of a document", FAILED_SECONDS)
         location = await _apart(self._gateways.locate, fill_in(uri, token_id) if is_multi else uri)
         if location.problem is not None:
-            return Metadata(location.shown or None, None, f"the document was not fetched: {location.problem}", None)
+            problem = f"the document was not fetched: {location.problem}"
+            return Metadata(location.shown or None, None, problem, FAILED_SECONDS)
         if location.inline:
-            found, seconds = await _first_document(location.inline), None
+            found = await _first_document(location.inline)
+            seconds = None if found.problem is None else FAILED_SECONDS
         else:
             found, seconds = await self._remembered(location, deadline, is_fresh)
         document = found.document

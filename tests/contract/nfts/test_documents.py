@@ -149,6 +149,19 @@ async def test_that_there_is_no_document_is_answered_again_for_five_seconds_only
     assert (await site.answer("getNftMetadata", DOCUMENTS, tokenId="12"))["metadata"] is None
 
 
+@pytest.mark.parametrize("token_id", ["1", "7", "8", "18"])
+async def test_what_a_contract_states_wrongly_is_asked_again_after_seconds_too(site: Site, token_id: str) -> None:
+    """Contracts are mended like hosts: an address or a document in the contract itself may be set right."""
+    assert (await site.answer("getNftMetadata", DOCUMENTS, tokenId=token_id))["metadata"] is None
+    await site.asked()
+    site.clock.pass_seconds(4)
+    assert (await site.post("getNftMetadata", DOCUMENTS, {}, {"tokenId": token_id}))[1] == "hit"
+    # What the contract said is kept one block time.
+    site.clock.pass_seconds(9)
+    answer, status = await site.post("getNftMetadata", DOCUMENTS, {}, {"tokenId": token_id})
+    assert (answer["metadata"], status) == (None, "miss")
+
+
 async def test_a_document_is_not_given_longer_for_being_read_twice(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """An answer made of a document that was read before lives as long as that has left."""
     named = "good one #1.json"
