@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 _HALF = 1 << 128
 _MOST_DECIMALS = 255
-# What a contract says that is no token, or no contract at all.
-_NO_TOKEN = (ContractMissing, EntryPointMissing, Reverted)
+# What a contract says that does not answer a call.
+_NO_ANSWER = (EntryPointMissing, Reverted)
 
 
 class HoldingReader:
@@ -46,48 +46,62 @@ class HoldingReader:
         """Return the balances that are not zero, all of one block.
 
         The first read tells the block, the others are pinned to it and leave together: two requests, three as long as
-        there are tokens that are not known to answer `balanceOf`.
+        there are tokens that are not known to answer `balanceOf`. A contract that answers nothing as a token does is
+        unread; where no contract is there is nothing to read.
         """
         owner = parse_address(address, "address")
         coin = await self._remembered.read_amount(self._native, owner, view)
         found = await asyncio.gather(*(self._read(asset, owner, view) for asset in assets))
-        rows = [Holding(None, coin.raw, self._facts.native.decimals), *found]
-        return Holdings(address, view.block, tuple(row for row in rows if row.raw))
+        unread = tuple(asset.address for asset, row in zip(assets, found, strict=True) if row is None)
+        rows = [Holding(None, coin.raw, self._facts.native.decimals), *filter(None, found)]
+        return Holdings(address, view.block, tuple(row for row in rows if row.raw), unread)
 
-    async def _read(self, asset: KnownAsset, owner: str, view: ReadView) -> Holding:
+    async def _read(self, asset: KnownAsset, owner: str, view: ReadView) -> Holding | None:
         contract = parse_address(asset.address, "token")
         raw, decimals = await asyncio.gather(
             self._balance(contract, owner, view), self._told_decimals(contract, asset.decimals, view)
         )
-        return Holding(asset.address, raw, decimals)
+        return None if raw is None else Holding(asset.address, raw, decimals)
 
-    async def _balance(self, contract: str, owner: str, view: ReadView) -> int:
-        """Return a balance of two felts (u256, low half first) or of one; 0 where nothing answers as a token does."""
+    async def _balance(self, contract: str, owner: str, view: ReadView) -> int | None:
+        """Return a balance of two felts (u256, low half first) or of one; 0 where no contract is.
+
+        None where one is that answers nothing as a token does.
+        """
         known = self._selectors.get(contract)
         for selector in (BALANCE_OF, BALANCE_OF_SNAKE) if known is None else (known,):
-            felts = await self._call(contract, selector, [owner], view)
+            try:
+                felts = await self._call(contract, selector, [owner], view)
+            except ContractMissing:
+                return 0
             if felts is None:
                 continue
             if len(felts) == 1 or (len(felts) == 2 and max(felts) < _HALF):
                 self._selectors[contract] = selector
                 return sum(felt << 128 * place for place, felt in enumerate(felts))
         self._selectors.pop(contract, None)
-        return 0
+        return None
 
     async def _told_decimals(self, contract: str, listed: int, view: ReadView) -> int:
         if contract not in self._decimals:
-            felts = await self._call(contract, DECIMALS, [], view)
+            try:
+                felts = await self._call(contract, DECIMALS, [], view)
+            except ContractMissing:
+                return listed
             if felts is None or len(felts) != 1 or felts[0] > _MOST_DECIMALS:
                 return listed
             self._decimals[contract] = felts[0]
         return self._decimals[contract]
 
     async def _call(self, contract: str, selector: str, calldata: list[str], view: ReadView) -> list[int] | None:
-        """Return what a call returns at the view's block, None where the contract does not answer it."""
+        """Return what a call returns at the view's block, None where the contract does not answer it.
+
+        Raises ContractMissing where there is none.
+        """
         request = {"contract_address": contract, "entry_point_selector": selector, "calldata": calldata}
         policy = CallPolicy(min_block=view.block, prefer=view.endpoint)
         params: list[object] = [request, {"block_number": view.block}]
         try:
             return felts_of(await self._pool.call("starknet_call", params, policy, deadline=view.deadline))
-        except _NO_TOKEN:
+        except _NO_ANSWER:
             return None
