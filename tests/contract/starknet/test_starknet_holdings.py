@@ -37,9 +37,14 @@ async def test_known_tokens_are_read_at_the_block_of_the_coin(driver: StarknetDr
     )
     # An account is a contract, and no token: what it does not tell is not taken for nothing.
     assert found.unread == (NO_TOKEN.address,)
+    view = ReadView()
     with requests([3, 2]):
-        again = await driver.read_holdings(known.BOB, [USDC, ETH], ReadView())
-    assert (again.rows, again.unread) == (found.rows, ())
+        newest = await driver.read_holdings(known.BOB, [USDC, ETH], view)
+    assert newest.block == view.block == await driver.read_height(ReadView())
+    strk = await driver.read_balance(known.BOB, ReadView(view.block))
+    usdc = await driver.read_token_balance(known.BOB, known.USDC, ReadView(view.block))
+    assert [row.raw for row in newest.rows] == [strk.raw, usdc.raw, known.ETH_SENT]
+    assert newest.unread == ()
 
 
 async def test_the_first_time_decimals_are_asked_for_in_the_same_requests(driver: StarknetDriver, requests: Callable):
