@@ -115,11 +115,12 @@ def _slug_readers(message: Descriptor) -> list[Slugs]:
 
 
 def _single(field: FieldDescriptor) -> Slugs:
-    name, shown_name = field.name, json_name(field)
+    name, shown_name, has_presence = field.name, json_name(field), field.has_presence
 
     def read(message: Any, root: str) -> Iterator[tuple[str, str]]:
         slug = getattr(message, name)
-        if slug:
+        # An empty filter is none that keeps everything.
+        if message.HasField(name) if has_presence else slug:
             yield shown_name, slug
 
     return read

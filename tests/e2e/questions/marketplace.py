@@ -15,6 +15,7 @@ QUESTIONS = [
 
 REFUSED = [
     Question("listMarketplaceMethods", {"chain": "polygn"}, "unknown chain"),
+    Question("listMarketplaceMethods", {"chain": ""}, "empty chain"),
     Question("listMarketplaceMethods", {"appId": "erc21"}, "unknown app"),
     Question("listMarketplaceMethods", {"appId": ""}, "empty appId"),
     Question("listMarketplaceMethods", {"appId": "a" * 65}, "long appId"),

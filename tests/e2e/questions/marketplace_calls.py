@@ -59,6 +59,7 @@ REFUSED = [
     Question(BALANCE_OF, {"address": USDC, "args": [known.VITALIK]}, "no chain"),
     Question(BALANCE_OF, {"chain": "ethereum", "args": [known.VITALIK]}, "no address"),
     Question(BALANCE_OF, usdc(chain="atlantis", args=[known.VITALIK]), "unknown chain"),
+    Question(BALANCE_OF, usdc(chain="", args=[known.VITALIK]), "empty chain"),
     Question(BALANCE_OF, usdc(chain="cosmoshub", args=[known.VITALIK]), "chain of another family"),
     Question(BALANCE_OF, usdc(address="0x12", args=[known.VITALIK]), "malformed address"),
     Question(BALANCE_OF, usdc(), "no argument"),

@@ -27,12 +27,14 @@ QUESTIONS = [
 
 REFUSED = [
     Question("getProtocols", {"chain": "nowhere"}, "unknown chain"),
+    Question("getProtocols", {"chain": ""}, "empty chain"),
     Question("getProtocols", {"chain": "e" * 5000}, "oversized chain"),
     Question("getProtocol", {}, "no slug"),
     Question("getProtocol", {"slug": "lend-a"}, "neutral word"),
     Question("getProtocol", {"slug": "a" * 5000}, "oversized slug"),
     Question("getRegistryContracts", {}, "no slug"),
     Question("getRegistryContracts", {**AAVE, "chain": "nowhere"}, "unknown chain"),
+    Question("getRegistryContracts", {**AAVE, "chain": ""}, "empty chain"),
     Question("getRegistryContracts", {**AAVE, "chain": "bitcoin"}, "not deployed there"),
     Question("getRegistryContracts", {"slug": "aave"}, "unknown slug"),
     Question("getRegistryContracts", {"slug": "a" * 101}, "oversized slug"),
@@ -44,6 +46,7 @@ REFUSED = [
     Question("getRegistryAddress", {**AAVE, "contract": "pool", "chain": "nowhere"}, "unknown chain"),
     Question("getRegistryAddress", {**AAVE, "contract": "p" * 101, "chain": "ethereum"}, "oversized contract"),
     Question("getNetworkCalendar", {"chain": "nowhere"}, "unknown chain"),
+    Question("getNetworkCalendar", {"chain": ""}, "empty chain"),
     Question("getNetworkCalendar", {"from": "2025-02-30"}, "no such day"),
     Question("getNetworkCalendar", {"from": "yesterday"}, "no day"),
     Question("getNetworkCalendar", {"to": "2" * 5000}, "oversized day"),
