@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from runtime.metrics import observe_fold
 from server.chains.evm.multicall import Call, Outcome, decode_aggregate3, encode_aggregate3
-from server.chains.evm.quantity import block_tag, check_height, json_data, word
+from server.chains.evm.quantity import block_tag, check_count, json_data, word
 from server.chains.evm.singles import SingleReads
 from server.chains.newest import NOBODY, Told, read_newest
 from server.errors import (
     GatewayError,
     InvalidArgument,
+    MovedOn,
     NotSupported,
     OutOfGas,
     RangeTooLarge,
@@ -28,7 +29,6 @@ from server.errors import (
     Reverted,
     TooMuchWork,
     UpstreamDisagrees,
-    UpstreamUnavailable,
 )
 from server.upstream.policy import CallPolicy
 
@@ -106,7 +106,7 @@ class Executions:
             steered = replace(policy, avoid=avoid) if avoid else policy
             reply = await self._pool.call("eth_call", params, steered, deadline=deadline)
             number, *outcomes = decode_aggregate3(json_data(reply.result), len(calls) + 1)
-            return Told(outcomes, reply.endpoint, check_height(word(number.data)))
+            return Told(outcomes, reply.endpoint, check_count(word(number.data)))
 
         try:
             told = await (read_newest(self._pool, execute) if block is None else self._at(block, execute))
@@ -156,9 +156,7 @@ class Executions:
         first = first or answers[0]
         for answer in answers:
             if answer.block != first.block:
-                raise UpstreamUnavailable(
-                    f"{self._chain.slug} moved on while it was read; try again", retry_after_ms=1000
-                )
+                raise MovedOn(f"{self._chain.slug} moved on while it was read; try again", retry_after_ms=1000)
             outcomes += answer.outcomes
         return Answer(first.block, first.endpoint, outcomes)
 
