@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from server.chains.evm.quantity import json_data, json_quantity
+from server.chains.evm.quantity import json_count, json_data
 from server.errors import UpstreamUnavailable
 
 if TYPE_CHECKING:
@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 
 def number_of(reply: Reply) -> int:
-    """Return the hex quantity that the node answered; UpstreamUnavailable where it is none."""
+    """Return the count (of blocks, of gas) that the node answered; UpstreamUnavailable where it is none."""
     try:
-        return json_quantity(reply.result)
+        return json_count(reply.result)
     except ValueError:
         raise UpstreamUnavailable(f"endpoint {reply.endpoint} answered with a malformed number") from None
 

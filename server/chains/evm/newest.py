@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from server.chains.evm.quantity import json_height
+from server.chains.evm.quantity import json_count
 from server.chains.evm.sound_answers import read_sound
 from server.chains.newest import Told, read_newest
 from server.upstream.policy import CallPolicy
@@ -21,7 +21,7 @@ async def read_newest_height(pool: Pool, deadline: float | None, policy: CallPol
 
     async def read(avoid: frozenset[str]) -> Told[None]:
         steered = replace(policy, avoid=avoid)
-        block, endpoint = await read_sound(pool, "eth_blockNumber", [], json_height, steered, deadline=deadline)
+        block, endpoint = await read_sound(pool, "eth_blockNumber", [], json_count, steered, deadline=deadline)
         return Told(None, endpoint, block)
 
     return await read_newest(pool, read)

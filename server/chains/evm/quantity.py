@@ -6,7 +6,7 @@ from binascii import Error, unhexlify
 
 UINT256_MAX = (1 << 256) - 1
 
-_HIGHEST = (1 << 63) - 1
+_MOST = (1 << 63) - 1
 
 
 def quantity(text: str) -> int:
@@ -58,15 +58,15 @@ def json_word(result: bytes) -> bytes:
     return number.to_bytes(32, "big")
 
 
-def json_height(result: bytes) -> int:
-    """Return the block number that a JSON result `"0x..."` writes in hex; ValueError as `json_quantity`."""
-    return check_height(json_quantity(result))
+def json_count(result: bytes) -> int:
+    """Return the count (of blocks, of gas) that a JSON result writes in hex; ValueError as `json_quantity`."""
+    return check_count(json_quantity(result))
 
 
-def check_height(number: int) -> int:
-    """Return a block number as it is; ValueError for one that no chain comes to."""
-    if number > _HIGHEST:
-        raise ValueError("beyond all block numbers")
+def check_count(number: int) -> int:
+    """Return a count of blocks or of gas as it is; ValueError for one that no chain comes to."""
+    if number > _MOST:
+        raise ValueError("more than any chain has")
     return number
 
 

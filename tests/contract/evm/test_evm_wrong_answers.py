@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from server.chains.capabilities import BlockRange
+from server.chains.capabilities import BlockRange, CallRequest
 from server.chains.view import ReadView
 from server.errors import GatewayError, UpstreamDisagrees, UpstreamUnavailable
 from tests.contract.evm.changed import Changed, nodes
@@ -111,6 +111,12 @@ async def test_a_height_beyond_all_numbers_is_no_height(ethereum, session, tally
     async with nodes(tally, ethereum, session, only={"eth_blockNumber": lambda _: "0x" + "f" * 16}) as (driver, _):
         with pytest.raises(UpstreamUnavailable):
             await driver.read_height(ReadView())
+
+
+async def test_more_gas_than_any_chain_has_is_no_estimate(ethereum, session, tally):
+    async with nodes(tally, ethereum, session, only={"eth_estimateGas": lambda _: "0x" + "f" * 16}) as (driver, _):
+        with pytest.raises(UpstreamUnavailable):
+            await driver.estimate_gas(CallRequest(to=BOB, sender=ALICE), ReadView())
 
 
 class AnotherBlock(Changed):
