@@ -19,11 +19,11 @@ LONGEST_TEXT = 500
 class DataFile:
     """A TOML file; `is_read` is False and `table` empty where it cannot be read.
 
-    Mistakes go to the list that it is given.
+    Mistakes go to the list that it is given, with the file's own name where no other is given.
     """
 
-    def __init__(self, path: Path, mistakes: list[FileMistake]) -> None:
-        self.name = path.name
+    def __init__(self, path: Path, mistakes: list[FileMistake], name: str = "") -> None:
+        self.name = name or path.name
         self.stem = path.stem
         self._mistakes = mistakes
         table = self._read(path)

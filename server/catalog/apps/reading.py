@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from server.catalog.apps.abi_items import MOST_ITEMS, check_item, indexed_count, signature
 from server.catalog.apps.published import OPERATION_OF, App, Deployment, PublishedMethod
+from server.catalog.data_file import LARGEST_FILE, DataFile
 from server.catalog.mistakes import FileMistake
 from server.checksum import checksum_address
 
@@ -21,12 +21,11 @@ if TYPE_CHECKING:
 
 PREFIX = "svc"
 TABLE = "app.toml"
-LARGEST_FILE = 1 << 20
 LONGEST_NAME = 80
 
 _WORD = re.compile(r"[a-z0-9]{1,64}")
-_ENTRIES = {"name", "template", "deployments"}
-_DEPLOYMENT_ENTRIES = {"name", "chain", "address", "abi", "asks_sender"}
+_ENTRIES = ("name", "template", "deployments")
+_DEPLOYMENT_ENTRIES = ("name", "chain", "address", "abi", "asks_sender")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +50,11 @@ class FolderReader:
         if not _WORD.fullmatch(folder.name):
             self._report(file, "", "an app's folder is named by its appId: lower-case letters and digits")
             return None
-        table = self._table(folder / TABLE, file)
-        if table is None:
+        opened = DataFile(folder / TABLE, self.mistakes, file)
+        if not opened.is_read:
             return None
-        self._unknown(table, _ENTRIES, file, "")
+        table = opened.table
+        opened.refuse_others(table, _ENTRIES)
         name = table.get("name")
         if not isinstance(name, str) or not name.strip() or not name.isprintable() or len(name) > LONGEST_NAME:
             self._report(file, "name", f"write the app's name, one line of at most {LONGEST_NAME} characters")
@@ -67,7 +67,7 @@ class FolderReader:
             return None
         deployments: list[tuple[Deployment, dict[str, _Item]]] = []
         for position, row in enumerate(rows):
-            read = self._deployment(folder, row, f"deployments[{position}]", is_template=is_template is True)
+            read = self._deployment(opened, folder, row, f"deployments[{position}]", is_template=is_template is True)
             if read is None:
                 continue
             if any((other.chain, other.name) == (read[0].chain, read[0].name) for other, _ in deployments):
@@ -93,14 +93,14 @@ class FolderReader:
         )
 
     def _deployment(
-        self, folder: Path, row: Any, where: str, *, is_template: bool
+        self, opened: DataFile, folder: Path, row: Any, where: str, *, is_template: bool
     ) -> tuple[Deployment, dict[str, _Item]] | None:
-        file = f"{folder.name}/{TABLE}"
+        file = opened.name
         before = len(self.mistakes)
         if not isinstance(row, dict):
             self._report(file, where, "write a [[deployments]] table")
             return None
-        self._unknown(row, _DEPLOYMENT_ENTRIES, file, where + ".")
+        opened.refuse_others(row, _DEPLOYMENT_ENTRIES, where)
         name, chain, address, abi_name = (row.get(key) for key in ("name", "chain", "address", "abi"))
         if not isinstance(name, str) or not _WORD.fullmatch(name):
             self._report(file, f"{where}.name", "write lower-case letters and digits")
@@ -175,25 +175,12 @@ class FolderReader:
             well = check_item(item, report) and well
         return items if well else None
 
-    def _table(self, path: Path, file: str) -> dict[str, Any] | None:
-        try:
-            return tomllib.loads(self._text(path))
-        except OSError:
-            self._report(file, "", "there is no such file, or it cannot be read")
-        except ValueError as error:
-            self._report(file, "", f"it is not TOML: {error}")
-        return None
-
     def _text(self, path: Path) -> str:
         with path.open("rb") as opened:
             content = opened.read(LARGEST_FILE + 1)
         if len(content) > LARGEST_FILE:
             raise ValueError(f"it is larger than {LARGEST_FILE} bytes")
         return content.decode()
-
-    def _unknown(self, table: dict[str, Any], known: set[str], file: str, where: str) -> None:
-        for key in sorted(set(table) - known):
-            self._report(file, where + key, f"there is no such entry; the entries are {', '.join(sorted(known))}")
 
     def _report(self, file: str, entry: str, fix: str) -> None:
         mistake = FileMistake(file, entry, fix)

@@ -69,5 +69,5 @@ async def test_a_wrong_directory_stops_the_start(tmp_path: Path) -> None:
             "marketplace": {"apps": str(tmp_path)},
         }
     )
-    with pytest.raises(ConfigError, match=r"mine/app\.toml: there is no such file"):
+    with pytest.raises(ConfigError, match=r"mine/app\.toml: it cannot be read"):
         await Gateway.create(settings)
