@@ -82,7 +82,8 @@ class EndpointSettings(RemoteSettings):
         default="jsonrpc",
         description="Interface that the endpoint speaks: `jsonrpc` (EVM, Solana, Starknet), `rest` and `comet` "
         "(Cosmos), `core` and `esplora` (Bitcoin). `scan` is a Bitcoin node that may be asked to go through all "
-        "unspent outputs for a balance (`scantxoutset`), which takes it minutes; without such an endpoint none ever is.",
+        "unspent outputs for a balance (`scantxoutset`), which takes it minutes; without such an endpoint none ever "
+        "is.",
     )
 
 
