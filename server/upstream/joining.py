@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 Answered = TypeVar("Answered")
 
 # A flight that ends at its own deadline tells more than this clock can; it gets the moment that takes.
-_SLACK = 0.005
+_SLACK = 0.03
 
 
 class Patience:
