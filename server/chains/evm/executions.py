@@ -50,6 +50,8 @@ TOO_MUCH = (OutOfGas, TooMuchWork, RangeTooLarge, ResponseTooLarge)
 # By these a node says that it cannot or will not run the aggregate; the reads may still work one by one.
 _REFUSALS = (Reverted, NotSupported, InvalidArgument)
 _AVOIDED_SECONDS = 600.0
+# What a call of an address without code returns.
+_NOTHING = b'"0x"'
 
 
 class Answer(NamedTuple):
@@ -105,8 +107,14 @@ class Executions:
         async def execute(avoid: frozenset[str]) -> Told[list[Outcome]]:
             steered = replace(policy, avoid=avoid) if avoid else policy
             reply = await self._pool.call("eth_call", params, steered, deadline=deadline)
-            number, *outcomes = decode_aggregate3(json_data(reply.result), len(calls) + 1)
-            return Told(outcomes, reply.endpoint, check_count(word(number.data)))
+            try:
+                number, *outcomes = decode_aggregate3(json_data(reply.result), len(calls) + 1)
+                return Told(outcomes, reply.endpoint, check_count(word(number.data)))
+            except ValueError:
+                if avoid or reply.result == _NOTHING:
+                    raise
+            # Something answers, and not as Multicall3 does: that may be this endpoint's fault alone.
+            return await execute(frozenset({reply.endpoint}))
 
         try:
             told = await (read_newest(self._pool, execute) if block is None else self._at(block, execute))

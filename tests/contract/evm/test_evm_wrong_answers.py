@@ -113,6 +113,25 @@ async def test_a_height_beyond_all_numbers_is_no_height(ethereum, session, tally
             await driver.read_height(ReadView())
 
 
+@pytest.mark.parametrize("block", ["newest", "chosen"])
+async def test_one_endpoint_that_garbles_folds_does_not_end_folding(block, ethereum, session, tally):
+    head = await ethereum.height()
+
+    def view() -> ReadView:
+        return ReadView(block=head) if block == "chosen" else ReadView()
+
+    async with nodes(tally, ethereum, session, alpha={}, beta={}) as (driver, fronts):
+        favourite = fronts[(await driver.pool.call("eth_chainId", [])).endpoint]
+        truth = await driver.read_balance(ALICE, view())
+        favourite.changes = {"eth_call": lambda _: "0x1234"}
+        tally.requests.clear()
+        assert await driver.read_balance(ALICE, view()) == truth
+        assert tally.requests == [1, 1]
+        for front in fronts.values():
+            front.changes = {"eth_call": lambda _: "0x1234"}
+        assert await driver.read_balance(ALICE, view()) == truth  # one by one
+
+
 async def test_more_gas_than_any_chain_has_is_no_estimate(ethereum, session, tally):
     async with nodes(tally, ethereum, session, only={"eth_estimateGas": lambda _: "0x" + "f" * 16}) as (driver, _):
         with pytest.raises(UpstreamUnavailable):
