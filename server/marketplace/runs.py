@@ -40,13 +40,13 @@ class Runs:
     ) -> marketplace_outcome_pb2.MarketplaceCall:
         """Return the outputs of a view or pure function; Reverted with the decoded reason where it reverts.
 
-        Errors of the contract's own ABI are told by name and arguments. The sender of folded calls is Multicall3, so
-        what depends on the sender is never folded.
+        Errors of the contract's own ABI are told by name and arguments. Folded calls share their gas, and their
+        sender is Multicall3: what depends on either is named by the app, and called alone.
         """
         function = _function(method)
         data = function.encode_call(read_arguments(request.args.json))
         try:
-            if method.published.asks_sender or request.HasField("from_address") or request.HasField("value"):
+            if method.published.runs_alone or request.HasField("from_address") or request.HasField("value"):
                 returned = await self._call_as(target, data, request, view)
             else:
                 returned = await self._call_folded(target, data, view)

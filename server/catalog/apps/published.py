@@ -29,8 +29,8 @@ class Deployment:
     """A contract of an app: its name, chain slug and checksummed address (both None in a template), and its ABI.
 
     `abi` is the JSON array as it is answered, `abi_items` the same parsed: items that publish nothing (errors,
-    constructors) are in both. `methods` are the published names in the order of the ABI. `asks_sender` are the names of
-    the read functions whose answer depends on who calls.
+    constructors) are in both. `methods` are the published names in the order of the ABI. `alone` are the names of the
+    read functions that are never folded: their answers depend on who calls or on the gas that is left.
     """
 
     name: str
@@ -39,7 +39,7 @@ class Deployment:
     methods: tuple[str, ...]
     abi: bytes
     abi_items: tuple[AbiItem, ...]
-    asks_sender: frozenset[str] = frozenset()
+    alone: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,9 +76,9 @@ class PublishedMethod:
         return str(self.abi_item["name"])
 
     @property
-    def asks_sender(self) -> bool:
-        """Whether it is a read function whose answer depends on who calls."""
-        return self.abi_name in self.deployment.asks_sender and self.operation == "call"
+    def runs_alone(self) -> bool:
+        """Whether it is a read function that is never folded."""
+        return self.abi_name in self.deployment.alone and self.operation == "call"
 
     @property
     def abi_json(self) -> bytes:

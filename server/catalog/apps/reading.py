@@ -25,7 +25,7 @@ LONGEST_NAME = 80
 
 _WORD = re.compile(r"[a-z0-9]{1,64}")
 _ENTRIES = ("name", "template", "deployments")
-_DEPLOYMENT_ENTRIES = ("name", "chain", "address", "abi", "asks_sender")
+_DEPLOYMENT_ENTRIES = ("name", "chain", "address", "abi", "alone")
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,10 +122,10 @@ class FolderReader:
             return None
         segments = (PREFIX, folder.name, chain, name) if chain else (PREFIX, folder.name, name)
         by_name = self._methods("_".join(map(str, segments)), items, f"{folder.name}/{abi_name}")
-        asking = row.get("asks_sender", [])
+        alone = row.get("alone", [])
         reads = {one.items[0]["name"] for one in by_name.values() if one.operation == "call"}
-        if not isinstance(asking, list) or not all(isinstance(one, str) and one in reads for one in asking):
-            self._report(file, f"{where}.asks_sender", "write an array of names of view or pure functions in the ABI")
+        if not isinstance(alone, list) or not all(isinstance(one, str) and one in reads for one in alone):
+            self._report(file, f"{where}.alone", "write an array of names of view or pure functions in the ABI")
             return None
         deployment = Deployment(
             name=str(name),
@@ -134,7 +134,7 @@ class FolderReader:
             methods=tuple(by_name),
             abi=json.dumps(items, separators=(",", ":")).encode(),
             abi_items=tuple(items),
-            asks_sender=frozenset(asking),
+            alone=frozenset(alone),
         )
         return deployment, by_name
 

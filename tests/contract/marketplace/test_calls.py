@@ -54,12 +54,12 @@ ABI = [
 ]
 FIXED, TEMPLATE = "svc_prober_ethereum_prober", "svc_anyprober_prober"
 
-# A contract that returns who calls it, published twice: as one that is known to ask, and as any other.
-ASKER, ASKER_CODE = checksum_address("0x00000000000000000000000000000000a5ce0001"), "0x335f5260205ff3"
+# A contract that returns who calls it and how much gas is left, published twice: to run alone, and as any other.
+ASKER, ASKER_CODE = checksum_address("0x00000000000000000000000000000000a5ce0001"), "0x335f525a60205260405ff3"
 ASKER_APP = f"""
 name = "Asker"
 deployments = [
-    {{ name = "alone", chain = "ethereum", address = "{ASKER}", abi = "abi.json", asks_sender = ["who"] }},
+    {{ name = "alone", chain = "ethereum", address = "{ASKER}", abi = "abi.json", alone = ["ask"] }},
     {{ name = "folded", chain = "ethereum", address = "{ASKER}", abi = "abi.json" }},
 ]
 """
@@ -99,7 +99,7 @@ async def site(full_devnet: Devnet, tmp_path_factory: pytest.TempPathFactory) ->
         table = f'name = "Prober"\n{template}\n[[deployments]]\nname = "prober"\nabi = "abi.json"\n{more}\n'
         (folder / app / "app.toml").write_text(table)
     (folder / "asker").mkdir()
-    (folder / "asker" / "abi.json").write_text(json.dumps([function("who", [], [ADDRESS])]))
+    (folder / "asker" / "abi.json").write_text(json.dumps([function("ask", [], [ADDRESS, UINT])]))
     (folder / "asker" / "app.toml").write_text(ASKER_APP)
     overrides: dict[str, Any] = full_devnet.settings_overrides()
     relay = RecordingRelay(full_devnet.nodes["ethereum"].url)
@@ -172,23 +172,29 @@ async def test_a_call_with_a_sender_is_answered_for_that_sender(site: Site) -> N
     assert (error["code"], error["data"]["reason"]) == (400, "REVERTED")
 
 
-async def test_functions_that_ask_for_their_sender_are_never_folded(site: Site) -> None:
-    node = site.marketplace.devnet.nodes["ethereum"]
-    alone, folded = "svc_asker_ethereum_alone", "svc_asker_ethereum_folded"
+async def test_functions_that_are_named_alone_are_never_folded(site: Site) -> None:
+    """They answer what a plain eth_call does; of folded ones sender and gas are those of the contract that folds."""
+    node, nobody = site.marketplace.devnet.nodes["ethereum"], "0x" + "00" * 20
+    alone, folded = "svc_asker_ethereum_alone_call_ask", "svc_asker_ethereum_folded_call_ask"
     async with rewound(node):
         await node.call("anvil_setCode", ASKER, ASKER_CODE)
+        plain = await node.call("eth_call", {"to": ASKER}, "latest")
+        sender, gas = int(plain[2:66], 16), int(plain[66:], 16)
+        assert sender == 0
         await site.asked()
-        data = await site.marketplace.call(f"{alone}_call_who")
+        assert (await site.marketplace.call(alone))["outputs"][0] == nobody
         # Once over each face.
         assert site.relay.methods == ["eth_blockNumber", "eth_call", "eth_blockNumber"] * 2
         assert await site.asked() == 2
-        assert data["outputs"] == ["0x" + "00" * 20], "as eth_call does without a sender"
         for name in (alone, folded):
-            data = await site.marketplace.call(f"{name}_call_who", from_=known.BOB)
-            assert data["outputs"] == [known.BOB]
-        # What the gateway is not told of it cannot know: the sender is the contract that folds.
-        data = await site.marketplace.call(f"{folded}_call_who")
-        assert data["outputs"] == [known.MULTICALL3]
+            assert (await site.marketplace.call(name, from_=known.BOB))["outputs"][0] == known.BOB
+        batch = [{"jsonrpc": "2.0", "id": number, "method": name} for number, name in enumerate((alone, folded))]
+        answers = await (await site.marketplace.gateway.post(batch)).json()
+        (own_sender, own_gas), (shared_sender, shared_gas) = (one["result"]["data"]["outputs"] for one in answers)
+        assert (own_sender, shared_sender) == (nobody, known.MULTICALL3)
+        # The four bytes of calldata cost a little.
+        assert gas - 100 <= int(own_gas) <= gas
+        assert int(shared_gas) < int(own_gas) - 10_000
 
 
 async def test_what_is_wrong_with_arguments_is_told_without_asking_a_node(site: Site) -> None:

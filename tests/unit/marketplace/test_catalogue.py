@@ -86,6 +86,13 @@ def test_the_operation_follows_from_the_item(catalogue: Catalogue) -> None:
         assert method.abi_type == ("event" if method.operation == "getLogs" else "function")
 
 
+def test_rates_that_leave_out_what_runs_out_of_gas_run_alone(catalogue: Catalogue) -> None:
+    alone = {name for name, method in catalogue.methods.items() if method.runs_alone}
+    chains = ("arbitrum", "avalanche", "base", "bsc", "ethereum", "polygon")
+    rates = ("getRate", "getRateToEth")
+    assert alone == {f"svc_oneinch_{chain}_offchainoracle_call_{rate}" for chain in chains for rate in rates}
+
+
 def test_versions_of_an_event_are_one_method(catalogue: Catalogue) -> None:
     versions = {method.abi_name for method in catalogue.methods.values() if method.variants}
     assert versions == {"ExecutionSuccess", "AddedOwner", "RemovedOwner"}
