@@ -23,8 +23,9 @@ UNKNOWN_HEARTBEAT = 25 * 3600
 class Feed:
     """A contract that tells a price, or (kind `sequencer`) whether a chain's sequencer runs.
 
-    `kind` says how it is asked; `id` is Pyth's, `asset` the one asked of a lending market's oracle. `publisher` is who
-    tells it (the kind where nothing else is said). With `times` it tells an exchange rate to that symbol.
+    `kind` says how it is asked; `id` is Pyth's, `asset` the one asked of a lending market's oracle. After `heartbeat`
+    seconds a report is not live. `publisher` is who tells it (the kind where nothing else is said). With `times` it
+    tells an exchange rate to that symbol.
     """
 
     kind: str
@@ -56,12 +57,16 @@ def load_price_table() -> PriceTable:
         "aave": {chain: contracts["oracle"].address for chain, contracts in markets.items()},
     }
     return PriceTable(
-        feeds={symbol: tuple(_feed(feed, shared) for feed in row["feeds"]) for symbol, row in table["symbols"].items()},
+        feeds={
+            symbol: tuple(_feed(feed, shared, table["unpromised"]) for feed in row["feeds"])
+            for symbol, row in table["symbols"].items()
+        },
         sequencers={chain: Feed("sequencer", chain, address) for chain, address in table["sequencers"].items()},
     )
 
 
-def _feed(row: dict[str, Any], shared: Mapping[str, Mapping[str, str]]) -> Feed:
+def _feed(row: dict[str, Any], shared: Mapping[str, Mapping[str, str]], unpromised: Mapping[str, int]) -> Feed:
     at = shared.get(row["kind"])
     whole = row if at is None else {"address": at[row["chain"]]} | row
-    return Feed(**{"publisher": row["kind"]} | whole)
+    heartbeat = unpromised.get(row["kind"], UNKNOWN_HEARTBEAT)
+    return Feed(**{"publisher": row["kind"], "heartbeat": heartbeat} | whole)

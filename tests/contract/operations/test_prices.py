@@ -189,6 +189,27 @@ async def test_a_round_that_is_no_live_price_counts_for_nobody(
         assert 3590 <= (datetime.now(UTC) - told.updated_at).total_seconds() <= 3700
 
 
+async def test_a_report_that_nobody_promised_to_renew_counts_for_two_hours(full_devnet: Devnet, tmp_path: Path):
+    """KSM has no feed but Pyth's, on two chains: told a while ago at a price from which the market has moved."""
+    rows = [row for name, row in PYTH.items() if name.endswith("KSM / USD")]
+    assert {row["chain"] for row in rows} == {"arbitrum", "base"}
+    market = DOLLARS["KSM"]
+    async with (
+        unchanged(full_devnet, "arbitrum"),
+        unchanged(full_devnet, "base"),
+        opened(full_devnet.settings_overrides(), Tally(), tmp_path) as (prices, _),
+    ):
+        for price, age, expected in (
+            (market * Decimal("1.02"), 7100, (market * Decimal("1.01"), ("defillama", "pyth"))),
+            (market * Decimal("1.2"), 7100, None),
+            (market * Decimal("1.2"), 7300, (market, ("defillama",))),
+        ):
+            for row in rows:
+                await tell(full_devnet, row, str(price), age)
+            told = (await prices.read(["KSM"], deadline=None)).get("KSM")
+            assert (told and (told.value, told.sources)) == expected, (price, age)
+
+
 async def test_feeds_on_several_chains_are_one_source_and_stand_in_for_each_other(full_devnet: Devnet, tmp_path: Path):
     settings = full_devnet.settings_overrides() | {"sources": {}}
     async with (
