@@ -9,24 +9,29 @@ is proved on its own, because it fails the whole request and the looks in it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from server.chains.capabilities import CallRequest, CallResult, GasEstimate
 from server.chains.evm.address import parse_address
-from server.chains.evm.answers import data_of, number_of
 from server.chains.evm.newest import read_newest_height
 from server.chains.evm.proofs import LOOKS, Proofs, look_at, looked
-from server.chains.evm.quantity import UINT256_MAX, block_tag
+from server.chains.evm.quantity import UINT256_MAX, block_tag, json_count, json_data
 from server.chains.evm.reverts import is_revert_payload, reverted
+from server.chains.evm.sound_answers import read_sound
 from server.chains.newest import NOBODY, Told, read_newest
-from server.errors import InvalidArgument, Reverted, UpstreamDisagrees
+from server.errors import InvalidArgument, Reverted, UpstreamDisagrees, UpstreamUnavailable
 from server.upstream.policy import CallPolicy
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from server.chains.evm.chain import EvmChain
     from server.chains.view import ReadView
     from server.upstream.policy import Reply
     from server.upstream.pool import Pool
+
+
+Answer = TypeVar("Answer")
 
 
 class CallReader:
@@ -39,30 +44,37 @@ class CallReader:
 
     async def simulate_call(self, call: CallRequest, view: ReadView) -> CallResult:
         """Return the raw return data and the block that the call ran at; raises Reverted with the decoded reason."""
-        data = data_of(await self.run("eth_call", self.params(call), view))
+        data = await self.run("eth_call", self.params(call), view, json_data)
         if is_revert_payload(data):
             raise reverted(data)
         return CallResult(data, view.block or 0)
 
     async def estimate_gas(self, call: CallRequest, view: ReadView) -> GasEstimate:
         """Return the gas estimate and the block that it was made at; raises Reverted with the decoded reason."""
-        gas = number_of(await self.run("eth_estimateGas", self.params(call), view))
+        gas = await self.run("eth_estimateGas", self.params(call), view, json_count)
         return GasEstimate(gas, view.block or 0)
 
     def params(self, call: CallRequest) -> dict[str, Any]:
         """Return the call as nodes take it; InvalidArgument for an address or a value that is none."""
         return _params(call)
 
-    async def run(self, method: str, params: dict[str, Any], view: ReadView, *options: object) -> Reply:
-        """Return the answer to a call at the view's block, which it settles on the block that the call ran at.
+    async def run(
+        self, method: str, params: dict[str, Any], view: ReadView, read: Callable[[bytes], Answer], *options: object
+    ) -> Answer:
+        """Return what `read` makes of the answer to a call at the view's block.
 
-        The parameters of `method` are `params`, the block, and then the options.
+        It settles the view on the block that the call ran at. The parameters of `method` are `params`, the block, and
+        then the options. An answer at which `read` raises ValueError is asked of one more endpoint.
         """
         if not self._chain.history_is_pinned:
-            return await self._between_proofs(method, params, view, options)
+            reply = await self._between_proofs(method, params, view, options)
+            try:
+                return read(reply.result)
+            except ValueError:
+                raise _malformed(reply) from None
         if view.block is None:
-            return await self._at_latest(method, params, view, options)
-        return await self._pinned(method, params, view, options)
+            return await self._at_latest(method, params, view, read, options)
+        return await self._pinned(method, params, view, read, options)
 
     async def settle(self, view: ReadView) -> None:
         """Pin the view to the newest block, for a call that is to run there or fail there."""
@@ -75,24 +87,43 @@ class CallReader:
             look = await self._pool.call(*look_at(self._chain, None), deadline=view.deadline)
             view.settle(looked(look), look.endpoint)
 
-    async def _pinned(self, method: str, params: dict[str, Any], view: ReadView, options: tuple[object, ...]) -> Reply:
-        policy = _made_up(view)
-        return await self._pool.call(method, [params, block_tag(view.block), *options], policy, deadline=view.deadline)
+    async def _pinned(
+        self,
+        method: str,
+        params: dict[str, Any],
+        view: ReadView,
+        read: Callable[[bytes], Answer],
+        options: tuple[object, ...],
+    ) -> Answer:
+        whole = [params, block_tag(view.block), *options]
+        answer, _ = await read_sound(self._pool, method, whole, read, _made_up(view), deadline=view.deadline)
+        return answer
 
     async def _at_latest(
-        self, method: str, params: dict[str, Any], view: ReadView, options: tuple[object, ...]
-    ) -> Reply:
+        self,
+        method: str,
+        params: dict[str, Any],
+        view: ReadView,
+        read: Callable[[bytes], Answer],
+        options: tuple[object, ...],
+    ) -> Answer:
         look: tuple[str, list[object]] = ("eth_blockNumber", [])
         calls = (look, (method, [params, "latest", *options]), look)
 
-        async def read(avoid: frozenset[str]) -> Told[tuple[int, Reply]]:
+        async def ask(avoid: frozenset[str]) -> Told[tuple[int, Answer]]:
             policy = _made_up(view, avoid)
-            first, answer, second = await self._pool.call_together(calls, policy, deadline=view.deadline)
-            return Told((number_of(first), answer), answer.endpoint, number_of(second))
+            first, reply, second = await self._pool.call_together(calls, policy, deadline=view.deadline)
+            try:
+                before, after = json_count(first.result), json_count(second.result)
+                return Told((before, read(reply.result)), reply.endpoint, after)
+            except ValueError:
+                if reply.endpoint in avoid:
+                    raise _malformed(reply) from None
+            return await ask(avoid | {reply.endpoint})
 
-        (before, answer), endpoint, after = await read_newest(self._pool, read)
+        (before, answer), endpoint, after = await read_newest(self._pool, ask)
         view.settle(after, endpoint)
-        return answer if before == after == view.block else await self._pinned(method, params, view, options)
+        return answer if before == after == view.block else await self._pinned(method, params, view, read, options)
 
     async def _between_proofs(
         self, method: str, params: dict[str, Any], view: ReadView, options: tuple[object, ...]
@@ -128,6 +159,10 @@ class CallReader:
         if isinstance(told.answer, Reverted):
             raise told.answer
         return told.answer
+
+
+def _malformed(reply: Reply) -> UpstreamUnavailable:
+    return UpstreamUnavailable(f"endpoint {reply.endpoint} answered with what cannot be its answer")
 
 
 def _made_up(view: ReadView, avoid: frozenset[str] = NOBODY) -> CallPolicy:

@@ -19,7 +19,8 @@ from server.chains.evm.address import address_bytes, parse_address
 from server.chains.evm.answers import data_of
 from server.chains.evm.newest import read_newest_height
 from server.chains.evm.probe import NO_CODE, CodeProof, code_proof_program, parse_code_proof
-from server.chains.evm.quantity import block_tag
+from server.chains.evm.quantity import block_tag, json_data
+from server.chains.evm.sound_answers import read_sound
 from server.chains.newest import Told
 from server.checksum import checksum_address
 from server.errors import InvalidArgument, NotSupported, Reverted, UpstreamUnavailable
@@ -80,8 +81,9 @@ class CodeReader:
     async def _code(self, account: str, block: int | None, view: ReadView) -> bytes:
         await self._planner.in_turn()
         policy = CallPolicy(min_block=block, prefer=view.endpoint, held=True)
-        reply = await self._pool.call("eth_getCode", [account, block_tag(block)], policy, deadline=view.deadline)
-        return data_of(reply)
+        params = [account, block_tag(block)]
+        code, _ = await read_sound(self._pool, "eth_getCode", params, json_data, policy, deadline=view.deadline)
+        return code
 
     async def _proof(self, account: str, block: int | None, view: ReadView) -> Told[CodeProof] | None:
         """Return the proof and who gave it, None where the nodes run no such program."""

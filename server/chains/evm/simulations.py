@@ -11,7 +11,7 @@ import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from server.chains.contract_simulations import Simulation
-from server.chains.evm.answers import data_of, number_of
+from server.chains.evm.quantity import json_count, json_data
 from server.chains.evm.reverts import describe_revert, is_revert_payload
 from server.chains.evm.simulation_answers import Ran, parse_simulated_blocks, parse_traced_call
 from server.errors import InvalidArgument, NotSupported, OutOfGas, Reverted, UpstreamUnavailable
@@ -71,8 +71,8 @@ class Simulator:
             if self._lacking.get(interface.method, 0.0) > self._clock():
                 continue
             try:
-                reply = await self._calls.run(interface.method, interface.first(params), view, *interface.options)
-                ran = interface.parse(reply.result)
+                told = await self._calls.run(interface.method, interface.first(params), view, bytes, *interface.options)
+                ran = interface.parse(told)
             except (*_LACKS, ValueError):
                 # Told apart from a call that the nodes refuse by its running through another interface.
                 unable.append(interface.method)
@@ -90,7 +90,7 @@ class Simulator:
     async def _call_and_estimate(self, call: CallRequest, params: dict[str, Any], view: ReadView) -> Ran:
         """Return what plain calls tell: of a failed one neither gas nor logs, but a failed one writes no logs."""
         try:
-            data = data_of(await self._calls.run("eth_call", params, view))
+            data = await self._calls.run("eth_call", params, view, json_data)
         except Reverted as error:
             if view.block is None:
                 # The failure does not tell its block: the call is run once more, at one that is known.
@@ -103,7 +103,7 @@ class Simulator:
         if is_revert_payload(data):
             return Ran(False, data, None, (), describe_revert(data))
         try:
-            gas = number_of(await self._calls.run("eth_estimateGas", params, view))
+            gas = await self._calls.run("eth_estimateGas", params, view, json_count)
         except (Reverted, *_LACKS):
             gas = None
         return Ran(True, data, gas, None, None)

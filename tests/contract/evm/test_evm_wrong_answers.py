@@ -11,7 +11,7 @@ from server.chains.capabilities import BlockRange, CallRequest
 from server.chains.view import ReadView
 from server.errors import GatewayError, UpstreamDisagrees, UpstreamUnavailable
 from tests.contract.evm.changed import Changed, nodes
-from tests.contract.evm.nodes import ALICE, BOB, USDC
+from tests.contract.evm.nodes import ALICE, BOB, USDC, call_data
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -130,6 +130,41 @@ async def test_one_endpoint_that_garbles_folds_does_not_end_folding(block, ether
         for front in fronts.values():
             front.changes = {"eth_call": lambda _: "0x1234"}
         assert await driver.read_balance(ALICE, view()) == truth  # one by one
+
+
+@pytest.mark.parametrize(
+    ("method", "said"),
+    [
+        ("eth_blockNumber", "latest"),
+        ("eth_call", "0xzz"),
+        ("eth_call", 7),
+        ("eth_estimateGas", "0x"),
+        ("eth_getCode", "code"),
+        ("eth_getCode", []),
+    ],
+)
+async def test_what_is_no_answer_to_a_callers_own_call_is_asked_elsewhere(method, said, ethereum, session, tally):
+    balance = CallRequest(to=USDC, data=call_data("balanceOf(address)", ALICE))
+    head = await ethereum.height()
+
+    async def read(driver: Any, block: int | None) -> Any:
+        if method == "eth_getCode":
+            return await driver.read_code(USDC, ReadView(block=block))
+        if method == "eth_estimateGas":
+            return await driver.estimate_gas(CallRequest(to=BOB, sender=ALICE), ReadView())
+        return await driver.simulate_call(balance, ReadView(block=block))
+
+    async with nodes(tally, ethereum, session, alpha={}, beta={}) as (driver, fronts):
+        truth = await read(driver, None)
+        favourite = fronts[(await driver.pool.call("eth_chainId", [])).endpoint]
+        favourite.changes = {method: lambda _: said}
+        for block in (None, head):
+            assert await read(driver, block) == truth
+        assert method in favourite.asked
+        for front in fronts.values():
+            front.changes = {method: lambda _: said}
+        with pytest.raises(UpstreamUnavailable):
+            await read(driver, None)
 
 
 async def test_more_gas_than_any_chain_has_is_no_estimate(ethereum, session, tally):
