@@ -27,9 +27,10 @@ def test_what_is_known_is_known_with_its_block_and_time() -> None:
     london, fusaka = told("ethereum", "London"), told("ethereum", "Fusaka")
     assert (london.at, london.block_height) == (datetime(2021, 8, 5, 12, 33, 42, tzinfo=UTC), 12_965_000)
     assert (fusaka.at, fusaka.block_height) == (datetime.fromtimestamp(1764798551, UTC), None)
-    segwit, helicon = told("bitcoin", "Segregated witness"), told("avalanche", "Helicon")
+    segwit, glamsterdam = told("bitcoin", "Segregated witness"), told("ethereum", "Glamsterdam")
     assert (segwit.at, segwit.block_height) == (None, 481_824)
-    assert (helicon.at, helicon.block_height) == (None, None)
+    assert (glamsterdam.at, glamsterdam.block_height) == (None, None)
+    assert told("avalanche", "Helicon").at == datetime(2026, 9, 22, 15, tzinfo=UTC)
     assert told("starknet", "Starknet 0.14.1").at == datetime(2025, 12, 10, tzinfo=UTC)
     assert told("optimism", "Karst").at == datetime(2026, 7, 8, 16, 0, 1, tzinfo=UTC)
 
