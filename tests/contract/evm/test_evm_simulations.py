@@ -165,6 +165,21 @@ async def test_one_request_at_the_newest_block(driver, requests):
         await driver.simulate_transaction(transfer(1), ReadView())
 
 
+@pytest.mark.parametrize(
+    ("left", "asked"),
+    [
+        ("simulate", [SIMULATE]),
+        ("trace", [SIMULATE, TRACE]),
+        ("call", [SIMULATE, TRACE, "eth_call", "eth_estimateGas"]),
+    ],
+)
+async def test_the_interface_that_tells_most_is_asked_first(ethereum, session, tally, left, asked):
+    async with lacking(ethereum, session, tally, INTERFACES[left]) as (driver, front):
+        await driver.simulate_transaction(transfer(1), ReadView())
+        found = [method for method in front.asked if method not in ("eth_blockNumber", "eth_chainId")]
+        assert list(dict.fromkeys(found)) == asked
+
+
 async def test_logs_of_calls_inside_calls_are_in_the_order_of_the_chain(ethereum, session, tally):
     """A Safe that adds an owner: the log of the inner call comes before that of the outer one."""
     await ethereum.place(WALLET, original("old_safe_proxy"), encode(["address"], [WALLET[:-1] + "2"]))

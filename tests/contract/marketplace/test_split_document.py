@@ -22,9 +22,12 @@ PATH = "/waypost.internal.v1.PublicationService/ListPublications"
 CREDENTIAL = "0123456789abcdef0123456789abcdef"
 
 
-async def status_of(target: str, metadata: Any = None) -> grpc.StatusCode:
+TYPED = "/waypost_apps.erc20.v1.Erc20Service/Erc20apiCallName"
+
+
+async def status_of(target: str, metadata: Any = None, path: str = PATH) -> grpc.StatusCode:
     async with grpc.aio.insecure_channel(target) as channel:
-        return await channel.unary_unary(PATH)(b"", metadata=metadata, timeout=10).code()
+        return await channel.unary_unary(path)(b"", metadata=metadata, timeout=10).code()
 
 
 async def test_over_the_private_listener_alone(tmp_path: Path) -> None:
@@ -40,6 +43,9 @@ async def test_over_the_private_listener_alone(tmp_path: Path) -> None:
     try:
         port = await gateway.start()
         assert await status_of(f"127.0.0.1:{port}", (("x-api-key", "local"),)) is grpc.StatusCode.UNIMPLEMENTED
+        # Typed services are served to everybody: this one misses its chain.
+        typed = await status_of(f"127.0.0.1:{port}", (("x-api-key", "local"),), TYPED)
+        assert typed is grpc.StatusCode.INVALID_ARGUMENT
         assert await status_of(private) is grpc.StatusCode.UNAUTHENTICATED
         assert await status_of(private, (("x-waypost-credential", CREDENTIAL),)) is grpc.StatusCode.OK
         async with grpc.aio.insecure_channel(private) as channel, aiohttp.ClientSession() as session:
