@@ -83,6 +83,7 @@ async def run_gateway(
         announce(ports)
         await stop.requested.wait()
         gateway.refuse_readiness()
+        await stop.give_notice(settings.server_limits.notice)
         ending.begin()
 
 
@@ -95,11 +96,13 @@ async def run_transcoder(settings: Settings, stop: Stop, announce: Callable[[Por
     async with AsyncExitStack() as stack:
         await _open_metrics(stack, settings, worker)
         channel = await stack.enter_async_context(grpc.aio.insecure_channel(target, options=CHANNEL_OPTIONS))
-        port = await _open_http(stack, settings, channel, credential.get_secret_value())
+        secret = credential.get_secret_value()
+        port = await _open_http(stack, settings, channel, secret, is_stopping=stop.requested.is_set)
         _log.info("serving", profile=settings.profile, http_port=port, worker=worker)
         settle_heap()
         announce(Ports(port, None))
         await stop.requested.wait()
+        await stop.give_notice(settings.server_limits.notice)
         _log.info("draining", grace_seconds=settings.server_limits.drain)
 
 
@@ -122,9 +125,16 @@ class Ending:
         return max(0.0, self._grace - (time.monotonic() - self._began))
 
 
-async def _open_http(stack: AsyncExitStack, settings: Settings, channel: Any, credential: str | None = None) -> int:
+async def _open_http(
+    stack: AsyncExitStack,
+    settings: Settings,
+    channel: Any,
+    credential: str | None = None,
+    *,
+    is_stopping: Callable[[], bool] = lambda: False,
+) -> int:
     http = settings.http
-    app = create_app(channel, http, credential=credential)
+    app = create_app(channel, http, credential=credential, is_stopping=is_stopping)
     runner = Runner(app, keepalive_timeout=KEEPALIVE_SECONDS, shutdown_timeout=settings.server_limits.drain)
     # Closing it stops listening, lets the requests in progress finish, and closes the connections.
     stack.push_async_callback(runner.cleanup)

@@ -43,14 +43,21 @@ _API = re.compile(r"/(?:([^/]*)/)?v1")
 _log = logging.getLogger(__name__)
 
 
-def create_app(channel: Any, settings: HttpSettings, *, credential: str | None = None) -> web.Application:
+def create_app(
+    channel: Any,
+    settings: HttpSettings,
+    *,
+    credential: str | None = None,
+    is_stopping: Callable[[], bool] = lambda: False,
+) -> web.Application:
     """Return the application that answers JSON-RPC over the channel (in process or a socket).
 
-    `credential` is the transcoder's secret for a server in another process. Serve it with `transcoder.serving`, which
+    `credential` is the transcoder's secret for a server in another process; `is_stopping` tells that this process takes
+    leave, whatever the server says. Serve it with `transcoder.serving`, which
     cancels the calls of clients that go away and answers malformed HTTP in JSON too. Raises DuplicateName when two
     operations claim one JSON-RPC name.
     """
-    face = Face(channel, settings, credential)
+    face = Face(channel, settings, credential, is_stopping)
     app = web.Application(client_max_size=settings.max_body_bytes)
     app.router.add_route("*", "/{path:.*}", face.handle, expect_handler=face.expect)
     return app
@@ -59,12 +66,14 @@ def create_app(channel: Any, settings: HttpSettings, *, credential: str | None =
 class Face:
     """Answers HTTP requests."""
 
-    def __init__(self, channel: Any, settings: HttpSettings, credential: str | None) -> None:
+    def __init__(
+        self, channel: Any, settings: HttpSettings, credential: str | None, is_stopping: Callable[[], bool]
+    ) -> None:
         operations = load_operations()
         discovery = Discovery(operations, channel)
         self._admission = Admission(channel)
         self._batch = Batch(Index(operations, channel), discovery)
-        self._pages = Pages(self._admission, discovery)
+        self._pages = Pages(self._admission, discovery, is_stopping)
         self._clients = Clients(settings.trusted_proxies)
         self._cors = Cors(settings.cors_origins)
         self._credential = credential

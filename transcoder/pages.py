@@ -12,6 +12,8 @@ from transcoder.envelope import NULL
 from transcoder.errors import Failure
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from aiohttp import web
 
     from transcoder.admission import Admission
@@ -39,8 +41,9 @@ curl {base}/demo/v1 -H 'Content-Type: application/json' \\
 class Pages:
     """Answers `GET` by path: status, content type, body."""
 
-    def __init__(self, admission: Admission, discovery: Discovery) -> None:
+    def __init__(self, admission: Admission, discovery: Discovery, is_stopping: Callable[[], bool]) -> None:
         self._admission = admission
+        self._is_stopping = is_stopping
         self._discovery = discovery
         self._answers = {"/": self._home, "/openrpc.json": self._openrpc, "/livez": self._live, "/readyz": self._ready}
 
@@ -72,8 +75,8 @@ class Pages:
         chains: dict[str, list[str]] = {"ok": [], "degraded": [], "down": [], "unknown": []}
         for slug, state in sorted(readiness.chains.items()):
             chains.setdefault(state, []).append(slug)
-        body = orjson.dumps({"ready": readiness.ready, "chains": chains})
-        return (200 if readiness.ready else 503), JSON, body
+        ready = readiness.ready and not self._is_stopping()
+        return (200 if ready else 503), JSON, orjson.dumps({"ready": ready, "chains": chains})
 
 
 def base_of(request: web.BaseRequest, *, behind_proxy: bool) -> str:

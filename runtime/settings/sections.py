@@ -185,6 +185,13 @@ class ServerLimits(Section):
     drain: Duration = Field(
         default=20.0, ge=0, le=600, description="How long calls in progress may take to finish when the gateway stops."
     )
+    notice: Duration = Field(
+        default=0.0,
+        ge=0,
+        le=600,
+        description="How long a stopping gateway that reports itself not ready still takes calls, so that load "
+        "balancers notice first.",
+    )
 
     @model_validator(mode="after")
     def _compare(self) -> ServerLimits:

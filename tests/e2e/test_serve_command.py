@@ -238,6 +238,46 @@ async def test_server_and_transcoder_as_two_processes(config: Path, tmp_path: Pa
             assert CREDENTIAL not in process.out + process.err
 
 
+async def readiness(base: str) -> int:
+    async with aiohttp.ClientSession() as session, session.get(f"{base}/readyz") as response:
+        return response.status
+
+
+async def test_load_balancers_get_notice(config: Path, tmp_path: Path) -> None:
+    private, notice = f"unix:{tmp_path}/private.sock", {"WAYPOST_SERVER_LIMITS__NOTICE": "2s"}
+    server = waypost(
+        "serve",
+        *("--config", str(config), "--http-port", "0", "--grpc-port", "0"),
+        folder=tmp_path,
+        WAYPOST_GRPC__PRIVATE_LISTEN=private,
+        WAYPOST_GRPC__CREDENTIAL=CREDENTIAL,
+        **notice,
+    )
+    transcoder = waypost(
+        "transcoder",
+        *("--grpc-target", private, "--http-port", "0"),
+        folder=tmp_path,
+        WAYPOST_TRANSCODER__CREDENTIAL=CREDENTIAL,
+        **notice,
+    )
+    async with server as serving, transcoder as face:
+        http = (await face.printed(r"JSON-RPC on (\S+)"))[1]
+        local = await base_of(serving)
+        for process, base in ((face, http), (serving, local.removesuffix("/local"))):
+            assert await readiness(base) == 200
+            process.signal()
+            states = []
+            for _ in range(50):
+                states.append(await readiness(base))
+                if states[-1] != 200:
+                    break
+                await asyncio.sleep(0.02)
+            assert states[-1] == 503
+            # Not ready any more, but whoever comes all the same is answered.
+            assert (await post(f"{base}/local", HEIGHT))["result"]
+            assert await process.ended(8) == 0
+
+
 async def test_a_transcoder_needs_a_target(tmp_path: Path) -> None:
     async with waypost("transcoder", folder=tmp_path) as running:
         assert await running.ended() == 1
