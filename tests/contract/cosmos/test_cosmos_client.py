@@ -120,6 +120,28 @@ async def test_it_sends_and_the_gateway_sees_it(ledger: Any, own_driver: CosmosD
     assert block.transactions[0].txhash == staked.hash
 
 
+async def test_every_page_of_what_is_on_its_way_back_is_read(
+    ledger: Any, own_driver: CosmosDriver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from cosmpy.aerial.wallet import LocalWallet
+
+    wallet = LocalWallet(key(known.ALICE), prefix=HUB.prefix)
+
+    def take_back() -> Any:
+        ledger.undelegate_tokens(operator(HUB, 2), 1_000_000, wallet).wait_to_complete()
+        return ledger.query_staking_summary(ALICE).unbonding_positions
+
+    positions = await asyncio.to_thread(take_back)
+    assert len(positions) == 2
+    monkeypatch.setattr("server.chains.cosmos.nodes._PAGE_ROWS", "1")
+    # A block of the caller's own choice: nothing that was kept of an older one answers.
+    head = await own_driver.read_height(ReadView())
+    rows = await own_driver.read_unbondings(ALICE, ReadView(head))
+    assert {row.validator_address: sum(int(entry.balance) for entry in row.entries) for row in rows} == {
+        str(position.validator): int(position.amount) for position in positions
+    }
+
+
 async def test_a_wrong_signature_or_sequence_gets_into_no_block(own_model: CosmosChains, ledger: Any) -> None:
     from cosmpy.aerial.exceptions import NotFoundError
     from cosmpy.protos.cosmos.bank.v1beta1.tx_pb2 import MsgSend
