@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 _MAX_SLOT = (1 << 63) - 1
 _REISSUES = 2
+_TRIES = 2
 
 # Transactions as signatures: a full block is megabytes. Rewards of epoch boundaries are thousands of rows.
 _BLOCK = {"encoding": "json", "transactionDetails": "signatures", "rewards": False, "commitment": COMMITMENT}
@@ -38,6 +40,7 @@ class _Message(msgspec.Struct):
 
 class _Signed(msgspec.Struct):
     message: _Message
+    signatures: list[str]
 
 
 class _Transaction(msgspec.Struct):
@@ -101,20 +104,18 @@ class BlockReader:
             NotFound: no node knows it.
         """
         signature = str(parse_signature(text, "hash"))
-        reply = await self._versioned("getTransaction", signature, _TRANSACTION, CallPolicy(null_elsewhere=True), view)
-        if reply.result == b"null":
-            raise await self._absence(signature, view)
-        try:
-            found = msgspec.json.decode(reply.result, type=_Transaction)
-            payer = found.transaction.message.accountKeys[0]
-        except (msgspec.MsgspecError, RecursionError, IndexError):
-            raise malformed(reply, "transaction") from None
-        self._pool.observe_block(reply.endpoint, found.slot)
-        return transaction_pb2.Transaction(
-            solana=transaction_pb2.SolanaTransaction(
-                block_number=str(found.slot), from_address=payer, native=common_pb2.NativeJson(json=reply.result)
-            )
-        )
+        policy = CallPolicy(null_elsewhere=True)
+        for _ in range(_TRIES):
+            reply = await self._versioned("getTransaction", signature, _TRANSACTION, policy, view)
+            if reply.result == b"null":
+                raise await self._absence(signature, view)
+            found = _transaction(reply.result, signature)
+            if found is not None:
+                self._pool.observe_block(reply.endpoint, int(found.block_number))
+                return transaction_pb2.Transaction(solana=found)
+            # What cannot be read, or is another transaction, is asked of one more endpoint.
+            policy = replace(policy, avoid=policy.avoid | {reply.endpoint})
+        raise malformed(reply, "transaction")
 
     async def _versioned(
         self, method: str, what: object, options: dict[str, Any], policy: CallPolicy, view: ReadView
@@ -159,3 +160,17 @@ class BlockReader:
 
     def _no_block(self, slot: int) -> NotFound:
         return NotFound(f"{self._facts.slug} has no block in slot {slot}: it was skipped, or is not there yet")
+
+
+def _transaction(result: bytes, signature: str) -> transaction_pb2.SolanaTransaction | None:
+    """Return the transaction of that first signature, None for what is none, or another one."""
+    try:
+        found = msgspec.json.decode(result, type=_Transaction)
+        if found.transaction.signatures[0] != signature:
+            return None
+        payer = found.transaction.message.accountKeys[0]
+    except (msgspec.MsgspecError, RecursionError, IndexError):
+        return None
+    return transaction_pb2.SolanaTransaction(
+        block_number=str(found.slot), from_address=payer, native=common_pb2.NativeJson(json=result)
+    )

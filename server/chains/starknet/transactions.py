@@ -7,12 +7,12 @@ pre-confirmed transaction (0.9: its receipt names no block hash; 0.8: no block n
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from waypost.v1 import common_pb2, receipt_pb2, transaction_pb2
 
-from server.chains.starknet.answers import json_members, json_number, json_text, without
+from server.chains.starknet.answers import json_felt, json_members, json_number, json_text, without
 from server.chains.starknet.felts import parse_hash
 from server.errors import NotFound, Pending, UpstreamUnavailable
 from server.upstream.policy import CallPolicy
@@ -30,6 +30,7 @@ _TYPED_IN_RECEIPT = frozenset({"chain", "transactionHash", "blockNumber"})
 _OWNERS = ("sender_address", "contract_address")
 _NULL = b"null"
 _PLAIN = CallPolicy()
+_TRIES = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +84,18 @@ class TransactionReader:
         return Placed(place[0], place[1], self._members(transaction), self._members(receipt))
 
     async def _ask(self, method: str, wanted: str, view: ReadView, policy: CallPolicy = _PLAIN) -> Reply | None:
-        try:
-            reply = await self._pool.call(method, [wanted], policy, deadline=view.deadline)
-        except NotFound:
-            return None
-        return None if reply.result == _NULL else reply
+        """Return what a node has of the transaction; another one's document is asked of one more endpoint."""
+        for _ in range(_TRIES):
+            try:
+                reply = await self._pool.call(method, [wanted], policy, deadline=view.deadline)
+            except NotFound:
+                return None
+            if reply.result == _NULL:
+                return None
+            if _hash_of(reply) == int(wanted, 16):
+                return reply
+            policy = replace(policy, avoid=policy.avoid | {reply.endpoint})
+        raise self._malformed(reply)
 
     def _place(self, receipt: Reply) -> tuple[int, str] | None:
         members = self._members(receipt)
@@ -117,7 +125,17 @@ class TransactionReader:
         )
 
     def _malformed(self, reply: Reply) -> UpstreamUnavailable:
-        return UpstreamUnavailable(f"endpoint {reply.endpoint} answered with a malformed transaction")
+        return UpstreamUnavailable(
+            f"endpoint {reply.endpoint} answered with a malformed transaction, or with another one"
+        )
+
+
+def _hash_of(reply: Reply) -> int | None:
+    """Return the hash that a document says to be of, None where it says none."""
+    try:
+        return json_felt(json_members(reply.result)["transaction_hash"])
+    except (KeyError, ValueError):
+        return None
 
 
 def transaction_message(placed: Placed) -> transaction_pb2.Transaction:

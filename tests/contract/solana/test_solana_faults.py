@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from devnet import known_solana as known
 from devnet.solana import world
+from devnet.solana.facade import answer_one
 from server.chains.view import ReadView
 from server.errors import NotFound, UpstreamUnavailable
 from tests.contract.solana.conftest import drive, serve
@@ -116,3 +118,28 @@ async def test_nodes_refuse_reads_at_slots_that_they_have_not_reached(fronts: li
             await driver.pool.call("getBalance", [str(known.ALICE), options])
         reply = await driver.pool.call("getBalance", [str(known.ALICE), {"minContextSlot": slot}])
         assert b"12345678901" in reply.result
+
+
+async def test_another_transaction_is_not_believed(fronts: list[Front], ledger: Ledger, tally: Tally):
+    wanted, other = world.failed(ledger), world.versioned(ledger)
+    call = {"jsonrpc": "2.0", "id": 1, "method": "getTransaction"}
+    spoilt: list[str] = []
+
+    def another(params: list[Any]) -> dict[str, Any]:
+        return {"result": answer_one(ledger, call | {"params": [other, params[1]]})["result"]}
+
+    def once(params: list[Any]) -> dict[str, Any] | None:
+        spoilt.append(params[0])
+        return another(params) if len(spoilt) == 1 else None
+
+    # Whoever is asked first has another transaction.
+    fronts[0].twists["getTransaction"] = fronts[1].twists["getTransaction"] = once
+    async with drive(tally, one=fronts[0].url, two=fronts[1].url) as driver:
+        found = (await driver.read_transaction(wanted, ReadView())).solana
+        assert json.loads(found.native.json)["transaction"]["signatures"][0] == wanted
+    assert spoilt == [wanted, wanted]
+    assert all("getTransaction" in [method for method, _ in front.asked] for front in fronts[:2])
+    fronts[2].twists["getTransaction"] = another
+    async with drive(tally, odd=fronts[2].url) as driver:
+        with pytest.raises(UpstreamUnavailable):
+            await driver.read_transaction(wanted, ReadView())
