@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import hashlib
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 _BY_HEIGHT = "/cosmos/base/tendermint/v1beta1/blocks"
 _MAX_NUMBER = (1 << 63) - 1
+_TRIES = 2
 _RESULTS_TYPED = frozenset(("height", "txs_results"))
 _RESULT_TYPED = frozenset(("code", "gas_wanted", "gas_used"))
 
@@ -78,13 +80,12 @@ class BlockReader:
 
     async def read_block_by_number(self, number: int, view: ReadView) -> block_pb2.Block:
         """Return the block; `hash` is in hex, the payload as the REST gateway writes it (hashes in base64)."""
-        reply = await self._by_height(number, view)
-        block = self._nodes.read(reply, _Block)
+        reply, block = await self._by_height(number, view)
         try:
             block_hash = base64.b64decode(block.block_id.hash, validate=True).hex().upper()
         except ValueError:
             raise self._nodes.malformed(reply.endpoint) from None
-        return self._document(reply, block, block_hash, number)
+        return self._document(reply, block, block_hash)
 
     async def read_block_by_hash(self, block_hash: str, view: ReadView) -> block_pb2.Block:
         """Return the block, the payload as the CometBFT RPC writes it (hashes in hex)."""
@@ -102,19 +103,19 @@ class BlockReader:
             avoid |= {reply.endpoint}
         if block.block_id.hash.upper() != wanted:
             raise self._nodes.malformed(reply.endpoint)
-        return self._document(reply, block, wanted, None)
+        return self._document(reply, block, wanted)
 
     async def read_block_transactions(self, number: int, view: ReadView) -> block_pb2.GetBlockTransactionsResponse:
         """Return the outcomes of a block's transactions, joined with the block's transactions by their index.
 
         Hashes are those of the block's own bytes, so that a transaction that nobody can decode is there too.
         """
-        reply, result_reply = await asyncio.gather(self._by_height(number, view), self._results(number, view))
-        block, results = self._nodes.read(reply, _Block), self._nodes.read(result_reply, _Results)
-        if block.block is None:
-            raise self._nodes.malformed(reply.endpoint)
+        (reply, block), (result_reply, results) = await asyncio.gather(
+            self._by_height(number, view), self._results(number, view)
+        )
+        assert block.block is not None
         data, outcomes = block.block.data.txs or [], results.txs_results or []
-        if len(data) != len(outcomes) or results.height != str(number):
+        if len(data) != len(outcomes):
             raise self._nodes.malformed(result_reply.endpoint)
         try:
             rows = [_outcome(text, result, number) for text, result in zip(data, outcomes, strict=True)]
@@ -134,9 +135,8 @@ class BlockReader:
 
     async def read_block_results(self, number: int, view: ReadView) -> cosmos_validator_pb2.GetBlockResultsResponse:
         """Return what executing a block did, without `chain`."""
-        reply = await self._results(number, view)
+        reply, typed = await self._results(number, view)
         results = self._nodes.read(reply, _RawResults)
-        typed = self._nodes.read(reply, _Results)
         rows = [
             cosmos_validator_pb2.CosmosTxResult(
                 code=row.code, gas_wanted=row.gas_wanted, gas_used=row.gas_used, native=rest_of(raw, _RESULT_TYPED)
@@ -147,24 +147,38 @@ class BlockReader:
             block_number=number, txs_results=rows, native=rest_of(members_of(reply.result), _RESULTS_TYPED)
         )
 
-    async def _by_height(self, number: int, view: ReadView) -> Reply:
+    async def _by_height(self, number: int, view: ReadView) -> tuple[Reply, _Block]:
+        """Return the block of that height; another one is asked of one more endpoint."""
         _check(number)
-        policy = CallPolicy(min_block=number)
-        try:
-            return await self._nodes.get_document(_BY_HEIGHT, view, path=f"{_BY_HEIGHT}/{number}", policy=policy)
-        except NotFound:
-            raise self._missing(number) from None
+        path, policy = f"{_BY_HEIGHT}/{number}", CallPolicy(min_block=number)
+        for _ in range(_TRIES):
+            try:
+                reply = await self._nodes.get_document(_BY_HEIGHT, view, path=path, policy=policy)
+            except NotFound:
+                raise self._missing(number) from None
+            block = self._nodes.read(reply, _Block)
+            if block.block is not None and block.block.header.height == str(number):
+                return reply, block
+            policy = replace(policy, avoid=policy.avoid | {reply.endpoint})
+        raise self._nodes.malformed(reply.endpoint)
 
-    async def _results(self, number: int, view: ReadView) -> Reply:
+    async def _results(self, number: int, view: ReadView) -> tuple[Reply, _Results]:
+        """Return what executing the block of that height did; that of another is asked of one more endpoint."""
         _check(number)
         policy = CallPolicy(heavy=True, min_block=number)
-        try:
-            return await self._nodes.call("block_results", {"height": str(number)}, view, policy)
-        except NotFound:
-            raise self._missing(number) from None
+        for _ in range(_TRIES):
+            try:
+                reply = await self._nodes.call("block_results", {"height": str(number)}, view, policy)
+            except NotFound:
+                raise self._missing(number) from None
+            results = self._nodes.read(reply, _Results)
+            if results.height == str(number):
+                return reply, results
+            policy = replace(policy, avoid=policy.avoid | {reply.endpoint})
+        raise self._nodes.malformed(reply.endpoint)
 
-    def _document(self, reply: Reply, block: _Block, block_hash: str, number: int | None) -> block_pb2.Block:
-        if block.block is None or (number is not None and block.block.header.height != str(number)):
+    def _document(self, reply: Reply, block: _Block, block_hash: str) -> block_pb2.Block:
+        if block.block is None:
             raise self._nodes.malformed(reply.endpoint)
         height = block.block.header.height
         if not (height.isascii() and height.isdigit()):

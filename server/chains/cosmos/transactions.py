@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -10,12 +11,15 @@ from waypost.v1 import receipt_pb2, transaction_pb2
 from server.chains.cosmos.members import Members, members_of, native, rest_of, timestamp_of
 from server.chains.cosmos.names import parse_hash
 from server.errors import NotFound
+from server.upstream.policy import CallPolicy
 
 if TYPE_CHECKING:
     from server.chains.cosmos.nodes import CosmosNodes
     from server.chains.view import ReadView
+    from server.upstream.policy import Reply
 
 _ROUTE = "/cosmos/tx/v1beta1/txs"
+_TRIES = 2
 _TX = "/cosmos.tx.v1beta1.Tx"
 # Members by which messages name who gives and who gets, the usual ones first.
 _SENDERS = ("from_address", "sender", "delegator_address", "signer", "granter", "voter", "proposer", "creator")
@@ -75,21 +79,28 @@ class TransactionReader:
         return transaction_pb2.GetReceiptResponse(cosmos=await self._read(text, view))
 
     async def _read(self, text: str, view: ReadView) -> receipt_pb2.CosmosReceipt:
-        wanted = self.transaction_hash(text)
+        reply, answer, response = await self._ask(self.transaction_hash(text), view)
         try:
-            reply = await self._nodes.get_document(_ROUTE, view, path=f"{_ROUTE}/{wanted}")
-        except NotFound:
-            raise NotFound(f"{self._nodes.slug} has no transaction of that hash, or not yet") from None
-        answer = self._nodes.read(reply, _Answer)
-        response = self._nodes.decode(bytes(answer.tx_response), _Response, reply.endpoint)
-        try:
-            if response.txhash.upper() != wanted:
-                raise ValueError("another transaction")
             return receipt_pb2.CosmosReceipt(
                 tx=_tx(members_of(answer.tx)), tx_response=_response(response, members_of(answer.tx_response))
             )
         except (msgspec.MsgspecError, ValueError, KeyError):
             raise self._nodes.malformed(reply.endpoint) from None
+
+    async def _ask(self, wanted: str, view: ReadView) -> tuple[Reply, _Answer, _Response]:
+        """Return what a node has of the transaction; another one is asked of one more endpoint."""
+        policy = CallPolicy()
+        for _ in range(_TRIES):
+            try:
+                reply = await self._nodes.get_document(_ROUTE, view, path=f"{_ROUTE}/{wanted}", policy=policy)
+            except NotFound:
+                raise NotFound(f"{self._nodes.slug} has no transaction of that hash, or not yet") from None
+            answer = self._nodes.read(reply, _Answer)
+            response = self._nodes.decode(bytes(answer.tx_response), _Response, reply.endpoint)
+            if response.txhash.upper() == wanted:
+                return reply, answer, response
+            policy = replace(policy, avoid=policy.avoid | {reply.endpoint})
+        raise self._nodes.malformed(reply.endpoint)
 
 
 def _tx(members: Members) -> receipt_pb2.CosmosTx:
