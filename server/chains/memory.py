@@ -225,8 +225,6 @@ class ChainMemory:
                 cache.near.put(self._near_key(kind, block, body), value, min(self._nearness, FAILURE_SECONDS))
         elif is_current or block <= self.finality.block:
             self._keep(cache, self._near_key(kind, block, body), self._lasting_key(kind, block, body), block, value)
-            if was_open and view.cache is not None:
-                self._hold(cache, view.cache, kind, block, body)
         return answer
 
     def _hold(self, cache: Cache, use: CacheUse, kind: str, block: int, body: bytes) -> None:

@@ -95,9 +95,6 @@ class Answers:
             lifetime = seconds if use.longest is None else min(seconds, use.longest)
             if lifetime > 0:
                 cache.keep(key, answer, lifetime)
-                hold(use, key)
-            else:
-                use.holding = None
             return answer
 
         return remember

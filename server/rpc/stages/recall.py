@@ -36,6 +36,8 @@ class _Kept(NamedTuple):
 class Recall:
     """Keeps serialised responses under their serialised requests, least recently used ones going first.
 
+    A response is kept once all of it came out of the cache: the second time it is asked for.
+
     Only operations that read one state of one chain, or whose answers live for a fixed time, are kept: those whose
     request takes a chain and a `blockHeight` or that have `cache_seconds`. A request that chooses its block is not.
     """
@@ -60,9 +62,9 @@ class Recall:
             state = REQUEST.get()
             use = state.cache
             key = (path, request)
-            kept = None if use.bypass else entries.get(key)
+            kept = entries.get(key)
             if kept is not None:
-                if kept.holding.until > clock() and kept.holding.is_true():
+                if not use.bypass and kept.holding.until > clock() and kept.holding.is_true():
                     entries.move_to_end(key)
                     state.chain = kept.chain
                     use.hit()
@@ -70,8 +72,8 @@ class Recall:
                     return kept.response
                 self._drop(key)
             response: bytes = await inner(request, context)
-            # An answer past its lifetime, given because the nodes fail, is not given a moment longer than that.
-            if use.holding is not None and use.status != "stale":
+            # What nobody asked before is rarely asked again, and what came out of no cache is not there to vouch for.
+            if use.holding is not None and use.status == "hit":
                 self._keep(key, _Kept(response, state.chain, use.holding))
             return response
 

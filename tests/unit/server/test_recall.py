@@ -22,6 +22,7 @@ class Site:
     def __init__(self, operation: str = "getBalance", room: int = ROOM) -> None:
         self.now, self.true, self.seconds, self.reads = 100.0, True, 10.0, 0
         self.fails = False
+        self.is_found = True
         self.size = 100
         self.use: CacheUse = CacheUse()
         self.operation = OPERATIONS[operation]
@@ -34,7 +35,10 @@ class Site:
         self.reads += 1
         state = REQUEST.get()
         state.chain = "ethereum"
-        state.cache.miss()
+        if self.is_found:
+            state.cache.hit()
+        else:
+            state.cache.miss()
         if self.fails:
             state.cache.stale()
         if self.seconds:
@@ -70,6 +74,14 @@ async def test_an_answer_is_dropped_at_its_time_and_when_it_is_no_longer_true() 
     assert await site.ask() == 3
 
 
+async def test_what_a_node_was_asked_for_is_not_kept_until_it_is_asked_again() -> None:
+    site = Site()
+    site.is_found = False
+    assert [await site.ask(), await site.ask()] == [1, 2]
+    site.is_found = True
+    assert [await site.ask(), await site.ask()] == [3, 3]
+
+
 async def test_nothing_is_kept_that_nobody_vouches_for() -> None:
     site = Site()
     site.seconds = 0
@@ -84,7 +96,7 @@ async def test_an_answer_given_in_the_place_of_failing_nodes_is_not_kept() -> No
 
 async def test_a_caller_who_wants_no_cache_is_read_for_and_refreshes_it() -> None:
     site = Site()
-    assert [await site.ask(), await site.ask(bypass=True), await site.ask()] == [1, 2, 2]
+    assert [await site.ask(), await site.ask(bypass=True), await site.ask(), await site.ask()] == [1, 2, 3, 3]
 
 
 async def test_it_stays_within_its_room_and_the_oldest_goes_first() -> None:
