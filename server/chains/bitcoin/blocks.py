@@ -8,7 +8,7 @@ import msgspec
 from waypost.v1 import block_pb2, common_pb2
 
 from server.chains.bitcoin.answers import malformed, read_hash
-from server.chains.newest import UNTOLD, Told, read_newest
+from server.chains.newest import NOBODY, UNTOLD, Told, read_newest
 from server.errors import InvalidArgument, NotFound, UpstreamDisagrees
 from server.upstream.policy import CallPolicy
 
@@ -62,8 +62,9 @@ class BlockReader:
             NotFound: the chain has none, or not yet.
         """
         self.check_height(number)
+        avoid = NOBODY
         for _ in range(_TRIES):
-            policy = CallPolicy(min_block=number)
+            policy = CallPolicy(min_block=number, avoid=avoid)
             try:
                 named = await self._pool.call("getblockhash", [number], policy, deadline=view.deadline)
                 try:
@@ -76,6 +77,7 @@ class BlockReader:
             # Between the two calls the block may have lost its place in the chain.
             if confirmations > 0 and block.bitcoin.number == str(number):
                 return block
+            avoid |= {named.endpoint}
         raise UpstreamDisagrees(f"the nodes of {self._facts.slug} do not agree on block {number}; try again")
 
     async def read_block_by_hash(self, block_hash: str, view: ReadView) -> block_pb2.Block:
@@ -92,13 +94,15 @@ class BlockReader:
 
     async def _read(self, block_hash: str, prefer: str | None, view: ReadView) -> tuple[block_pb2.Block, int]:
         async def read(avoid: frozenset[str]) -> Told[_Found]:
-            policy = CallPolicy(prefer=prefer, avoid=avoid)
-            reply = await self._pool.call("getblock", [block_hash, _VERBOSITY], policy, deadline=view.deadline)
-            try:
-                block = msgspec.json.decode(reply.result, type=_Block)
-            except (msgspec.MsgspecError, RecursionError):
-                raise malformed(reply, "block") from None
-            if block.hash.lower() != block_hash:
+            for _ in range(_TRIES):
+                policy = CallPolicy(prefer=None if prefer in avoid else prefer, avoid=avoid)
+                reply = await self._pool.call("getblock", [block_hash, _VERBOSITY], policy, deadline=view.deadline)
+                block = _block(reply.result)
+                if block is not None and block.hash.lower() == block_hash:
+                    break
+                # What is no block, or another one, is asked of somebody else.
+                avoid |= {reply.endpoint}
+            else:
                 raise malformed(reply, "block")
             # How many blocks confirm it tells how far the node is; of a block outside of the best chain nothing does.
             tip = block.height + block.confirmations - 1 if block.confirmations > 0 else UNTOLD
@@ -115,3 +119,10 @@ class BlockReader:
 
     def _missing(self, what: str) -> NotFound:
         return NotFound(f"{self._facts.slug} has no {what}, or not yet")
+
+
+def _block(result: bytes) -> _Block | None:
+    try:
+        return msgspec.json.decode(result, type=_Block)
+    except (msgspec.MsgspecError, RecursionError):
+        return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -135,6 +136,28 @@ async def test_a_block_that_one_node_lacks_is_read_from_another(fronts: list[Fro
         await read_everything(driver)
         with pytest.raises(NotFound):
             await driver.read_block_by_number(known.HEIGHT + 1, ReadView())
+
+
+@pytest.mark.parametrize("method", ["getblock", "getblockhash"])
+async def test_another_block_is_not_believed(fronts: list[Front], node: BitcoinNode, method: str) -> None:
+    params: list[Any] = [known.GENESIS, 1] if method == "getblock" else [0]
+    wrong = {"result": await node.call(method, *params), "error": None, "id": 1}
+    asked: list[Front] = []
+
+    def twist_of(relay: Front) -> Twist:
+        async def mix_up(what: str) -> tuple[int, bytes] | None:
+            if what == method:
+                asked.append(relay)
+            # Whoever is asked first has another block.
+            return (200, json.dumps(wrong).encode()) if what == method and asked[0] is relay else None
+
+        return mix_up
+
+    for front_ in fronts:
+        front_.twist = twist_of(front_)
+    async with drive([*fronts[0].endpoints("one"), *fronts[1].endpoints("two")]) as driver:
+        await read_everything(driver)
+    assert set(map(id, asked)) == set(map(id, fronts))
 
 
 async def test_a_block_between_the_reads_is_noticed(moving: BitcoinNode, http: aiohttp.ClientSession) -> None:
