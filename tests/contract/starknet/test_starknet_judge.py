@@ -55,6 +55,10 @@ async def public_key(node: StarknetNode) -> str:
     return str(felt)
 
 
+def numbers(felts: list[str]) -> list[int]:
+    return [int(felt, 16) for felt in felts]
+
+
 async def test_the_client_and_the_gateway_read_the_same(
     python: Path, node: StarknetNode, driver: StarknetDriver
 ) -> None:
@@ -79,7 +83,8 @@ async def test_the_client_and_the_gateway_read_the_same(
         native = json.loads(ours.native.json)
         assert theirs["is_listed"]
         assert (int(ours.from_address, 16), int(native["nonce"], 16)) == (theirs["sender"], theirs["nonce"])
-        assert [int(felt, 16) for felt in native["calldata"]] == theirs["calldata"]
+        assert numbers(native["calldata"]) == theirs["calldata"]
+        assert numbers(native["signature"]) == theirs["signature"]
         receipt = (await driver.read_receipt(listed.hash, ReadView())).starknet
         document, judged = json.loads(receipt.native.json), theirs["receipt"]
         assert int(receipt.block_number) == judged["block"] == known.CROWDED_BLOCK
@@ -88,13 +93,17 @@ async def test_the_client_and_the_gateway_read_the_same(
         assert int(document["block_hash"], 16) == judged["block_hash"]
         assert int(document["actual_fee"]["amount"], 16) == judged["fee"]
         assert document.get("revert_reason") == judged["revert_reason"]
-        assert [int(event["from_address"], 16) for event in document["events"]] == [
-            emitter for emitter, _, _ in judged["events"]
-        ]
+        assert [
+            [int(event["from_address"], 16), numbers(event["keys"]), numbers(event["data"])]
+            for event in document["events"]
+        ] == judged["events"]
 
     for (token, owner), theirs in zip(HOLDINGS, found["holdings"], strict=True):
         balance = await driver.read_token_balance(owner, token, ReadView())
         assert (balance.raw, balance.decimals) == (theirs["raw"], theirs["decimals"])
+        if token == known.STRK:
+            coin = await driver.read_balance(owner, ReadView())
+            assert (coin.raw, coin.decimals) == (theirs["raw"], theirs["decimals"])
 
 
 async def test_hashes_and_signatures_are_what_the_client_computes(python: Path, node: StarknetNode) -> None:
