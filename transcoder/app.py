@@ -29,7 +29,7 @@ from transcoder.index import Index
 from transcoder.pages import JSON, Pages, base_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
     import msgspec
     from waypost.internal.v1.access_pb2 import AdmitResponse
@@ -38,6 +38,9 @@ if TYPE_CHECKING:
 
 DEMO = "demo"
 REQUEST_ID = "X-Request-Id"
+
+ANSWER: web.AppKey[Callable[[Any], Awaitable[web.StreamResponse]]] = web.AppKey("answer")
+"""The application's only handler, for a server that needs no routing."""
 
 _API = re.compile(r"/(?:([^/]*)/)?v1")
 _log = logging.getLogger(__name__)
@@ -59,8 +62,13 @@ def create_app(
     """
     face = Face(channel, settings, credential, is_stopping)
     app = web.Application(client_max_size=settings.max_body_bytes)
-    app.router.add_route("*", "/{path:.*}", face.handle, expect_handler=face.expect)
+    app[ANSWER] = face.handle
+    app.router.add_route("*", "/{path:.*}", face.handle, expect_handler=_leave_expectations)
     return app
+
+
+async def _leave_expectations(_: web.Request) -> None:
+    """Do nothing: the face answers expectations itself."""
 
 
 class Face:
@@ -83,7 +91,8 @@ class Face:
 
     async def handle(self, request: web.Request) -> web.Response:
         """Answer any request; every failure becomes a JSON error object."""
-        response = await self._answer(request)
+        refused = await self._expect(request) if request.headers.get(hdrs.EXPECT) else None
+        response = refused or await self._answer(request)
         count_http_request(response.status)
         return response
 
@@ -114,10 +123,11 @@ class Face:
             _log.exception("a request failed", extra={"request_id": request_id})
             return error_response(internal(), 500, exchange, headers)
 
-    async def expect(self, request: web.Request) -> web.Response | None:
-        """Invite the body of `Expect: 100-continue`; refuse any other expectation."""
-        if request.headers.get(hdrs.EXPECT, "").lower() == "100-continue":
+    async def _expect(self, request: web.Request) -> web.Response | None:
+        """Invite the body of `Expect: 100-continue`; return the refusal of any other expectation."""
+        if request.headers[hdrs.EXPECT].lower() == "100-continue":
             await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+            await request.writer.drain()
             request.writer.output_size = 0  # the answer itself has not begun
             return None
         exchange = Exchange(request_id_from(request.headers.get(REQUEST_ID)), "")
