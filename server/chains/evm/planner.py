@@ -35,8 +35,10 @@ _LATEST = CallPolicy(held=True)
 
 
 class _Entry(NamedTuple):
+    """A read that waits to leave. Its future brings the answer, or None where nobody else came: it goes by itself."""
+
     calls: Sequence[Call]
-    future: asyncio.Future[Answer]
+    future: asyncio.Future[Answer | None]
     view: ReadView
 
 
@@ -97,7 +99,10 @@ class ReadPlanner:
             self._folds[view.block] = [entry]
         else:
             fold.append(entry)
-        return await self._accept(view, calls, await entry.future)
+        answer = await entry.future
+        if answer is None:
+            answer = await self._executions.run(view.block, calls, _policy(view), view.deadline)
+        return await self._accept(view, calls, answer)
 
     async def _alone(self, view: ReadView, calls: Sequence[Call]) -> list[Outcome]:
         await self._gate.wait()
@@ -108,6 +113,11 @@ class ReadPlanner:
         folds, self._folds = self._folds, {}
         for block, entries in folds.items():
             for chunk in _chunks(entries):
+                if len(chunk) == 1:
+                    # A task of its own would only stand between the caller and the node.
+                    if not chunk[0].future.done():
+                        chunk[0].future.set_result(None)
+                    continue
                 task = asyncio.get_running_loop().create_task(self._run_chunk(block, chunk))
                 self._tasks.add(task)
                 task.add_done_callback(self._tasks.discard)
@@ -127,6 +137,7 @@ class ReadPlanner:
         deadlines = [entry.view.deadline for entry in entries]
         deadline = None if None in deadlines else max(filter(None, deadlines), default=None)
         policy = _policy(entries[0].view)
+        # Halves may come down to one entry.
         run = self._executions.run if len(entries) == 1 else self._executions.run_once
         try:
             answer = await run(block, calls, policy, deadline)
