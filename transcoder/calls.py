@@ -41,7 +41,8 @@ async def finish(call: Any) -> Any:
 async def headers_of(call: Any) -> dict[str, str]:
     """Return the HTTP headers that the server's trailing metadata stands for: the cache's part, the caller's quota."""
     told = await call.trailing_metadata()
-    return {TOLD[name]: value for name, value in told or () if name in TOLD}
+    # Not "told or ()": metadata counts its entries one by one.
+    return {} if told is None else {TOLD[name]: value for name, value in told if name in TOLD}
 
 
 def given_up() -> Failure:
