@@ -32,6 +32,9 @@ def test_what_is_known_is_known_with_its_block_and_time() -> None:
     assert (glamsterdam.at, glamsterdam.block_height) == (None, None)
     assert told("avalanche", "Helicon").at == datetime(2026, 9, 22, 15, tzinfo=UTC)
     assert told("starknet", "Starknet 0.14.1").at == datetime(2025, 12, 10, tzinfo=UTC)
+    aquila, chicago = told("plasma", "Aquila"), told("polygon", "Chicago")
+    assert (aquila.at, aquila.block_height) == (None, 33_300_000)
+    assert (chicago.at, chicago.block_height) == (datetime(2026, 5, 21, 14, tzinfo=UTC), 87_218_600)
     assert told("optimism", "Karst").at == datetime(2026, 7, 8, 16, 0, 1, tzinfo=UTC)
 
 
@@ -101,11 +104,11 @@ def test_a_folder_that_is_not_there_is_refused(tmp_path: Path) -> None:
 
 
 def test_an_operators_own_entries_are_told_and_take_the_place_of_built_in_ones(tmp_path: Path) -> None:
-    (tmp_path / "plasma.toml").write_text(RIGHT)
+    (tmp_path / "hyperliquid.toml").write_text(RIGHT)
     (tmp_path / "ethereum.toml").write_text(RIGHT.replace("Own upgrade", "Fusaka"))
     calendar = open_calendar(settings(tmp_path), CHAINS)
     assert len(calendar.announcements) == len(KNOWN.announcements) + 1
-    [own] = calendar.select("plasma")
+    [own] = calendar.select("hyperliquid")
     assert own.at == datetime(2027, 1, 31, 15, 30, tzinfo=UTC)  # told in UTC
     [fusaka] = [one for one in calendar.select("ethereum") if one.name == "Fusaka"]
     assert fusaka.url == "https://own.example/plan"
