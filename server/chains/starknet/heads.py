@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from server.chains.capabilities import Health, State
+from server.chains.judgement import Judgement
 from server.chains.newest import Told, majority_height, read_newest
 from server.chains.starknet.answers import json_members, json_number, number_of
 from server.upstream.policy import CallPolicy
@@ -21,19 +22,13 @@ _STALE_BLOCKS = 30
 _STALE_SECONDS = 120.0
 
 
-class _Judged(NamedTuple):
-    state: State
-    head: int | None
-    at: float
-
-
 class HeadReader:
     """Reads the head of the chain. `judges_age` is False for local nodes that make blocks only when told to."""
 
     def __init__(self, facts: ChainFacts, pool: Pool, *, judges_age: bool) -> None:
         self._pool = pool
         self._stale_after = max(_STALE_BLOCKS * facts.block_time, _STALE_SECONDS) if judges_age else None
-        self._judged: _Judged | None = None
+        self._judgement = Judgement(pool)
 
     async def read_height(self, view: ReadView) -> int:
         """Return the number of the newest accepted block, as one node answers it now."""
@@ -65,35 +60,13 @@ class HeadReader:
             if self._stale_after is None or time.time() - made_at <= self._stale_after:
                 fresh.append(height)
         if not heights:
-            return Health(self._judge("down"), self._pool.heads.head(), None, asked_at)
-        state = self._judge("ok" if fresh else "degraded")
+            return Health(self._judgement.judge("down"), self._pool.heads.head(), None, asked_at)
+        state = self._judgement.judge("ok" if fresh else "degraded")
         return Health(state, majority_height(fresh or heights), min(latencies), asked_at)
 
     def last_state(self) -> State | None:
-        """Return the last known state, None before anything was heard.
-
-        It is that of the last health question unless reads tell better since: `down` when every endpoint rests after
-        failures, `ok` again when a node answered (after `down`) or the head moved (after `degraded`).
-        """
-        pool, judged = self._pool, self._judged
-        if pool.labels and not pool.is_sound:
-            return "down"
-        head = pool.heads.head()
-        if judged is None:
-            return None if head is None else "ok"
-        if judged.state == "down" and self._heard_at() > judged.at:
-            return "ok"
-        if judged.state == "degraded" and head is not None and head > (judged.head or 0):
-            return "ok"
-        return judged.state
-
-    def _judge(self, state: State) -> State:
-        self._judged = _Judged(state, self._pool.heads.head(), time.monotonic())
-        return state
-
-    def _heard_at(self) -> float:
-        ages = [age for label in self._pool.labels if (age := self._pool.heads.age(label)) is not None]
-        return time.monotonic() - min(ages) if ages else 0.0
+        """Return the last known state; see `Judgement`."""
+        return self._judgement.last_state()
 
 
 def _parse_head(result: bytes | None) -> tuple[int, int] | None:
