@@ -18,11 +18,12 @@ import uvloop
 from waypost.v1 import account_pb2
 
 from bench import folding, grpc_load, http_load, paging
-from bench.processes import free_port, python
+from bench.processes import python
 from bench.promises import Promise, compare, judge, show
 from bench.questions import batch, message, metadata_request, node_request, same_message, single
 from bench.relay import CountingRelay
 from devnet.launcher import Devnet
+from devnet.ports import free_port
 
 if TYPE_CHECKING:
     from collections.abc import Callable

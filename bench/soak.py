@@ -23,11 +23,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import aiohttp
 import uvloop
 
-from bench.processes import free_port, python
+from bench.processes import python
 from bench.questions import FRESH, USDC, balance_request
 from bench.relay import CountingRelay
 from devnet import known
 from devnet.launcher import Devnet
+from devnet.ports import free_port
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,13 +11,14 @@ import os
 import pwd
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from devnet.ports import free_port
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -71,7 +72,7 @@ def run_postgresql() -> Iterator[PostgreSql]:
             [programs / "initdb", *_INITDB, "-D", data], check=True, capture_output=True, timeout=60, **where
         )
         with (folder / "log").open("wb") as log:
-            port = _free_port()
+            port = free_port()
             options = [part for option in (*_OPTIONS, f"port={port}") for part in ("-c", option)]
             server = subprocess.Popen([programs / "postgres", "-D", data, *options], stdout=log, stderr=log, **where)
             try:
@@ -109,13 +110,6 @@ def _programs(folder: Path, identity: dict[str, Any]) -> Path:
     for path in (folder / package.name, *(folder / package.name).rglob("*"), *(folder / "pgserver.libs").rglob("*")):
         path.chmod(path.stat().st_mode | 0o444 | (0o111 if path.is_dir() or path.stat().st_mode & 0o100 else 0))
     return folder / package.name / inside
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def _wait(server: subprocess.Popen[bytes], port: int, log: Path) -> None:

@@ -3,7 +3,6 @@
 import asyncio
 import itertools
 import json
-import socket
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import aiohttp
 from devnet.evm.world import Chain
 from devnet.install import STATE, anvil_binary
 from devnet.local_chain import Endpoint, Guard, NodeError
+from devnet.ports import free_port
 
 DEPTH = 560  # states that stay readable: the seeded blocks and some 540 further ones
 EPOCH = 4  # safe trails the head by this many blocks, finalized by twice as many
@@ -123,10 +123,3 @@ def genesis_flags(genesis: Path, timestamp: int, gas_limit: int | None) -> list[
     """Return the flags that start a node on a finished world."""
     flags = ["--init", str(genesis), "--timestamp", str(timestamp)]
     return flags if gas_limit is None else [*flags, "--gas-limit", str(gas_limit)]
-
-
-def free_port() -> int:
-    """Return a loopback port that was free a moment ago."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

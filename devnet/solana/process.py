@@ -1,7 +1,6 @@
 """The process of the local Solana chain."""
 
 import asyncio
-import socket
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,6 +10,7 @@ import aiohttp
 
 from devnet import known_solana as known
 from devnet.local_chain import Endpoint, Guard, NodeError, Progress
+from devnet.ports import free_port
 
 SLUG = "solana"
 _ROOT = Path(__file__).resolve().parents[2]
@@ -41,7 +41,7 @@ class SolanaChain:
     async def start(self, guard: Guard) -> None:
         """Start the process, which builds its world first, and wait until it answers. Raises NodeError."""
         for _ in range(_ATTEMPTS):
-            port = _free_port()
+            port = free_port()
             self.url = f"http://127.0.0.1:{port}"
             self._process = await asyncio.create_subprocess_exec(
                 *(sys.executable, "-m", "devnet.solana", str(port)),
@@ -97,9 +97,3 @@ async def _ask(http: aiohttp.ClientSession, url: str, method: str) -> Any:
     if "result" not in answer:
         raise NodeError(f"solana answered {method} with {answer.get('error')}")
     return answer["result"]
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

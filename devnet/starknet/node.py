@@ -3,7 +3,6 @@
 import asyncio
 import json
 import os
-import socket
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import aiohttp
 
 from devnet.environments import SetUpError
 from devnet.local_chain import Endpoint, Guard, NodeError, Progress
+from devnet.ports import free_port
 from devnet.starknet.install import installed_engine
 
 _SLUG = "starknet"
@@ -49,7 +49,7 @@ class StarknetNode:
             raise NodeError(str(error)) from None
         self._guard = guard
         for _ in range(_ATTEMPTS):
-            port = _free_port()
+            port = free_port()
             self._url = f"http://127.0.0.1:{port}"
             self._process = await asyncio.create_subprocess_exec(
                 str(python),
@@ -112,9 +112,3 @@ async def ask(http: aiohttp.ClientSession, url: str, method: str, *params: objec
     if "error" in answer:
         raise NodeError(f"starknet answered {method} with {answer['error']}")
     return answer["result"]
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

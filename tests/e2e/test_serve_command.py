@@ -21,6 +21,8 @@ import grpc
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
+from devnet.ports import free_port
+
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
@@ -92,12 +94,6 @@ def config(devnet: Devnet, tmp_path: Path) -> Path:
     path = tmp_path / "waypost.toml"
     devnet.write_config(path)
     return path
-
-
-def free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
 
 
 async def post(base: str, body: Any) -> Any:

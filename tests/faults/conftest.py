@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import socket
 import subprocess
 import time
 from collections import Counter
@@ -15,6 +14,7 @@ import pytest
 import pytest_asyncio
 
 from devnet.install import anvil_binary
+from devnet.ports import free_port
 from runtime.settings import EndpointSettings
 from server.chains.evm.node_errors import EvmErrors
 from server.upstream import Pool, open_session
@@ -84,9 +84,7 @@ def anvil() -> Iterator[Callable[..., tuple[subprocess.Popen[bytes], str]]]:
     running: list[subprocess.Popen[bytes]] = []
 
     def start(*options: str) -> tuple[subprocess.Popen[bytes], str]:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
+        port = free_port()
         process = subprocess.Popen(
             [anvil_binary(), "--port", str(port), "--silent", "--max-persisted-states", "0", *options],
             stdout=subprocess.DEVNULL,

@@ -15,6 +15,8 @@ from typing import Any
 
 import aiohttp
 
+from devnet.ports import free_port
+
 
 @dataclass
 class Asked:
@@ -52,7 +54,7 @@ class FaultyNode:
         self._session: aiohttp.ClientSession | None = None
         self._connections: set[asyncio.StreamWriter] = set()
         self._tasks: set[asyncio.Task[None]] = set()
-        self.port = 0
+        self.port = free_port()
 
     @property
     def url(self) -> str:
@@ -66,7 +68,6 @@ class FaultyNode:
         if self._session is None:
             self._session = aiohttp.ClientSession()
         self._server = await asyncio.start_server(self._accept, "127.0.0.1", self.port, limit=1 << 22)
-        self.port = self._server.sockets[0].getsockname()[1]
 
     async def stop(self) -> None:
         """Stop listening and drop every connection: from now on they are refused. `start` brings the port back."""

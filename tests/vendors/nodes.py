@@ -9,7 +9,6 @@ import hashlib
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 from contextlib import asynccontextmanager
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING
 import aiohttp
 
 from devnet.install import cache_folder
+from devnet.ports import free_port
 from tests.contract.evm.nodes import Anvil
 
 if TYPE_CHECKING:
@@ -55,9 +55,7 @@ def installed() -> Path:
 async def run_vendor(name: str, session: aiohttp.ClientSession) -> AsyncIterator[Anvil]:
     """Run one node with chain id 1 for the length of the context; it is asked like anvil."""
     folder = await asyncio.to_thread(installed)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     script, *options = _COMMANDS[name]
     process = subprocess.Popen(  # noqa: ASYNC220 - takes milliseconds, and outlives the loop's own child handling
         [str(Path(sys.prefix, "bin", "node")), str(folder / "node_modules" / script), *options, str(port)],

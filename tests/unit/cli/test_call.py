@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import socket
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,6 +11,7 @@ import pytest_asyncio
 
 from cli.__main__ import main
 from cli.call import find_operation, parameters_json
+from devnet.ports import free_port
 from runtime.operations import load_operations
 from runtime.settings import Settings
 from server.app import Gateway
@@ -131,10 +131,8 @@ async def test_a_gateway_that_is_no_devnet_asks_for_a_key(
 
 
 async def test_no_gateway_is_told_as_that(capsys: pytest.CaptureFixture[str]) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        target = f"127.0.0.1:{free.getsockname()[1]}"
-        assert await call("getHealth", "--key", "local", "--target", target, "--timeout", "5") == 1
+    target = f"127.0.0.1:{free_port()}"
+    assert await call("getHealth", "--key", "local", "--target", target, "--timeout", "5") == 1
     assert f"no gateway answers at {target}" in capsys.readouterr().err
 
 

@@ -1,0 +1,36 @@
+"""Ports for what is started by number: a process that is told where to listen, or a place where nobody does."""
+
+from __future__ import annotations
+
+import random
+import socket
+from collections import deque
+
+# Below what Linux (32768), macOS and Windows (49152) give out to whoever asks for any port or connects to somebody:
+# a port that the system chose itself may be another's by the time it is used.
+_LOWEST, _HIGHEST = 20_000, 32_000
+_ports = deque(random.SystemRandom().sample(range(_LOWEST, _HIGHEST), _HIGHEST - _LOWEST))
+
+
+def free_port(*addresses: str) -> int:
+    """Return a port that was free a moment ago on each of the IPv4 addresses (loopback unless told).
+
+    What was given comes again after all others only, as it may not listen yet. Raises OSError where none is free.
+    """
+    for _ in range(len(_ports)):
+        port = _ports[0]
+        _ports.rotate(-1)
+        if all(_is_free(address, port) for address in addresses or ("127.0.0.1",)):
+            return port
+    raise OSError(f"no free port between {_LOWEST} and {_HIGHEST}")
+
+
+def _is_free(address: str, port: int) -> bool:
+    with socket.socket() as probe:
+        # As servers do: what a connection of a moment ago left behind does not matter.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((address, port))
+        except OSError:
+            return False
+    return True
