@@ -37,15 +37,28 @@ def show(name: str, load: Load) -> Load:
 
 
 async def compare(yardstick: str, bare: Ask, name: str, asked: Ask) -> float:
-    """Measure both in turn, a few rounds, print the middle of each, and return the middle of the ratios of the rates.
+    """Return the middle of the ratios of the two rates."""
+    return _middle([right.rate / left.rate for left, right in await _in_turn(yardstick, bare, name, asked)])
+
+
+async def measure_added(yardstick: str, bare: Ask, name: str, asked: Ask) -> float:
+    """Return the middle of what the median latency of `asked` is above that of `bare`, in seconds."""
+    return _middle([right.median - left.median for left, right in await _in_turn(yardstick, bare, name, asked)])
+
+
+async def _in_turn(yardstick: str, bare: Ask, name: str, asked: Ask) -> list[tuple[Load, Load]]:
+    """Measure both in turn, a few rounds, and print the middle of each.
 
     In turn, because what else the machine does changes from second to second and must fall on both alike.
     """
     rounds = [(await bare(), await asked()) for _ in range(ROUNDS)]
-    middle = ROUNDS // 2
-    show(yardstick, sorted((left for left, _ in rounds), key=lambda load: load.rate)[middle])
-    show(name, sorted((right for _, right in rounds), key=lambda load: load.rate)[middle])
-    return sorted(right.rate / left.rate for left, right in rounds)[middle]
+    for label, loads in zip((yardstick, name), zip(*rounds, strict=True), strict=True):
+        show(label, sorted(loads, key=lambda load: load.rate)[ROUNDS // 2])
+    return rounds
+
+
+def _middle(figures: list[float]) -> float:
+    return sorted(figures)[len(figures) // 2]
 
 
 def judge(promises: Iterable[Promise]) -> bool:
