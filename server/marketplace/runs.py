@@ -7,17 +7,19 @@ from typing import TYPE_CHECKING
 from waypost.v1 import marketplace_outcome_pb2
 
 from server.abi.arguments import read_arguments
-from server.chains.capabilities import CallRequest, SimulatesCalls
+from server.chains.capabilities import CallRequest, ReadsCode, SimulatesCalls
 from server.chains.contract_reads import CallsContracts, ContractCall
 from server.chains.contract_simulations import SimulatesTransactions
 from server.chains.evm.reverts import reverted
+from server.chains.steps import read_in_steps
 from server.errors import GatewayError, Reverted
-from server.marketplace.values import native, read_outputs
+from server.marketplace.values import native, no_contract, read_outputs
 
 if TYPE_CHECKING:
     from waypost.v1 import marketplace_pb2
 
     from server.abi.functions import Function
+    from server.chains.contract_simulations import Simulation
     from server.chains.registry import Chains
     from server.chains.view import ReadView
     from server.marketplace.methods import Method
@@ -45,11 +47,18 @@ class Runs:
         """
         function = _function(method)
         data = function.encode_call(read_arguments(request.args.json))
-        try:
-            if method.published.runs_alone or request.HasField("from_address") or request.HasField("value"):
+        as_somebody = request.HasField("from_address") or request.HasField("value")
+
+        async def run(view: ReadView) -> bytes:
+            if method.published.runs_alone or as_somebody:
                 returned = await self._call_as(target, data, request, view)
             else:
                 returned = await self._call_folded(target, data, view)
+            await self._require_contract(function, returned, target, view)
+            return returned
+
+        try:
+            returned = await read_in_steps(view, run)
         except Reverted as error:
             raise _explained(method, error) from None
         except GatewayError as error:
@@ -64,7 +73,17 @@ class Runs:
         function = _function(method)
         data = function.encode_call(read_arguments(request.args.json))
         simulator = self._chains.capability(target.chain, SimulatesTransactions)
-        ran = await simulator.simulate_transaction(_request(target, data, request), view)
+
+        async def run(view: ReadView) -> Simulation:
+            ran = await simulator.simulate_transaction(_request(target, data, request), view)
+            if ran.succeeded:
+                await self._require_contract(function, ran.data, target, view)
+            return ran
+
+        try:
+            ran = await read_in_steps(view, run)
+        except GatewayError as error:
+            raise _renamed(error) from None
         outputs = await read_outputs(function, ran.data, target) if ran.succeeded else native([])
         statuses = marketplace_outcome_pb2.SimulationStatus
         answer = marketplace_outcome_pb2.MarketplaceSimulation(
@@ -83,6 +102,19 @@ class Runs:
         if ran.logs is None:
             answer.logs_available = False
         return answer
+
+    async def _require_contract(self, function: Function, returned: bytes, target: Target, view: ReadView) -> None:
+        """Raise for a function without outputs that was called where no contract is: there, every call succeeds.
+
+        The answer is the same, nothing, so that only the code tells them apart. Solidity looks at it before such a
+        call, too.
+        """
+        if function.outputs or returned:
+            return
+        reader = self._chains.capability(target.chain, ReadsCode)
+        found = await reader.read_code(target.address, view)
+        if not found.code:
+            raise no_contract(target, found.block)
 
     async def _call_folded(self, target: Target, data: bytes, view: ReadView) -> bytes:
         """Call as nobody in particular, together with the reads of other requests."""

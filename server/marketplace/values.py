@@ -49,5 +49,13 @@ async def read_outputs(function: Function, data: bytes, target: Target) -> commo
     raise InvalidArgument(f"address: {where}; {advice}", field="address")
 
 
+def no_contract(target: Target, block: int) -> InvalidArgument | NotSupported:
+    """Return the error of a call to an address without code: see `read_outputs`."""
+    where = f"there is no contract at {target.address} on {target.chain} at block {block}"
+    if target.is_known:
+        return NotSupported(f"{where}; at a lower height it may not have been deployed yet")
+    return InvalidArgument(f"address: {where}; is it the right chain?", field="address")
+
+
 def _outputs(function: Function, data: bytes) -> common_pb2.NativeJson:
     return native(function.decode_outputs(data))

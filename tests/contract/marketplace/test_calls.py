@@ -50,12 +50,15 @@ ABI = [
     function("twice", [UINT], [UINT]),
     function("twice", [TEXT], [UINT]),
     function("listing", [], [{"type": "uint256[][]"}]),
+    function("touch", [], [], "payable"),
+    function("guard", [UINT], []),
     {"type": "error", "name": "Failed", "inputs": [{"name": "code", "type": "uint256"}]},
 ]
 FIXED, TEMPLATE = "svc_prober_ethereum_prober", "svc_anyprober_prober"
 
 # A contract that returns who calls it and how much gas is left, published twice: to run alone, and as any other.
 ASKER, ASKER_CODE = checksum_address("0x00000000000000000000000000000000a5ce0001"), "0x335f525a60205260405ff3"
+ASKER_ABI = [function("ask", [], [ADDRESS, UINT]), function("touch", [], [], "payable"), function("guard", [], [])]
 ASKER_APP = f"""
 name = "Asker"
 deployments = [
@@ -99,7 +102,7 @@ async def site(full_devnet: Devnet, tmp_path_factory: pytest.TempPathFactory) ->
         table = f'name = "Prober"\n{template}\n[[deployments]]\nname = "prober"\nabi = "abi.json"\n{more}\n'
         (folder / app / "app.toml").write_text(table)
     (folder / "asker").mkdir()
-    (folder / "asker" / "abi.json").write_text(json.dumps([function("ask", [], [ADDRESS, UINT])]))
+    (folder / "asker" / "abi.json").write_text(json.dumps(ASKER_ABI))
     (folder / "asker" / "app.toml").write_text(ASKER_APP)
     overrides: dict[str, Any] = full_devnet.settings_overrides()
     relay = RecordingRelay(full_devnet.nodes["ethereum"].url)
@@ -262,6 +265,33 @@ async def test_a_contract_that_answers_otherwise_is_the_callers_choice(site: Sit
     assert error["code"] == 400
     assert what in error["message"]
     assert error["data"].get("field") in ("address", None)
+
+
+@pytest.mark.parametrize("extra", [{}, {"from_": known.ALICE, "value": "1"}], ids=["by nobody", "with a sender"])
+@pytest.mark.parametrize("chain", ["ethereum", "arbitrum", "hyperliquid"])
+@pytest.mark.parametrize(("name", "args"), [("simulateCall_touch", []), ("call_guard", ["1"])])
+async def test_without_outputs_success_is_told_only_of_a_contract(
+    marketplace: Marketplace, name: str, args: list[Any], chain: str, extra: dict[str, Any]
+) -> None:
+    """Where no code is, every call succeeds and returns nothing, as a function without outputs does."""
+    where = {"chain": chain, "address": known.UNTOUCHED, "args": args, **extra}
+    error = await marketplace.refused(f"{TEMPLATE}_{name}", **where)
+    assert (error["code"], error["data"]["reason"], error["data"]["field"]) == (400, "INVALID_ARGUMENT", "address")
+    assert f"there is no contract at {known.UNTOUCHED} on {chain}" in error["message"]
+
+
+async def test_a_contract_may_return_nothing(marketplace: Marketplace) -> None:
+    where = {"chain": "ethereum", "address": known.SILENT_CONTRACT}
+    data = await marketplace.call(f"{TEMPLATE}_simulateCall_touch", **where)
+    assert (data["status"], data["outputs"]) == ("0x1", [])
+    assert (await marketplace.call(f"{TEMPLATE}_call_guard", args=["1"], **where))["outputs"] == []
+
+
+@pytest.mark.parametrize("name", ["simulateCall_touch", "call_guard"])
+async def test_a_published_contract_that_is_not_there_does_nothing(marketplace: Marketplace, name: str) -> None:
+    error = await marketplace.refused(f"svc_asker_ethereum_folded_{name}", height=26_050_001)
+    assert (error["code"], error["data"]["reason"]) == (400, "NOT_SUPPORTED")
+    assert f"there is no contract at {ASKER} on ethereum at block 26050001" in error["message"]
 
 
 async def test_data_that_does_not_decode_is_told_apart(site: Site) -> None:
