@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from server.chains.capabilities import ReadsFeeds
 from server.chains.view import ReadView
 from server.errors import GatewayError
-from server.sources.prices.source import Observation
+from server.sources.prices.source import AHEAD_SECONDS, Observation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
@@ -35,8 +35,8 @@ class OnChainFeeds:
     async def read(self, symbols: Collection[str], until: float, use: CacheUse | None) -> list[Observation]:
         """Return the first live price of each publisher, by symbol.
 
-        A feed that is older than its heartbeat, or whose layer-2 chain's sequencer does not run, is not live. A chain
-        that does not answer costs the feeds on it, nothing else.
+        A feed that is older than its heartbeat or of a time to come, or whose layer-2 chain's sequencer does not run,
+        is not live. A chain that does not answer costs the feeds on it, nothing else.
         """
         wanted = {symbol: feeds for symbol in symbols if (feeds := self._table.feeds.get(symbol))}
         needed = dict.fromkeys(feed for feeds in wanted.values() for one in feeds for feed in self._with_factors(one))
@@ -93,4 +93,4 @@ class OnChainFeeds:
         sequencer = self._table.sequencers.get(feed.chain)
         if sequencer is not None and quotes.get(sequencer) is None:
             return False
-        return quote.told_at is None or self._clock() - quote.told_at <= feed.heartbeat
+        return quote.told_at is None or -AHEAD_SECONDS <= self._clock() - quote.told_at <= feed.heartbeat

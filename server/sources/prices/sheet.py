@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 import structlog
 
 from server.errors import GatewayError
+from server.sources.prices.source import AHEAD_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -26,8 +27,6 @@ FETCH_SECONDS = 10.0
 _PAUSE = 5.0
 # Whoever comes later does not wait for a source that has kept others waiting for so long already.
 _PATIENCE = 2.0
-# A clock ahead of ours is forgiven that much; a time further ahead is nonsense.
-_AHEAD_SECONDS = 600.0
 
 _log = structlog.get_logger("waypost.prices")
 
@@ -88,7 +87,7 @@ class Sheet:
         return [
             one
             for one in self._told
-            if one.symbol in symbols and -_AHEAD_SECONDS <= wall - one.told_at.timestamp() <= self._api.lifetime
+            if one.symbol in symbols and -AHEAD_SECONDS <= wall - one.told_at.timestamp() <= self._api.lifetime
         ]
 
     async def close(self) -> None:
