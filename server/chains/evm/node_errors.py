@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from server import errors
 from server.chains.evm.log_limits import read_limit
-from server.chains.evm.reverts import revert_data, reverted
+from server.chains.evm.reverts import error_text, revert_data, reverted
 from server.errors import ArchiveRequired, GatewayError, RangeTooLarge, Reverted, UpstreamUnavailable
 from server.upstream.verdicts import Classified, Verdict
 
@@ -80,11 +80,22 @@ class EvmErrors:
         if http_status == 429:
             return Classified(Verdict.LIMITED, UpstreamUnavailable("the nodes are throttling the gateway; try again"))
         if code in _REVERT_CODES or any(words in text for words in _REVERT_WORDS):
-            return Classified(Verdict.ANSWER, _revert(message, data))
+            return Classified(Verdict.ANSWER, self._halt(text, data) or _revert(message, data))
         for rule in self._rules:
             if rule.fits(text):
                 return _judge(rule, http_status, message)
         return _judge(self._codes.get(code, _UNKNOWN), http_status, message)
+
+    def _halt(self, text: str, data: bytes | None) -> GatewayError | None:
+        """Return why the virtual machine gave a call up, where nodes that use one error for all failures say so.
+
+        None for a revert: its words are the contract's own.
+        """
+        why = f"{text} {error_text(data).lower()}"
+        if "revert" in why or "0x" in why:
+            return None
+        rules = (rule for rule in self._rules if rule.verdict is Verdict.ANSWER and rule.fits(why))
+        return next((_error(rule, why) for rule in rules), None)
 
 
 def _judge(rule: _Rule, http_status: int, message: str) -> Classified:

@@ -72,22 +72,25 @@ def revert_data(data: bytes | None) -> bytes | None:
 
     Nodes write `"0x..."`, `"Reverted 0x..."`, `{"data": ...}` or `{"originalError": {"data": ...}}`.
     """
-    if data is None:
-        return None
-    try:
-        value = msgspec.json.decode(data)
-    except (msgspec.DecodeError, RecursionError):
-        return None
-    for _ in range(3):
-        if isinstance(value, dict):
-            value = value.get("data", value.get("originalError", value.get("result")))
-    if not isinstance(value, str):
-        return None
-    _, separator, digits = value.rpartition("0x")
+    _, separator, digits = error_text(data).rpartition("0x")
     try:
         return bytes.fromhex(digits) if separator else None
     except ValueError:
         return None
+
+
+def error_text(data: bytes | None) -> str:
+    """Return the text in an error's `data` member, wherever nodes put it; empty where there is none."""
+    if data is None:
+        return ""
+    try:
+        value = msgspec.json.decode(data)
+    except (msgspec.DecodeError, RecursionError):
+        return ""
+    for _ in range(3):
+        if isinstance(value, dict):
+            value = value.get("data", value.get("originalError", value.get("result")))
+    return value if isinstance(value, str) else ""
 
 
 def _printable(text: str) -> str:

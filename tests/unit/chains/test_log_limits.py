@@ -31,6 +31,11 @@ LASTING = [
     ("maximum [from, to] blocks distance: 500", 500),
     ("Maximum allowed number of requested blocks is 3000", 3000),
     ("ranges over 10000 blocks are not supported on freetier", 10_000),
+    (
+        "Block range 20001 exceeds the maximum of 10000 blocks per logs request. Use a narrower fromBlock/toBlock range "
+        "or increase Receipt.MaxBlockDepth.",
+        10_000,
+    ),
 ]
 PASSING = [
     ("query returned more than 10000 results. Try with this block range [0x100, 0x1ff].", 256),
@@ -49,8 +54,15 @@ PASSING = [
     ("response too large", None),
     ("query must be smaller than size 50000", None),
     ("too many results, try paginating", None),
+    ("Too many logs requested. Max logs per response is 20000.", None),
 ]
-VAGUE = ["block range too large", "block range is too large", "Block range limit exceeded", "block range is too wide"]
+VAGUE = [
+    "block range too large",
+    "block range is too large",
+    "Block range limit exceeded",
+    "block range is too wide",
+    "Requested range exceeds maximum RPC range limit",
+]
 
 
 @pytest.mark.parametrize(("message", "blocks"), LASTING)

@@ -1,7 +1,7 @@
 """Every message of EVM nodes and providers that is known, replayed word for word: none may be taken for another.
 
-Sources: ethereum/execution-apis error groups; go-ethereum, reth, nethermind, erigon, coreth, nitro, op-geth, scroll
-l2geth and moonbeam; Monad and HyperEVM documents; the normalisers of ponder, erpc and dshackle; anvil as run.
+Sources: ethereum/execution-apis error groups; go-ethereum, reth, nethermind, erigon, besu, coreth, nitro, op-geth,
+scroll l2geth and moonbeam; Monad and HyperEVM documents; the normalisers of ponder, erpc and dshackle; anvil as run.
 """
 
 from __future__ import annotations
@@ -27,9 +27,16 @@ CATALOGUE: dict[tuple[str, str, str | None], list[tuple[int, str]]] = {
         (-32000, 'the method trace_block does not exist/is not available'),
         (-32000, 'method not supported'),
         (-32000, 'method is not whitelisted'),
+        (-32604, 'Method not enabled'),
+        (-32601, "The method 'trace_transaction' is not supported."),
+        (-32600, "The method 'debug_traceTransaction' is found but the namespace 'Debug' is disabled for (address)"),
+        (-32600, "The method 'debug_traceTransaction' is found in namespace 'Debug' for (address) but is disabled for Http."),
+        (-32600, "The method 'debug_traceTransaction' must be authenticated."),
     ],
     ("elsewhere", "INVALID_ARGUMENT", None): [
         (-32602, 'Invalid params'),
+        (-32005, 'Transaction gas limit exceeds block gas limit'),
+        (-32005, 'Transaction gas limit cap exceeded'),
     ],
     ("elsewhere", "NOT_FOUND", None): [
         (-32001, 'Resource not found'),
@@ -53,6 +60,10 @@ CATALOGUE: dict[tuple[str, str, str | None], list[tuple[int, str]]] = {
         (-32003, 'Transaction rejected'),
         (-32002, 'request timed out'),
         (-32600, 'batch too large'),
+        (-32005, 'Number of requests exceeds max batch size'),
+        (-32005, 'Batch size limit exceeded'),
+        (-32005, 'MaxBatchResponseBodySize of 32768KB exceeded'),
+        (-32603, 'Timeout expired'),
         (-32000, 'transaction indexing is in progress'),
         (-32002, 'unavailable'),
         (-32016, 'timeout'),
@@ -100,6 +111,15 @@ CATALOGUE: dict[tuple[str, str, str | None], list[tuple[int, str]]] = {
         (-32603, 'VM Exception while processing transaction: revert'),
         (-32000, 'transaction: revert'),
         (-32603, 'EVM error: Revert'),
+        (-32004, 'Upfront cost exceeds account balance'),
+        (-32004, 'transaction up-front cost 0x12 exceeds transaction sender account balance 0x0'),
+        (-32003, 'Intrinsic gas exceeds gas limit'),
+        (-32003, 'intrinsic gas cost 21000 exceeds gas limit 1'),
+        (-32000, 'insufficient sender balance'),
+        (-32000, 'insufficient MaxFeePerGas for sender balance'),
+        (-32000, 'gas limit below intrinsic gas'),
+        (-32000, 'Transaction execution always fails'),
+        (-32000, 'Cannot estimate gas, gas spent exceeded transaction and block gas limit or transaction gas limit cap'),
     ],
     ("elsewhere", "ARCHIVE_REQUIRED", "block"): [
         (4444, 'pruned history unavailable'),
@@ -129,6 +149,7 @@ CATALOGUE: dict[tuple[str, str, str | None], list[tuple[int, str]]] = {
         (-32000, 'Block with such an ID is pruned'),
         (-32000, 'block 17 is not available, lowest height is 100'),
         (-32000, 'node state is pruned'),
+        (-32000, 'World state unavailable'),
         (-32000, 'block has been pruned'),
         (-32000, 'earliest available is 100'),
         (-32000, 'querying historical state that is not available'),
@@ -181,6 +202,9 @@ CATALOGUE: dict[tuple[str, str, str | None], list[tuple[int, str]]] = {
         (-32012, 'Max block range exceeded'),
         (-32701, 'please specify less number of address'),
         (-32000, 'request contains 20 filters. The current limit is 10'),
+        (-32005, 'Requested range exceeds maximum RPC range limit'),
+        (-32005, 'Too many logs requested. Max logs per response is 20000.'),
+        (-32602, 'Block range 20001 exceeds the maximum of 10000 blocks per logs request.'),
     ],
     ("answer", "INVALID_ARGUMENT", None): [
         (-32000, 'end (5) < begin (9)'),

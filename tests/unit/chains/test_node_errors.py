@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from server.chains.evm.node_errors import EvmErrors
 from server.chains.evm.reverts import describe_revert, is_revert_payload, revert_data
+from server.errors import OutOfGas
 from server.upstream import Verdict
 
 ERRORS = EvmErrors()
@@ -109,6 +110,28 @@ def test_the_reason_is_found_in_every_shape_of_data(data):
 def test_odd_data_is_no_data(data):
     assert revert_data(data) is None or revert_data(data) == b""
     assert ERRORS.classify(200, 3, "execution reverted", data).error.message == "execution reverted without a reason"
+
+
+@pytest.mark.parametrize(
+    ("code", "message", "data", "is_out_of_gas", "told"),
+    [
+        # One error for all failures, the failure itself in `data`, as of Nethermind then and now
+        (-32015, "VM execution error.", b'"OutOfGas"', True, "the call runs out of gas"),
+        (-32015, "VM execution error.", b'"err: OutOfGas (supplied gas 100000000)"', True, "the call runs out of gas"),
+        (-32015, "VM execution error.", b'"Out of gas"', True, "the call runs out of gas"),
+        (-32015, "VM execution error.", b'"err: StackUnderflow (supplied gas 9)"', False, "fails in the virtual machine"),
+        (-32000, "VM Exception while processing transaction: out of gas", None, True, "the call runs out of gas"),
+        (-32015, "VM execution error.", b'"Reverted 0x"', False, "reverted without a reason"),
+        # What a contract says of itself is its own words
+        (3, "execution reverted: out of gas", None, False, "execution reverted: out of gas"),
+        (-32000, "VM Exception while processing transaction: revert out of gas", None, False, "reverted: out of gas"),
+    ],
+)  # fmt: skip
+def test_a_failure_that_is_no_revert_is_told_apart(code, message, data, is_out_of_gas, told):
+    judged = ERRORS.classify(200, code, message, data)
+    assert judged.verdict is Verdict.ANSWER
+    assert (isinstance(judged.error, OutOfGas), judged.error.reason) == (is_out_of_gas, "REVERTED")
+    assert told in judged.error.message
 
 
 def test_without_data_the_nodes_words_are_the_reason_unless_they_name_an_address():
