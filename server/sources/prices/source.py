@@ -16,9 +16,6 @@ EURO = "EUR"
 """The symbol of the euro itself: its price in US dollars is the exchange rate."""
 
 AHEAD_SECONDS = 600.0
-"""A clock ahead of ours is forgiven that much; a price told further in the future is nonsense."""
-
-AHEAD_SECONDS = 600.0
 """By how much a source's clock may be ahead of ours; what is told of a time further ahead is nonsense, and not live."""
 
 
