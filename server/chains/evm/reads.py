@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from server.chains.evm.multicall import Outcome
+from server.chains.evm.precompiles import without_precompiles
 from server.chains.memory import Codec
 
 if TYPE_CHECKING:
@@ -36,10 +37,11 @@ class RememberedReads:
         )
 
     async def read_alone(self, view: ReadView, calls: Sequence[Call]) -> list[Outcome]:
-        """See `ReadPlanner.read_alone`."""
-        return await self._memory.read_state(
+        """See `ReadPlanner.read_alone`; addresses of callers may be those of precompiles, which are no contracts."""
+        outcomes = await self._memory.read_state(
             view, "alone", pack_calls(calls), _codec(calls), lambda: self._planner.read_alone(view, calls)
         )
+        return without_precompiles(calls, outcomes)
 
 
 def pack_calls(calls: Sequence[Call]) -> bytes:

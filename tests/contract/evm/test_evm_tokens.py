@@ -158,6 +158,23 @@ async def test_what_is_no_token_is_told_so(driver, address):
     assert caught.value.field == "address"
 
 
+@pytest.mark.parametrize("number", [*range(1, 18), 256])
+async def test_a_precompile_is_no_token_whatever_it_answers(driver, ethereum, number):
+    """SHA-256, RIPEMD-160 and the identity answer everything, with what reads like an enormous balance."""
+    address = f"0x{number:040x}"
+    if number in (2, 3, 4):
+        told = await ethereum.call("eth_call", {"to": address, "data": call_data("balanceOf(address)", BOB)}, "latest")
+        assert int(told[:66], 16) > 2**128
+    for read, field in (
+        (driver.read_token(address, ReadView()), "address"),
+        (driver.read_token_balance(BOB, address, ReadView()), "token"),
+        (driver.read_allowance(address, ALICE, BOB, ReadView()), "address"),
+    ):
+        with pytest.raises(NotAToken, match="nothing there answers") as caught:
+            await read
+        assert caught.value.field == field
+
+
 async def test_a_token_before_its_deployment_is_none(driver):
     with pytest.raises(NotAToken):
         await driver.read_token_balance(ALICE, HOSTILE, ReadView(block=20_000_002))

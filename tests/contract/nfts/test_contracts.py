@@ -99,7 +99,9 @@ async def test_a_token_that_does_not_exist_is_not_found(site: Site, method: str,
         ("getNftBatchBalance", {"addresses": [known.VITALIK], "tokenIds": ["1"]}),
     ],
 )
-@pytest.mark.parametrize("contract", [known.UNTOUCHED, known.SILENT_CONTRACT, known_nft.REVERTER, known.GAS_BURNER])
+@pytest.mark.parametrize(
+    "contract", [known.UNTOUCHED, known.SILENT_CONTRACT, known_nft.REVERTER, known.GAS_BURNER, f"0x{3:040x}"]
+)
 async def test_what_is_no_nft_contract_is_refused(
     site: Site, method: str, params: dict[str, Any], contract: str
 ) -> None:
