@@ -29,11 +29,26 @@ def build_parser(chosen: str | None) -> argparse.ArgumentParser:
     return parser
 
 
+def parse(parser: argparse.ArgumentParser, given: Sequence[str]) -> argparse.Namespace:
+    """Return the arguments; wrong usage ends the process with exit code 2.
+
+    argparse gives a list of arguments only those that stand before the first option. A subcommand names, as `late`, the
+    list that takes those behind options too.
+    """
+    arguments, behind = parser.parse_known_args(given)
+    late = getattr(arguments, "late", None)
+    if behind and (late is None or any(argument.startswith("-") for argument in behind)):
+        parser.error(f"unrecognized arguments: {' '.join(behind)}")
+    if behind:
+        getattr(arguments, str(late)).extend(behind)
+    return arguments
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run `waypost` with the arguments and return the exit code: 0 done, 1 failed, 2 wrong usage, 130 interrupted."""
     given = list(sys.argv[1:] if argv is None else argv)
     chosen = next((argument for argument in given if not argument.startswith("-")), None)
-    arguments = build_parser(chosen).parse_args(given)
+    arguments = parse(build_parser(chosen), given)
     try:
         return load_command(arguments.command).run(arguments)
     except ConfigError as error:

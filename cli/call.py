@@ -36,6 +36,7 @@ LOOPBACK = ("127.", "localhost:", "[::1]:", "unix:")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `waypost call`."""
     port = os.environ.get("WAYPOST_GRPC_PORT") or "50051"
+    parser.set_defaults(late="parameters")
     parser.add_argument("method", metavar="METHOD", help="name of the operation, for example getBalance")
     parser.add_argument(
         "parameters", metavar="KEY=VALUE", nargs="*", help="parameters; lists and objects are written as JSON"

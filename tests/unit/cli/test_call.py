@@ -50,6 +50,24 @@ async def test_an_answer_is_printed_with_the_names_of_the_json_face(
     assert isinstance(answer["uptimeSeconds"], int)
 
 
+@pytest.mark.parametrize("place", range(4))
+async def test_options_may_stand_anywhere_among_the_parameters(
+    target: str, place: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["listMarketplaceMethods", "appId=erc20", "abiType=event"]
+    words[place:place] = ["--target", target, "--compact"]
+    assert await call(*words) == 0
+    methods = json.loads(capsys.readouterr().out)["data"]["methods"]
+    assert {(one["appId"], one["abiType"]) for one in methods} == {("erc20", "event")}
+
+
+async def test_an_option_that_is_none_is_refused_among_parameters(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        await call("getHealth", "--targt", "127.0.0.1:1", "chain=ethereum")
+    assert caught.value.code == 2
+    assert "unrecognized arguments: --targt" in capsys.readouterr().err
+
+
 async def test_compact_is_one_line(target: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert await call("getHealth", "--target", target, "--key", "local", "--compact") == 0
     assert len(capsys.readouterr().out.splitlines()) == 1
