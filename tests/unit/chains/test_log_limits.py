@@ -32,8 +32,8 @@ LASTING = [
     ("Maximum allowed number of requested blocks is 3000", 3000),
     ("ranges over 10000 blocks are not supported on freetier", 10_000),
     (
-        "Block range 20001 exceeds the maximum of 10000 blocks per logs request. Use a narrower fromBlock/toBlock range "
-        "or increase Receipt.MaxBlockDepth.",
+        "Block range 20001 exceeds the maximum of 10000 blocks per logs request. "
+        "Use a narrower fromBlock/toBlock range or increase Receipt.MaxBlockDepth.",
         10_000,
     ),
 ]

@@ -30,7 +30,7 @@ CATALOGUE: dict[tuple[str, str, str | None], list[tuple[int, str]]] = {
         (-32604, 'Method not enabled'),
         (-32601, "The method 'trace_transaction' is not supported."),
         (-32600, "The method 'debug_traceTransaction' is found but the namespace 'Debug' is disabled for (address)"),
-        (-32600, "The method 'debug_traceTransaction' is found in namespace 'Debug' for (address) but is disabled for Http."),
+        (-32600, "The method 'trace_transaction' is found in namespace 'Trace' for (address) but is disabled."),
         (-32600, "The method 'debug_traceTransaction' must be authenticated."),
     ],
     ("elsewhere", "INVALID_ARGUMENT", None): [
@@ -119,7 +119,7 @@ CATALOGUE: dict[tuple[str, str, str | None], list[tuple[int, str]]] = {
         (-32000, 'insufficient MaxFeePerGas for sender balance'),
         (-32000, 'gas limit below intrinsic gas'),
         (-32000, 'Transaction execution always fails'),
-        (-32000, 'Cannot estimate gas, gas spent exceeded transaction and block gas limit or transaction gas limit cap'),
+        (-32000, 'Cannot estimate gas, gas spent exceeded transaction and block gas limit'),
     ],
     ("elsewhere", "ARCHIVE_REQUIRED", "block"): [
         (4444, 'pruned history unavailable'),

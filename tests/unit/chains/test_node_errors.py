@@ -119,7 +119,7 @@ def test_odd_data_is_no_data(data):
         (-32015, "VM execution error.", b'"OutOfGas"', True, "the call runs out of gas"),
         (-32015, "VM execution error.", b'"err: OutOfGas (supplied gas 100000000)"', True, "the call runs out of gas"),
         (-32015, "VM execution error.", b'"Out of gas"', True, "the call runs out of gas"),
-        (-32015, "VM execution error.", b'"err: StackUnderflow (supplied gas 9)"', False, "fails in the virtual machine"),
+        (-32015, "VM execution error.", b'"err: StackUnderflow (supplied gas 9)"', False, "the virtual machine"),
         (-32000, "VM Exception while processing transaction: out of gas", None, True, "the call runs out of gas"),
         (-32015, "VM execution error.", b'"Reverted 0x"', False, "reverted without a reason"),
         # What a contract says of itself is its own words
