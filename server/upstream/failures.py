@@ -42,6 +42,9 @@ class Kind(Enum):
     CANNOT = "cannot"
     """A JSON-RPC error by which the endpoint says that another one may do better."""
 
+    UNSOUND = "unsound"
+    """A result that cannot be the answer to the call: of another shape, or about something else."""
+
     EXCLUDED = "excluded"
     """The endpoint failed its identity check."""
 

@@ -18,7 +18,8 @@ class CallPolicy:
     `heavy`: never shares a batch with cheap calls. `joinable`: identical calls in flight share one answer.
     `caller_made`: the outside caller chose the cost, so slowness does not count against the endpoint. `min_block`:
     endpoints known to be behind this block are asked last. `prefer`: label of the endpoint to ask first. `avoid`:
-    labels of endpoints to ask last.
+    labels of endpoints to ask last. `disbelieved`: labels of endpoints that gave no sound answer to this very call, to
+    ask after all others, even those that rest.
     `null_elsewhere`: a `null` result is asked of one more endpoint before it is believed. `held`: the call has waited
     for company already and leaves with the next batch.
     """
@@ -29,6 +30,7 @@ class CallPolicy:
     min_block: int | None = None
     prefer: str | None = None
     avoid: frozenset[str] = frozenset()
+    disbelieved: frozenset[str] = frozenset()
     null_elsewhere: bool = False
     held: bool = False
 

@@ -22,7 +22,7 @@ from server.upstream.agreement import Agreement
 from server.upstream.batching import Batcher
 from server.upstream.breaker import Circuit
 from server.upstream.endpoint import Endpoint
-from server.upstream.failures import Failure
+from server.upstream.failures import Failure, Kind
 from server.upstream.heads import HeadTracker
 from server.upstream.health import Health, Setback
 from server.upstream.hedging import Hedges
@@ -168,7 +168,7 @@ class Pool:
         cargo = tuple(self._encode(method, params) for method, params in calls)
         whole = await self._ask("+".join(method for method, _ in calls), cargo, policy, deadline)
         results = msgspec.json.decode(whole.result, type=list[msgspec.Raw])
-        return tuple(Reply(bytes(result), whole.endpoint, whole.latency) for result in results)
+        return tuple(Reply(bytes(result), whole.endpoint, whole.latency, refusals=whole.refusals) for result in results)
 
     async def _ask(self, method: str, call: Cargo, policy: CallPolicy, deadline: float | None) -> Reply:
         until = self._clock() + DEFAULT_DEADLINE_SECONDS if deadline is None else deadline
@@ -208,6 +208,10 @@ class Pool:
         """Take note that the endpoint has this block, whatever its newest is."""
         if block > (self.heads.of(endpoint) or 0):
             self.observe_head(endpoint, block)
+
+    def disbelieve(self, endpoint: str) -> None:
+        """Take note that a result of the endpoint cannot be the answer to the call that it came to."""
+        self._observer.failed(self.chain, endpoint, Kind.UNSOUND)
 
     def _open_carrier(self, endpoint: Endpoint, transport: Transport) -> Carrier:
         """Return what brings calls to the endpoint."""

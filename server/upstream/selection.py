@@ -12,13 +12,16 @@ if TYPE_CHECKING:
     from server.upstream.policy import CallPolicy
 
 _STICKINESS = 1.3
-_READY, _LATE, _UNABLE, _PAUSED, _RESTING = range(5)
+_READY, _LATE, _UNABLE, _PAUSED, _RESTING, _DISBELIEVED = range(6)
 
 
 class Selection:
-    """Orders the endpoints of a pool: sound, late, unable, throttled, broken; within these by latency over weight.
+    """Orders the endpoints of a pool: sound, late, unable, throttled, broken, disbelieved.
 
-    Unable is an endpoint that is known to lack what the call needs.
+    Within these it goes by latency over weight.
+
+    Unable is an endpoint that is known to lack what the call needs, disbelieved one that answered this very call with
+    what cannot be its answer.
 
     The first choice stays the first choice until another one is clearly (30 %) better, because calls only fold at
     the endpoint that they share. An endpoint that was never measured is tried first: that is how it gets measured.
@@ -37,7 +40,7 @@ class Selection:
     def next(self, method: str, policy: CallPolicy, tried: Collection[Endpoint]) -> Endpoint | None:
         """Return the best endpoint for the call that is not among `tried` and not excluded; None if there is none."""
         best: Endpoint | None = None
-        best_rank = (_RESTING + 1, 0.0)
+        best_rank = (_DISBELIEVED + 1, 0.0)
         for endpoint in self._endpoints:
             if endpoint in tried or endpoint.exclusion is not None:
                 continue
@@ -54,7 +57,9 @@ class Selection:
         return endpoint if endpoint is not None and self._rank(endpoint, method, policy)[0] == _READY else None
 
     def _rank(self, endpoint: Endpoint, method: str, policy: CallPolicy) -> tuple[int, float]:
-        if not endpoint.is_sound:
+        if endpoint.label in policy.disbelieved:
+            level = _DISBELIEVED
+        elif not endpoint.is_sound:
             level = _RESTING
         elif endpoint.paused_for > 0:
             level = _PAUSED

@@ -8,7 +8,7 @@ from waypost.v1 import block_pb2
 
 from server.chains.evm.documents import parse_block, parse_block_transactions
 from server.chains.evm.hashes import parse_hash
-from server.chains.evm.sound_answers import read_sound
+from server.chains.sound_answers import read_sound
 from server.errors import InvalidArgument, NotFound
 from server.upstream.policy import CallPolicy
 

@@ -17,13 +17,13 @@ from server.chains.evm.newest import read_newest_height
 from server.chains.evm.proofs import LOOKS, Proofs, look_at, looked
 from server.chains.evm.quantity import UINT256_MAX, block_tag, json_count, json_data
 from server.chains.evm.reverts import is_revert_payload, reverted
-from server.chains.evm.sound_answers import read_sound
 from server.chains.newest import NOBODY, Told, read_newest
+from server.chains.sound_answers import read_sound, read_sound_together
 from server.errors import InvalidArgument, Reverted, UpstreamDisagrees, UpstreamUnavailable
 from server.upstream.policy import CallPolicy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from server.chains.evm.chain import EvmChain
     from server.chains.view import ReadView
@@ -64,7 +64,7 @@ class CallReader:
         """Return what `read` makes of the answer to a call at the view's block.
 
         It settles the view on the block that the call ran at. The parameters of `method` are `params`, the block, and
-        then the options. An answer at which `read` raises ValueError is asked of one more endpoint.
+        then the options. An answer at which `read` raises ValueError is asked of other endpoints.
         """
         if not self._chain.history_is_pinned:
             reply = await self._between_proofs(method, params, view, options)
@@ -110,16 +110,15 @@ class CallReader:
         look: tuple[str, list[object]] = ("eth_blockNumber", [])
         calls = (look, (method, [params, "latest", *options]), look)
 
+        def read_all(results: Sequence[bytes]) -> tuple[int, Answer, int]:
+            before, result, after = results
+            return json_count(before), read(result), json_count(after)
+
         async def ask(avoid: frozenset[str]) -> Told[tuple[int, Answer]]:
-            policy = _made_up(view, avoid)
-            first, reply, second = await self._pool.call_together(calls, policy, deadline=view.deadline)
-            try:
-                before, after = json_count(first.result), json_count(second.result)
-                return Told((before, read(reply.result)), reply.endpoint, after)
-            except ValueError:
-                if reply.endpoint in avoid:
-                    raise _malformed(reply) from None
-            return await ask(avoid | {reply.endpoint})
+            (before, answer, after), endpoint = await read_sound_together(
+                self._pool, calls, read_all, _made_up(view, avoid), deadline=view.deadline
+            )
+            return Told((before, answer), endpoint, after)
 
         (before, answer), endpoint, after = await read_newest(self._pool, ask)
         view.settle(after, endpoint)

@@ -20,8 +20,8 @@ from server.chains.evm.answers import data_of
 from server.chains.evm.newest import read_newest_height
 from server.chains.evm.probe import NO_CODE, CodeProof, code_proof_program, parse_code_proof
 from server.chains.evm.quantity import block_tag, json_data
-from server.chains.evm.sound_answers import read_sound
 from server.chains.newest import Told
+from server.chains.sound_answers import read_sound
 from server.checksum import checksum_address
 from server.errors import InvalidArgument, NotSupported, Reverted, UpstreamUnavailable
 from server.upstream.policy import CallPolicy

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from server.chains.evm.log_entries import LogEntry, Place, place_of, read_entries
 from server.chains.evm.log_pace import Pace
+from server.chains.sound_answers import ask_sound
 from server.errors import (
     ArchiveRequired,
     DeadlineExceeded,
@@ -180,16 +181,13 @@ class LogScanner:
     async def _ask(
         self, params: dict[str, Any], chunk: _Chunk, walk: _Walk, policy: CallPolicy, deadline: float
     ) -> list[tuple[Place, LogEntry]]:
-        reply = await self._pool.call("eth_getLogs", [params], policy, deadline=deadline)
-        try:
-            placed = _placed(reply)
-        except ValueError:
-            elsewhere = replace(policy, prefer=None, avoid=frozenset({reply.endpoint}))
-            reply = await self._pool.call("eth_getLogs", [params], elsewhere, deadline=deadline)
-            try:
-                placed = _placed(reply)
-            except ValueError:
-                raise UpstreamUnavailable(f"endpoint {reply.endpoint} answered with malformed logs") from None
+        placed, reply = await ask_sound(
+            self._pool,
+            "eth_getLogs",
+            lambda steered: self._pool.call("eth_getLogs", [params], steered, deadline=deadline),
+            _placed,
+            policy,
+        )
         self._ranges.note(reply.refusals)
         if reply.endpoint in walk.vague:
             walk.vague.discard(reply.endpoint)

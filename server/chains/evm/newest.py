@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from server.chains.evm.quantity import json_count
-from server.chains.evm.sound_answers import read_sound
 from server.chains.newest import Told, read_newest
+from server.chains.sound_answers import read_sound
 from server.upstream.policy import CallPolicy
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from server.chains.evm.multicall import GET_ETH_BALANCE, Call, Outcome
 from server.chains.evm.newest import read_newest_height
 from server.chains.evm.proofs import Proofs
 from server.chains.evm.quantity import block_tag, json_data, json_word
-from server.chains.evm.sound_answers import read_sound
+from server.chains.sound_answers import read_sound
 from server.errors import OutOfGas, Reverted
 from server.upstream.policy import CallPolicy
 

@@ -11,7 +11,7 @@ from waypost.v1 import transaction_pb2
 from server.chains.evm.documents import parse_transaction
 from server.chains.evm.hashes import parse_hash
 from server.chains.evm.receipts import is_mined, parse_receipt
-from server.chains.evm.sound_answers import read_sound
+from server.chains.sound_answers import read_sound
 from server.errors import GatewayError, NotFound, Pending, UpstreamUnavailable
 from server.upstream.policy import CallPolicy
 

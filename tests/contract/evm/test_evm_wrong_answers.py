@@ -72,6 +72,17 @@ async def test_one_endpoint_that_answers_wrongly_costs_no_caller_an_error(name, 
         assert method in favourite.asked
 
 
+@pytest.mark.parametrize("name", sorted({name for name, _ in CASES}))
+async def test_one_sound_endpoint_of_three_is_enough(name, ethereum, sent, session, tally):
+    async with nodes(tally, ethereum, session, alpha={}, beta={}, gamma={}) as (driver, fronts):
+        truth = await reads(driver, sent)[name]()
+        for change in ("text", "an empty object"):
+            for good in fronts.values():
+                for front in fronts.values():
+                    front.changes = {} if front is good else {name.split()[0]: STRANGE[change]}
+                assert await reads(driver, sent)[name]() == truth
+
+
 @pytest.mark.parametrize(("name", "change"), CASES)
 async def test_where_all_endpoints_answer_wrongly_none_is_believed(name, change, ethereum, sent, session, tally):
     wrong = {name.split()[0]: (STRANGE | OTHERS)[change]}

@@ -1,0 +1,119 @@
+"""Answers judged by what they say: where one cannot be right, other endpoints are asked before it is an error.
+
+A caching proxy may answer for another block than it was asked for, and a broken one with another document or with no
+such thing. The pool cannot see that, because it does not read results.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeVar
+
+import msgspec
+
+from server.errors import GatewayError, UpstreamUnavailable
+from server.upstream.policy import CallPolicy, Reply
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+
+    from server.upstream.pool import Pool
+
+Answer = TypeVar("Answer")
+Asked = TypeVar("Asked", Reply, tuple[Reply, ...])
+
+_PLAIN = CallPolicy()
+_UNSOUND = (ValueError, msgspec.MsgspecError, RecursionError)
+
+
+class Doubtful(ValueError):
+    """An answer that is believed only if no endpoint says otherwise: then `error` is what it means."""
+
+    def __init__(self, error: GatewayError) -> None:
+        super().__init__(error.message)
+        self.error = error
+
+
+async def ask_sound(
+    pool: Pool,
+    what: str,
+    ask: Callable[[CallPolicy], Awaitable[Asked]],
+    read: Callable[[Asked], Answer],
+    policy: CallPolicy = _PLAIN,
+) -> tuple[Answer, Asked]:
+    """Return what `read` makes of the reply (or bundle of replies) that `ask` brings, and that reply.
+
+    `ask` gets the policy to ask by. A reply at which `read` raises ValueError, or msgspec's error, is asked of every
+    other endpoint, one after the other, until one is sound; an only endpoint is asked twice, for one label often stands
+    for many machines. `what` is the name of the call.
+
+    Raises:
+        UpstreamUnavailable: nobody's reply is sound.
+        GatewayError: what a doubtful reply means that nobody contradicted; what other endpoints said that cannot
+            answer; as `ask`.
+    """
+    doubt: GatewayError | None = None
+    while True:
+        asked = await ask(policy)
+        reply = asked if isinstance(asked, Reply) else asked[0]
+        try:
+            return read(asked), asked
+        except _UNSOUND as error:
+            if isinstance(error, Doubtful):
+                doubt = doubt or error.error
+            else:
+                pool.disbelieve(reply.endpoint)
+        if reply.endpoint in policy.disbelieved:
+            raise doubt or _explain(pool, what, reply)
+        policy = replace(policy, prefer=None, disbelieved=policy.disbelieved | {reply.endpoint})
+
+
+async def read_sound(
+    pool: Pool,
+    method: str,
+    params: Sequence[object],
+    read: Callable[[bytes], Answer],
+    policy: CallPolicy = _PLAIN,
+    *,
+    deadline: float | None,
+) -> tuple[Answer, str]:
+    """Return what `read` makes of the result of a call, and who answered; see `ask_sound`."""
+    answer, reply = await ask_sound(
+        pool,
+        method,
+        lambda steered: pool.call(method, params, steered, deadline=deadline),
+        lambda reply: read(reply.result),
+        policy,
+    )
+    return answer, reply.endpoint
+
+
+async def read_sound_together(
+    pool: Pool,
+    calls: Sequence[tuple[str, Sequence[object]]],
+    read: Callable[[Sequence[bytes]], Answer],
+    policy: CallPolicy = _PLAIN,
+    *,
+    deadline: float | None,
+) -> tuple[Answer, str]:
+    """Return what `read` makes of the results of calls that one endpoint answers together; see `ask_sound`."""
+    answer, replies = await ask_sound(
+        pool,
+        "+".join(method for method, _ in calls),
+        lambda steered: pool.call_together(calls, steered, deadline=deadline),
+        lambda replies: read([reply.result for reply in replies]),
+        policy,
+    )
+    return answer, replies[0].endpoint
+
+
+def _explain(pool: Pool, what: str, reply: Reply) -> GatewayError:
+    """Return the first reason why another endpoint cannot answer, else that this one did not answer soundly."""
+    for refusal in reply.refusals.values():
+        # "Unavailable" alone explains nothing.
+        if type(refusal) is not UpstreamUnavailable:
+            return copy.copy(refusal)
+    return UpstreamUnavailable(
+        f"endpoint {reply.endpoint} of {pool.chain} answered {what} with what cannot be its answer"
+    )
