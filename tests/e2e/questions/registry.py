@@ -22,7 +22,7 @@ QUESTIONS = [
     Question("getNetworkCalendar"),
     Question("getNetworkCalendar", {"chain": "ethereum", "kind": "upgrade", "from": "2025-01-01", "to": "2025-12-31"}),
     Question("getNetworkCalendar", {"chain": "osmosis"}, "blocks without times"),
-    Question("getNetworkCalendar", {"chain": "hyperliquid"}, "nothing known"),
+    Question("getNetworkCalendar", {"chain": "hyperliquid", "to": "2024-12-31"}, "nothing known"),
 ]
 
 REFUSED = [
