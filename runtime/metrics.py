@@ -11,8 +11,10 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info
+from prometheus_client import CollectorRegistry, Gauge, Info
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
+
+from runtime.tallies import Spread, Spreads, Tallies, Tally
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,76 +35,65 @@ _SIZES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 
 REGISTRY = CollectorRegistry(auto_describe=True)
 
-_OPERATIONS = Counter(
+_OPERATIONS = Tallies(
     "waypost_operations",
     "Calls that ended, by gRPC status code and reason (empty for successes).",
     ("operation", "chain", "code", "reason"),
-    registry=REGISTRY,
+    REGISTRY,
 )
-_OPERATION_SECONDS = Histogram(
-    "waypost_operation_seconds",
-    "How long calls took, in seconds.",
-    ("operation", "chain"),
-    buckets=_LATENCIES,
-    registry=REGISTRY,
+_OPERATION_SECONDS = Spreads(
+    "waypost_operation_seconds", "How long calls took, in seconds.", ("operation", "chain"), _LATENCIES, REGISTRY
 )
 _IN_FLIGHT = Gauge("waypost_in_flight", "Items in progress.", registry=REGISTRY)
-_HTTP = Counter(
-    "waypost_http_requests", "HTTP requests of the JSON-RPC face, by status.", ("status",), registry=REGISTRY
-)
-_BATCH = Histogram(
-    "waypost_batch_items", "Items of one JSON-RPC batch.", buckets=(1, 2, 5, 10, 20, 30, 40, 50), registry=REGISTRY
-)
-_REFUSALS = Counter(
-    "waypost_refusals", "Items refused by admission, by face and reason.", ("face", "reason"), registry=REGISTRY
-)
-_UPSTREAM = Counter(
+_HTTP = Tallies("waypost_http_requests", "HTTP requests of the JSON-RPC face, by status.", ("status",), REGISTRY)
+_BATCHES = Spreads("waypost_batch_items", "Items of one JSON-RPC batch.", (), (1, 2, 5, 10, 20, 30, 40, 50), REGISTRY)
+_BATCH_ITEMS = _BATCHES.of()
+_REFUSALS = Tallies("waypost_refusals", "Items refused by admission, by face and reason.", ("face", "reason"), REGISTRY)
+_UPSTREAM = Tallies(
     "waypost_upstream_requests",
     "Requests to nodes, by endpoint label and outcome.",
     ("chain", "endpoint", "outcome"),
-    registry=REGISTRY,
+    REGISTRY,
 )
-_UPSTREAM_FAILURES = Counter(
+_UPSTREAM_FAILURES = Tallies(
     "waypost_upstream_failures",
     "Calls that got no result from an endpoint, by kind.",
     ("chain", "endpoint", "kind"),
-    registry=REGISTRY,
+    REGISTRY,
 )
-_UPSTREAM_SECONDS = Histogram(
+_UPSTREAM_SECONDS = Spreads(
     "waypost_upstream_seconds",
     "How long nodes took to answer, in seconds.",
     ("chain", "endpoint"),
-    buckets=_LATENCIES,
-    registry=REGISTRY,
+    _LATENCIES,
+    REGISTRY,
 )
-_UPSTREAM_BATCH = Histogram(
+_UPSTREAM_BATCH = Spreads(
     "waypost_upstream_batch_calls",
     "Calls that left for a node in one request.",
     ("chain", "endpoint"),
-    buckets=_SIZES,
-    registry=REGISTRY,
+    _SIZES,
+    REGISTRY,
 )
-_FOLD = Histogram(
-    "waypost_fold_reads", "Contract reads folded into one call.", ("chain",), buckets=_SIZES, registry=REGISTRY
-)
-_LEFT_OUT = Counter(
+_FOLD = Spreads("waypost_fold_reads", "Contract reads folded into one call.", ("chain",), _SIZES, REGISTRY)
+_LEFT_OUT = Tallies(
     "waypost_rows_left_out",
     "Chains that an answer over many chains does not list because they could not be read.",
     ("operation", "chain"),
-    registry=REGISTRY,
+    REGISTRY,
 )
-_JOINED = Counter("waypost_joined_calls", "Calls that shared the answer of another.", ("chain",), registry=REGISTRY)
-_HEDGES = Counter(
+_JOINED = Tallies("waypost_joined_calls", "Calls that shared the answer of another.", ("chain",), REGISTRY)
+_HEDGES = Tallies(
     "waypost_upstream_hedges",
     "Calls asked of a second endpoint because the first took long, by the second one's label.",
     ("chain", "endpoint"),
-    registry=REGISTRY,
+    REGISTRY,
 )
-_DISAGREEMENTS = Counter(
+_DISAGREEMENTS = Tallies(
     "waypost_hash_disagreements",
     "Blocks of which an endpoint told another hash than the other endpoints.",
     ("chain", "endpoint"),
-    registry=REGISTRY,
+    REGISTRY,
 )
 _HEAD = Gauge("waypost_head_block", "Highest block known of a chain.", ("chain",), registry=REGISTRY)
 _ENDPOINT_UP = Gauge(
@@ -111,10 +102,10 @@ _ENDPOINT_UP = Gauge(
     ("chain", "endpoint"),
     registry=REGISTRY,
 )
-_CACHE = Counter("waypost_cache_lookups", "Cache look-ups by result.", ("cache", "result"), registry=REGISTRY)
+_CACHE = Tallies("waypost_cache_lookups", "Cache look-ups by result.", ("cache", "result"), REGISTRY)
 _CACHE_BYTES = Gauge("waypost_cache_bytes", "Bytes held by a cache.", ("cache",), registry=REGISTRY)
-_FETCHES = Counter(
-    "waypost_fetches", "Fetches of addresses that contracts have chosen, by result.", ("result",), registry=REGISTRY
+_FETCHES = Tallies(
+    "waypost_fetches", "Fetches of addresses that contracts have chosen, by result.", ("result",), REGISTRY
 )
 _TASKS = Gauge("waypost_tasks", "Tasks of the event loop at the moment of this reading.", registry=REGISTRY)
 _BUILD = Info("waypost_build", "What is running.", registry=REGISTRY)
@@ -132,18 +123,18 @@ def word(text: str | None) -> str:
 
 def count_operation(operation: str, chain: str | None, code: str, reason: str | None, seconds: float) -> None:
     """Count one ended call. `code` is the gRPC status name, `reason` None for a success."""
-    count, duration = _operation_series(operation, chain, code, reason)
-    count.inc()
+    calls, duration = _operation_series(operation, chain, code, reason)
+    calls.count += 1
     duration.observe(seconds)
 
 
 @lru_cache(maxsize=4096)
-def _operation_series(operation: str, chain: str | None, code: str, reason: str | None) -> tuple[Counter, Histogram]:
+def _operation_series(operation: str, chain: str | None, code: str, reason: str | None) -> tuple[Tally, Spread]:
     # Finding a series by its labels costs more than counting in it.
     operation, chain = word(operation), word(chain)
     return (
-        _OPERATIONS.labels(operation, chain, word(code), word(reason)),
-        _OPERATION_SECONDS.labels(operation, chain),
+        _OPERATIONS.of(operation, chain, word(code), word(reason)),
+        _OPERATION_SECONDS.of(operation, chain),
     )
 
 
@@ -154,45 +145,45 @@ def watch_in_flight(count: Callable[[], int]) -> None:
 
 def count_http_request(status: int) -> None:
     """Count one HTTP request of the JSON-RPC face."""
-    _http_series(status).inc()
+    _http_series(status).count += 1
 
 
 @lru_cache(maxsize=64)
-def _http_series(status: int) -> Counter:
-    return _HTTP.labels(str(status))
+def _http_series(status: int) -> Tally:
+    return _HTTP.of(str(status))
 
 
 def observe_batch(items: int) -> None:
     """Record how many items one JSON-RPC batch held."""
-    _BATCH.observe(items)
+    _BATCH_ITEMS.observe(items)
 
 
 def count_refusal(face: Face, reason: str, items: int = 1) -> None:
     """Count items that admission refused."""
-    _REFUSALS.labels(face, word(reason)).inc(items)
+    _REFUSALS.of(face, word(reason)).count += items
 
 
 def count_upstream(chain: str, endpoint: str, outcome: Outcome, seconds: float, calls: int = 1) -> None:
     """Count one request to a node: its endpoint's label, how it ended, how long it took, how many calls it carried."""
     requests, duration, batch = _upstream_series(chain, endpoint, outcome)
-    requests.inc()
+    requests.count += 1
     duration.observe(seconds)
     batch.observe(calls)
 
 
 @lru_cache(maxsize=1024)
-def _upstream_series(chain: str, endpoint: str, outcome: Outcome) -> tuple[Counter, Histogram, Histogram]:
+def _upstream_series(chain: str, endpoint: str, outcome: Outcome) -> tuple[Tally, Spread, Spread]:
     chain, endpoint = word(chain), word(endpoint)
     return (
-        _UPSTREAM.labels(chain, endpoint, outcome),
-        _UPSTREAM_SECONDS.labels(chain, endpoint),
-        _UPSTREAM_BATCH.labels(chain, endpoint),
+        _UPSTREAM.of(chain, endpoint, outcome),
+        _UPSTREAM_SECONDS.of(chain, endpoint),
+        _UPSTREAM_BATCH.of(chain, endpoint),
     )
 
 
 def count_upstream_failure(chain: str, endpoint: str, kind: str) -> None:
     """Count one call that got no result from an endpoint; `kind` is out of a closed set of short words."""
-    _UPSTREAM_FAILURES.labels(word(chain), word(endpoint), word(kind)).inc()
+    _UPSTREAM_FAILURES.of(word(chain), word(endpoint), word(kind)).count += 1
 
 
 def observe_fold(chain: str, reads: int) -> None:
@@ -201,33 +192,33 @@ def observe_fold(chain: str, reads: int) -> None:
 
 
 @lru_cache(maxsize=256)
-def _fold_series(chain: str) -> Histogram:
-    return _FOLD.labels(word(chain))
+def _fold_series(chain: str) -> Spread:
+    return _FOLD.of(word(chain))
 
 
 def count_joined(chain: str) -> None:
     """Count a call that shared the answer of an identical one in flight."""
-    _joined_series(chain).inc()
+    _joined_series(chain).count += 1
 
 
 @lru_cache(maxsize=256)
-def _joined_series(chain: str) -> Counter:
-    return _JOINED.labels(word(chain))
+def _joined_series(chain: str) -> Tally:
+    return _JOINED.of(word(chain))
 
 
 def count_left_out(operation: str, chain: str) -> None:
     """Count a chain that an answer over many chains does not list, because it could not be read."""
-    _LEFT_OUT.labels(word(operation), word(chain)).inc()
+    _LEFT_OUT.of(word(operation), word(chain)).count += 1
 
 
 def count_hedge(chain: str, endpoint: str) -> None:
     """Count a call that was asked of this endpoint too, because another one took long."""
-    _HEDGES.labels(word(chain), word(endpoint)).inc()
+    _HEDGES.of(word(chain), word(endpoint)).count += 1
 
 
 def count_disagreement(chain: str, endpoint: str) -> None:
     """Count a block of which this endpoint told another hash than the others."""
-    _DISAGREEMENTS.labels(word(chain), word(endpoint)).inc()
+    _DISAGREEMENTS.of(word(chain), word(endpoint)).count += 1
 
 
 def set_head(chain: str, block: int) -> None:
@@ -242,12 +233,12 @@ def set_endpoint_up(chain: str, endpoint: str, up: bool) -> None:
 
 def count_cache(cache: str, result: CacheResult) -> None:
     """Count one look-up in a named cache."""
-    _cache_series(cache, result).inc()
+    _cache_series(cache, result).count += 1
 
 
 @lru_cache(maxsize=64)
-def _cache_series(cache: str, result: CacheResult) -> Counter:
-    return _CACHE.labels(word(cache), result)
+def _cache_series(cache: str, result: CacheResult) -> Tally:
+    return _CACHE.of(word(cache), result)
 
 
 def measure_cache(cache: str, size: Callable[[], int]) -> None:
@@ -257,7 +248,7 @@ def measure_cache(cache: str, size: Callable[[], int]) -> None:
 
 def count_fetch(result: FetchResult) -> None:
     """Count one fetch through the guarded fetcher."""
-    _FETCHES.labels(result).inc()
+    _FETCHES.of(result).count += 1
 
 
 def set_tasks(tasks: int) -> None:

@@ -30,8 +30,9 @@ if TYPE_CHECKING:
     from server.chains.view import ReadView
     from server.upstream.pool import Pool
 
-# What waited for company at the gate does not wait once more in the pool.
-_LATEST = CallPolicy(held=True)
+# What waited for company at the gate does not wait once more in the pool, and no two executions are the same: equal
+# reads were joined before (`ChainMemory.read_state`). A flight of its own would only cost the caller a task.
+_LATEST = CallPolicy(joinable=False, held=True)
 
 
 class _Entry(NamedTuple):
@@ -184,7 +185,7 @@ class ReadPlanner:
 def _policy(view: ReadView) -> CallPolicy:
     if view.block is None:
         return _LATEST
-    return CallPolicy(min_block=view.block, prefer=view.endpoint, held=True)
+    return CallPolicy(joinable=False, min_block=view.block, prefer=view.endpoint, held=True)
 
 
 def _chunks(entries: list[_Entry]) -> list[list[_Entry]]:
