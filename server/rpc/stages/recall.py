@@ -39,7 +39,8 @@ class Recall:
     A response is kept once all of it came out of the cache: the second time it is asked for.
 
     Only operations that read one state of one chain, or whose answers live for a fixed time, are kept: those whose
-    request takes a chain and a `blockHeight` or that have `cache_seconds`. A request that chooses its block is not.
+    request takes a chain and a `blockHeight` or that have `cache_seconds`. A request that chooses its block is not. What
+    costs more than the one unit of its admission is left out: it is charged further in, each time alike.
     """
 
     def __init__(self, cache: Cache, max_bytes: int) -> None:
@@ -51,7 +52,7 @@ class Recall:
     def bind(self, method: Method, inner: Handler) -> Handler:
         """Return `inner` behind what is recalled; requests and responses are serialised."""
         operation = method.operation
-        if operation is None:
+        if operation is None or operation.cost > 1:
             return inner
         fields = operation.method.input_type.fields_by_name
         if CHAIN not in fields or (HEIGHT not in fields and not operation.options.cache_seconds):

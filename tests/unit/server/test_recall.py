@@ -124,5 +124,11 @@ def test_only_reads_of_one_state_are_recalled(operation: str) -> None:
     assert site.handler == site.inner
 
 
+@pytest.mark.parametrize("operation", sorted(name for name, one in OPERATIONS.items() if one.cost > 1))
+def test_what_costs_more_than_its_admission_is_charged_every_time(operation: str) -> None:
+    site = Site(operation)
+    assert site.handler == site.inner
+
+
 def test_the_request_of_the_example_is_what_it_says() -> None:
     assert {"chain", "block_height"} <= set(account_pb2.GetBalanceRequest.DESCRIPTOR.fields_by_name)
