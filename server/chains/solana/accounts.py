@@ -13,25 +13,24 @@ from server.chains.solana import layouts
 from server.chains.solana.answers import (
     Account,
     Accounts,
-    Amount,
-    Holdings,
     account_bytes,
-    malformed,
     parsed_info,
-    read_answer,
+    read_accounts,
+    read_amount,
+    read_holdings,
 )
 from server.chains.solana.heads import COMMITMENT
 from server.chains.solana.keys import METADATA_PROGRAM, TOKEN_2022_PROGRAM, TOKEN_PROGRAM, metadata_address, parse_key
+from server.chains.sound_answers import read_sound, read_sound_together
 from server.chains.view import ReadView
 from server.errors import NotAToken, NotSupported, UpstreamUnavailable
 from server.upstream.policy import CallPolicy
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Sequence
 
     from server.chains.facts import ChainFacts
     from server.chains.solana.layouts import Mint, Texts
-    from server.upstream.policy import Reply
     from server.upstream.pool import Pool
 
 Answer = TypeVar("Answer")
@@ -54,10 +53,15 @@ class AccountReader:
         key = parse_key(address, "address")
 
         async def read(avoid: frozenset[str]) -> Told[int]:
-            policy = CallPolicy(avoid=avoid)
-            reply = await self._pool.call("getBalance", [str(key), _STATE], policy, deadline=view.deadline)
-            answer = read_answer(reply, Amount, "balance")
-            return Told(answer.value, reply.endpoint, answer.context.slot)
+            found, endpoint = await read_sound(
+                self._pool,
+                "getBalance",
+                [str(key), _STATE],
+                read_amount,
+                CallPolicy(avoid=avoid),
+                deadline=view.deadline,
+            )
+            return Told(found.value, endpoint, found.context.slot)
 
         told = await self._read_newest(read, view)
         return Balance(address, told.block, told.answer, self._facts.native.decimals)
@@ -74,13 +78,17 @@ class AccountReader:
             ("getMultipleAccounts", [[str(mint)], _BASE64]),
         ]
 
+        def read_all(results: Sequence[bytes]) -> tuple[int, Accounts, int]:
+            held, minted = results
+            holdings = read_holdings(held)
+            raw = sum(_amount(row.account, mint) for row in holdings.value)
+            return holdings.context.slot, read_accounts(minted, 1), raw
+
         async def read(avoid: frozenset[str]) -> Told[tuple[Accounts, int]]:
-            policy = CallPolicy(avoid=avoid)
-            held, minted = await self._pool.call_together(calls, policy, deadline=view.deadline)
-            holdings = read_answer(held, Holdings, "list of token accounts")
-            accounts = read_answer(minted, Accounts, "list of accounts")
-            raw = sum(_amount(row.account, mint, held) for row in holdings.value)
-            return Told((accounts, raw), held.endpoint, holdings.context.slot)
+            (slot, accounts, raw), endpoint = await read_sound_together(
+                self._pool, calls, read_all, CallPolicy(avoid=avoid), deadline=view.deadline
+            )
+            return Told((accounts, raw), endpoint, slot)
 
         told = await self._read_newest(read, view)
         accounts, raw = told.answer
@@ -138,11 +146,15 @@ class AccountReader:
         since = {} if view.block is None else {"minContextSlot": view.block}
         params: list[Any] = [[str(key) for key in keys], _BASE64 | since]
         policy = CallPolicy(min_block=view.block, prefer=view.endpoint, avoid=avoid)
-        reply = await self._pool.call("getMultipleAccounts", params, policy, deadline=view.deadline)
-        answer = read_answer(reply, Accounts, "list of accounts")
-        if len(answer.value) != len(keys):
-            raise malformed(reply, "list of accounts")
-        return Told(answer, reply.endpoint, answer.context.slot)
+        answer, endpoint = await read_sound(
+            self._pool,
+            "getMultipleAccounts",
+            params,
+            lambda result: read_accounts(result, len(keys)),
+            policy,
+            deadline=view.deadline,
+        )
+        return Told(answer, endpoint, answer.context.slot)
 
     async def _read_newest(
         self, read: Callable[[frozenset[str]], Awaitable[Told[Answer]]], view: ReadView
@@ -152,7 +164,7 @@ class AccountReader:
         return told
 
     def _mint(self, answer: Accounts, written: str) -> Mint:
-        account = answer.value[0] if answer.value else None
+        account = answer.value[0]
         mint = None
         if account is not None and account.owner in _TOKEN_PROGRAMS:
             data = account_bytes(account)
@@ -184,11 +196,12 @@ def _texts_in(accounts: list[Account | None], key: Pubkey) -> Texts | None:
     return None
 
 
-def _amount(account: Account, mint: Pubkey, reply: Reply) -> int:
+def _amount(account: Account, mint: Pubkey) -> int:
+    """Return the raw amount in an account that a node says to be one of the mint; ValueError where it is none."""
     data = account_bytes(account)
     raw = _parsed_amount(account, mint) if data is None else layouts.read_holding(data, bytes(mint))
     if raw is None or account.owner not in _TOKEN_PROGRAMS:
-        raise malformed(reply, "token account")
+        raise ValueError("not a token account of the mint")
     return raw
 
 

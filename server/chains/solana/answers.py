@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import base64
 import binascii
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Annotated, Any
 
 import msgspec
 
-from server.errors import UpstreamUnavailable
+Count = Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
+"""A slot or lamports: no chain comes to more than 63 bits of either."""
 
-if TYPE_CHECKING:
-    from server.upstream.policy import Reply
-
-Answer = TypeVar("Answer")
+_slot = msgspec.json.Decoder(Count)
 
 
 class Context(msgspec.Struct):
     """The slot that a state was read at."""
 
-    slot: int
+    slot: Count
 
 
 class Account(msgspec.Struct):
@@ -33,7 +31,7 @@ class Amount(msgspec.Struct):
     """`{"context", "value"}` of `getBalance`."""
 
     context: Context
-    value: int
+    value: Count
 
 
 class Accounts(msgspec.Struct):
@@ -57,28 +55,32 @@ class Holdings(msgspec.Struct):
     value: list[Keyed]
 
 
-def read_answer(reply: Reply, kind: type[Answer], what: str) -> Answer:
-    """Return a node's answer as that structure; UpstreamUnavailable where it is not of that shape."""
-    try:
-        return msgspec.json.decode(reply.result, type=kind)
-    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
-        raise malformed(reply, what) from None
+_accounts = msgspec.json.Decoder(Accounts)
+
+read_amount = msgspec.json.Decoder(Amount).decode
+"""Return the answer to `getBalance`; ValueError or msgspec's error if it is none."""
+
+read_holdings = msgspec.json.Decoder(Holdings).decode
+"""Return the answer to `getTokenAccountsByOwner`; ValueError or msgspec's error if it is none."""
 
 
-def malformed(reply: Reply, what: str) -> UpstreamUnavailable:
-    """Return the failure of a node that answered with something else."""
-    return UpstreamUnavailable(f"endpoint {reply.endpoint} answered with a malformed {what}")
+def read_accounts(result: bytes, count: int) -> Accounts:
+    """Return the answer to `getMultipleAccounts` about so many; ValueError or msgspec's error if it is none."""
+    answer = _accounts.decode(result)
+    if len(answer.value) != count:
+        raise ValueError("not the accounts that were asked for")
+    for account in answer.value:
+        if account is not None and account_bytes(account) is None and not isinstance(account.data, dict):
+            raise ValueError("an account without data")
+    return answer
 
 
 def read_slot(result: bytes) -> int:
     """Return the slot of a `getSlot` answer; ValueError if it is none."""
     try:
-        slot = msgspec.json.decode(result, type=int)
+        return _slot.decode(result)
     except (msgspec.MsgspecError, RecursionError):
         raise ValueError("not a slot") from None
-    if slot < 0:
-        raise ValueError("not a slot")
-    return slot
 
 
 def account_bytes(account: Account) -> bytes | None:

@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import msgspec
 from waypost.v1 import block_pb2, common_pb2, transaction_pb2
 
-from server.chains.solana.answers import malformed
+from server.chains.solana.answers import Count  # noqa: TC001 - msgspec evaluates the annotations
 from server.chains.solana.heads import COMMITMENT
 from server.chains.solana.keys import parse_signature
 from server.chains.solana.versions import HIGHEST_VERSION, named_version
+from server.chains.sound_answers import read_sound
 from server.errors import ArchiveRequired, InvalidArgument, NotFound, NotSupported, Pending, UpstreamUnavailable
 from server.upstream.policy import CallPolicy
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from server.chains.facts import ChainFacts
     from server.chains.view import ReadView
-    from server.upstream.policy import Reply
     from server.upstream.pool import Pool
+
+Document = TypeVar("Document")
 
 _MAX_SLOT = (1 << 63) - 1
 _REISSUES = 2
-_TRIES = 2
+_NULL = b"null"
 
 # Transactions as signatures: a full block is megabytes. Rewards of epoch boundaries are thousands of rows.
 _BLOCK = {"encoding": "json", "transactionDetails": "signatures", "rewards": False, "commitment": COMMITMENT}
@@ -32,24 +35,25 @@ _TRANSACTION = {"encoding": "json", "commitment": COMMITMENT}
 
 class _Block(msgspec.Struct):
     blockhash: str
+    parentSlot: Count  # noqa: N815 - the node's own name
 
 
 class _Message(msgspec.Struct):
-    accountKeys: list[str]  # noqa: N815 - the node's own name
+    accountKeys: Annotated[list[str], msgspec.Meta(min_length=1)]  # noqa: N815 - the node's own name
 
 
 class _Signed(msgspec.Struct):
     message: _Message
-    signatures: list[str]
+    signatures: Annotated[list[str], msgspec.Meta(min_length=1)]
 
 
 class _Transaction(msgspec.Struct):
-    slot: int
+    slot: Count
     transaction: _Signed
 
 
 class _Status(msgspec.Struct):
-    slot: int
+    slot: Count
     confirmationStatus: str | None = None  # noqa: N815 - the node's own name
 
 
@@ -75,7 +79,9 @@ class BlockReader:
             raise InvalidArgument("a slot is between 0 and 2^63-1", field="block")
         policy = CallPolicy(null_elsewhere=True, min_block=number)
         try:
-            reply = await self._versioned("getBlock", number, _BLOCK, policy, view)
+            block, endpoint = await self._versioned(
+                "getBlock", number, _BLOCK, lambda result: _block(result, number), policy, view
+            )
         except NotFound:
             raise self._no_block(number) from None
         except ArchiveRequired as error:
@@ -83,18 +89,10 @@ class BlockReader:
             if any(isinstance(refusal, NotFound) for refusal in error.refusals.values()):
                 raise self._no_block(number) from None
             raise
-        if reply.result == b"null":
+        if block is None:
             raise self._no_block(number)
-        try:
-            block = msgspec.json.decode(reply.result, type=_Block)
-        except (msgspec.MsgspecError, RecursionError):
-            raise malformed(reply, "block") from None
-        self._pool.observe_block(reply.endpoint, number)
-        return block_pb2.Block(
-            solana=block_pb2.SolanaBlock(
-                number=str(number), hash=block.blockhash, native=common_pb2.NativeJson(json=reply.result)
-            )
-        )
+        self._pool.observe_block(endpoint, number)
+        return block_pb2.Block(solana=block)
 
     async def read_transaction(self, text: str, view: ReadView) -> transaction_pb2.Transaction:
         """Return the transaction of that first signature.
@@ -105,49 +103,46 @@ class BlockReader:
         """
         signature = str(parse_signature(text, "hash"))
         policy = CallPolicy(null_elsewhere=True)
-        for _ in range(_TRIES):
-            reply = await self._versioned("getTransaction", signature, _TRANSACTION, policy, view)
-            if reply.result == b"null":
-                raise await self._absence(signature, view)
-            found = _transaction(reply.result, signature)
-            if found is not None:
-                self._pool.observe_block(reply.endpoint, int(found.block_number))
-                return transaction_pb2.Transaction(solana=found)
-            # What cannot be read, or is another transaction, is asked of one more endpoint.
-            policy = replace(policy, avoid=policy.avoid | {reply.endpoint})
-        raise malformed(reply, "transaction")
+        found, endpoint = await self._versioned(
+            "getTransaction", signature, _TRANSACTION, lambda result: _transaction(result, signature), policy, view
+        )
+        if found is None:
+            raise await self._absence(signature, view)
+        self._pool.observe_block(endpoint, int(found.block_number))
+        return transaction_pb2.Transaction(solana=found)
 
     async def _versioned(
-        self, method: str, what: object, options: dict[str, Any], policy: CallPolicy, view: ReadView
-    ) -> Reply:
-        """Return the answer to a call that names the highest transaction version wanted.
+        self,
+        method: str,
+        what: object,
+        options: dict[str, Any],
+        read: Callable[[bytes], Document],
+        policy: CallPolicy,
+        view: ReadView,
+    ) -> tuple[Document, str]:
+        """Return what `read` makes of the answer to a call that names the highest version wanted, and who gave it.
 
         A node that names another version in its refusal is asked for that one.
         """
+
+        def ask(version: int) -> Awaitable[tuple[Document, str]]:
+            params = [what, options | {"maxSupportedTransactionVersion": version}]
+            return read_sound(self._pool, method, params, read, policy, deadline=view.deadline)
+
         version = HIGHEST_VERSION
         for _ in range(_REISSUES):
             try:
-                return await self._ask(method, what, options, version, policy, view)
+                return await ask(version)
             except NotSupported as error:
                 named = named_version(error)
                 if named is None or named == version:
                     raise
                 version = named
-        return await self._ask(method, what, options, version, policy, view)
-
-    async def _ask(
-        self, method: str, what: object, options: dict[str, Any], version: int, policy: CallPolicy, view: ReadView
-    ) -> Reply:
-        params = [what, options | {"maxSupportedTransactionVersion": version}]
-        return await self._pool.call(method, params, policy, deadline=view.deadline)
+        return await ask(version)
 
     async def _absence(self, signature: str, view: ReadView) -> Pending | NotFound | UpstreamUnavailable:
         """Return why no node has a transaction: a status tells one that is under way, or only lacks its record."""
-        reply = await self._pool.call("getSignatureStatuses", [[signature]], deadline=view.deadline)
-        try:
-            [status] = msgspec.json.decode(reply.result, type=_Statuses).value
-        except (msgspec.MsgspecError, RecursionError, ValueError):
-            raise malformed(reply, "status") from None
+        status, _ = await read_sound(self._pool, "getSignatureStatuses", [[signature]], _status, deadline=view.deadline)
         slug = self._facts.slug
         if status is None:
             return NotFound(f"no node of {slug} knows transaction {signature}")
@@ -162,15 +157,36 @@ class BlockReader:
         return NotFound(f"{self._facts.slug} has no block in slot {slot}: it was skipped, or is not there yet")
 
 
-def _transaction(result: bytes, signature: str) -> transaction_pb2.SolanaTransaction | None:
-    """Return the transaction of that first signature, None for what is none, or another one."""
-    try:
-        found = msgspec.json.decode(result, type=_Transaction)
-        if found.transaction.signatures[0] != signature:
-            return None
-        payer = found.transaction.message.accountKeys[0]
-    except (msgspec.MsgspecError, RecursionError, IndexError):
+def _status(result: bytes) -> _Status | None:
+    [status] = msgspec.json.decode(result, type=_Statuses).value
+    return status
+
+
+def _block(result: bytes, slot: int) -> block_pb2.SolanaBlock | None:
+    """Return the block in an answer, None where it says that there is none; ValueError or msgspec's for what is none.
+
+    An answer does not tell its slot, but that of the block before it.
+    """
+    if result == _NULL:
         return None
+    block = msgspec.json.decode(result, type=_Block)
+    if block.parentSlot > max(slot - 1, 0):
+        raise ValueError("a block of a later slot")
+    native = common_pb2.NativeJson(json=result)
+    return block_pb2.SolanaBlock(number=str(slot), hash=block.blockhash, native=native)
+
+
+def _transaction(result: bytes, signature: str) -> transaction_pb2.SolanaTransaction | None:
+    """Return the transaction in an answer, None where it says that there is none.
+
+    ValueError, or msgspec's error, for what is no transaction, or not that of this first signature.
+    """
+    if result == _NULL:
+        return None
+    found = msgspec.json.decode(result, type=_Transaction)
+    if found.transaction.signatures[0] != signature:
+        raise ValueError("another transaction")
+    payer = found.transaction.message.accountKeys[0]
     return transaction_pb2.SolanaTransaction(
         block_number=str(found.slot), from_address=payer, native=common_pb2.NativeJson(json=result)
     )

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from server.chains.capabilities import Health, State
 from server.chains.judgement import Judgement
 from server.chains.newest import Told, majority_height, read_newest
-from server.chains.solana.answers import malformed, read_slot
+from server.chains.solana.answers import read_slot
+from server.chains.sound_answers import read_sound
 from server.errors import NotSupported
 from server.upstream.policy import CallPolicy
 
@@ -35,11 +36,10 @@ class HeadReader:
         """Return the newest slot, as one node answers it now."""
 
         async def read(avoid: frozenset[str]) -> Told[None]:
-            reply = await self._pool.call(*SLOT, CallPolicy(avoid=avoid), deadline=view.deadline)
-            try:
-                return Told(None, reply.endpoint, read_slot(reply.result))
-            except ValueError:
-                raise malformed(reply, "slot") from None
+            slot, endpoint = await read_sound(
+                self._pool, *SLOT, read_slot, CallPolicy(avoid=avoid), deadline=view.deadline
+            )
+            return Told(None, endpoint, slot)
 
         told = await read_newest(self._pool, read)
         view.settle(told.block, told.endpoint)

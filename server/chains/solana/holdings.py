@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from solders.pubkey import Pubkey
 
 from server.chains.holdings import Holding, Holdings
 from server.chains.newest import Told, read_newest
 from server.chains.solana import layouts
-from server.chains.solana.answers import Accounts, Amount, account_bytes, malformed, read_answer
-from server.chains.solana.answers import Holdings as TokenAccounts
+from server.chains.solana.answers import Accounts, account_bytes, read_accounts, read_amount
+from server.chains.solana.answers import read_holdings as read_token_accounts
 from server.chains.solana.heads import COMMITMENT
 from server.chains.solana.keys import TOKEN_2022_PROGRAM, TOKEN_PROGRAM, parse_key
+from server.chains.sound_answers import read_sound_together
 from server.upstream.policy import CallPolicy
 
 if TYPE_CHECKING:
@@ -21,13 +22,18 @@ if TYPE_CHECKING:
     from server.chains.facts import ChainFacts
     from server.chains.holdings import KnownAsset
     from server.chains.view import ReadView
-    from server.upstream.policy import Reply
     from server.upstream.pool import Pool
 
 _STATE = {"commitment": COMMITMENT}
 _BASE64 = {"commitment": COMMITMENT, "encoding": "base64"}
 # Mint, owner and amount are the first 72 bytes of every token account; wallets may have thousands of them.
 _AMOUNTS = _BASE64 | {"dataSlice": {"offset": 0, "length": 72}}
+
+
+class _Held(NamedTuple):
+    lamports: int
+    amounts: dict[str, int]
+    mints: list[Accounts]
 
 
 class HoldingReader:
@@ -53,41 +59,46 @@ class HoldingReader:
         if unknown:
             calls.append(("getMultipleAccounts", [unknown, _BASE64]))
 
-        async def read(avoid: frozenset[str]) -> Told[tuple[int, dict[str, int], Sequence[Reply]]]:
-            policy = CallPolicy(prefer=view.endpoint, avoid=avoid)
-            coin, plain, extended, *mints = await self._pool.call_together(calls, policy, deadline=view.deadline)
-            lamports = read_answer(coin, Amount, "balance")
-            held = [(reply, read_answer(reply, TokenAccounts, "list of token accounts")) for reply in (plain, extended)]
+        def read_all(results: Sequence[bytes]) -> tuple[int, _Held]:
+            coin, plain, extended, *mints = results
+            lamports = read_amount(coin)
+            held = [read_token_accounts(result) for result in (plain, extended)]
             amounts: dict[str, int] = {}
-            for reply, accounts in held:
+            for accounts in held:
                 for row in accounts.value:
-                    mint, raw = _amount(account_bytes(row.account), reply)
+                    mint, raw = _amount(account_bytes(row.account))
                     amounts[mint] = amounts.get(mint, 0) + raw
-            slot = min(lamports.context.slot, *(accounts.context.slot for _, accounts in held))
-            return Told((lamports.value, amounts, mints), coin.endpoint, slot)
+            slot = min(lamports.context.slot, *(accounts.context.slot for accounts in held))
+            return slot, _Held(lamports.value, amounts, [read_accounts(result, len(unknown)) for result in mints])
+
+        async def read(avoid: frozenset[str]) -> Told[_Held]:
+            policy = CallPolicy(prefer=view.endpoint, avoid=avoid)
+            (slot, held), endpoint = await read_sound_together(
+                self._pool, calls, read_all, policy, deadline=view.deadline
+            )
+            return Told(held, endpoint, slot)
 
         told = await read_newest(self._pool, read)
         view.settle(told.block, told.endpoint)
         coins, amounts, mints = told.answer
-        for reply in mints:
-            self._learn(unknown, reply)
+        for accounts in mints:
+            self._learn(unknown, accounts)
         rows = [Holding(None, coins, self._facts.native.decimals)]
         for asset in assets:
             decimals = self._decimals.get(asset.address, asset.decimals)
             rows.append(Holding(asset.address, amounts.get(asset.address, 0), decimals))
         return Holdings(address, view.block, tuple(row for row in rows if row.raw))
 
-    def _learn(self, mints: list[str], reply: Reply) -> None:
-        accounts = read_answer(reply, Accounts, "list of accounts").value
-        for address, account in zip(mints, accounts, strict=False):
+    def _learn(self, mints: list[str], accounts: Accounts) -> None:
+        for address, account in zip(mints, accounts.value, strict=True):
             data = None if account is None else account_bytes(account)
             mint = None if data is None else layouts.read_mint(data)
             if mint is not None:
                 self._decimals[address] = mint.decimals
 
 
-def _amount(data: bytes | None, reply: Reply) -> tuple[str, int]:
-    """Return mint and raw amount out of the beginning of a token account."""
+def _amount(data: bytes | None) -> tuple[str, int]:
+    """Return mint and raw amount out of the beginning of a token account; ValueError where that is not there."""
     if data is None or len(data) < 72:
-        raise malformed(reply, "token account")
+        raise ValueError("not a token account")
     return str(Pubkey.from_bytes(data[:32])), int.from_bytes(data[64:72], "little")

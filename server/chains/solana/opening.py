@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from server.chains.memory import ChainMemory
-from server.chains.solana.answers import malformed, read_slot
+from server.chains.solana.answers import read_slot
 from server.chains.solana.driver import SolanaDriver
 from server.chains.solana.heads import SLOT
 from server.chains.solana.node_errors import SolanaErrors
+from server.chains.sound_answers import read_sound
 from server.upstream import HeadQuery, IdentityCheck, Pool
 
 if TYPE_CHECKING:
@@ -54,11 +55,8 @@ def open_driver(
     )
 
     async def ask_finalized() -> int:
-        reply = await pool.call("getSlot", [{"commitment": "finalized"}])
-        try:
-            return read_slot(reply.result)
-        except ValueError:
-            raise malformed(reply, "slot") from None
+        slot, _ = await read_sound(pool, "getSlot", [{"commitment": "finalized"}], read_slot, deadline=None)
+        return slot
 
     memory = ChainMemory(facts.slug, cache, pool.heads, block_time=facts.block_time, ask_finalized=ask_finalized)
     return SolanaDriver(facts, pool, memory)

@@ -8,9 +8,10 @@ import msgspec
 
 from server.chains.newest import Told, read_newest
 from server.chains.solana.accounts import refuse_history
-from server.chains.solana.answers import Context, read_answer
+from server.chains.solana.answers import Context, Count  # noqa: TC001 - msgspec evaluates the annotations
 from server.chains.solana.heads import COMMITMENT
 from server.chains.solana.keys import parse_key
+from server.chains.sound_answers import read_sound
 from server.upstream.policy import CallPolicy
 
 if TYPE_CHECKING:
@@ -23,12 +24,15 @@ _CONFIG = {"commitment": COMMITMENT, "encoding": "base64", "dataSlice": {"offset
 
 class _Program(msgspec.Struct):
     executable: bool
-    space: int
+    space: Count
 
 
 class _Found(msgspec.Struct):
     context: Context
     value: _Program | None
+
+
+_read_program = msgspec.json.Decoder(_Found).decode
 
 
 class ProgramReader:
@@ -46,10 +50,15 @@ class ProgramReader:
         key = parse_key(address, "address")
 
         async def read(avoid: frozenset[str]) -> Told[_Program | None]:
-            policy = CallPolicy(avoid=avoid)
-            reply = await self._pool.call("getAccountInfo", [str(key), _CONFIG], policy, deadline=view.deadline)
-            answer = read_answer(reply, _Found, "account")
-            return Told(answer.value, reply.endpoint, answer.context.slot)
+            found, endpoint = await read_sound(
+                self._pool,
+                "getAccountInfo",
+                [str(key), _CONFIG],
+                _read_program,
+                CallPolicy(avoid=avoid),
+                deadline=view.deadline,
+            )
+            return Told(found.value, endpoint, found.context.slot)
 
         told = await read_newest(self._pool, read)
         view.settle(told.block, told.endpoint)
