@@ -53,7 +53,7 @@ def _object_reader(operation: Operation) -> Parameters:
     message = operation.request.DESCRIPTOR
     known = tuple(field.json for field in parameter_fields(operation))
     names = ", ".join(known) or "none"
-    hidden = frozenset({CALLED}) if stands_for_many(operation) else frozenset()
+    hides_some = stands_for_many(operation)
     members = message_reader(message)
     decode = (_RAW if holds_native(message) else _ANY).decode
     empty = operation.request
@@ -66,8 +66,8 @@ def _object_reader(operation: Operation) -> Parameters:
         except msgspec.DecodeError:
             value = scalars.parsed(raw, "")
         if value.__class__ is dict:
-            if hidden and not hidden.isdisjoint(value):
-                raise scalars.unknown(hidden, known, "")
+            if hides_some and any(name not in known for name in value):
+                raise scalars.unknown(value, known, "")
             return members(value, "")
         if value is None or value == []:
             return empty()

@@ -146,8 +146,10 @@ async def test_published_methods_carry_their_own_name(face: Face) -> None:
     name, request, _ = face.server.asked[-1]
     assert name == "svc_*"
     assert request.method == "svc_erc20_erc20api_call_name"  # type: ignore[attr-defined]
-    error = (await face.call("svc_x", {"method": "svc_y"}))["error"]
-    assert (error["data"]["reason"], error["data"]["field"]) == ("UNKNOWN_PARAMETER", "method")
+    for strange in ("method", "methd", "limit"):
+        error = (await face.call("svc_x", {"chain": "base", strange: "svc_y"}))["error"]
+        assert (error["data"]["reason"], error["data"]["field"]) == ("UNKNOWN_PARAMETER", strange)
+        assert "method" not in error["message"].partition(";")[2], "no parameter of theirs"
 
 
 async def test_native_params_arrive_as_written(face: Face) -> None:
