@@ -3,7 +3,8 @@
 Calls that are submitted while the loop runs one turn leave together, and a little later if they come in quick
 succession (`hold`); heavy calls leave alone, so that the slowest item and the size limit hit nobody else. Calls that
 belong together (a bundle) leave alone too, in one batch, and come to one answer. An endpoint that refuses batches, or
-long ones, is learnt from its refusal and served in the size it takes. One bad item fails alone.
+long ones, is learnt from its refusal and served in the size it takes. One bad item fails alone, and one whose answer
+leaves no room for the others costs them a second request.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import asyncio
 import re
 from typing import TYPE_CHECKING
 
+from server.errors import RangeTooLarge, ResponseTooLarge
 from server.upstream.carrier import TOO_MANY_REQUESTS, Answer, Cargo, Exchange, explain_status, outcome_of
 from server.upstream.failures import Failure, Kind
 from server.upstream.hold import Hold
@@ -170,8 +172,11 @@ class Batcher:
         outcomes = decode_batch(got.body, [item.number for item in items])
         if isinstance(outcomes, dict):
             missing = Failure(Kind.MISSING, "left out of the answer to a batch")
-            for item in items:
+            crowded = self._crowded_out(items, outcomes, exchange)
+            for item in items[: len(items) - len(crowded)]:
                 item.resolve(outcomes.get(item.number, missing), exchange)
+            if crowded:
+                await self._resend(crowded, len(crowded), purpose, learns=False)
         elif isinstance(outcomes, NodeError):
             size = self._refused_size(outcomes, got.status, len(items))
             if size is None:
@@ -182,6 +187,22 @@ class Batcher:
             await self._resend(items, 1, purpose, learns=True)
         else:
             _resolve_all(items, explain_status(outcomes, got), exchange)
+
+    def _crowded_out(self, items: list[_Item], outcomes: dict[int, Outcome], exchange: Exchange) -> list[_Item]:
+        """Return the calls of a batch that the answers to those before them left no room.
+
+        Nodes that bound the answer to a batch refuse all that comes after the limit is reached.
+        """
+        first = len(items)
+        while first > 0 and self._is_too_long(outcomes.get(items[first - 1].number), exchange):
+            first -= 1
+        return items[first:] if first > 0 else []
+
+    def _is_too_long(self, outcome: Outcome | None, exchange: Exchange) -> bool:
+        if not isinstance(outcome, NodeError):
+            return False
+        judged = self._errors.classify(exchange.status, outcome.code, outcome.message, outcome.data)
+        return isinstance(judged.error, RangeTooLarge | ResponseTooLarge)
 
     def _refused_size(self, error: NodeError, status: int, sent: int) -> int | None:
         """Return the batch size to try after a batch was answered by one error; None if the error holds for all."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import random
 import time
 from collections.abc import Callable
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from server.errors import DeadlineExceeded, UpstreamUnavailable
+from server.errors import DeadlineExceeded, RangeTooLarge, UpstreamUnavailable
 from server.upstream import CallPolicy, Pool
 from tests.faults import simulator as faults
 
@@ -169,6 +170,52 @@ async def test_a_batch_whose_answer_is_too_long_is_asked_in_parts(
     pool = make_pool(node.url)
     await ask_many(pool, 8)
     assert tally.failures == {}
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [(-32003, "response too large"), (-32005, "MaxBatchResponseBodySize of 32768KB exceeded")],
+    ids=["geth", "nethermind"],
+)
+async def test_what_the_answers_of_others_left_no_room_for_is_asked_again(
+    code: int, words: str, faulty: MakeFaulty, make_pool: MakePool, tally: Tally
+) -> None:
+    node = await faulty()
+
+    async def room_for_three(request: faults.Request) -> None:
+        answer = await request.node_answer()
+        for one in answer[3:] if isinstance(answer, list) else []:
+            del one["result"]
+            one["error"] = {"code": code, "message": words}
+        faults.write_answer(request, json.dumps(answer).encode())
+
+    node.fault = room_for_three
+    pool = make_pool(node.url)
+    await ask_many(pool, 20)
+    assert tally.failures == {}
+    assert tally.states == []
+
+
+async def test_an_answer_that_is_too_long_by_itself_fails_alone(
+    faulty: MakeFaulty, make_pool: MakePool, tally: Tally
+) -> None:
+    node = await faulty()
+    long = f"0x{3:040x}"
+
+    async def no_room_for_one(request: faults.Request) -> None:
+        answer = await request.node_answer()
+        calls = json.loads(request.body)
+        for call, one in zip(calls, answer, strict=True) if isinstance(calls, list) else [(calls, answer)]:
+            if call["params"][0] == long:
+                del one["result"]
+                one["error"] = {"code": -32003, "message": "response too large"}
+        faults.write_answer(request, json.dumps(answer).encode())
+
+    node.fault = no_room_for_one
+    pool = make_pool(node.url)
+    results = await asyncio.gather(*(balance(pool, number) for number in range(8)), return_exceptions=True)
+    assert [result for result in results if isinstance(result, bytes)] == [b'"0x0"'] * 7
+    assert isinstance(results[3], RangeTooLarge)
 
 
 async def test_identical_reads_in_flight_are_one_read(faulty: MakeFaulty, make_pool: MakePool, tally: Tally) -> None:

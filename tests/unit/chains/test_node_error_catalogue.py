@@ -62,7 +62,6 @@ CATALOGUE: dict[tuple[str, str, str | None], list[tuple[int, str]]] = {
         (-32600, 'batch too large'),
         (-32005, 'Number of requests exceeds max batch size'),
         (-32005, 'Batch size limit exceeded'),
-        (-32005, 'MaxBatchResponseBodySize of 32768KB exceeded'),
         (-32603, 'Timeout expired'),
         (-32000, 'transaction indexing is in progress'),
         (-32002, 'unavailable'),
@@ -205,6 +204,9 @@ CATALOGUE: dict[tuple[str, str, str | None], list[tuple[int, str]]] = {
         (-32005, 'Requested range exceeds maximum RPC range limit'),
         (-32005, 'Too many logs requested. Max logs per response is 20000.'),
         (-32602, 'Block range 20001 exceeds the maximum of 10000 blocks per logs request.'),
+    ],
+    ("elsewhere", "RESPONSE_TOO_LARGE", None): [
+        (-32005, 'MaxBatchResponseBodySize of 32768KB exceeded'),
     ],
     ("answer", "INVALID_ARGUMENT", None): [
         (-32000, 'end (5) < begin (9)'),
