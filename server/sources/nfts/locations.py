@@ -27,6 +27,7 @@ _ARWEAVE = re.compile(r"ar://(?P<root>[A-Za-z0-9_-]{43})(?P<tail>[/?#].*)?", re.
 _HTTP = re.compile(r"https?://", re.IGNORECASE)
 _PLAIN_HTTP = re.compile(r"\Ahttp://", re.IGNORECASE)
 _HTTP_IPFS = re.compile(rf"https://[^/?#]+/ipfs/(?P<root>{_CID})(?P<tail>[/?#].*)?", re.IGNORECASE | re.DOTALL)
+_BEGIN_CONTENT = ("{", "<")
 _PLACE = "{id}"
 _KEPT = "/%:@!$&'()*+,;=~-._?"
 
@@ -51,13 +52,18 @@ class Gateways:
         self._ipfs = tuple(base.rstrip("/") for base in ipfs)
         self._arweave = tuple(base.rstrip("/") for base in arweave)
 
+    def show(self, text: str) -> str:
+        """Return the address that the text is as callers can use it; content in its place stays as it is."""
+        text = text.strip()
+        return text if _is_data(text) or text[:1] in _BEGIN_CONTENT else self.locate(text).shown
+
     def locate(self, text: str) -> Location:
         """Return where the text leads."""
         text = text.strip()
-        if text[:5].lower() == "data:":
+        if _is_data(text):
             found = parse_data_url(text)
             return Location(text, inline=found.candidates) if found else Location(text, problem="its data is broken")
-        if text[:1] in ("{", "<"):
+        if text[:1] in _BEGIN_CONTENT:
             return Location(text, inline=(text.encode("utf-8", "replace"),))
         for pattern, kind, bases, folder in (
             (_IPFS, "IPFS", self._ipfs, "/ipfs/"),
@@ -76,6 +82,10 @@ class Gateways:
         if not text:
             return Location(text, problem="its address is empty")
         return Location(text, problem="its address is of a kind that is not fetched")
+
+
+def _is_data(text: str) -> bool:
+    return text[:5].lower() == "data:"
 
 
 def fill_in(text: str, token_id: int) -> str:

@@ -9,11 +9,12 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from time import monotonic
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar, TypeVarTuple
 
 from server.sources.guarded import FetchError, Unreachable
 from server.sources.nfts.documents import Document, DocumentError, parse_document
 from server.sources.nfts.locations import fill_in
+from server.sources.nfts.rewriting import rewrite
 from server.upstream.cache import key_prefix
 from server.upstream.joining import Flights
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from server.sources.nfts.locations import Gateways, Location
     from server.upstream.cache import Cache
 
-Text = TypeVar("Text", str, bytes)
+Given = TypeVarTuple("Given")
 Result = TypeVar("Result")
 
 KEPT_SECONDS = 300.0
@@ -78,14 +79,15 @@ class MetadataReader:
     async def read(
         self, uri: str | None, token_id: int, *, is_multi: bool, deadline: float | None, is_fresh: bool = False
     ) -> Metadata:
-        """Return the document at the address that a contract stated, its image's address rewritten; raises nothing.
+        """Return the document at the address that a contract stated, the addresses in it rewritten; raises nothing.
 
-        `is_multi` fills the token id in where EIP-1155 has a place for it. `deadline` is in seconds of the monotonic
-        clock. `is_fresh` passes by what is kept.
+        `is_multi` fills the token id in where EIP-1155 has a place for it, in the address and in the document.
+        `deadline` is in seconds of the monotonic clock. `is_fresh` passes by what is kept.
         """
         if uri is None:
             return Metadata(None, None, "the contract states no address of a document", FAILED_SECONDS)
-        location = await _apart(self._gateways.locate, fill_in(uri, token_id) if is_multi else uri)
+        stated = fill_in(uri, token_id) if is_multi else uri
+        location = await _apart(len(stated), self._gateways.locate, stated)
         if location.problem is not None:
             problem = f"the document was not fetched: {location.problem}"
             return Metadata(location.shown or None, None, problem, FAILED_SECONDS)
@@ -94,11 +96,11 @@ class MetadataReader:
             seconds = None if found.problem is None else FAILED_SECONDS
         else:
             found, seconds = await self._remembered(location, deadline, is_fresh)
-        document = found.document
-        if document is not None and document.image is not None:
-            image = fill_in(document.image, token_id) if is_multi else document.image
-            document = document._replace(image=(await _apart(self._gateways.locate, image)).shown)
-        return Metadata(location.shown, document, found.problem, seconds)
+        if found.document is None:
+            return Metadata(location.shown, None, found.problem, seconds)
+        multi_id = token_id if is_multi else None
+        document = await _apart(len(found.document.others), rewrite, found.document, self._gateways, multi_id)
+        return Metadata(location.shown, document, None, seconds)
 
     async def close(self) -> None:
         """Give up every fetch."""
@@ -113,7 +115,7 @@ class MetadataReader:
         if cache is not None and not is_fresh:
             body = await cache.recall(_FOUND + digest)
             if body is not None:
-                return _Found(await _apart(parse_document, body)), self._left(_FOUND + digest)
+                return _Found(await _apart(len(body), parse_document, body)), self._left(_FOUND + digest)
             failed = cache.lasting.get(_FAILED + digest)
             if failed is not None:
                 return _Found(None, problem=failed.decode()), self._left(_FAILED + digest)
@@ -147,7 +149,7 @@ class MetadataReader:
                 if answer.status != 200:
                     problem = f"{answer.url_label} answered with HTTP {answer.status}"
                     continue
-                return _Found(await _apart(parse_document, answer.body), answer.body)
+                return _Found(await _apart(len(answer.body), parse_document, answer.body), answer.body)
             except FetchError as error:
                 if isinstance(error, Unreachable) and len(location.candidates) > 1:
                     self._rest(_host(url))
@@ -173,12 +175,12 @@ async def _first_document(candidates: tuple[bytes, ...]) -> _Found:
     problems = []
     for content in candidates:
         try:
-            return _Found(await _apart(parse_document, content))
+            return _Found(await _apart(len(content), parse_document, content))
         except DocumentError as error:
             problems.append(str(error))
     return _Found(None, problem=problems[0])
 
 
-async def _apart(read: Callable[[Text], Result], text: Text) -> Result:
-    """Return what `read` makes of a text; a long one is read in a thread, where it holds nobody else up."""
-    return read(text) if len(text) <= _LONG else await asyncio.to_thread(read, text)
+async def _apart(size: int, read: Callable[[*Given], Result], *given: *Given) -> Result:
+    """Return what `read` makes of a text of that size: of a long one in a thread, where it holds nobody else up."""
+    return read(*given) if size <= _LONG else await asyncio.to_thread(read, *given)

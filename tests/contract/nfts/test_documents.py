@@ -60,7 +60,7 @@ FOUND: dict[int, dict[str, Any]] = {
     24: {
         "name": "Marked",
         "image": "{documents}/" + known_nft.ARWEAVE_ID + "/1.png",
-        "image_url": f"ar://{known_nft.ARWEAVE_ID}/1.png",
+        "image_url": "{documents}/" + known_nft.ARWEAVE_ID + "/1.png",
     },
 }
 MISSING = {
@@ -91,8 +91,9 @@ def test_every_written_document_is_tried() -> None:
 async def test_documents_are_read_in_every_writing(site: Site, token_id: int) -> None:
     answer = await site.answer("getNftMetadata", DOCUMENTS, tokenId=str(token_id))
     expected = dict(FOUND[token_id])
-    if expected["image"]:
-        expected["image"] = expected["image"].format(documents=site.documents)
+    for member in expected.keys() & {"image", "image_url"}:
+        if expected[member]:
+            expected[member] = expected[member].format(documents=site.documents)
     assert answer["metadata"] == expected
     assert answer["tokenURIRaw"] == known_nft.WRITTEN[token_id]
     assert "metadataError" not in answer
