@@ -12,7 +12,7 @@ import msgspec
 from server.errors import NotFound
 from server.sources.endpoints import AGENT
 from server.sources.prices.days import daily
-from server.sources.prices.shape import is_price, read_moment, read_shape
+from server.sources.prices.shape import changed_shape, is_price, read_moment, read_shape
 from server.sources.prices.source import Observation
 
 if TYPE_CHECKING:
@@ -28,9 +28,10 @@ _MILLISECONDS = 1000
 _HOURLY_DAYS = 90
 
 
+# A coin that is not traded any more has a row without a price, or with nothing in it.
 class _Coin(msgspec.Struct):
-    last_updated_at: int
     usd: Decimal | None = None
+    last_updated_at: int | None = None
 
 
 class _Chart(msgspec.Struct):
@@ -57,11 +58,18 @@ class CoinGecko:
         ]
         answer = await self._pool.get("/simple/price", query, AGENT, name="/simple/price", deadline=deadline)
         told = read_shape(answer.result, dict[str, _Coin], NAME)
-        return [
-            Observation(symbol, NAME, coin.usd, read_moment(coin.last_updated_at, NAME))
-            for symbol, key in self._coins.items()
-            if (coin := told.get(key)) is not None and coin.usd is not None and is_price(coin.usd)
-        ]
+        if told and told.keys().isdisjoint(self._coins.values()):
+            raise changed_shape(NAME, "not one coin that was asked for")
+        prices = []
+        for symbol, key in self._coins.items():
+            coin = told.get(key)
+            if coin is None or coin.usd is None:
+                continue
+            if coin.last_updated_at is None:
+                raise changed_shape(NAME, "a price without `last_updated_at`")
+            if is_price(coin.usd):
+                prices.append(Observation(symbol, NAME, coin.usd, read_moment(coin.last_updated_at, NAME)))
+        return prices
 
     async def read_days(self, symbol: str, days: int, deadline: float) -> Mapping[date, Day]:
         """Return the highest of the hourly prices of each day; see `HistorySource`."""

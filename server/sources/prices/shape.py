@@ -24,9 +24,14 @@ def read_shape(body: bytes, shape: type[Shape], name: str) -> Shape:
     try:
         return msgspec.json.decode(body, type=shape)
     except msgspec.ValidationError as error:
-        raise UpstreamUnavailable(f"{name} answers in a shape that this build does not know: {error}") from None
+        raise changed_shape(name, str(error)) from None
     except (msgspec.MsgspecError, RecursionError):
         raise UpstreamUnavailable(f"{name} answers with something that is no JSON document") from None
+
+
+def changed_shape(name: str, what: str) -> UpstreamUnavailable:
+    """Return the error for an answer in another shape than the known one; `what` holds no value out of it."""
+    return UpstreamUnavailable(f"{name} answers in a shape that this build does not know: {what}")
 
 
 def read_moment(seconds: int, name: str) -> datetime:

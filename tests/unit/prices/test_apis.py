@@ -86,6 +86,14 @@ async def test_coingecko_tells_exact_prices():
     ]
 
 
+@pytest.mark.parametrize("row", ["{}", '{"usd":null}', '{"usd":null,"last_updated_at":null}', '{"last_updated_at":1}'])
+async def test_a_coin_that_coingecko_has_no_price_of_costs_no_other(row: str):
+    body = f'{{"bitcoin":{row},"usd-coin":{{"usd":0.999876,"last_updated_at":1799999985}}}}'
+    async with replaying(Replay({"/simple/price": body})) as replay, pool_of(replay) as pool:
+        told = await gecko(pool).fetch(soon())
+    assert told == [Observation("USDC", "coingecko", Decimal("0.999876"), at(1_799_999_985))]
+
+
 async def test_frankfurter_tells_the_euro():
     answers = {"/v1/latest": recorded("prices/frankfurter_latest.json")}
     async with replaying(Replay(answers)) as replay, pool_of(replay) as pool:
@@ -143,7 +151,9 @@ CHANGED: list[tuple[Any, str, str]] = [
     (gecko, "/simple/price", '{"bitcoin":{"usd":1}}'),
     (gecko, "/simple/price", '{"bitcoin":{"usd":"n/a","last_updated_at":1800000000}}'),
     (gecko, "/simple/price", '{"bitcoin":91230}'),
+    (gecko, "/simple/price", '{"bitcoin":{"usd":1,"last_updated_at":null}}'),
     (gecko, "/simple/price", '{"status":{"error_code":429,"error_message":"slow down"}}'),
+    (gecko, "/simple/price", '{"data":{"bitcoin":{"usd":1,"last_updated_at":1800000000}}}'),
     (bank, "/v1/latest", '[{"date":"2027-01-14","base":"EUR","quote":"USD","rate":1.08}]'),
     (bank, "/v1/latest", '{"base":"EUR","date":"yesterday","rates":{"USD":1.08}}'),
     (bank, "/v1/latest", '{"base":"EUR","date":"2027-01-14","rates":{"USD":null}}'),
