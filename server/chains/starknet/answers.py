@@ -1,4 +1,4 @@
-"""A node's answer as a number, as felts or as members; what is none of these is the node's fault, not the caller's."""
+"""A node's answer as a number, as felts or as members."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from server.chains.starknet.felts import felt_number
-from server.errors import UpstreamUnavailable
 
 if TYPE_CHECKING:
-    from server.upstream.policy import Reply
-
     Members = dict[str, msgspec.Raw]
+
+_HALF = 1 << 128
+_MOST_DECIMALS = 255
 
 _NUMBER = msgspec.json.Decoder(int)
 _TEXT = msgspec.json.Decoder(str)
@@ -68,17 +68,21 @@ def without(members: Members, names: frozenset[str]) -> bytes:
     return b"{" + b",".join(rest) + b"}" if rest else b""
 
 
-def number_of(reply: Reply) -> int:
-    """Return the number that the node answered; UpstreamUnavailable where it is none."""
+def json_felts(result: bytes) -> list[int]:
+    """Return the felts that a call returned; ValueError for anything else."""
     try:
-        return json_number(reply.result)
-    except ValueError:
-        raise UpstreamUnavailable(f"endpoint {reply.endpoint} answered with a malformed number") from None
-
-
-def felts_of(reply: Reply) -> list[int]:
-    """Return the felts that a call returned; UpstreamUnavailable where the node answered none."""
-    try:
-        return [felt_number(text) for text in _TEXTS.decode(reply.result)]
+        return [felt_number(text) for text in _TEXTS.decode(result)]
     except _FAULTS:
-        raise UpstreamUnavailable(f"endpoint {reply.endpoint} answered with malformed felts") from None
+        raise ValueError("not felts") from None
+
+
+def amount_of(felts: list[int]) -> int | None:
+    """Return an amount of two felts (u256, low half first), or of the one felt of old tokens; None where it is none."""
+    if len(felts) == 1:
+        return felts[0]
+    return felts[0] + felts[1] * _HALF if len(felts) == 2 and max(felts) < _HALF else None
+
+
+def decimals_of(felts: list[int]) -> int | None:
+    """Return the decimals that a token told; None where it told none."""
+    return felts[0] if len(felts) == 1 and felts[0] <= _MOST_DECIMALS else None

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from google.protobuf.timestamp_pb2 import Timestamp
 from waypost.v1 import block_pb2, common_pb2
 
+from server.chains.sound_answers import read_sound
 from server.chains.starknet.answers import json_items, json_members, json_number, json_text, without
-from server.errors import InvalidArgument, NotFound, UpstreamUnavailable
+from server.errors import InvalidArgument, NotFound
 from server.upstream.policy import CallPolicy
 
 if TYPE_CHECKING:
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from server.upstream.pool import Pool
 
 _MAX_NUMBER = (1 << 63) - 1
-_TRIES = 2
 # What the answer has typed members for, by their names in JSON.
 _TYPED_IN_BLOCK = frozenset({"chain", "blockNumber", "hash", "timestamp", "transactionCount", "transactions"})
 _TYPED_IN_TRANSACTION = frozenset({"hash"})
@@ -38,26 +36,26 @@ class BlockReader:
         if not 0 <= number <= _MAX_NUMBER:
             raise InvalidArgument("a block number is between 0 and 2^63-1", field="blockNumber")
         policy = CallPolicy(heavy=True, min_block=number)
+
+        def read(result: bytes) -> block_pb2.StarknetBlockTransactions:
+            block = parse_block_transactions(result)
+            if block.block_number != number:
+                raise ValueError("another block than the one asked for")
+            return block
+
         try:
-            block, endpoint = await self._read(number, policy, view)
+            block, endpoint = await read_sound(
+                self._pool,
+                "starknet_getBlockWithTxs",
+                [{"block_number": number}],
+                read,
+                policy,
+                deadline=view.deadline,
+            )
         except NotFound:
             raise NotFound(f"{self._slug} has no block {number}, or not yet") from None
         self._pool.observe_block(endpoint, number)
         return block_pb2.GetBlockTransactionsResponse(starknet=block)
-
-    async def _read(
-        self, number: int, policy: CallPolicy, view: ReadView
-    ) -> tuple[block_pb2.StarknetBlockTransactions, str]:
-        """Return the block and who answered; what is no block, or another one, is asked of one more endpoint."""
-        for _ in range(_TRIES):
-            params = [{"block_number": number}]
-            reply = await self._pool.call("starknet_getBlockWithTxs", params, policy, deadline=view.deadline)
-            with suppress(ValueError):
-                block = parse_block_transactions(reply.result)
-                if block.block_number == number:
-                    return block, reply.endpoint
-            policy = replace(policy, avoid=policy.avoid | {reply.endpoint})
-        raise UpstreamUnavailable(f"endpoint {reply.endpoint} answered with a malformed block, or with another one")
 
 
 def parse_block_transactions(result: bytes) -> block_pb2.StarknetBlockTransactions:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from server.chains.capabilities import Health, State
 from server.chains.judgement import Judgement
 from server.chains.newest import Told, majority_height, read_newest
-from server.chains.starknet.answers import json_members, json_number, number_of
+from server.chains.sound_answers import read_sound
+from server.chains.starknet.answers import json_members, json_number
 from server.upstream.policy import CallPolicy
 
 if TYPE_CHECKING:
@@ -35,8 +36,10 @@ class HeadReader:
 
         async def read(avoid: frozenset[str]) -> Told[None]:
             policy = CallPolicy(avoid=avoid)
-            reply = await self._pool.call("starknet_blockNumber", [], policy, deadline=view.deadline)
-            return Told(None, reply.endpoint, number_of(reply))
+            height, endpoint = await read_sound(
+                self._pool, "starknet_blockNumber", [], json_number, policy, deadline=view.deadline
+            )
+            return Told(None, endpoint, height)
 
         told = await read_newest(self._pool, read)
         view.settle(told.block, told.endpoint)

@@ -6,15 +6,16 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from server.chains.holdings import Holding, Holdings
-from server.chains.starknet.answers import felts_of
+from server.chains.sound_answers import Doubtful, read_sound
+from server.chains.starknet.answers import amount_of, decimals_of, json_felts
 from server.chains.starknet.felts import parse_address
 from server.chains.starknet.node_errors import ContractMissing, EntryPointMissing
 from server.chains.starknet.tokens import BALANCE_OF, BALANCE_OF_SNAKE, DECIMALS
-from server.errors import Reverted
+from server.errors import NotAToken, Reverted
 from server.upstream.policy import CallPolicy
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from server.chains.facts import ChainFacts
     from server.chains.holdings import KnownAsset
@@ -22,10 +23,8 @@ if TYPE_CHECKING:
     from server.chains.view import ReadView
     from server.upstream.pool import Pool
 
-_HALF = 1 << 128
-_MOST_DECIMALS = 255
 # What a contract says that does not answer a call.
-_NO_ANSWER = (EntryPointMissing, Reverted)
+_NO_ANSWER = (EntryPointMissing, NotAToken, Reverted)
 
 
 class HoldingReader:
@@ -71,37 +70,51 @@ class HoldingReader:
         known = self._selectors.get(contract)
         for selector in (BALANCE_OF, BALANCE_OF_SNAKE) if known is None else (known,):
             try:
-                felts = await self._call(contract, selector, [owner], view)
+                raw = await self._call(contract, selector, [owner], amount_of, view)
             except ContractMissing:
                 return 0
-            if felts is None:
-                continue
-            if len(felts) == 1 or (len(felts) == 2 and max(felts) < _HALF):
+            if raw is not None:
                 self._selectors[contract] = selector
-                return sum(felt << 128 * place for place, felt in enumerate(felts))
+                return raw
         self._selectors.pop(contract, None)
         return None
 
     async def _told_decimals(self, contract: str, listed: int, view: ReadView) -> int:
         if contract not in self._decimals:
             try:
-                felts = await self._call(contract, DECIMALS, [], view)
+                decimals = await self._call(contract, DECIMALS, [], decimals_of, view)
             except ContractMissing:
                 return listed
-            if felts is None or len(felts) != 1 or felts[0] > _MOST_DECIMALS:
+            if decimals is None:
                 return listed
-            self._decimals[contract] = felts[0]
+            self._decimals[contract] = decimals
         return self._decimals[contract]
 
-    async def _call(self, contract: str, selector: str, calldata: list[str], view: ReadView) -> list[int] | None:
-        """Return what a call returns at the view's block, None where the contract does not answer it.
+    async def _call(
+        self,
+        contract: str,
+        selector: str,
+        calldata: list[str],
+        number_of: Callable[[list[int]], int | None],
+        view: ReadView,
+    ) -> int | None:
+        """Return what `number_of` makes of what a call returns at the view's block.
 
-        Raises ContractMissing where there is none.
+        None where it makes nothing of it, or the contract does not answer the call. Raises ContractMissing where there
+        is none.
         """
+
+        def read(result: bytes) -> int:
+            number = number_of(json_felts(result))
+            if number is None:
+                raise Doubtful(NotAToken(f"the contract {contract} does not answer as a token does"))
+            return number
+
         request = {"contract_address": contract, "entry_point_selector": selector, "calldata": calldata}
         policy = CallPolicy(min_block=view.block, prefer=view.endpoint)
         params: list[object] = [request, {"block_number": view.block}]
         try:
-            return felts_of(await self._pool.call("starknet_call", params, policy, deadline=view.deadline))
+            number, _ = await read_sound(self._pool, "starknet_call", params, read, policy, deadline=view.deadline)
         except _NO_ANSWER:
             return None
+        return number

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from server.chains.memory import ChainMemory
+from server.chains.sound_answers import read_sound
 from server.chains.starknet.answers import json_felt, json_members, json_number, json_text
 from server.chains.starknet.driver import StarknetDriver
 from server.chains.starknet.node_errors import StarknetErrors
-from server.errors import UpstreamUnavailable
 from server.upstream import HeadQuery, IdentityCheck, Pool
 
 if TYPE_CHECKING:
@@ -53,11 +53,8 @@ def open_driver(
 
     async def ask_finalized() -> int:
         # Nodes before 0.9 know no such tag and refuse it; then nothing is taken for final.
-        reply = await pool.call("starknet_getBlockWithTxHashes", ["l1_accepted"])
-        try:
-            return json_number(json_members(reply.result)["block_number"])
-        except (KeyError, ValueError):
-            raise UpstreamUnavailable(f"endpoint {reply.endpoint} answered with a malformed block") from None
+        block, _ = await read_sound(pool, "starknet_getBlockWithTxHashes", ["l1_accepted"], _read_number, deadline=None)
+        return block
 
     memory = ChainMemory(facts.slug, cache, pool.heads, block_time=facts.block_time, ask_finalized=ask_finalized)
     return StarknetDriver(facts, pool, memory, judges_age=not is_local)
@@ -65,6 +62,14 @@ def open_driver(
 
 def _hash_call(block: int) -> tuple[str, Sequence[object]]:
     return "starknet_getBlockWithTxHashes", [{"block_number": block}]
+
+
+def _read_number(result: bytes) -> int:
+    """Return the number of a block as a node answered it; ValueError for what is no block."""
+    try:
+        return json_number(json_members(result)["block_number"])
+    except KeyError:
+        raise ValueError("not a block") from None
 
 
 def _read_hash(result: bytes) -> str | None:

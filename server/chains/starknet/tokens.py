@@ -10,17 +10,23 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, NamedTuple
 
 from server.chains.newest import Told, read_newest
-from server.chains.starknet.answers import felts_of, number_of
+from server.chains.sound_answers import Doubtful, read_sound, read_sound_together
+from server.chains.starknet.answers import amount_of, decimals_of, json_felts, json_number
 from server.chains.starknet.node_errors import ContractMissing, EntryPointMissing
 from server.errors import ArchiveRequired, GatewayError, NotAToken, NotFound
 from server.upstream.policy import CallPolicy
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from server.chains.view import ReadView
-    from server.upstream.policy import Reply
     from server.upstream.pool import Pool
+
+    _Call = tuple[str, str, Sequence[str]]
+    """Contract, selector and call data."""
+
+    _Kind = Callable[[list[int]], int | None]
+    _Read = Callable[[Sequence[bytes]], list[int]]
 
 # Selectors: the low 250 bits of Keccak-256 of the name. Cairo 0 contracts are written in camelCase, Cairo 1 contracts
 # in snake_case; newer ones often have both.
@@ -28,8 +34,6 @@ BALANCE_OF = "0x2e4263afad30923c891518314c3c95dbe830a16874e8abc5777a9a20b54c76e"
 BALANCE_OF_SNAKE = "0x35a73cd311a05d46deda634c5ee045db92f811b4e74bca4437fcb5302b7af33"
 DECIMALS = "0x4c4fb1ab068f6039d5780c68dd0fa2f8742cceb3426d19667778ca7f3518a9"
 
-_HALF = 1 << 128
-_MOST_DECIMALS = 255
 _REMEMBERED = 4096
 
 
@@ -75,61 +79,65 @@ class TokenReader:
         habits = self._native[1] if token == self._native[0] else self._habits.get(token)
         if habits is not None:
             try:
-                [balance] = await self._call([(token, habits.selector, [owner])], view)
-                return Amount(self._amount(token, balance), habits.decimals)
+                [raw] = await self._call([(token, habits.selector, [owner])], [amount_of], view)
+                return Amount(raw, habits.decimals)
             except EntryPointMissing:
                 # The contract was upgraded, or the block is older than its upgrade.
                 self._habits.pop(token, None)
         for selector in (BALANCE_OF, BALANCE_OF_SNAKE):
             try:
-                balance, decimals = await self._call([(token, selector, [owner]), (token, DECIMALS, [])], view)
+                calls = [(token, selector, [owner]), (token, DECIMALS, [])]
+                found = Amount(*await self._call(calls, [amount_of, decimals_of], view))
             except EntryPointMissing:
                 continue
-            found = Amount(self._amount(token, balance), self._decimals(token, decimals))
             self._habits[token] = _Habits(selector, found.decimals)
             if len(self._habits) > _REMEMBERED:
                 self._habits.popitem(last=False)
             return found
         raise self._no_token(token)
 
-    async def _call(self, calls: Sequence[tuple[str, str, Sequence[str]]], view: ReadView) -> list[list[int]]:
-        """Return what calls (contract, selector, call data) return, all at one block."""
-        return await (self._at_latest(calls, view) if view.block is None else self._pinned(calls, view))
+    async def _call(self, calls: Sequence[_Call], kinds: Sequence[_Kind], view: ReadView) -> list[int]:
+        """Return what each kind makes of what its call returns, all at one block.
 
-    async def _at_latest(self, calls: Sequence[tuple[str, str, Sequence[str]]], view: ReadView) -> list[list[int]]:
+        NotAToken where a kind makes nothing of it, and no other endpoint is told anything else.
+        """
+
+        def read(results: Sequence[bytes]) -> list[int]:
+            numbers = []
+            for call, kind, result in zip(calls, kinds, results, strict=True):
+                number = kind(json_felts(result))
+                if number is None:
+                    raise Doubtful(self._no_token(call[0]))
+                numbers.append(number)
+            return numbers
+
+        return await (self._at_latest(calls, read, view) if view.block is None else self._pinned(calls, read, view))
+
+    async def _at_latest(self, calls: Sequence[_Call], read: _Read, view: ReadView) -> list[int]:
         look: tuple[str, list[object]] = ("starknet_blockNumber", [])
         asked = [look, *(_request(call, "latest") for call in calls), look]
 
-        async def read(avoid: frozenset[str]) -> Told[tuple[int, list[Reply]]]:
+        def read_all(results: Sequence[bytes]) -> tuple[int, list[int], int]:
+            first, *answers, second = results
+            return json_number(first), read(answers), json_number(second)
+
+        async def ask(avoid: frozenset[str]) -> Told[tuple[int, list[int]]]:
             policy = CallPolicy(prefer=view.endpoint, avoid=avoid)
-            first, *answers, second = await self._pool.call_together(asked, policy, deadline=view.deadline)
-            return Told((number_of(first), answers), second.endpoint, number_of(second))
+            (before, numbers, after), endpoint = await read_sound_together(
+                self._pool, asked, read_all, policy, deadline=view.deadline
+            )
+            return Told((before, numbers), endpoint, after)
 
-        told = await read_newest(self._pool, read)
-        before, answers = told.answer
+        told = await read_newest(self._pool, ask)
+        before, numbers = told.answer
         view.settle(told.block, told.endpoint)
-        if before == told.block == view.block:
-            return [felts_of(answer) for answer in answers]
-        return await self._pinned(calls, view)
+        return numbers if before == told.block == view.block else await self._pinned(calls, read, view)
 
-    async def _pinned(self, calls: Sequence[tuple[str, str, Sequence[str]]], view: ReadView) -> list[list[int]]:
+    async def _pinned(self, calls: Sequence[_Call], read: _Read, view: ReadView) -> list[int]:
         asked = [_request(call, {"block_number": view.block}) for call in calls]
-        answers: Sequence[Reply]
-        answers = await self._pool.call_together(asked, _policy(view), deadline=view.deadline)
-        return [felts_of(answer) for answer in answers]
-
-    def _amount(self, token: str, felts: list[int]) -> int:
-        """Return an amount of two felts (u256, low half first), or of the one felt of old tokens."""
-        if len(felts) == 1:
-            return felts[0]
-        if len(felts) != 2 or max(felts) >= _HALF:
-            raise self._no_token(token)
-        return felts[0] + felts[1] * _HALF
-
-    def _decimals(self, token: str, felts: list[int]) -> int:
-        if len(felts) != 1 or felts[0] > _MOST_DECIMALS:
-            raise self._no_token(token)
-        return felts[0]
+        policy = CallPolicy(min_block=view.block, prefer=view.endpoint)
+        numbers, _ = await read_sound_together(self._pool, asked, read, policy, deadline=view.deadline)
+        return numbers
 
     def _no_token(self, token: str) -> NotAToken:
         return NotAToken(f"the contract {token} on {self._slug} does not tell balances as a token does", field="token")
@@ -139,7 +147,7 @@ class TokenReader:
         if view.block is None or not view.is_chosen:
             return error
         try:
-            head = number_of(await self._pool.call("starknet_blockNumber", [], deadline=view.deadline))
+            head, _ = await read_sound(self._pool, "starknet_blockNumber", [], json_number, deadline=view.deadline)
         except GatewayError:
             return error
         if view.block > head:
@@ -149,11 +157,7 @@ class TokenReader:
         return ArchiveRequired(message, field="blockHeight")
 
 
-def _request(call: tuple[str, str, Sequence[str]], block_id: object) -> tuple[str, list[object]]:
+def _request(call: _Call, block_id: object) -> tuple[str, list[object]]:
     contract, selector, calldata = call
     request = {"contract_address": contract, "entry_point_selector": selector, "calldata": list(calldata)}
     return "starknet_call", [request, block_id]
-
-
-def _policy(view: ReadView) -> CallPolicy:
-    return CallPolicy(min_block=view.block, prefer=view.endpoint)

@@ -7,30 +7,33 @@ pre-confirmed transaction (0.9: its receipt names no block hash; 0.8: no block n
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
 
 from waypost.v1 import common_pb2, receipt_pb2, transaction_pb2
 
+from server.chains.sound_answers import Doubtful, read_sound
 from server.chains.starknet.answers import json_felt, json_members, json_number, json_text, without
 from server.chains.starknet.felts import parse_hash
-from server.errors import NotFound, Pending, UpstreamUnavailable
+from server.errors import NotFound, Pending
 from server.upstream.policy import CallPolicy
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from server.chains.facts import ChainFacts
     from server.chains.starknet.answers import Members
     from server.chains.view import ReadView
-    from server.upstream.policy import Reply
     from server.upstream.pool import Pool
 
+_BY_HASH = "starknet_getTransactionByHash"
+_RECEIPT = "starknet_getTransactionReceipt"
 _TYPED_IN_TRANSACTION = frozenset({"blockNumber", "from", "to"})
 _TYPED_IN_RECEIPT = frozenset({"chain", "transactionHash", "blockNumber"})
 # Who a transaction belongs to, by the kinds of the specification.
 _OWNERS = ("sender_address", "contract_address")
 _NULL = b"null"
 _PLAIN = CallPolicy()
-_TRIES = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,13 @@ class Placed:
     block_hash: str
     transaction: Members
     receipt: Members
+
+
+class _Document(NamedTuple):
+    """A transaction or a receipt, and the block (number, hash) that it says to be in."""
+
+    members: Members
+    place: tuple[int, str] | None = None
 
 
 class TransactionReader:
@@ -60,8 +70,8 @@ class TransactionReader:
         Raises Pending while it is in no block, NotFound where no node knows it.
         """
         transaction, receipt = await asyncio.gather(
-            self._ask("starknet_getTransactionByHash", wanted, view),
-            self._ask("starknet_getTransactionReceipt", wanted, view),
+            self._ask(_BY_HASH, _read_transaction, wanted, view),
+            self._ask(_RECEIPT, _read_receipt, wanted, view),
             return_exceptions=True,
         )
         for outcome in (transaction, receipt):
@@ -69,54 +79,37 @@ class TransactionReader:
                 raise outcome
         assert not isinstance(transaction, BaseException)
         assert not isinstance(receipt, BaseException)
-        place = None if receipt is None else self._place(receipt)
+        place = None if receipt is None else receipt[0].place
         if transaction is None and place is not None:
             # The node that answered the first question lags behind the one that answered the second.
             policy = CallPolicy(min_block=place[0])
-            transaction = await self._ask("starknet_getTransactionByHash", wanted, view, policy)
+            transaction = await self._ask(_BY_HASH, _read_transaction, wanted, view, policy)
         if transaction is None:
             if receipt is None:
                 raise NotFound(f"no node of {self._facts.slug} knows transaction {wanted}")
             raise self._pending(wanted)
         if receipt is None or place is None:
             raise self._pending(wanted)
-        self._pool.observe_block(receipt.endpoint, place[0])
-        return Placed(place[0], place[1], self._members(transaction), self._members(receipt))
+        document, endpoint = receipt
+        self._pool.observe_block(endpoint, place[0])
+        return Placed(place[0], place[1], transaction[0].members, document.members)
 
-    async def _ask(self, method: str, wanted: str, view: ReadView, policy: CallPolicy = _PLAIN) -> Reply | None:
-        """Return what a node has of the transaction; another one's document is asked of one more endpoint."""
-        for _ in range(_TRIES):
-            try:
-                reply = await self._pool.call(method, [wanted], policy, deadline=view.deadline)
-            except NotFound:
-                return None
-            if reply.result == _NULL:
-                return None
-            if _hash_of(reply) == int(wanted, 16):
-                return reply
-            policy = replace(policy, avoid=policy.avoid | {reply.endpoint})
-        raise self._malformed(reply)
-
-    def _place(self, receipt: Reply) -> tuple[int, str] | None:
-        members = self._members(receipt)
-        number, block_hash = members.get("block_number"), members.get("block_hash")
-        if number is None or block_hash is None or _NULL in (bytes(number), bytes(block_hash)):
+    async def _ask(
+        self,
+        method: str,
+        read: Callable[[bytes, int], _Document],
+        wanted: str,
+        view: ReadView,
+        policy: CallPolicy = _PLAIN,
+    ) -> tuple[_Document, str] | None:
+        """Return what a node has of the transaction and who answered, None where no node has anything."""
+        number = int(wanted, 16)
+        try:
+            return await read_sound(
+                self._pool, method, [wanted], lambda result: read(result, number), policy, deadline=view.deadline
+            )
+        except NotFound:
             return None
-        try:
-            return json_number(number), json_text(block_hash)
-        except ValueError:
-            raise self._malformed(receipt) from None
-
-    def _members(self, reply: Reply) -> Members:
-        try:
-            members = json_members(reply.result)
-            json_text(members["transaction_hash"])
-            for name in _OWNERS:
-                if name in members:
-                    json_text(members[name])
-        except (KeyError, ValueError):
-            raise self._malformed(reply) from None
-        return members
 
     def _pending(self, wanted: str) -> Pending:
         return Pending(
@@ -124,18 +117,31 @@ class TransactionReader:
             retry_after_ms=int(self._facts.block_time * 1000),
         )
 
-    def _malformed(self, reply: Reply) -> UpstreamUnavailable:
-        return UpstreamUnavailable(
-            f"endpoint {reply.endpoint} answered with a malformed transaction, or with another one"
-        )
+
+def _read_transaction(result: bytes, wanted: int) -> _Document:
+    members = _members(result, wanted)
+    for name in _OWNERS:
+        if name in members:
+            json_text(members[name])
+    return _Document(members)
 
 
-def _hash_of(reply: Reply) -> int | None:
-    """Return the hash that a document says to be of, None where it says none."""
-    try:
-        return json_felt(json_members(reply.result)["transaction_hash"])
-    except (KeyError, ValueError):
-        return None
+def _read_receipt(result: bytes, wanted: int) -> _Document:
+    members = _members(result, wanted)
+    number, block_hash = members.get("block_number"), members.get("block_hash")
+    if number is None or block_hash is None or _NULL in (bytes(number), bytes(block_hash)):
+        return _Document(members)
+    return _Document(members, (json_number(number), json_text(block_hash)))
+
+
+def _members(result: bytes, wanted: int) -> Members:
+    """Return the members of a document of that hash; ValueError for what is none."""
+    if result == _NULL:
+        raise Doubtful(NotFound("no node knows the transaction"))
+    members = json_members(result)
+    if "transaction_hash" not in members or json_felt(members["transaction_hash"]) != wanted:
+        raise ValueError("another transaction than the one asked for")
+    return members
 
 
 def transaction_message(placed: Placed) -> transaction_pb2.Transaction:
