@@ -21,10 +21,16 @@ from transcoder.fields import Field, literals_of
 from transcoder.names import clipped, nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
-# Texts that may also be written as JSON integers (Format's own comments in options.proto).
-ALSO_INTEGERS = frozenset({options_pb2.FORMAT_UINT, options_pb2.FORMAT_BLOCK, options_pb2.FORMAT_CURSOR})
+# Texts that may also be written as JSON integers, and how such an integer reads as text (Format's own comments in
+# options.proto).
+ALSO_INTEGERS: Mapping[int, Callable[[int], str]] = {
+    options_pb2.FORMAT_UINT: str,
+    options_pb2.FORMAT_BLOCK: str,
+    options_pb2.FORMAT_CURSOR: str,
+    options_pb2.FORMAT_HEX_BLOCK: hex,
+}
 
 _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,18})")
 _MOMENT = re.compile(
@@ -43,7 +49,7 @@ def text(value: Any, where: str, field: Field) -> str:
     if value.__class__ is str:
         return str(value)
     if value.__class__ is int and field.options.format in ALSO_INTEGERS:
-        return str(value)
+        return ALSO_INTEGERS[field.options.format](value)
     raise refused(where, field, "text", value)
 
 

@@ -177,3 +177,12 @@ async def test_blocks_and_cursors_may_be_integers(face: Face, value: Any, text: 
     assert "result" in await face.call("getLogs", {"chain": "e", "fromBlock": value, "cursor": value})
     _, request, _ = face.server.asked[-1]
     assert (request.from_block, request.cursor) == (text, text)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(26050001, "0x18d7dd1"), (0, "0x0"), ("0x18D7DD1", "0x18D7DD1"), ("latest", "latest")]
+)
+async def test_a_hex_block_may_be_an_integer(face: Face, value: Any, text: str) -> None:
+    params = {"chain": "e", "to": "0x0", "data": "0x", "block": value}
+    assert "result" in await face.call("simulateCall", params)
+    assert face.server.asked[-1][1].block == text  # type: ignore[attr-defined]
