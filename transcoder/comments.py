@@ -1,4 +1,4 @@
-"""The proto files' comments, from the descriptor set that is generated with them."""
+"""The proto files' comments, from the descriptor set that is generated with them, in the words of JSON-RPC."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from runtime.descriptors import read_file_set
+from runtime.operations import load_operations
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,14 +20,34 @@ _MESSAGE_FIELDS, _MESSAGE_NESTED, _MESSAGE_ENUMS = 2, 3, 4
 _ENUM_VALUES = 2
 _SERVICE_METHODS = 2
 
+_RPC = re.compile(r"\b(?:\w+Service\.)?([A-Z][A-Za-z0-9]+)\b")
+_FIELD = re.compile(r"\b[a-z][a-z0-9]*(?:_[a-z0-9]+)+\b")
+
 
 @cache
 def load_comments() -> dict[str, str]:
     """Return the comment of every message, field, enum, enum value, service and rpc by its full name, as one line.
 
-    The full name of an enum value includes its enum's. Raises FileNotFoundError without generated/descriptors.binpb.
+    Rpcs and fields that a comment speaks of have their JSON-RPC names: `getPrice`, `balanceRaw`. The full name of an
+    enum value includes its enum's. Raises FileNotFoundError without generated/descriptors.binpb.
     """
+    written, members = _read()
+    methods = {operation.method.name: operation.name for operation in load_operations()}
+    # A name that several messages write differently is left to those that have it.
+    everywhere = {name: only for name, (only, *others) in _writings(members).items() if not others}
+
+    def in_json(name: str, comment: str) -> str:
+        known = everywhere | members.get(name, {}) | members.get(name.rpartition(".")[0], {})
+        comment = _RPC.sub(lambda found: methods.get(found[1], found[0]), comment)
+        return _FIELD.sub(lambda found: known.get(found[0], found[0]), comment)
+
+    return {name: in_json(name, comment) for name, comment in written.items()}
+
+
+def _read() -> tuple[dict[str, str], dict[str, dict[str, str]]]:
+    """Return the comments as they stand in the files, and of every message its fields with their JSON names."""
     comments: dict[str, str] = {}
+    members: dict[str, dict[str, str]] = {}
     for file in read_file_set().file:
         written = {
             tuple(place.path): re.sub(r"\s+", " ", place.leading_comments).strip()
@@ -36,7 +57,23 @@ def load_comments() -> dict[str, str]:
         for path, name in _elements(file):
             if path in written:
                 comments[name] = written[path]
-    return comments
+        for message in file.message_type:
+            members.update(_members(message, f"{file.package}.{message.name}"))
+    return comments, members
+
+
+def _members(message: Any, name: str) -> Iterator[tuple[str, dict[str, str]]]:
+    yield name, {field.name: field.json_name for field in message.field}
+    for nested in message.nested_type:
+        yield from _members(nested, f"{name}.{nested.name}")
+
+
+def _writings(members: dict[str, dict[str, str]]) -> dict[str, set[str]]:
+    writings: dict[str, set[str]] = {}
+    for fields in members.values():
+        for name, written in fields.items():
+            writings.setdefault(name, set()).add(written)
+    return writings
 
 
 def _elements(file: FileDescriptorProto) -> Iterator[tuple[tuple[int, ...], str]]:

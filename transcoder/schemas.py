@@ -26,7 +26,7 @@ PATTERNS = {
     options_pb2.FORMAT_DECIMAL: r"^-?[0-9]+(\.[0-9]+)?$",
     options_pb2.FORMAT_UINT: "^[0-9]+$",
     options_pb2.FORMAT_BLOCK: "^([0-9]+|latest)$",
-    options_pb2.FORMAT_HEX_BLOCK: "^(0x[0-9a-fA-F]{1,16}|latest)$",
+    options_pb2.FORMAT_HEX_BLOCK: "^(0x[0-9a-fA-F]{1,14}|latest)$",
     options_pb2.FORMAT_DATE: "^[0-9]{4}-[0-9]{2}-[0-9]{2}$",
     options_pb2.FORMAT_BASE58: "^[1-9A-HJ-NP-Za-km-z]{32,44}$",
     options_pb2.FORMAT_COSMOS_HASH: "^[0-9a-fA-F]{64}$",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,10 @@ from transcoder.render import result_renderer
 from transcoder.requests import parameters_reader
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from google.protobuf.descriptor import Descriptor
+
     from tests.contract.transcoder.scripted import Face
 
 FOLDER = Path(__file__).parent / "openrpc"
@@ -128,6 +133,44 @@ def test_methods_say_what_they_do() -> None:
             assert param["description"], (method["name"], param["name"])
         required = [param["required"] for param in method["params"]]
         assert required == sorted(required, reverse=True)
+
+
+def test_descriptions_speak_of_what_json_rpc_callers_know() -> None:
+    """Comments are written for all languages: their names of rpcs and fields are not those of JSON-RPC."""
+    spoken = " ".join(descriptions(EVERYTHING))
+    rpcs = {operation.method.name for operation in load_operations()}
+    assert not rpcs & set(re.findall(r"\w+", spoken))
+    assert "Service." not in spoken
+    printed, fields = set(), set()
+    for message in (
+        kind.DESCRIPTOR for operation in load_operations() for kind in (operation.request, operation.response)
+    ):
+        walk(message, printed, fields)
+    assert "balance_raw" in fields - printed
+    assert not (fields - printed) & set(re.findall(r"\w+", spoken))
+    assert "balanceRaw shifted by" in spoken
+    assert "gas_used" in printed
+
+
+def descriptions(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            if name in ("description", "summary") and isinstance(inner, str):
+                yield inner
+            else:
+                yield from descriptions(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from descriptions(inner)
+
+
+def walk(message: Descriptor, printed: set[str], fields: set[str], seen: frozenset[str] = frozenset()) -> None:
+    """Collect the names of the fields below a message, and how they are printed."""
+    for field in message.fields:
+        printed.add(field.json_name)  # type: ignore[attr-defined]  # missing in the stubs
+        fields.add(field.name)
+        if field.message_type is not None and message.full_name not in seen:
+            walk(field.message_type, printed, fields, seen | {message.full_name})
 
 
 def test_items_are_described_by_items() -> None:
