@@ -89,6 +89,7 @@ class Pool:
         self._clock = clock
         self._observer = observer or Measured()
         self._endpoints = tuple(Endpoint.from_settings(settings, clock) for settings in endpoints)
+        self._by_label = {endpoint.label: endpoint for endpoint in self._endpoints}
         self._health = Health(chain, errors, self._observer, clock)
         self.heads = HeadTracker(
             [endpoint.label for endpoint in self._endpoints], block_time, clock=clock, is_healthy=self._is_healthy
@@ -339,4 +340,4 @@ class Pool:
         return ProbeResult(endpoint.label, seconds, error=error)
 
     def _is_healthy(self, label: str) -> bool:
-        return any(endpoint.is_sound for endpoint in self._endpoints if endpoint.label == label)
+        return self._by_label[label].is_sound

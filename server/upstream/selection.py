@@ -39,11 +39,15 @@ class Selection:
 
     def next(self, method: str, policy: CallPolicy, tried: Collection[Endpoint]) -> Endpoint | None:
         """Return the best endpoint for the call that is not among `tried` and not excluded; None if there is none."""
+        left = [endpoint for endpoint in self._endpoints if endpoint.exclusion is None and endpoint not in tried]
+        if len(left) == 1:
+            # The only one is the best, however it is.
+            if not tried and policy.prefer is None:
+                self._favourite = left[0]
+            return left[0]
         best: Endpoint | None = None
         best_rank = (_DISBELIEVED + 1, 0.0)
-        for endpoint in self._endpoints:
-            if endpoint in tried or endpoint.exclusion is not None:
-                continue
+        for endpoint in left:
             rank = self._rank(endpoint, method, policy)
             if rank < best_rank:
                 best, best_rank = endpoint, rank
