@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Annotated
 
 import msgspec
 
-from server.errors import UpstreamUnavailable
+MAX_HEIGHT = (1 << 31) - 1
 
-if TYPE_CHECKING:
-    from server.upstream.policy import Reply
+Height = Annotated[int, msgspec.Meta(ge=0, le=MAX_HEIGHT)]
 
-_height = msgspec.json.Decoder(int)
+_height = msgspec.json.Decoder(Height)
 _hash = msgspec.json.Decoder(str)
 
 
 def read_height(result: bytes) -> int:
     """Return a height as `getblockcount` and `/blocks/tip/height` answer it; ValueError where it is none."""
     try:
-        height = _height.decode(result)
+        return _height.decode(result)
     except (msgspec.MsgspecError, RecursionError):
         raise ValueError("not a height") from None
-    if height < 0:
-        raise ValueError("not a height")
-    return height
 
 
 def read_hash(result: bytes) -> str:
@@ -43,8 +39,3 @@ def _checked(text: str) -> str:
     if len(bytes.fromhex(text)) != 32:
         raise ValueError("not a hash")
     return text.lower()
-
-
-def malformed(reply: Reply, what: str) -> UpstreamUnavailable:
-    """Return the failure for an answer that is not what was asked for."""
-    return UpstreamUnavailable(f"endpoint {reply.endpoint} answered with a malformed {what}")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from contextlib import suppress
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import msgspec
 from waypost.v1 import block_pb2, common_pb2
 
-from server.chains.bitcoin.answers import malformed, read_hash
+from server.chains.bitcoin.answers import MAX_HEIGHT, Height, read_hash
 from server.chains.newest import NOBODY, UNTOLD, Told, read_newest
+from server.chains.sound_answers import read_sound
 from server.errors import InvalidArgument, NotFound, UpstreamDisagrees
 from server.upstream.policy import CallPolicy
 
@@ -17,7 +19,6 @@ if TYPE_CHECKING:
     from server.chains.view import ReadView
     from server.upstream.pool import Pool
 
-_MAX_HEIGHT = (1 << 31) - 1
 _HASH_DIGITS = 64
 _TRIES = 3
 
@@ -27,8 +28,8 @@ _VERBOSITY = 1
 
 class _Block(msgspec.Struct):
     hash: str
-    height: int
-    confirmations: int
+    height: Height
+    confirmations: Annotated[int, msgspec.Meta(ge=-1, le=MAX_HEIGHT)]
 
 
 class _Found(NamedTuple):
@@ -51,7 +52,7 @@ class BlockReader:
 
     def check_height(self, number: int) -> int:
         """Return a height that nodes can be asked for; InvalidArgument for any other."""
-        if not 0 <= number <= _MAX_HEIGHT:
+        if not 0 <= number <= MAX_HEIGHT:
             raise InvalidArgument("block: a height is between 0 and 2^31-1", field="block")
         return number
 
@@ -66,18 +67,17 @@ class BlockReader:
         for _ in range(_TRIES):
             policy = CallPolicy(min_block=number, avoid=avoid)
             try:
-                named = await self._pool.call("getblockhash", [number], policy, deadline=view.deadline)
-                try:
-                    block_hash = read_hash(named.result)
-                except ValueError:
-                    raise malformed(named, "block hash") from None
-                block, confirmations = await self._read(block_hash, named.endpoint, view)
+                block_hash, endpoint = await read_sound(
+                    self._pool, "getblockhash", [number], read_hash, policy, deadline=view.deadline
+                )
             except NotFound:
                 raise self._missing(f"block {number}") from None
-            # Between the two calls the block may have lost its place in the chain.
-            if confirmations > 0 and block.bitcoin.number == str(number):
-                return block
-            avoid |= {named.endpoint}
+            # A hash of no block is no answer, and between the two calls the block may have lost its place in the chain.
+            with suppress(NotFound):
+                block, confirmations = await self._read(block_hash, endpoint, view)
+                if confirmations > 0 and block.bitcoin.number == str(number):
+                    return block
+            avoid |= {endpoint}
         raise UpstreamDisagrees(f"the nodes of {self._facts.slug} do not agree on block {number}; try again")
 
     async def read_block_by_hash(self, block_hash: str, view: ReadView) -> block_pb2.Block:
@@ -94,19 +94,15 @@ class BlockReader:
 
     async def _read(self, block_hash: str, prefer: str | None, view: ReadView) -> tuple[block_pb2.Block, int]:
         async def read(avoid: frozenset[str]) -> Told[_Found]:
-            for _ in range(_TRIES):
-                policy = CallPolicy(prefer=None if prefer in avoid else prefer, avoid=avoid)
-                reply = await self._pool.call("getblock", [block_hash, _VERBOSITY], policy, deadline=view.deadline)
-                block = _block(reply.result)
-                if block is not None and block.hash.lower() == block_hash:
-                    break
-                # What is no block, or another one, is asked of somebody else.
-                avoid |= {reply.endpoint}
-            else:
-                raise malformed(reply, "block")
+            policy = CallPolicy(prefer=None if prefer in avoid else prefer, avoid=avoid)
+            params = [block_hash, _VERBOSITY]
+            found, endpoint = await read_sound(
+                self._pool, "getblock", params, lambda result: _find(result, block_hash), policy, deadline=view.deadline
+            )
             # How many blocks confirm it tells how far the node is; of a block outside of the best chain nothing does.
+            block = found.block
             tip = block.height + block.confirmations - 1 if block.confirmations > 0 else UNTOLD
-            return Told(_Found(block, reply.result), reply.endpoint, tip)
+            return Told(found, endpoint, tip)
 
         told = await read_newest(self._pool, read)
         block, payload = told.answer
@@ -121,8 +117,9 @@ class BlockReader:
         return NotFound(f"{self._facts.slug} has no {what}, or not yet")
 
 
-def _block(result: bytes) -> _Block | None:
-    try:
-        return msgspec.json.decode(result, type=_Block)
-    except (msgspec.MsgspecError, RecursionError):
-        return None
+def _find(result: bytes, block_hash: str) -> _Found:
+    """Return the block of that hash; ValueError, or msgspec's error, for what is none."""
+    block = msgspec.json.decode(result, type=_Block)
+    if block.hash.lower() != block_hash:
+        raise ValueError("another block than the one asked for")
+    return _Found(block, result)

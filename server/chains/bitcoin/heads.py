@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import msgspec
 
-from server.chains.bitcoin.answers import malformed, read_height
+from server.chains.bitcoin.answers import Height, read_height
 from server.chains.capabilities import Health, State
 from server.chains.newest import Told, majority_height, read_newest
+from server.chains.sound_answers import ask_sound, read_sound
 from server.errors import UpstreamUnavailable
 from server.upstream.policy import CallPolicy
 
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
     from server.chains.facts import ChainFacts
     from server.chains.view import ReadView
-    from server.upstream.policy import Reply
     from server.upstream.pool import Pool
     from server.upstream.rest import RestPool
 
@@ -34,14 +34,14 @@ _Reader: TypeAlias = "Callable[[bytes], _Head | None]"
 
 
 class _Info(msgspec.Struct):
-    blocks: int
+    blocks: Height
     mediantime: int
     time: int | None = None
     initialblockdownload: bool = False
 
 
 class _Block(msgspec.Struct):
-    height: int
+    height: Height
     timestamp: int
 
 
@@ -76,13 +76,20 @@ class HeadReader:
         return told.block
 
     async def _ask_core(self, avoid: frozenset[str], view: ReadView) -> Told[None]:
-        reply = await self._core.call("getblockcount", [], CallPolicy(avoid=avoid), deadline=view.deadline)
-        return _told(reply)
+        height, endpoint = await read_sound(
+            self._core, "getblockcount", [], read_height, CallPolicy(avoid=avoid), deadline=view.deadline
+        )
+        return Told(None, endpoint, height)
 
     async def _ask_esplora(self, avoid: frozenset[str], view: ReadView) -> Told[None]:
-        policy = CallPolicy(avoid=avoid)
-        reply = await self._esplora.get(TIP, policy=policy, name=TIP, is_text=True, deadline=view.deadline)
-        return _told(reply)
+        height, reply = await ask_sound(
+            self._esplora,
+            TIP,
+            lambda policy: self._esplora.get(TIP, policy=policy, name=TIP, is_text=True, deadline=view.deadline),
+            lambda reply: read_height(reply.result),
+            CallPolicy(avoid=avoid),
+        )
+        return Told(None, reply.endpoint, height)
 
     async def read_health(self) -> Health:
         """Ask the nodes for their newest block, then the indexers if no node answers (decisions section 3.1)."""
@@ -132,13 +139,6 @@ class HeadReader:
     def _judge(self, state: State) -> State:
         self._judged, self._judged_at = state, time.monotonic()
         return state
-
-
-def _told(reply: Reply) -> Told[None]:
-    try:
-        return Told(None, reply.endpoint, read_height(reply.result))
-    except ValueError:
-        raise malformed(reply, "height") from None
 
 
 def _read_info(result: bytes) -> _Head | None:

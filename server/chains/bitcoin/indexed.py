@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
-from server.chains.bitcoin.answers import malformed
 from server.chains.bitcoin.tips import Standing, Tips
 from server.chains.capabilities import Balance
 from server.chains.newest import NOBODY
+from server.chains.sound_answers import ask_sound
 from server.errors import UpstreamDisagrees
 from server.upstream.policy import CallPolicy
 
@@ -25,9 +25,12 @@ _TRIES = 3
 _ADDRESS = "/address/"
 
 
+_Satoshi = Annotated[int, msgspec.Meta(ge=0)]
+
+
 class _Stats(msgspec.Struct):
-    funded_txo_sum: int
-    spent_txo_sum: int
+    funded_txo_sum: _Satoshi
+    spent_txo_sum: _Satoshi
 
 
 class _Address(msgspec.Struct):
@@ -55,12 +58,12 @@ class IndexedBalances:
         """
         avoid, late, is_restless = NOBODY, None, False
         while True:
-            tip, reply = await self._read(known, avoid, view)
-            is_restless = is_restless or reply is None
-            height, standing = (0, Standing.FOREIGN) if reply is None else await self._tips.place(tip, view)
-            if reply is not None and standing is not Standing.FOREIGN:
+            tip, raw = await self._read(known, avoid, view)
+            is_restless = is_restless or raw is None
+            height, standing = (0, Standing.FOREIGN) if raw is None else await self._tips.place(tip, view)
+            if raw is not None and standing is not Standing.FOREIGN:
                 self._pool.observe_head(tip.endpoint, height)
-                balance = Balance(address, height, _confirmed(reply), self._facts.native.decimals)
+                balance = Balance(address, height, raw, self._facts.native.decimals)
                 if standing is Standing.GOOD and not self._pool.heads.is_out_of_step(tip.endpoint):
                     view.settle(height, tip.endpoint)
                     return balance
@@ -78,29 +81,34 @@ class IndexedBalances:
         view.settle(balance.block or 0, endpoint)
         return balance
 
-    async def _read(self, known: str, avoid: frozenset[str], view: ReadView) -> tuple[Tip, Reply | None]:
-        """Return what an indexer tells of an address and the tip that it had before and after.
+    async def _read(self, known: str, avoid: frozenset[str], view: ReadView) -> tuple[Tip, int | None]:
+        """Return the satoshi that an indexer tells of an address and the tip that it had before and after.
 
-        None instead of the answer where the tip was another one at every try.
+        None instead of them where the tip was another one at every try.
         """
         prefer = None
         for _ in range(_TRIES):
             before = await self._tips.read(prefer, avoid, view)
             # Not joined with anybody's: that one may have begun before the tip was read.
-            policy = CallPolicy(joinable=False, prefer=before.endpoint, avoid=avoid)
-            reply = await self._pool.get(f"{_ADDRESS}{known}", policy=policy, name=_ADDRESS, deadline=view.deadline)
+            raw, reply = await ask_sound(
+                self._pool,
+                _ADDRESS,
+                lambda policy: self._pool.get(
+                    f"{_ADDRESS}{known}", policy=policy, name=_ADDRESS, deadline=view.deadline
+                ),
+                _confirmed,
+                CallPolicy(joinable=False, prefer=before.endpoint, avoid=avoid),
+            )
             after = await self._tips.read(reply.endpoint, avoid, view)
             if before == after and before.endpoint == reply.endpoint:
-                return after, reply
+                return after, raw
             prefer = reply.endpoint
         return after, None
 
 
 def _confirmed(reply: Reply) -> int:
-    try:
-        stats = msgspec.json.decode(reply.result, type=_Address).chain_stats
-    except (msgspec.MsgspecError, RecursionError):
-        raise malformed(reply, "address") from None
+    """Return the confirmed satoshi in an answer; ValueError, or msgspec's error, where they are none."""
+    stats = msgspec.json.decode(reply.result, type=_Address).chain_stats
     if stats.funded_txo_sum < stats.spent_txo_sum:
-        raise malformed(reply, "address")
+        raise ValueError("more was spent than there was")
     return stats.funded_txo_sum - stats.spent_txo_sum

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from server.chains.bitcoin.answers import malformed
+from server.chains.bitcoin.answers import Height  # noqa: TC001 - msgspec evaluates the annotations
 from server.chains.capabilities import Balance
+from server.chains.sound_answers import read_sound
 from server.errors import DeadlineExceeded, GatewayError, UpstreamUnavailable
 from server.upstream.policy import CallPolicy
 
@@ -40,7 +41,7 @@ _SCAN = CallPolicy(heavy=True, caller_made=True, joinable=False)
 
 class _Scan(msgspec.Struct):
     success: bool
-    height: int
+    height: Height
     total_amount: Decimal
 
 
@@ -109,17 +110,11 @@ class ScannedBalances:
         async with self._turns:
             until = time.monotonic() + SCAN_SECONDS
             params = ["start", [f"addr({known})"]]
-            reply = await self._pool.call("scantxoutset", params, _SCAN, deadline=until)
-        try:
-            found = msgspec.json.decode(reply.result, type=_Scan)
-            satoshi = found.total_amount * _DECIMALS
-            raw = int(satoshi)
-        except (msgspec.MsgspecError, RecursionError, ArithmeticError, ValueError):
-            raise malformed(reply, "scan") from None
-        if not found.success or raw != satoshi or raw < 0 or found.height < 0:
-            raise malformed(reply, "scan")
-        self._pool.observe_head(reply.endpoint, found.height)
-        return _Counted(raw, found.height, reply.endpoint, self._clock())
+            (raw, height), endpoint = await read_sound(
+                self._pool, "scantxoutset", params, _read_scan, _SCAN, deadline=until
+            )
+        self._pool.observe_head(endpoint, height)
+        return _Counted(raw, height, endpoint, self._clock())
 
     def _finish(self, known: str, task: asyncio.Task[_Counted]) -> None:
         del self._running[known]
@@ -129,3 +124,16 @@ class ScannedBalances:
         self._counted.move_to_end(known)
         if len(self._counted) > _KEPT:
             self._counted.popitem(last=False)
+
+
+def _read_scan(result: bytes) -> tuple[int, int]:
+    """Return satoshi and height of a finished scan; ValueError, or msgspec's error, for what is none."""
+    found = msgspec.json.decode(result, type=_Scan)
+    try:
+        satoshi = found.total_amount * _DECIMALS
+        raw = int(satoshi)
+    except ArithmeticError:
+        raise ValueError("not an amount") from None
+    if not found.success or raw != satoshi or raw < 0:
+        raise ValueError("not a finished scan")
+    return raw, found.height

@@ -5,18 +5,20 @@ from __future__ import annotations
 import time
 from collections import OrderedDict
 from enum import Enum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import msgspec
 
-from server.chains.bitcoin.answers import malformed, read_height, read_plain_hash
-from server.errors import GatewayError, NotFound, UpstreamUnavailable
+from server.chains.bitcoin.answers import MAX_HEIGHT, Height, read_height, read_plain_hash
+from server.chains.sound_answers import ask_sound, read_sound
+from server.errors import GatewayError, NotFound
 from server.upstream.policy import CallPolicy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from server.chains.view import ReadView
+    from server.upstream.policy import Reply
     from server.upstream.pool import Pool
     from server.upstream.rest import RestPool
 
@@ -46,13 +48,16 @@ class Tip(NamedTuple):
 
 
 class _Header(msgspec.Struct):
-    height: int
-    confirmations: int
+    height: Height
+    confirmations: Annotated[int, msgspec.Meta(ge=-1, le=MAX_HEIGHT)]
 
 
 class _Block(msgspec.Struct):
     id: str
-    height: int
+    height: Height
+
+
+_read_header = msgspec.json.Decoder(_Header).decode
 
 
 class Tips:
@@ -67,12 +72,16 @@ class Tips:
 
     async def read(self, prefer: str | None, avoid: frozenset[str], view: ReadView) -> Tip:
         """Return the tip of one indexer as it is now; joined with nobody's question, which may have begun earlier."""
-        policy = CallPolicy(joinable=False, prefer=prefer, avoid=avoid)
-        reply = await self._esplora.get(TIP_HASH, policy=policy, name=TIP_HASH, is_text=True, deadline=view.deadline)
-        try:
-            return Tip(read_plain_hash(reply.result), reply.endpoint)
-        except ValueError:
-            raise malformed(reply, "block hash") from None
+        tip, reply = await ask_sound(
+            self._esplora,
+            TIP_HASH,
+            lambda policy: self._esplora.get(
+                TIP_HASH, policy=policy, name=TIP_HASH, is_text=True, deadline=view.deadline
+            ),
+            lambda reply: read_plain_hash(reply.result),
+            CallPolicy(joinable=False, prefer=prefer, avoid=avoid),
+        )
+        return Tip(tip, reply.endpoint)
 
     async def place(self, tip: Tip, view: ReadView) -> tuple[int, Standing]:
         """Return the height of a tip and how it stands to the nodes' chain.
@@ -108,34 +117,33 @@ class Tips:
         return await self._ask_indexer(tip, view), Standing.GOOD
 
     async def _ask_nodes(self, tip: Tip, view: ReadView) -> tuple[int, Standing]:
-        reply = await self._core.call("getblockheader", [tip.hash], deadline=view.deadline)
-        try:
-            header = msgspec.json.decode(reply.result, type=_Header)
-        except (msgspec.MsgspecError, RecursionError):
-            raise malformed(reply, "block header") from None
+        header, endpoint = await read_sound(
+            self._core, "getblockheader", [tip.hash], _read_header, deadline=view.deadline
+        )
         if header.confirmations < 1:
             return header.height, Standing.FOREIGN
-        self._core.observe_head(reply.endpoint, header.height + header.confirmations - 1)
+        self._core.observe_head(endpoint, header.height + header.confirmations - 1)
         return header.height, Standing.GOOD
 
     async def _ask_of_unknown(self, tip: Tip, view: ReadView) -> tuple[int, Standing]:
         """Place a block that no node has: a new one is above their heads, by one at most."""
         height = await self._ask_indexer(tip, view)
-        reply = await self._core.call("getblockcount", [], deadline=view.deadline)
-        try:
-            head = read_height(reply.result)
-        except ValueError:
-            raise malformed(reply, "height") from None
-        self._core.observe_head(reply.endpoint, head)
+        head, endpoint = await read_sound(self._core, "getblockcount", [], read_height, deadline=view.deadline)
+        self._core.observe_head(endpoint, head)
         return height, Standing.GOOD if head < height <= head + _NEWEST else Standing.FOREIGN
 
     async def _ask_indexer(self, tip: Tip, view: ReadView) -> int:
-        policy = CallPolicy(prefer=tip.endpoint)
-        reply = await self._esplora.get(_BLOCK + tip.hash, policy=policy, name=_BLOCK, deadline=view.deadline)
-        try:
+        def read(reply: Reply) -> int:
             block = msgspec.json.decode(reply.result, type=_Block)
-        except (msgspec.MsgspecError, RecursionError):
-            raise malformed(reply, "block") from None
-        if block.id.lower() != tip.hash or block.height < 0:
-            raise UpstreamUnavailable(f"endpoint {reply.endpoint} answered with another block")
-        return block.height
+            if block.id.lower() != tip.hash:
+                raise ValueError("another block than the one asked for")
+            return block.height
+
+        height, _ = await ask_sound(
+            self._esplora,
+            _BLOCK,
+            lambda policy: self._esplora.get(_BLOCK + tip.hash, policy=policy, name=_BLOCK, deadline=view.deadline),
+            read,
+            CallPolicy(prefer=tip.endpoint),
+        )
+        return height
