@@ -69,6 +69,16 @@ class LogFilter:
             params["topics"] = list(self.topics)
         return params
 
+    def fits(self, entry: LogEntry) -> bool:
+        """Return whether a log is of this contract and has these topics."""
+        if self.address is not None and not _is_same(entry.address, self.address):
+            return False
+        if len(entry.topics) < len(self.topics):
+            return False
+        return all(
+            wanted is None or _is_same(topic, wanted) for wanted, topic in zip(self.topics, entry.topics, strict=False)
+        )
+
 
 class Page(NamedTuple):
     """Logs, newest first, and the place that the next page begins below; None at the window's end."""
@@ -168,7 +178,7 @@ class LogScanner:
         now = self._clock()
         deadline = min(walk.until, now + max((walk.until - now) * (1 - _RESERVE), _LEAST_SECONDS))
         answers = await asyncio.gather(
-            *(self._ask(one.params(chunk.low, chunk.high), chunk, walk, policy, deadline) for one in filters),
+            *(self._ask(one, chunk, walk, policy, deadline) for one in filters),
             return_exceptions=True,
         )
         found: list[tuple[Place, LogEntry]] = []
@@ -179,20 +189,21 @@ class LogScanner:
         return found
 
     async def _ask(
-        self, params: dict[str, Any], chunk: _Chunk, walk: _Walk, policy: CallPolicy, deadline: float
+        self, wanted: LogFilter, chunk: _Chunk, walk: _Walk, policy: CallPolicy, deadline: float
     ) -> list[tuple[Place, LogEntry]]:
+        params = [wanted.params(chunk.low, chunk.high)]
         placed, reply = await ask_sound(
             self._pool,
             "eth_getLogs",
-            lambda steered: self._pool.call("eth_getLogs", [params], steered, deadline=deadline),
-            _placed,
+            lambda steered: self._pool.call("eth_getLogs", params, steered, deadline=deadline),
+            lambda reply: _placed(reply, wanted, chunk),
             policy,
         )
         self._ranges.note(reply.refusals)
         if reply.endpoint in walk.vague:
             walk.vague.discard(reply.endpoint)
             self._ranges.learn(reply.endpoint, chunk.blocks)
-        return [(place, entry) for place, entry in placed if chunk.low <= place.block <= chunk.high]
+        return placed
 
     def _go_on(self, chunk: _Chunk, error: BaseException, walk: _Walk) -> bool:
         """Return whether to ask again for fewer blocks; False to answer what is there.
@@ -222,8 +233,16 @@ class LogScanner:
         return False
 
 
-def _placed(reply: Reply) -> list[tuple[Place, LogEntry]]:
-    return [(place_of(entry), entry) for entry in read_entries(reply.result)]
+def _placed(reply: Reply, wanted: LogFilter, chunk: _Chunk) -> list[tuple[Place, LogEntry]]:
+    """Return the logs with their places; ValueError where one was not asked for, for then others may be missing."""
+    placed = [(place_of(entry), entry) for entry in read_entries(reply.result)]
+    if not all(chunk.low <= place.block <= chunk.high and wanted.fits(entry) for place, entry in placed):
+        raise ValueError("logs that were not asked for")
+    return placed
+
+
+def _is_same(told: str, wanted: str) -> bool:
+    return told == wanted or told.lower() == wanted.lower()
 
 
 def _may_be_too_much(error: GatewayError) -> bool:

@@ -209,3 +209,30 @@ async def test_state_of_another_block_is_read_elsewhere(ethereum, session, tally
             front.__class__ = AnotherBlock
         with pytest.raises(UpstreamDisagrees):
             await driver.read_token_balance(BOB, USDC, ReadView(block=head))
+
+
+NOT_ASKED_FOR: dict[str, Change] = {
+    "another block": lambda logs: [one | {"blockNumber": hex(int(one["blockNumber"], 16) - 1)} for one in logs],
+    "another contract": lambda logs: [one | {"address": ALICE} for one in logs],
+    "another event": lambda logs: [one | {"topics": ["0x" + "cd" * 32, *one["topics"][1:]]} for one in logs],
+    "no topics": lambda logs: [one | {"topics": []} for one in logs],
+    "more than asked for": lambda logs: [*logs, *(one | {"address": BOB, "logIndex": "0x7f"} for one in logs)],
+}
+
+
+@pytest.mark.parametrize("change", NOT_ASKED_FOR)
+async def test_logs_that_were_not_asked_for_are_not_taken_for_the_answer(change, ethereum, session, tally):
+    sent = await ethereum.send(USDC, call_data("transfer(address,uint256)", BOB, 1), sender=ALICE)
+    number = str(int(sent["blockNumber"], 16))
+    wanted = (BlockRange(number, number, None), USDC, sent["logs"][0]["topics"][0].upper().replace("X", "x"))
+    async with nodes(tally, ethereum, session, alpha={}, beta={}) as (driver, fronts):
+        truth = await driver.read_logs(*wanted, ReadView())
+        assert [log.transaction_hash for log in truth.logs] == [sent["transactionHash"]]
+        favourite = fronts[(await driver.pool.call("eth_chainId", [])).endpoint]
+        favourite.changes = {LOGS: NOT_ASKED_FOR[change]}
+        assert await driver.read_logs(*wanted, ReadView()) == truth
+        assert favourite.asked.count(LOGS) >= 1
+        for front in fronts.values():
+            front.changes = {LOGS: NOT_ASKED_FOR[change]}
+        with pytest.raises(UpstreamUnavailable):
+            await driver.read_logs(*wanted, ReadView())
