@@ -18,12 +18,12 @@ import aiohttp
 
 from devnet.evm.activity import Ear, Listener
 from devnet.evm.artifacts import stand_ins
-from devnet.evm.genesis import FIRST_TIMESTAMP, genesis_file
+from devnet.evm.genesis import genesis_file
 from devnet.evm.mining import Miner
 from devnet.evm.names import set_gateway_port
 from devnet.evm.node import Node, genesis_flags
 from devnet.evm.seed import Seeded, seed_world
-from devnet.evm.world import Chain, load_world
+from devnet.evm.world import FIRST_TIMESTAMP, Chain, load_world
 from devnet.install import STATE, installed, write_whole
 from devnet.local_chain import FAMILIES, Endpoint, LocalChain, Progress, Running, open_chains
 from devnet.offchain import documents, names, prices

@@ -1,4 +1,7 @@
-"""Price feeds and layer-1 fee contracts of the devnet at the real addresses, as feeds.toml says: all but one ours."""
+"""Price feeds and layer-1 fee contracts of the devnet at the real addresses, as feeds.toml says.
+
+Chainlink's are its published contracts; the others are ours.
+"""
 
 import tomllib
 from collections.abc import Iterator
@@ -7,10 +10,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from eth_utils.address import to_checksum_address
+from eth_utils.crypto import keccak
+
 from devnet import known
 from devnet.evm.artifacts import original, stand_ins
 from devnet.evm.calls import encode_arguments, encode_call
 from devnet.evm.placement import Call, Placement
+from devnet.evm.world import FIRST_TIMESTAMP
 
 FEEDS = Path(__file__).with_name("feeds.toml")
 
@@ -29,9 +36,9 @@ def load_feeds() -> dict[str, list[dict[str, Any]]]:
 def feed_placements(chain: str) -> Iterator[Placement]:
     """Yield the contracts of one chain, one for each address."""
     tables = load_feeds()
-    for row in tables["original"]:
+    for row in (*tables["chainlink"], *tables["sequencer"]):
         if row["chain"] == chain:
-            yield from _original(row)
+            yield from _published(row)
     contracts: dict[str, str] = {}
     calls: dict[str, list[Call]] = {}
     for kind, build in _BUILDS.items():
@@ -44,10 +51,20 @@ def feed_placements(chain: str) -> Iterator[Placement]:
         yield Placement(address, stand_ins()[contract], calls=tuple(calls[address]))
 
 
+def aggregator_of(row: dict[str, Any]) -> str:
+    """Return the address of the aggregator behind a Chainlink feed's proxy, which is none of a real contract."""
+    return to_checksum_address(keccak(text=f"aggregator behind {row['address']}")[-20:])
+
+
 def round_data(row: dict[str, Any], price: str, told_at: int, number: int = 1) -> bytes:
-    """Return the call by which the published mock aggregator tells a round."""
+    """Return the call by which an aggregator tells a round of any number and time, 0 for one that is not complete."""
     figures = [number, shifted(price, row["decimals"]), told_at, told_at]
     return encode_call("updateRoundData(uint80,int256,uint256,uint256)", figures)
+
+
+def next_round(row: dict[str, Any]) -> bytes:
+    """Return the call by which an aggregator tells the price of its row in a next round, as of the block it is in."""
+    return encode_call("updateAnswer(int256)", [shifted(row["price"], row["decimals"])])
 
 
 def shifted(price: str, places: int) -> int:
@@ -55,22 +72,15 @@ def shifted(price: str, places: int) -> int:
     return int(Decimal(price).scaleb(places))
 
 
-def _original(row: dict[str, Any]) -> Iterator[Placement]:
+def _published(row: dict[str, Any]) -> Iterator[Placement]:
+    aggregator = aggregator_of(row)
     first = encode_arguments("constructor(uint8,int256)", [row["decimals"], shifted(row["price"], row["decimals"])])
-    told = Call(known.DEVELOPER, round_data(row, row["price"], row["told_at"]))
-    yield Placement(row["aggregator"], original("feed_aggregator") + first, calls=(told,))
+    # Over the constructor's own round, whose time is that of the build.
+    told = Call(known.DEVELOPER, round_data(row, row["price"], FIRST_TIMESTAMP))
+    yield Placement(aggregator, original("feed_aggregator") + first, calls=(told,))
     # No access controller: anybody may read.
-    behind = encode_arguments("constructor(address,address)", [row["aggregator"], _NOBODY])
+    behind = encode_arguments("constructor(address,address)", [aggregator, _NOBODY])
     yield Placement(row["address"], original("feed_proxy") + behind)
-
-
-def _chainlink(row: dict[str, Any]) -> tuple[str, bytes]:
-    answer = shifted(row["price"], row["decimals"])
-    return "aggregator", encode_call("initialize(string,uint8,int256)", [row["pair"], row["decimals"], answer])
-
-
-def _sequencer(row: dict[str, Any]) -> tuple[str, bytes]:
-    return "aggregator", encode_call("initialize(string,uint8,int256)", ["L2 Sequencer Uptime Status Feed", 0, 0])
 
 
 def _pyth(row: dict[str, Any]) -> tuple[str, bytes]:
@@ -87,4 +97,4 @@ def _l1_fee(row: dict[str, Any]) -> tuple[str, bytes]:
     return "l1_fee_oracle", encode_call("initialize(uint256)", [row["wei_per_byte"]])
 
 
-_BUILDS = {"chainlink": _chainlink, "sequencer": _sequencer, "pyth": _pyth, "aave": _aave, "l1_fee": _l1_fee}
+_BUILDS = {"pyth": _pyth, "aave": _aave, "l1_fee": _l1_fee}

@@ -18,11 +18,10 @@ from devnet.evm import artifacts, placements
 from devnet.evm.calls import to_hex
 from devnet.evm.node import Node
 from devnet.evm.placement import Placement
-from devnet.evm.world import Chain
+from devnet.evm.world import FIRST_TIMESTAMP, Chain
 from devnet.install import cache_folder, installed, write_whole
 from devnet.local_chain import Guard
 
-FIRST_TIMESTAMP = 1_793_491_200  # 2026-11-01T00:00:00Z: fixed, so that seeded block hashes are the same on every start
 _PLENTY = hex(10**30)
 _ROOMY = hex(5_000_000)
 _ZERO_HASH = "0x" + "00" * 32

@@ -10,11 +10,10 @@ from dataclasses import dataclass, field
 from devnet import known, known_marketplace
 from devnet.evm.artifacts import stand_ins
 from devnet.evm.calls import encode_call, to_hex
-from devnet.evm.genesis import FIRST_TIMESTAMP
 from devnet.evm.marketplace import marketplace_steps
 from devnet.evm.node import Node
 from devnet.evm.step import Step
-from devnet.evm.world import Chain, Token
+from devnet.evm.world import FIRST_TIMESTAMP, Chain, Token
 from devnet.local_chain import NodeError
 
 _GAS_TO_DEPLOY = hex(1_500_000)

@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 
 WORLD = Path(__file__).with_name("world.toml")
+FIRST_TIMESTAMP = 1_793_491_200  # 2026-11-01T00:00:00Z: fixed, so that seeded block hashes are the same on every start
 
 
 @dataclass(frozen=True, slots=True)

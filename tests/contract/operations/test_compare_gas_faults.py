@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from structlog.testing import capture_logs
 
-from devnet.evm.calls import encode_call
-from devnet.evm.feeds import load_feeds, shifted
+from devnet.evm.feeds import load_feeds
 from devnet.evm.world import load_world
 from runtime.metrics import render_metrics
 from runtime.settings import Settings
@@ -25,6 +24,7 @@ from server.storage.database import open_database
 from server.upstream import open_session
 from server.upstream.observer import Measured
 from tests.contract.operations.conftest import unchanged
+from tests.contract.operations.telling import tell
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -72,14 +72,6 @@ def comparison(chains: Chains) -> GasComparison:
     return GasComparison(chains, on_chain(chains))
 
 
-async def report(devnet: Devnet, row: dict[str, Any], price: str, age: int = 0) -> None:
-    node = devnet.nodes[row["chain"]]
-    data = encode_call("report(int256,uint256)", [shifted(price, row.get("decimals", 0)), age])
-    sender = (await node.call("eth_accounts"))[0]
-    await node.call("eth_sendTransaction", {"from": sender, "to": row["address"], "data": "0x" + data.hex()})
-    await devnet.mine(row["chain"])
-
-
 async def test_every_chain_is_asked_in_one_request(full_devnet: Devnet):
     tally = Tally()
     async with opened(full_devnet.settings_overrides(), tally) as chains:
@@ -122,7 +114,7 @@ async def test_a_chain_whose_price_is_unknown_comes_last_without_a_cost(full_dev
     settings = full_devnet.settings_overrides()
     settings["chains"] = {slug: settings["chains"][slug] for slug in ("ethereum", "monad", "berachain", "scroll")}
     async with unchanged(full_devnet, "ethereum"), opened(settings, Tally()) as chains:
-        await report(full_devnet, ETHER, "0")
+        await tell(full_devnet, ETHER, "0")
         costs = await comparison(chains).compare(time.monotonic() + 10)
     assert [(cost.chain, cost.usd is None, cost.l1_usd is None) for cost in costs] == [
         *[(cost.chain, False, True) for cost in costs[:2]],
@@ -169,11 +161,11 @@ async def test_a_feed_beyond_its_heartbeat_is_not_live(full_devnet: Devnet):
     async with unchanged(full_devnet, "ethereum"), opened(settings, Tally()) as chains:
         prices = on_chain(chains)
         assert str((await prices.read(["ETH"], deadline=None))["ETH"].value) == ETHER["price"]
-        await report(full_devnet, ETHER, "2000", age=24 * 3600)
+        await tell(full_devnet, ETHER, "2000", age=24 * 3600)
         assert (await prices.read(["ETH"], deadline=None))["ETH"].value == 2000
-        await report(full_devnet, ETHER, "2000", age=25 * 3600 + 60)
+        await tell(full_devnet, ETHER, "2000", age=25 * 3600 + 60)
         assert await prices.read(["ETH"], deadline=None) == {}
-        await report(full_devnet, ETHER, ETHER["price"])
+        await tell(full_devnet, ETHER, ETHER["price"])
         later = on_chain(chains, clock=lambda: time.time() + 26 * 3600)
         assert await later.read(["ETH", "OKB", "nothing"], deadline=None) == {}
 
@@ -185,5 +177,5 @@ async def test_a_feed_behind_a_stopped_sequencer_is_not_live(full_devnet: Devnet
     async with unchanged(full_devnet, "arbitrum"), opened(settings, Tally()) as chains:
         prices = on_chain(chains)
         assert set(await prices.read(["ETH", "HYPE"], deadline=None)) == {"ETH", "HYPE"}
-        await report(full_devnet, sequencer, "1")
+        await tell(full_devnet, sequencer, "1")
         assert await prices.read(["ETH", "HYPE"], deadline=None) == {}

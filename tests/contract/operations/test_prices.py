@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import grpc
 import pytest
 
-from devnet.evm.calls import encode_call
-from devnet.evm.feeds import load_feeds, round_data, shifted
+from devnet.evm.feeds import load_feeds
 from devnet.offchain.prices import load_coins, past_price
 from runtime.settings import Settings
 from server.app import Gateway
@@ -27,6 +26,7 @@ from server.upstream import open_session
 from server.upstream.cache import open_cache
 from server.upstream.observer import Measured
 from tests.contract.operations.conftest import OPERATIONS, Client, unchanged
+from tests.contract.operations.telling import tell
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -73,25 +73,8 @@ async def opened(settings: dict[str, Any], tally: Tally, folder: Path) -> AsyncI
         yield prices
 
 
-async def tell(devnet: Devnet, row: dict[str, Any], price: str, age: int = 0) -> None:
-    """Let a feed tell a price as reported so many seconds ago."""
-    address = row["address"]
-    if "id" in row:
-        whole = shifted(price, 8)
-        figures = [bytes.fromhex(row["id"][2:]), whole, abs(whole) // 1000, -8, age]
-        data = encode_call("report(bytes32,int64,uint64,int32,uint256)", figures)
-    elif "aggregator" in row:
-        address, data = row["aggregator"], round_data(row, price, int(time.time()) - age, number=2)
-    else:
-        data = encode_call("report(int256,uint256)", [shifted(price, row["decimals"]), age])
-    node = devnet.nodes[row["chain"]]
-    sender = (await node.call("eth_accounts"))[0]
-    await node.call("eth_sendTransaction", {"from": sender, "to": address, "data": "0x" + data.hex()})
-    await devnet.mine(row["chain"])
-
-
 def test_the_stand_in_tells_what_the_feeds_tell():
-    for row in (*FEEDS["chainlink"], *FEEDS["original"], *FEEDS["pyth"], *FEEDS["aave"]):
+    for row in (*FEEDS["chainlink"], *FEEDS["pyth"], *FEEDS["aave"]):
         base, _, quote = row["pair"].partition(" / ")
         symbol = {"MATIC": "POL", "mRe7YIELD": "MRE7YIELD"}.get(base, base)
         expected = DOLLARS[symbol] / (DOLLARS["USDS"] if quote == "USDS" else 1)
@@ -162,23 +145,26 @@ async def test_history_is_the_highest_of_each_day(client: Client):
 
 
 @pytest.mark.parametrize(
-    ("price", "age"), [("5000", 25 * 3600 + 60), ("0", 0), ("-5000", 0)], ids=["stale", "zero", "negative"]
+    ("price", "age"),
+    [
+        pytest.param("5000", 25 * 3600 + 60, id="stale"),
+        pytest.param("5000", -3600, id="of the future"),
+        pytest.param("5000", None, id="incomplete"),
+        pytest.param("0", 0, id="zero"),
+        pytest.param("-5000", 0, id="negative"),
+    ],
 )
 async def test_a_round_that_is_no_live_price_counts_for_nobody(
-    full_devnet: Devnet, tmp_path: Path, price: str, age: int
+    full_devnet: Devnet, tmp_path: Path, price: str, age: int | None
 ):
-    # EIGEN has one Chainlink feed (here Chainlink's own published contracts), Pyth on two chains, and the stand-in.
-    [row] = FEEDS["original"]
-    tally = Tally()
+    # EIGEN has one Chainlink feed, Pyth on two chains, and the stand-in of an off-chain source.
+    row = CHAINLINK["ethereum EIGEN / USD"]
     async with (
         unchanged(full_devnet, "ethereum"),
-        opened(full_devnet.settings_overrides(), tally, tmp_path) as (prices, _),
+        opened(full_devnet.settings_overrides(), Tally(), tmp_path) as (prices, _),
     ):
-        # Its only round is as old as the world.
-        assert (await prices.read(["EIGEN"], deadline=None))["EIGEN"].sources == ("defillama", "pyth")
-        await tell(full_devnet, row, "0.99")
         told = (await prices.read(["EIGEN"], deadline=None))["EIGEN"]
-        assert told.sources == ("chainlink", "defillama", "pyth")
+        assert (told.value, told.sources) == (DOLLARS["EIGEN"], ("chainlink", "defillama", "pyth"))
         await tell(full_devnet, row, price, age)
         told = (await prices.read(["EIGEN"], deadline=None))["EIGEN"]
         assert (told.value, told.sources) == (DOLLARS["EIGEN"], ("defillama", "pyth"))
