@@ -6,6 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from devnet.install import anvil_binary as installed_anvil
 from devnet.launcher import Devnet
@@ -14,6 +15,10 @@ from tests.postgresql import PostgreSql, run_postgresql
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
     from pathlib import Path
+
+# Machines that test are loaded: how long an example took tells nothing about the code.
+settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("unhurried")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -31,7 +31,9 @@ NAMED = [
     ("getTokenBalance", "cosmoshub", "token", known_cosmos.IBC_DENOM, {"address": HUB_ALICE}),
     ("getReceipt", "cosmoshub", "hash", "ab" * 32, {}),
 ]
-QUIET = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+QUIET = settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 
 
 async def judge(gateway: RunningGateway, method: str, params: dict[str, Any], parameter: str) -> None:

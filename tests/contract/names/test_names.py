@@ -173,7 +173,7 @@ async def test_a_node_that_is_not_there_is_an_outage(site: Site) -> None:
 @settings(
     max_examples=80,
     deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(text=st.one_of(st.text(max_size=40), st.text("aäß.-_🚴‍♂️ \n", max_size=30), st.from_regex(r"[a-z]{1,5}\.eth")))
 async def test_any_text_is_answered(text: str, site: Site) -> None:

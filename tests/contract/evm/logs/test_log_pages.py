@@ -157,7 +157,9 @@ async def test_logs_of_a_block_that_was_undone_are_gone(session, tally):
         anvil.stop()
 
 
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 @given(
     limit=st.integers(2, 70),
     span=st.integers(1, 40),
