@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 from waypost.v1 import cosmos_pb2
 
-from server.chains.cosmos.members import members_of, native
+from server.chains.cosmos.members import Digits, members_of, native
 from server.chains.cosmos.names import parse_account
 from server.errors import NotFound
 
@@ -35,28 +35,28 @@ class AccountReader:
         """Return the account; NotFound for an address that was never used."""
         account = parse_account(address, self._nodes.facts.bech32, "address")
         try:
-            reply = await self._nodes.get(_ROUTE, view, path=f"{_ROUTE}/{account}")
+            return await self._nodes.get(_ROUTE, view, _read, path=f"{_ROUTE}/{account}")
         except NotFound:
             raise NotFound(f"{self._nodes.slug} has no account of that address: it was never used") from None
-        try:
-            return flatten(members_of(self._nodes.read(reply, _Answer).account))
-        except (msgspec.MsgspecError, ValueError):
-            raise self._nodes.malformed(reply.endpoint) from None
+
+
+def _read(body: bytes) -> cosmos_pb2.CosmosAccount:
+    return flatten(members_of(msgspec.json.decode(body, type=_Answer).account))
 
 
 def flatten(account: Members) -> cosmos_pb2.CosmosAccount:
     """Return any kind of account flat: `@type` is the outer one, the rest stands where `account_number` does.
 
     Kinds wrap the base account under members of many names, one or two levels deep, and chains add kinds of their own.
-    Raises ValueError where there is no base account.
+    Raises ValueError, or msgspec's error, where there is no base account.
     """
     base = _find_base(account, _DEEPEST)
     if base is None:
         raise ValueError("no base account")
     key = next((base[name] for name in _KEYS if name in base and bytes(base[name]) not in (b"null", b'""')), None)
     return cosmos_pb2.CosmosAccount(
-        type=str(_text(account.get("@type"))),
-        address=_text(base.get("address")),
+        type=_text(account.get("@type")),
+        address=_text(base["address"]),
         pub_key=None if key is None else native(key),
         account_number=_number(base.get("account_number")),
         sequence=_number(base.get("sequence")),
@@ -77,10 +77,14 @@ def _find_base(members: Members, deepest: int) -> Members | None:
 
 
 def _text(raw: msgspec.Raw | None) -> str:
-    value: Any = "" if raw is None else msgspec.json.decode(raw)
-    return value if isinstance(value, str) else ""
+    if raw is None:
+        raise ValueError("an account lacks members")
+    return msgspec.json.decode(raw, type=str)
 
 
 def _number(raw: msgspec.Raw | None) -> str:
     """Return an integer as decimal text; accounts in the flat form of older types write numbers bare."""
-    return str(int(bytes(raw).strip(b'"'))) if raw is not None else "0"
+    if raw is None:
+        return "0"
+    digits = bytes(raw).strip(b'"').decode()
+    return str(int(msgspec.convert(digits, Digits)))

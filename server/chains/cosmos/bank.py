@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple, TypeVar
 
 import msgspec
 from waypost.v1 import token_pb2
 
 from server.chains.capabilities import Balance
+from server.chains.cosmos.members import Digits  # noqa: TC001 - msgspec evaluates the annotations
 from server.chains.cosmos.names import parse_account, parse_denom
 from server.chains.view import ReadView
 from server.errors import NotFound, NotSupported
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from server.chains.cosmos.nodes import CosmosNodes
-    from server.upstream.policy import Reply
+
+Answer = TypeVar("Answer")
 
 _BALANCE = "/cosmos/bank/v1beta1/balances/by_denom"
 
 
 _DOTS = frozenset((".", ".."))
+
+
+_Exponent = Annotated[int, msgspec.Meta(ge=0, le=(1 << 32) - 1)]
 
 
 class _Route(NamedTuple):
@@ -37,7 +44,7 @@ _METADATA_PATH = _Route("/cosmos/bank/v1beta1/denoms_metadata")
 
 class _Coin(msgspec.Struct):
     denom: str
-    amount: str
+    amount: Digits
 
 
 class _BalanceAnswer(msgspec.Struct):
@@ -50,7 +57,7 @@ class _SupplyAnswer(msgspec.Struct):
 
 class _Unit(msgspec.Struct):
     denom: str
-    exponent: int = 0
+    exponent: _Exponent = 0
 
 
 class _Metadata(msgspec.Struct):
@@ -64,6 +71,11 @@ class _Metadata(msgspec.Struct):
 
 class _MetadataAnswer(msgspec.Struct):
     metadata: _Metadata
+
+
+_read_balance = msgspec.json.Decoder(_BalanceAnswer).decode
+_read_supply = msgspec.json.Decoder(_SupplyAnswer).decode
+_read_metadata = msgspec.json.Decoder(_MetadataAnswer).decode
 
 
 class BankReader:
@@ -80,11 +92,10 @@ class BankReader:
         account = parse_account(address, self._nodes.facts.bech32, "address")
         denom = parse_denom(token, "token")
         path = f"/cosmos/bank/v1beta1/balances/{account}/by_denom"
-        reply = await self._nodes.get(_BALANCE, view, path=path, query=[("denom", denom)])
-        raw = self._amount(self._nodes.read(reply, _BalanceAnswer).balance.amount, reply.endpoint)
+        found = await self._nodes.get(_BALANCE, view, _read_balance, path=path, query=[("denom", denom)])
         decimals = await self._exponent(denom, view)
         block = view.block if view.is_chosen else None
-        return Balance(address=address, block=block, raw=raw, decimals=decimals, token=token)
+        return Balance(address=address, block=block, raw=int(found.balance.amount), decimals=decimals, token=token)
 
     async def read_token_metadata(self, address: str, view: ReadView) -> token_pb2.GetTokenMetadataResponse:
         """Return what the bank module knows of a denom; NotFound where it knows nothing."""
@@ -105,9 +116,8 @@ class BankReader:
     async def read_supply(self, denom: str, view: ReadView) -> token_pb2.DenomSupply:
         """Return how much of a denom exists; 0 of one that nobody knows."""
         wanted = parse_denom(denom, "denom")
-        reply = await self._by_denom(_SUPPLY, _SUPPLY_PATH, wanted, view)
-        amount = self._nodes.read(reply, _SupplyAnswer).amount
-        return token_pb2.DenomSupply(denom=amount.denom, amount=str(self._amount(amount.amount, reply.endpoint)))
+        found = await self._by_denom(_SUPPLY, _SUPPLY_PATH, wanted, _read_supply, view)
+        return token_pb2.DenomSupply(denom=found.amount.denom, amount=str(int(found.amount.amount)))
 
     async def _exponent(self, denom: str, view: ReadView) -> int | None:
         known = self._exponents.get(denom)
@@ -126,12 +136,14 @@ class BankReader:
     async def _metadata(self, denom: str, view: ReadView) -> _Metadata:
         """Ask by query string, the only way that takes every denom; older nodes know the path alone."""
         try:
-            reply = await self._by_denom(_METADATA, _METADATA_PATH, denom, view)
+            found = await self._by_denom(_METADATA, _METADATA_PATH, denom, _read_metadata, view)
         except NotFound:
             raise self._undescribed(denom) from None
-        return self._nodes.read(reply, _MetadataAnswer).metadata
+        return found.metadata
 
-    async def _by_denom(self, by_query: _Route, by_path: _Route, denom: str, view: ReadView) -> Reply:
+    async def _by_denom(
+        self, by_query: _Route, by_path: _Route, denom: str, read: Callable[[bytes], Answer], view: ReadView
+    ) -> Answer:
         """Ask first in the way that the nodes' version should have, and in the other one where they do not."""
         is_old = self._nodes.version.is_before(*by_query.since)
         ways = [by_path, by_query] if is_old else [by_query, by_path]
@@ -143,15 +155,10 @@ class BankReader:
             path = f"{route.path}/{denom}" if is_path else None
             query = () if is_path else (("denom", denom),)
             try:
-                return await self._nodes.get(route.path, view, path=path, query=query)
+                return await self._nodes.get(route.path, view, read, path=path, query=query)
             except NotSupported as error:
                 lacking = error
         raise lacking
 
     def _undescribed(self, denom: str) -> NotFound:
         return NotFound(f"the bank module of {self._nodes.slug} does not describe {denom}")
-
-    def _amount(self, text: str, endpoint: str) -> int:
-        if not (text.isascii() and text.isdigit() and len(text) <= 78):
-            raise self._nodes.malformed(endpoint)
-        return int(text)

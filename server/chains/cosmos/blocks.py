@@ -5,32 +5,36 @@ from __future__ import annotations
 import asyncio
 import base64
 import hashlib
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import msgspec
 from waypost.v1 import block_pb2, cosmos_validator_pb2
 
-from server.chains.cosmos.members import Members, members_of, rest_of, timestamp_of
+from server.chains.cosmos.members import Gas, Height, Members, members_of, rest_of, timestamp_of
 from server.chains.cosmos.names import parse_hash
-from server.chains.newest import NOBODY
-from server.errors import InvalidArgument, NotFound
+from server.chains.sound_answers import Doubtful
+from server.errors import InvalidArgument, NotFound, UpstreamUnavailable
 from server.upstream.policy import CallPolicy
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from google.protobuf.timestamp_pb2 import Timestamp
+
     from server.chains.cosmos.nodes import CosmosNodes
     from server.chains.view import ReadView
-    from server.upstream.policy import Reply
+
+Answer = TypeVar("Answer")
+Row = TypeVar("Row")
 
 _BY_HEIGHT = "/cosmos/base/tendermint/v1beta1/blocks"
 _MAX_NUMBER = (1 << 63) - 1
-_TRIES = 2
 _RESULTS_TYPED = frozenset(("height", "txs_results"))
 _RESULT_TYPED = frozenset(("code", "gas_wanted", "gas_used"))
 
 
 class _Header(msgspec.Struct):
-    height: str
+    height: Height
     time: str
 
 
@@ -54,18 +58,32 @@ class _Block(msgspec.Struct):
 
 class _TxResult(msgspec.Struct):
     code: int = 0
-    gas_wanted: str = "0"
-    gas_used: str = "0"
+    gas_wanted: Gas = "0"
+    gas_used: Gas = "0"
 
 
 class _Results(msgspec.Struct):
-    height: str
+    height: Height
     txs_results: list[_TxResult] | None = None
 
 
 class _RawResults(msgspec.Struct):
-    height: str
     txs_results: list[Members] | None = None
+
+
+class _Found(NamedTuple):
+    """A block, and its hash in hex."""
+
+    body: _Body
+    hash: str
+
+
+class _Listed(NamedTuple):
+    """What is told of a block beside its outcomes: hash, time, and the hashes of its transactions."""
+
+    hash: str
+    made_at: Timestamp
+    hashes: list[str]
 
 
 class BlockReader:
@@ -80,54 +98,44 @@ class BlockReader:
 
     async def read_block_by_number(self, number: int, view: ReadView) -> block_pb2.Block:
         """Return the block; `hash` is in hex, the payload as the REST gateway writes it (hashes in base64)."""
-        reply, block = await self._by_height(number, view)
-        try:
-            block_hash = base64.b64decode(block.block_id.hash, validate=True).hex().upper()
-        except ValueError:
-            raise self._nodes.malformed(reply.endpoint) from None
-        return self._document(reply, block, block_hash)
+        return await self._by_height(number, view, lambda body: _document(body, _found(body, number)))
 
     async def read_block_by_hash(self, block_hash: str, view: ReadView) -> block_pb2.Block:
         """Return the block, the payload as the CometBFT RPC writes it (hashes in hex)."""
         wanted = self.block_hash(block_hash)
         encoded = base64.b64encode(bytes.fromhex(wanted)).decode()
-        avoid = NOBODY
-        while True:
-            reply = await self._nodes.call("block_by_hash", {"hash": encoded}, view, CallPolicy(avoid=avoid))
-            block = self._nodes.read(reply, _Block)
-            if block.block is not None:
-                break
-            # A node that does not have the block says so with a null, which is no error: the others may have it.
-            if reply.endpoint in avoid or len(avoid) + 1 >= len(self._nodes.comet.labels):
-                raise NotFound(f"{self._nodes.slug} has no block of that hash, or its nodes keep it no more")
-            avoid |= {reply.endpoint}
-        if block.block_id.hash.upper() != wanted:
-            raise self._nodes.malformed(reply.endpoint)
-        return self._document(reply, block, wanted)
+
+        def read(result: bytes) -> block_pb2.Block:
+            block = msgspec.json.decode(result, type=_Block)
+            if block.block is None:
+                # A node that does not have the block says so with a null, which is no error: the others may have it.
+                missing = f"{self._nodes.slug} has no block of that hash, or its nodes keep it no more"
+                raise Doubtful(NotFound(missing))
+            if block.block_id.hash.upper() != wanted:
+                raise ValueError("another block than the one asked for")
+            return _document(result, _Found(block.block, wanted))
+
+        return await self._nodes.call("block_by_hash", {"hash": encoded}, view, read)
 
     async def read_block_transactions(self, number: int, view: ReadView) -> block_pb2.GetBlockTransactionsResponse:
         """Return the outcomes of a block's transactions, joined with the block's transactions by their index.
 
         Hashes are those of the block's own bytes, so that a transaction that nobody can decode is there too.
         """
-        (reply, block), (result_reply, results) = await asyncio.gather(
-            self._by_height(number, view), self._results(number, view)
-        )
-        assert block.block is not None
-        data, outcomes = block.block.data.txs or [], results.txs_results or []
-        if len(data) != len(outcomes):
-            raise self._nodes.malformed(result_reply.endpoint)
-        try:
-            rows = [_outcome(text, result, number) for text, result in zip(data, outcomes, strict=True)]
-            block_hash = base64.b64decode(block.block_id.hash, validate=True).hex().upper()
-            made_at = timestamp_of(block.block.header.time)
-        except ValueError:
-            raise self._nodes.malformed(reply.endpoint) from None
+        block, results = await asyncio.gather(self._listed(number, view), self._results(number, view, _outcomes))
+        if len(block.hashes) != len(results):
+            block, results = await self._match(number, block, results, view)
+        rows = [
+            block_pb2.CosmosTransactionOutcome(
+                txhash=txhash, height=str(number), code=row.code, gas_wanted=row.gas_wanted, gas_used=row.gas_used
+            )
+            for txhash, row in zip(block.hashes, results, strict=True)
+        ]
         return block_pb2.GetBlockTransactionsResponse(
             cosmos=block_pb2.CosmosBlockTransactions(
                 block_number=number,
-                hash=block_hash,
-                timestamp=made_at,
+                hash=block.hash,
+                timestamp=block.made_at,
                 transaction_count=len(rows),
                 transactions=rows,
             )
@@ -135,66 +143,98 @@ class BlockReader:
 
     async def read_block_results(self, number: int, view: ReadView) -> cosmos_validator_pb2.GetBlockResultsResponse:
         """Return what executing a block did, without `chain`."""
-        reply, typed = await self._results(number, view)
-        results = self._nodes.read(reply, _RawResults)
-        rows = [
-            cosmos_validator_pb2.CosmosTxResult(
-                code=row.code, gas_wanted=row.gas_wanted, gas_used=row.gas_used, native=rest_of(raw, _RESULT_TYPED)
-            )
-            for row, raw in zip(typed.txs_results or [], results.txs_results or [], strict=True)
-        ]
-        return cosmos_validator_pb2.GetBlockResultsResponse(
-            block_number=number, txs_results=rows, native=rest_of(members_of(reply.result), _RESULTS_TYPED)
-        )
+        return await self._results(number, view, lambda result, rows: _results_document(result, rows, number))
 
-    async def _by_height(self, number: int, view: ReadView) -> tuple[Reply, _Block]:
-        """Return the block of that height; another one is asked of one more endpoint."""
+    async def _match(
+        self, number: int, block: _Listed, results: list[_TxResult], view: ReadView
+    ) -> tuple[_Listed, list[_TxResult]]:
+        """Return a block and its results that are of so many transactions: results of as many, or else such a block.
+
+        UpstreamUnavailable where no endpoint tells the one or the other.
+        """
+        try:
+            return block, await self._results(number, view, lambda _, rows: _of_length(len(block.hashes), rows))
+        except UpstreamUnavailable:
+            return await self._listed(number, view, count=len(results)), results
+
+    async def _listed(self, number: int, view: ReadView, count: int | None = None) -> _Listed:
+        def read(body: bytes) -> _Listed:
+            found = _found(body, number)
+            hashes = [_digest(text) for text in found.body.data.txs or []]
+            made_at = timestamp_of(found.body.header.time)
+            return _Listed(found.hash, made_at, hashes if count is None else _of_length(count, hashes))
+
+        return await self._by_height(number, view, read)
+
+    async def _by_height(self, number: int, view: ReadView, read: Callable[[bytes], Answer]) -> Answer:
+        """Return what `read` makes of the block of that height."""
         _check(number)
         path, policy = f"{_BY_HEIGHT}/{number}", CallPolicy(min_block=number)
-        for _ in range(_TRIES):
-            try:
-                reply = await self._nodes.get_document(_BY_HEIGHT, view, path=path, policy=policy)
-            except NotFound:
-                raise self._missing(number) from None
-            block = self._nodes.read(reply, _Block)
-            if block.block is not None and block.block.header.height == str(number):
-                return reply, block
-            policy = replace(policy, avoid=policy.avoid | {reply.endpoint})
-        raise self._nodes.malformed(reply.endpoint)
+        try:
+            return await self._nodes.get_document(_BY_HEIGHT, view, read, path=path, policy=policy)
+        except NotFound:
+            raise self._missing(number) from None
 
-    async def _results(self, number: int, view: ReadView) -> tuple[Reply, _Results]:
-        """Return what executing the block of that height did; that of another is asked of one more endpoint."""
+    async def _results(self, number: int, view: ReadView, read: Callable[[bytes, list[_TxResult]], Answer]) -> Answer:
+        """Return what `read` makes of the results of executing the block of that height, and of its transactions'."""
         _check(number)
-        policy = CallPolicy(heavy=True, min_block=number)
-        for _ in range(_TRIES):
-            try:
-                reply = await self._nodes.call("block_results", {"height": str(number)}, view, policy)
-            except NotFound:
-                raise self._missing(number) from None
-            results = self._nodes.read(reply, _Results)
-            if results.height == str(number):
-                return reply, results
-            policy = replace(policy, avoid=policy.avoid | {reply.endpoint})
-        raise self._nodes.malformed(reply.endpoint)
 
-    def _document(self, reply: Reply, block: _Block, block_hash: str) -> block_pb2.Block:
-        if block.block is None:
-            raise self._nodes.malformed(reply.endpoint)
-        height = block.block.header.height
-        if not (height.isascii() and height.isdigit()):
-            raise self._nodes.malformed(reply.endpoint)
-        rest = rest_of(members_of(reply.result), ())
-        return block_pb2.Block(cosmos=block_pb2.CosmosBlock(number=height, hash=block_hash, native=rest))
+        def read_checked(result: bytes) -> Answer:
+            results = msgspec.json.decode(result, type=_Results)
+            if results.height != str(number):
+                raise ValueError("the results of another block")
+            return read(result, results.txs_results or [])
+
+        policy = CallPolicy(heavy=True, min_block=number)
+        try:
+            return await self._nodes.call("block_results", {"height": str(number)}, view, read_checked, policy)
+        except NotFound:
+            raise self._missing(number) from None
 
     def _missing(self, number: int) -> NotFound:
         return NotFound(f"{self._nodes.slug} has no block {number}, or not yet")
 
 
-def _outcome(text: str, result: _TxResult, number: int) -> block_pb2.CosmosTransactionOutcome:
-    digest = hashlib.sha256(base64.b64decode(text, validate=True)).hexdigest().upper()
-    return block_pb2.CosmosTransactionOutcome(
-        txhash=digest, height=str(number), code=result.code, gas_wanted=result.gas_wanted, gas_used=result.gas_used
+def _found(body: bytes, number: int) -> _Found:
+    """Return the block of that height in an answer of the REST gateway; ValueError, or msgspec's error, for others."""
+    block = msgspec.json.decode(body, type=_Block)
+    if block.block is None or block.block.header.height != str(number):
+        raise ValueError("another block than the one asked for")
+    return _Found(block.block, base64.b64decode(block.block_id.hash, validate=True).hex().upper())
+
+
+def _document(body: bytes, found: _Found) -> block_pb2.Block:
+    rest = rest_of(members_of(body), ())
+    return block_pb2.Block(cosmos=block_pb2.CosmosBlock(number=found.body.header.height, hash=found.hash, native=rest))
+
+
+def _outcomes(_: bytes, rows: list[_TxResult]) -> list[_TxResult]:
+    return rows
+
+
+def _results_document(
+    result: bytes, typed: list[_TxResult], number: int
+) -> cosmos_validator_pb2.GetBlockResultsResponse:
+    raws = msgspec.json.decode(result, type=_RawResults).txs_results or []
+    rows = [
+        cosmos_validator_pb2.CosmosTxResult(
+            code=row.code, gas_wanted=row.gas_wanted, gas_used=row.gas_used, native=rest_of(raw, _RESULT_TYPED)
+        )
+        for row, raw in zip(typed, raws, strict=True)
+    ]
+    return cosmos_validator_pb2.GetBlockResultsResponse(
+        block_number=number, txs_results=rows, native=rest_of(members_of(result), _RESULTS_TYPED)
     )
+
+
+def _digest(transaction: str) -> str:
+    return hashlib.sha256(base64.b64decode(transaction, validate=True)).hexdigest().upper()
+
+
+def _of_length(count: int, rows: list[Row]) -> list[Row]:
+    if len(rows) != count:
+        raise ValueError("of another number of transactions")
+    return rows
 
 
 def _check(number: int) -> None:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from server.chains.capabilities import Health, State
-from server.chains.cosmos.members import timestamp_of
+from server.chains.cosmos.members import Height, timestamp_of
 from server.chains.newest import Told, majority_height, read_newest
+from server.chains.sound_answers import read_sound
 from server.upstream.policy import CallPolicy
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ _STALE_SECONDS = 120.0
 
 
 class _Header(msgspec.Struct):
-    height: str
+    height: Height
     time: str
 
 
@@ -64,12 +65,10 @@ class HeadReader:
         rest = self._nodes.rest
 
         async def read(avoid: frozenset[str]) -> Told[None]:
-            policy = CallPolicy(avoid=avoid)
-            reply = await rest.get(LATEST, policy=policy, name=LATEST, deadline=view.deadline)
-            try:
-                return Told(None, reply.endpoint, parse_head(reply.result).height)
-            except ValueError:
-                raise self._nodes.malformed(reply.endpoint) from None
+            head, endpoint = await read_sound(
+                rest, LATEST, [], parse_head, CallPolicy(avoid=avoid), deadline=view.deadline
+            )
+            return Told(None, endpoint, head.height)
 
         told = await read_newest(rest, read)
         view.settle(told.block, told.endpoint)

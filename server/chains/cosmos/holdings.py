@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from server.chains.cosmos.members import Digits  # noqa: TC001 - msgspec evaluates the annotations
 from server.chains.cosmos.names import parse_account
 from server.chains.holdings import Holding, Holdings
 
@@ -17,16 +18,15 @@ if TYPE_CHECKING:
     from server.chains.view import ReadView
 
 _BALANCES = "/cosmos/bank/v1beta1/balances"
-_MOST_DIGITS = 78
 
 
 class _Coin(msgspec.Struct):
     denom: str
-    amount: str
+    amount: Digits
 
 
 class _Answer(msgspec.Struct):
-    balances: list[_Coin] = []
+    balances: list[_Coin]
 
 
 class HoldingReader:
@@ -39,12 +39,12 @@ class HoldingReader:
         """Return the account's balances of the own and the known denoms; one request per 200 denoms that it holds."""
         native = self._nodes.facts.native
         account = parse_account(address, self._nodes.facts.bech32, "address")
-        amounts: dict[str, int] = {}
-        for body in await self._nodes.pages(_BALANCES, view, path=f"{_BALANCES}/{account}"):
-            for coin in self._nodes.decode(body, _Answer, view.endpoint).balances:
-                if not (coin.amount.isascii() and coin.amount.isdigit() and len(coin.amount) <= _MOST_DIGITS):
-                    raise self._nodes.malformed(view.endpoint)
-                amounts[coin.denom] = int(coin.amount)
+        coins = await self._nodes.pages(_BALANCES, view, _read_coins, path=f"{_BALANCES}/{account}")
+        amounts = {coin.denom: int(coin.amount) for coin in coins}
         rows = [Holding(None, amounts.get(native.denom or "", 0), native.decimals)]
         rows += [Holding(asset.address, amounts.get(asset.address, 0), asset.decimals) for asset in assets]
         return Holdings(address, view.block, tuple(row for row in rows if row.raw))
+
+
+def _read_coins(body: bytes) -> list[_Coin]:
+    return msgspec.json.decode(body, type=_Answer).balances

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 from google.protobuf.timestamp_pb2 import Timestamp
@@ -13,6 +13,18 @@ if TYPE_CHECKING:
     from collections.abc import Container, Mapping
 
 Members = dict[str, msgspec.Raw]
+
+Digits = Annotated[str, msgspec.Meta(pattern=r"\A[0-9]{1,78}\Z")]
+"""An amount in base units: nodes write integers as text."""
+
+Height = Annotated[str, msgspec.Meta(pattern=r"\A[0-9]{1,18}\Z")]
+"""A block's height, as text."""
+
+Fraction = Annotated[str, msgspec.Meta(pattern=r"\A-?[0-9]{1,78}(\.[0-9]{1,18})?\Z")]
+"""Shares, rates and rewards: decimal text of 18 places at most."""
+
+Gas = Annotated[str, msgspec.Meta(pattern=r"\A-?[0-9]{1,19}\Z")]
+"""Gas, as text; below 0 it says that there was no limit."""
 
 
 def members_of(raw: bytes | msgspec.Raw) -> Members:

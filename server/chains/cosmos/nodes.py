@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
 from server.chains.newest import UNTOLD, Told, read_newest
-from server.errors import GatewayError, UpstreamUnavailable
+from server.chains.sound_answers import ask_sound, read_sound
+from server.errors import UpstreamUnavailable
 from server.upstream.policy import CallPolicy
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from server.chains.cosmos.versions import SdkVersion
     from server.chains.facts import ChainFacts
@@ -20,18 +21,13 @@ if TYPE_CHECKING:
     from server.upstream.pool import Pool
     from server.upstream.rest import RestPool
 
-Shape = TypeVar("Shape")
+Answer = TypeVar("Answer")
+Row = TypeVar("Row")
 
 HEIGHT_HEADER = "x-cosmos-block-height"
 _PAGE_ROWS = "200"
 _MOST_PAGES = 50
-
-
-class Page(NamedTuple):
-    """The bytes of one page and the key of the next, None on the last."""
-
-    body: bytes
-    following: str | None
+_PLAIN = CallPolicy()
 
 
 class _Pagination(msgspec.Struct):
@@ -42,8 +38,11 @@ class _Paged(msgspec.Struct):
     pagination: _Pagination | None = None
 
 
+_paged = msgspec.json.Decoder(_Paged)
+
+
 class CosmosNodes:
-    """Asks the nodes of one chain; answers are read as msgspec structs, so integers stay exact."""
+    """Asks the nodes of one chain, and other ones where an answer cannot be read."""
 
     def __init__(self, facts: ChainFacts, rest: RestPool, comet: Pool, version: SdkVersion) -> None:
         self.facts = facts
@@ -53,78 +52,114 @@ class CosmosNodes:
         self.version = version
 
     async def get(
-        self, route: str, view: ReadView, *, path: str | None = None, query: Sequence[tuple[str, str]] = ()
-    ) -> Reply:
-        """Return what the REST gateway answers about the state at the view's block, and settle the view there.
+        self,
+        route: str,
+        view: ReadView,
+        read: Callable[[bytes], Answer],
+        *,
+        path: str | None = None,
+        query: Sequence[tuple[str, str]] = (),
+    ) -> Answer:
+        """Return what `read` makes of the REST gateway's answer about the state at the view's block; settles the view.
 
-        `path` is the route with its arguments. Where an answer does not tell its block the view stays open.
+        `path` is the route with its arguments. An answer at which `read` raises ValueError or msgspec's error is asked
+        of another endpoint. Where an answer does not tell its block the view stays open.
         """
         if view.block is not None:
             headers = ((HEIGHT_HEADER, str(view.block)),)
             policy = CallPolicy(min_block=view.block, prefer=view.endpoint)
-            return await self.rest.get(path or route, query, headers, policy, name=route, deadline=view.deadline)
+            answer, _ = await self._get(route, path or route, query, headers, read, policy, view)
+            return answer
 
-        async def read(avoid: frozenset[str]) -> Told[Reply]:
+        async def newest(avoid: frozenset[str]) -> Told[Answer]:
             policy = CallPolicy(prefer=view.endpoint, avoid=avoid)
-            reply = await self.rest.get(path or route, query, (), policy, name=route, deadline=view.deadline)
+            answer, reply = await self._get(route, path or route, query, (), read, policy, view)
             height = _height(reply.headers)
-            return Told(reply, reply.endpoint, UNTOLD if height is None else height)
+            return Told(answer, reply.endpoint, UNTOLD if height is None else height)
 
-        told = await read_newest(self.rest, read)
+        told = await read_newest(self.rest, newest)
         if told.block != UNTOLD:
             view.settle(told.block, told.endpoint)
         return told.answer
 
-    async def get_document(self, route: str, view: ReadView, *, path: str, policy: CallPolicy | None = None) -> Reply:
-        """Return what the REST gateway answers about something that does not change with the newest block."""
-        return await self.rest.get(path, policy=policy or CallPolicy(), name=route, deadline=view.deadline)
+    async def get_document(
+        self,
+        route: str,
+        view: ReadView,
+        read: Callable[[bytes], Answer],
+        *,
+        path: str,
+        policy: CallPolicy = _PLAIN,
+    ) -> Answer:
+        """Return what `read` makes of an answer about something that does not change with the newest block."""
+        answer, _ = await self._get(route, path, (), (), read, policy, view)
+        return answer
 
     async def pages(
-        self, route: str, view: ReadView, *, path: str, query: Sequence[tuple[str, str]] = ()
-    ) -> list[bytes]:
-        """Return every page of a list, all at one block and from one endpoint where it can.
+        self,
+        route: str,
+        view: ReadView,
+        read: Callable[[bytes], list[Row]],
+        *,
+        path: str,
+        query: Sequence[tuple[str, str]] = (),
+    ) -> list[Row]:
+        """Return the rows of every page of a list, all at one block and from one endpoint where it can.
 
         Raises UpstreamUnavailable for a list that never ends.
         """
-        bodies: list[bytes] = []
+        rows: list[Row] = []
         key: str | None = None
-        while len(bodies) < _MOST_PAGES:
+        for _ in range(_MOST_PAGES):
             asked = [*query, ("pagination.limit", _PAGE_ROWS)]
             if key is not None:
                 asked.append(("pagination.key", key))
-            reply = await self.get(route, view, path=path, query=asked)
-            bodies.append(reply.result)
-            page = self.read(reply, _Paged).pagination
-            key = page.next_key if page is not None else None
+            page, key = await self.get(route, view, lambda body: (read(body), _following(body)), path=path, query=asked)
+            rows += page
             if not key:
-                return bodies
+                return rows
         raise UpstreamUnavailable(f"the nodes of {self.slug} answered with more than {_MOST_PAGES} pages")
 
     async def call(
-        self, method: str, params: Mapping[str, str], view: ReadView, policy: CallPolicy | None = None
-    ) -> Reply:
-        """Return what the CometBFT RPC answers."""
-        return await self.comet.call(method, params, policy or CallPolicy(), deadline=view.deadline)  # type: ignore[arg-type]
-
-    def read(self, reply: Reply, shape: type[Shape]) -> Shape:
-        """Return an answer as the shape; UpstreamUnavailable for one of another shape."""
-        return self.decode(reply.result, shape, reply.endpoint)
-
-    def decode(self, body: bytes, shape: type[Shape], endpoint: str | None) -> Shape:
-        """Return bytes as the shape; UpstreamUnavailable for those of another shape."""
-        try:
-            return msgspec.json.decode(body, type=shape)
-        except (msgspec.MsgspecError, RecursionError, ValueError):
-            raise self.malformed(endpoint) from None
-
-    def malformed(self, endpoint: str | None) -> GatewayError:
-        """Return the error for an answer that cannot be read."""
-        return UpstreamUnavailable(f"endpoint {endpoint} of {self.slug} answered in an unknown shape")
+        self,
+        method: str,
+        params: Mapping[str, str],
+        view: ReadView,
+        read: Callable[[bytes], Answer],
+        policy: CallPolicy = _PLAIN,
+    ) -> Answer:
+        """Return what `read` makes of the answer of the CometBFT RPC; see `get`."""
+        named: Any = params
+        answer, _ = await read_sound(self.comet, method, named, read, policy, deadline=view.deadline)
+        return answer
 
     async def close(self) -> None:
         """Give up everything in flight."""
         await self.rest.close()
         await self.comet.close()
+
+    async def _get(
+        self,
+        route: str,
+        path: str,
+        query: Sequence[tuple[str, str]],
+        headers: Sequence[tuple[str, str]],
+        read: Callable[[bytes], Answer],
+        policy: CallPolicy,
+        view: ReadView,
+    ) -> tuple[Answer, Reply]:
+        return await ask_sound(
+            self.rest,
+            route,
+            lambda steered: self.rest.get(path, query, headers, steered, name=route, deadline=view.deadline),
+            lambda reply: read(reply.result),
+            policy,
+        )
+
+
+def _following(body: bytes) -> str | None:
+    page = _paged.decode(body).pagination
+    return None if page is None else page.next_key
 
 
 def _height(headers: Mapping[str, str]) -> int | None:

@@ -8,11 +8,12 @@ import msgspec
 
 from server.chains.cosmos.driver import CosmosDriver
 from server.chains.cosmos.heads import LATEST, parse_head
+from server.chains.cosmos.members import Height  # noqa: TC001 - msgspec evaluates the annotations
 from server.chains.cosmos.node_errors import CosmosErrors
 from server.chains.cosmos.nodes import CosmosNodes
 from server.chains.cosmos.versions import SdkVersion
 from server.chains.memory import ChainMemory
-from server.errors import UpstreamUnavailable
+from server.chains.sound_answers import read_sound
 from server.upstream import HeadQuery, IdentityCheck, Pool, RestPool
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ class _Network(msgspec.Struct):
 
 
 class _Sync(msgspec.Struct):
-    latest_block_height: str
+    latest_block_height: Height
 
 
 class _Status(msgspec.Struct):
@@ -87,11 +88,8 @@ def open_driver(
 
     async def ask_final() -> int:
         # A block is final once it is made.
-        reply = await rest.call(LATEST, [])
-        try:
-            return parse_head(reply.result).height
-        except ValueError:
-            raise UpstreamUnavailable(f"endpoint {reply.endpoint} answered with a malformed block") from None
+        head, _ = await read_sound(rest, LATEST, [], parse_head, deadline=None)
+        return head.height
 
     memory = ChainMemory(facts.slug, cache, rest.heads, block_time=facts.block_time, ask_finalized=ask_final)
     return CosmosDriver(CosmosNodes(facts, rest, comet, version), memory, judges_age=not is_local)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from waypost.v1 import cosmos_pb2, cosmos_validator_pb2
 
-from server.chains.cosmos.members import Members, members_of, native, rest_of, timestamp_of
+from server.chains.cosmos.members import Digits, Fraction, Height, members_of, native, rest_of, timestamp_of
 from server.chains.cosmos.names import parse_account, parse_operator
 from server.errors import NotFound, NotSupported
 
@@ -33,7 +33,7 @@ _VALIDATOR_TYPED = frozenset(
 
 class _Coin(msgspec.Struct):
     denom: str
-    amount: str
+    amount: Digits
 
     def message(self) -> cosmos_pb2.Coin:
         return cosmos_pb2.Coin(denom=self.denom, amount=self.amount)
@@ -42,7 +42,7 @@ class _Coin(msgspec.Struct):
 class _Delegation(msgspec.Struct):
     delegator_address: str
     validator_address: str
-    shares: str
+    shares: Fraction
 
 
 class _DelegationRow(msgspec.Struct):
@@ -51,14 +51,14 @@ class _DelegationRow(msgspec.Struct):
 
 
 class _Delegations(msgspec.Struct):
-    delegation_responses: list[_DelegationRow] | None = None
+    delegation_responses: list[_DelegationRow] | None
 
 
 class _Entry(msgspec.Struct):
-    creation_height: str
+    creation_height: Height
     completion_time: str
-    initial_balance: str
-    balance: str
+    initial_balance: Digits
+    balance: Digits
 
 
 class _UnbondingRow(msgspec.Struct):
@@ -68,22 +68,30 @@ class _UnbondingRow(msgspec.Struct):
 
 
 class _Unbondings(msgspec.Struct):
-    unbonding_responses: list[_UnbondingRow] | None = None
+    unbonding_responses: list[_UnbondingRow] | None
+
+
+class _Reward(msgspec.Struct):
+    denom: str
+    amount: Fraction
+
+    def message(self) -> cosmos_pb2.Coin:
+        return cosmos_pb2.Coin(denom=self.denom, amount=self.amount)
 
 
 class _RewardRow(msgspec.Struct):
     validator_address: str
-    reward: list[_Coin] | None = None
+    reward: list[_Reward] | None = None
 
 
 class _Rewards(msgspec.Struct):
-    rewards: list[_RewardRow] | None = None
-    total: list[_Coin] | None = None
+    rewards: list[_RewardRow] | None
+    total: list[_Reward] | None
 
 
 class _Pool(msgspec.Struct):
-    not_bonded_tokens: str
-    bonded_tokens: str
+    not_bonded_tokens: Digits
+    bonded_tokens: Digits
 
 
 class _PoolAnswer(msgspec.Struct):
@@ -91,9 +99,9 @@ class _PoolAnswer(msgspec.Struct):
 
 
 class _Rates(msgspec.Struct):
-    rate: str
-    max_rate: str
-    max_change_rate: str
+    rate: Fraction
+    max_rate: Fraction
+    max_change_rate: Fraction
 
 
 class _Commission(msgspec.Struct):
@@ -114,14 +122,14 @@ class _Validator(msgspec.Struct):
     consensus_pubkey: msgspec.Raw
     jailed: bool
     status: str
-    tokens: str
-    delegator_shares: str
+    tokens: Digits
+    delegator_shares: Fraction
     description: _Description
     commission: _Commission
 
 
 class _Validators(msgspec.Struct):
-    validators: list[msgspec.Raw] | None = None
+    validators: list[msgspec.Raw] | None
 
 
 class _ValidatorAnswer(msgspec.Struct):
@@ -138,37 +146,18 @@ class StakingReader:
         """Return what a delegator has staked, one row per validator; none for an address that nobody knows."""
         account = parse_account(delegator, self._nodes.facts.bech32, "delegator")
         route = f"{_STAKING}/delegations"
-        rows: list[cosmos_pb2.DelegationResponse] = []
         try:
-            bodies = await self._nodes.pages(route, view, path=f"{route}/{account}")
+            return await self._nodes.pages(route, view, _read_delegations, path=f"{route}/{account}")
         except NotFound:
             # Older nodes say so of a delegator without delegations (cosmos-sdk issue 9356); newer ones list none.
-            return rows
-        for body in bodies:
-            for row in self._nodes.decode(body, _Delegations, view.endpoint).delegation_responses or []:
-                delegation = cosmos_pb2.Delegation(
-                    delegator_address=row.delegation.delegator_address,
-                    validator_address=row.delegation.validator_address,
-                    shares=row.delegation.shares,
-                )
-                rows.append(cosmos_pb2.DelegationResponse(delegation=delegation, balance=row.balance.message()))
-        return rows
+            return []
 
     async def read_unbondings(self, delegator: str, view: ReadView) -> list[cosmos_pb2.UnbondingResponse]:
         """Return what is on its way back to a delegator, one row per validator."""
         account = parse_account(delegator, self._nodes.facts.bech32, "delegator")
         path = f"{_STAKING}/delegators/{account}/unbonding_delegations"
-        rows: list[cosmos_pb2.UnbondingResponse] = []
-        for body in await self._nodes.pages(f"{_STAKING}/delegators/unbonding_delegations", view, path=path):
-            for row in self._nodes.decode(body, _Unbondings, view.endpoint).unbonding_responses or []:
-                rows.append(
-                    cosmos_pb2.UnbondingResponse(
-                        delegator_address=row.delegator_address,
-                        validator_address=row.validator_address,
-                        entries=[self._entry(entry, view) for entry in row.entries],
-                    )
-                )
-        return rows
+        route = f"{_STAKING}/delegators/unbonding_delegations"
+        return await self._nodes.pages(route, view, _read_unbondings, path=path)
 
     async def read_rewards(self, delegator: str, view: ReadView) -> cosmos_pb2.GetRewardsResponse:
         """Return what a delegator can withdraw, without `chain` and `delegator`.
@@ -178,76 +167,109 @@ class StakingReader:
         account = parse_account(delegator, self._nodes.facts.bech32, "delegator")
         path = f"/cosmos/distribution/v1beta1/delegators/{account}/rewards"
         try:
-            reply = await self._nodes.get(_REWARDS, view, path=path)
+            return await self._nodes.get(_REWARDS, view, _read_rewards, path=path)
         except NotSupported:
             words = f"{self._nodes.slug} pays no staking rewards: it has no distribution module"
             raise NotSupported(words, field="chain") from None
-        found = self._nodes.read(reply, _Rewards)
-        rows = [
-            cosmos_pb2.ValidatorReward(
-                validator_address=row.validator_address, reward=[coin.message() for coin in row.reward or []]
-            )
-            for row in found.rewards or []
-        ]
-        return cosmos_pb2.GetRewardsResponse(rewards=rows, total=[coin.message() for coin in found.total or []])
 
     async def read_pool(self, view: ReadView) -> cosmos_pb2.StakingPool:
         """Return how much is staked in all."""
-        found = self._nodes.read(await self._nodes.get(f"{_STAKING}/pool", view), _PoolAnswer).pool
-        return cosmos_pb2.StakingPool(not_bonded_tokens=found.not_bonded_tokens, bonded_tokens=found.bonded_tokens)
+        return await self._nodes.get(f"{_STAKING}/pool", view, _read_pool)
 
     async def read_validators(self, status: str, view: ReadView) -> list[cosmos_validator_pb2.Validator]:
         """Return the validators of a status (`BOND_STATUS_BONDED`), those with most stake first."""
         route = f"{_STAKING}/validators"
-        rows: list[cosmos_validator_pb2.Validator] = []
-        for body in await self._nodes.pages(route, view, path=route, query=[("status", status)]):
-            found = self._nodes.decode(body, _Validators, view.endpoint).validators or []
-            rows += [self._validator(raw, view.endpoint) for raw in found]
+        rows = await self._nodes.pages(route, view, _read_validators, path=route, query=[("status", status)])
         return sorted(rows, key=lambda row: (-int(row.tokens), row.operator_address))
 
     async def read_validator(self, operator: str, view: ReadView) -> cosmos_validator_pb2.Validator:
         """Return one validator; NotFound for an address that is none."""
         name = parse_operator(operator, self._nodes.facts.bech32, "validator")
         route = f"{_STAKING}/validators/one"
+
+        def read(body: bytes) -> cosmos_validator_pb2.Validator:
+            found = _validator(msgspec.json.decode(body, type=_ValidatorAnswer).validator)
+            if found.operator_address != name:
+                raise ValueError("another validator than the one asked for")
+            return found
+
         try:
-            reply = await self._nodes.get(route, view, path=f"{_STAKING}/validators/{name}")
+            return await self._nodes.get(route, view, read, path=f"{_STAKING}/validators/{name}")
         except NotFound:
             raise NotFound(f"{self._nodes.slug} has no validator of that address") from None
-        return self._validator(self._nodes.read(reply, _ValidatorAnswer).validator, reply.endpoint)
 
-    def _entry(self, entry: _Entry, view: ReadView) -> cosmos_pb2.UnbondingEntry:
-        try:
-            completion = timestamp_of(entry.completion_time)
-        except ValueError:
-            raise self._nodes.malformed(view.endpoint) from None
-        return cosmos_pb2.UnbondingEntry(
-            creation_height=entry.creation_height,
-            completion_time=completion,
-            initial_balance=entry.initial_balance,
-            balance=entry.balance,
-        )
 
-    def _validator(self, raw: msgspec.Raw, endpoint: str | None) -> cosmos_validator_pb2.Validator:
-        found = self._nodes.decode(bytes(raw), _Validator, endpoint)
-        rates = found.commission.commission_rates
-        try:
-            members: Members = members_of(raw)
-            status = cosmos_validator_pb2.BondStatus.Value(found.status)
-            update = timestamp_of(found.commission.update_time)
-            int(found.tokens)
-        except (msgspec.MsgspecError, ValueError):
-            raise self._nodes.malformed(endpoint) from None
-        return cosmos_validator_pb2.Validator(
-            operator_address=found.operator_address,
-            consensus_pubkey=native(found.consensus_pubkey),
-            jailed=found.jailed,
-            status=status,  # type: ignore[arg-type]
-            tokens=found.tokens,
-            delegator_shares=found.delegator_shares,
-            description=cosmos_validator_pb2.ValidatorDescription(**msgspec.structs.asdict(found.description)),
-            commission=cosmos_validator_pb2.ValidatorCommission(
-                commission_rates=cosmos_validator_pb2.CommissionRates(**msgspec.structs.asdict(rates)),
-                update_time=update,
+# Each raises ValueError, or msgspec's error, for an answer of another shape.
+
+
+def _read_delegations(body: bytes) -> list[cosmos_pb2.DelegationResponse]:
+    return [
+        cosmos_pb2.DelegationResponse(
+            delegation=cosmos_pb2.Delegation(
+                delegator_address=row.delegation.delegator_address,
+                validator_address=row.delegation.validator_address,
+                shares=row.delegation.shares,
             ),
-            native=rest_of(members, _VALIDATOR_TYPED),
+            balance=row.balance.message(),
         )
+        for row in msgspec.json.decode(body, type=_Delegations).delegation_responses or []
+    ]
+
+
+def _read_unbondings(body: bytes) -> list[cosmos_pb2.UnbondingResponse]:
+    return [
+        cosmos_pb2.UnbondingResponse(
+            delegator_address=row.delegator_address,
+            validator_address=row.validator_address,
+            entries=[
+                cosmos_pb2.UnbondingEntry(
+                    creation_height=entry.creation_height,
+                    completion_time=timestamp_of(entry.completion_time),
+                    initial_balance=entry.initial_balance,
+                    balance=entry.balance,
+                )
+                for entry in row.entries
+            ],
+        )
+        for row in msgspec.json.decode(body, type=_Unbondings).unbonding_responses or []
+    ]
+
+
+def _read_rewards(body: bytes) -> cosmos_pb2.GetRewardsResponse:
+    found = msgspec.json.decode(body, type=_Rewards)
+    rows = [
+        cosmos_pb2.ValidatorReward(
+            validator_address=row.validator_address, reward=[coin.message() for coin in row.reward or []]
+        )
+        for row in found.rewards or []
+    ]
+    return cosmos_pb2.GetRewardsResponse(rewards=rows, total=[coin.message() for coin in found.total or []])
+
+
+def _read_pool(body: bytes) -> cosmos_pb2.StakingPool:
+    found = msgspec.json.decode(body, type=_PoolAnswer).pool
+    return cosmos_pb2.StakingPool(not_bonded_tokens=found.not_bonded_tokens, bonded_tokens=found.bonded_tokens)
+
+
+def _read_validators(body: bytes) -> list[cosmos_validator_pb2.Validator]:
+    return [_validator(raw) for raw in msgspec.json.decode(body, type=_Validators).validators or []]
+
+
+def _validator(raw: msgspec.Raw) -> cosmos_validator_pb2.Validator:
+    found = msgspec.json.decode(raw, type=_Validator)
+    rates = found.commission.commission_rates
+    status: Any = cosmos_validator_pb2.BondStatus.Value(found.status)
+    return cosmos_validator_pb2.Validator(
+        operator_address=found.operator_address,
+        consensus_pubkey=native(found.consensus_pubkey),
+        jailed=found.jailed,
+        status=status,
+        tokens=found.tokens,
+        delegator_shares=found.delegator_shares,
+        description=cosmos_validator_pb2.ValidatorDescription(**msgspec.structs.asdict(found.description)),
+        commission=cosmos_validator_pb2.ValidatorCommission(
+            commission_rates=cosmos_validator_pb2.CommissionRates(**msgspec.structs.asdict(rates)),
+            update_time=timestamp_of(found.commission.update_time),
+        ),
+        native=rest_of(members_of(raw), _VALIDATOR_TYPED),
+    )

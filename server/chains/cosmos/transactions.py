@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import msgspec
 from waypost.v1 import receipt_pb2, transaction_pb2
 
-from server.chains.cosmos.members import Members, members_of, native, rest_of, timestamp_of
+from server.chains.cosmos.members import Gas, Height, Members, members_of, native, rest_of, timestamp_of
 from server.chains.cosmos.names import parse_hash
 from server.errors import NotFound
-from server.upstream.policy import CallPolicy
 
 if TYPE_CHECKING:
     from server.chains.cosmos.nodes import CosmosNodes
     from server.chains.view import ReadView
-    from server.upstream.policy import Reply
 
 _ROUTE = "/cosmos/tx/v1beta1/txs"
-_TRIES = 2
+_NULL = msgspec.Raw(b"null")
 _TX = "/cosmos.tx.v1beta1.Tx"
 # Members by which messages name who gives and who gets, the usual ones first.
 _SENDERS = ("from_address", "sender", "delegator_address", "signer", "granter", "voter", "proposer", "creator")
@@ -40,12 +37,12 @@ class _Body(msgspec.Struct):
 
 
 class _Response(msgspec.Struct):
-    height: str
+    height: Height
     txhash: str
     timestamp: str
     code: int = 0
-    gas_wanted: str = "0"
-    gas_used: str = "0"
+    gas_wanted: Gas = "0"
+    gas_used: Gas = "0"
     raw_log: str = ""
 
 
@@ -79,33 +76,31 @@ class TransactionReader:
         return transaction_pb2.GetReceiptResponse(cosmos=await self._read(text, view))
 
     async def _read(self, text: str, view: ReadView) -> receipt_pb2.CosmosReceipt:
-        reply, answer, response = await self._ask(self.transaction_hash(text), view)
+        wanted = self.transaction_hash(text)
         try:
-            return receipt_pb2.CosmosReceipt(
-                tx=_tx(members_of(answer.tx)), tx_response=_response(response, members_of(answer.tx_response))
+            return await self._nodes.get_document(
+                _ROUTE, view, lambda body: _receipt(body, wanted), path=f"{_ROUTE}/{wanted}"
             )
-        except (msgspec.MsgspecError, ValueError, KeyError):
-            raise self._nodes.malformed(reply.endpoint) from None
+        except NotFound:
+            raise NotFound(f"{self._nodes.slug} has no transaction of that hash, or not yet") from None
 
-    async def _ask(self, wanted: str, view: ReadView) -> tuple[Reply, _Answer, _Response]:
-        """Return what a node has of the transaction; another one is asked of one more endpoint."""
-        policy = CallPolicy()
-        for _ in range(_TRIES):
-            try:
-                reply = await self._nodes.get_document(_ROUTE, view, path=f"{_ROUTE}/{wanted}", policy=policy)
-            except NotFound:
-                raise NotFound(f"{self._nodes.slug} has no transaction of that hash, or not yet") from None
-            answer = self._nodes.read(reply, _Answer)
-            response = self._nodes.decode(bytes(answer.tx_response), _Response, reply.endpoint)
-            if response.txhash.upper() == wanted:
-                return reply, answer, response
-            policy = replace(policy, avoid=policy.avoid | {reply.endpoint})
-        raise self._nodes.malformed(reply.endpoint)
+
+def _receipt(body: bytes, wanted: str) -> receipt_pb2.CosmosReceipt:
+    """Return the transaction of that hash and how it ended; ValueError, or msgspec's error, for what is none."""
+    answer = msgspec.json.decode(body, type=_Answer)
+    response = msgspec.json.decode(answer.tx_response, type=_Response)
+    if response.txhash.upper() != wanted:
+        raise ValueError("another transaction than the one asked for")
+    return receipt_pb2.CosmosReceipt(
+        tx=_tx(members_of(answer.tx)), tx_response=_response(response, members_of(answer.tx_response))
+    )
 
 
 def _tx(members: Members) -> receipt_pb2.CosmosTx:
-    body = members["body"]
+    body = members.get("body", _NULL)
     messages = msgspec.json.decode(body, type=_Body).messages
+    for message in messages:
+        members_of(message)
     return receipt_pb2.CosmosTx(
         type=_TX,
         body=receipt_pb2.CosmosTxBody(
