@@ -15,7 +15,8 @@ def quantity(text: str) -> int:
     Raises:
         ValueError: not a hex quantity.
     """
-    if not text.startswith(("0x", "0X")) or len(text) < 3:
+    # Python reads signs, spaces and underscores as well.
+    if not text.startswith(("0x", "0X")) or not text.isalnum():
         raise ValueError("not a hex quantity")
     return int(text[2:], 16)
 
@@ -45,7 +46,7 @@ def json_quantity(result: bytes) -> int:
     Raises:
         ValueError: the result is not a JSON string of a hex quantity.
     """
-    if result[:3] != b'"0x' or result[-1:] != b'"' or len(result) < 5:
+    if result[:3] != b'"0x' or result[-1:] != b'"' or not result[1:-1].isalnum():
         raise ValueError("not a JSON string of a hex quantity")
     return int(result[3:-1], 16)
 

@@ -15,7 +15,7 @@ from server.chains.amounts import decimal_text
 from server.chains.evm.address import address_bytes, parse_address
 from server.chains.evm.log_entries import place_of
 from server.chains.evm.log_scan import LIMIT, LogFilter
-from server.chains.evm.quantity import address_word
+from server.chains.evm.quantity import address_word, quantity
 from server.checksum import checksum_address
 from server.errors import UpstreamUnavailable
 
@@ -87,7 +87,7 @@ def _transfer(entry: LogEntry) -> log_pb2.TokenTransfer:
         token=checksum_address(entry.address),
         from_address=_address(entry.topics[1]),
         to=_address(entry.topics[2]),
-        value=str(int(entry.data, 16)),
+        value=str(quantity(entry.data)),
         block_number=place.block,
         transaction_hash=entry.transaction_hash,
         log_index=place.log_index,

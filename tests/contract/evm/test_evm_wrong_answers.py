@@ -92,7 +92,7 @@ async def test_where_all_endpoints_answer_wrongly_none_is_believed(name, change,
     assert isinstance(caught.value, UpstreamUnavailable)
 
 
-NO_NUMBERS = ["0x", "0x" + "f" * 65, "", "latest", 7, [], {}, "0xzz", True]
+NO_NUMBERS = ["0x", "0x" + "f" * 65, "", "latest", 7, [], {}, "0xzz", "0x-5", "0x 5", "0x1_0", True]
 
 
 @pytest.mark.parametrize("said", NO_NUMBERS, ids=str)
