@@ -124,7 +124,8 @@ class InProcessCall(grpc.aio.UnaryUnaryCall[Any, Any]):  # type: ignore[misc]  #
 
     async def trailing_metadata(self) -> Metadata:
         """Return the trailing metadata at the end of the call."""
-        await self.wait()
+        if self._code is None:
+            await self.wait()
         return Metadata(*self._trailing)
 
     async def code(self) -> grpc.StatusCode:

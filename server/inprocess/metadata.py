@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
     Entries = tuple[tuple[str, str | bytes], ...]
 
+_WANTED = "trailing metadata is a sequence of (text, text or bytes) tuples"
 _legal_key = re.compile(r"[0-9a-z_.-]+").fullmatch
 _legal_text = re.compile(r"[\x20-\x7e]*").fullmatch
 
@@ -20,17 +21,27 @@ def received(metadata: Iterable[tuple[str, str | bytes]] | None) -> Entries:
     Raises TypeError for entries that are not pairs of text and text or bytes, and ValueError for keys with other
     characters than `[0-9a-z_.-]` and for text outside of printable ASCII.
     """
-    return tuple([_received(entry) for entry in metadata]) if metadata else ()
+    if not metadata:
+        return ()
+    entries: list[tuple[str, str | bytes]] = []
+    for key, value in metadata:
+        # Every call comes by here a few times: what both faces send with each is known at a glance.
+        if key in _known_keys and value.__class__ is str and value.isascii() and value.isprintable():
+            entries.append((key, value))
+        else:
+            entries.append(_received(key, value))
+    return tuple(entries)
 
 
 def check_types(metadata: object) -> None:
     """Raise TypeError unless the metadata is an iterable of (text, text or bytes) tuples; keys may be illegal still."""
-    entries = None if isinstance(metadata, dict) or not hasattr(metadata, "__iter__") else tuple(metadata)
-    if entries is None or not all(
-        isinstance(entry, tuple) and len(entry) == 2 and isinstance(entry[0], str) and isinstance(entry[1], str | bytes)
-        for entry in entries
-    ):
-        raise TypeError("trailing metadata is a sequence of (text, text or bytes) tuples")
+    if isinstance(metadata, dict) or not hasattr(metadata, "__iter__"):
+        raise TypeError(_WANTED)
+    for entry in metadata:
+        if not isinstance(entry, tuple) or len(entry) != 2:
+            raise TypeError(_WANTED)
+        if not isinstance(entry[0], str) or not isinstance(entry[1], str | bytes):
+            raise TypeError(_WANTED)
 
 
 # Keys found legal, of text values: both faces send the same few with every call.
@@ -38,10 +49,7 @@ _known_keys: set[str] = set()
 _MOST_KNOWN = 256
 
 
-def _received(entry: tuple[str, str | bytes]) -> tuple[str, str | bytes]:
-    key, value = entry
-    if key in _known_keys and value.__class__ is str and value.isascii() and value.isprintable():
-        return key, value
+def _received(key: str, value: str | bytes) -> tuple[str, str | bytes]:
     if not isinstance(key, str):
         raise TypeError(f"metadata keys are text, not {type(key).__name__}")
     if not _legal_key(key):
