@@ -19,6 +19,12 @@ def proto_text(file: AppFile) -> str:
     """Return the file's text."""
     parts = file.package.split(".")
     go_name = "".join(parts[1:]).replace("_", "")
+    rpcs = {rpc.name for rpc in file.rpcs}
+
+    def named(message: Message) -> str:
+        # Inside of the service an rpc of that name comes first: those of get() and getRequest() are such.
+        return f".{file.package}.{message.name}" if message.name in rpcs else message.name
+
     lines = [
         *_comment(file.comment, 0),
         'syntax = "proto3";',
@@ -35,7 +41,7 @@ def proto_text(file: AppFile) -> str:
     for rpc in file.rpcs:
         lines += _comment(rpc.comment, 1)
         lines += [
-            f"  rpc {rpc.name}({rpc.request.name}) returns ({rpc.response.name}) {{",
+            f"  rpc {rpc.name}({named(rpc.request)}) returns ({named(rpc.response)}) {{",
             "    option idempotency_level = NO_SIDE_EFFECTS;",
             "  }",
         ]

@@ -52,7 +52,7 @@ async def test_the_document_is_valid_and_whole(document: dict[str, Any], methods
     meta_validator().validate(document)
     published = (await publications(APPS)).publications
     assert list(methods) == [publication.method for publication in published]
-    assert len(methods) == 133 + 13 + 2
+    assert len(methods) == 133 + 16 + 2
     for reference in references(document):
         _, first, second, name = reference.split("/")
         assert name in document[first][second], reference
@@ -150,7 +150,7 @@ async def test_the_served_document_follows_the_server(face: Face) -> None:
         assert [method["name"] for method in (await response.json())["methods"]] == [m["name"] for m in listed]
     face.server.published = await publications(APPS)
     listed = (await face.call("rpc.discover"))["result"]["methods"]
-    assert sum(method["name"].startswith("svc_") for method in listed) == 148
+    assert sum(method["name"].startswith("svc_") for method in listed) == 151
 
 
 async def test_without_the_server_there_is_no_document(face: Face) -> None:
