@@ -11,6 +11,7 @@ import logging
 from typing import Any
 
 from aiohttp import hdrs, web
+from aiohttp.http_exceptions import HttpProcessingError
 
 from transcoder.app import ANSWER, REQUEST_ID
 from transcoder.envelope import NULL
@@ -69,6 +70,11 @@ class _Connection(web.RequestHandler):
         response = _json(failure, status, request_id)
         response.force_close()
         return response
+
+    def log_exception(self, *args: Any, **details: Any) -> None:
+        """Log a defect with its traceback; a broken body, met again when its rest is read away, is a client's own."""
+        if not isinstance(details.get("exc_info"), HttpProcessingError | web.RequestPayloadError):
+            super().log_exception(*args, **details)
 
 
 def _json(failure: Failure, status: int, request_id: str) -> web.Response:
