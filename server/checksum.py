@@ -25,10 +25,10 @@ def checksum_address(text: str) -> str:
     if not _ADDRESS.fullmatch(text):
         raise ValueError("an EVM address is 0x and 40 hex digits")
     digits = text[2:]
-    lower = digits.lower()
+    lower, upper = digits.lower(), digits.upper()
     # EIP-55: a letter is upper case where the hash of the lower-case text has a hex digit of 8 or more.
     marks = keccak(lower.encode("ascii")).hex()
-    canonical = "".join([digit.upper() if mark > "7" else digit for digit, mark in zip(lower, marks, strict=False)])
-    if digits not in (canonical, lower, digits.upper()):
+    canonical = "".join([high if mark > "7" else low for low, high, mark in zip(lower, upper, marks, strict=False)])
+    if digits not in (canonical, lower, upper):
         raise ValueError("the EIP-55 checksum of the address is wrong: check its digits, or write it in lower case")
     return "0x" + canonical
