@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 ITEMS = "items"
 
 
-def value_fields(parameters: Sequence[Parameter]) -> list[Field]:
-    """Return one field for each parameter, numbered by position from 1."""
-    return [_field(one, position, name) for position, (one, name) in enumerate(_named(parameters), 1)]
+def value_fields(parameters: Sequence[Parameter], around: tuple[str, ...] = ()) -> list[Field]:
+    """Return one field for each parameter, numbered by position from 1; `around` are the messages that they are in."""
+    return [_field(one, position, name, around) for position, (one, name) in enumerate(_named(parameters), 1)]
 
 
 def filter_fields(parameters: Sequence[Parameter]) -> list[Field]:
@@ -72,11 +72,11 @@ def _named(parameters: Sequence[Parameter]) -> list[tuple[Parameter, str]]:
     return named
 
 
-def _field(parameter: Parameter, number: int, name: str) -> Field:
+def _field(parameter: Parameter, number: int, name: str, around: tuple[str, ...] = ()) -> Field:
     kind = parameter.type
     if isinstance(kind, Array):
-        return Field(name, number, _type(kind.element, name), _comment(parameter), "repeated")
-    return Field(name, number, _type(kind, name), _comment(parameter))
+        return Field(name, number, _type(kind.element, name, around), _comment(parameter), "repeated")
+    return Field(name, number, _type(kind, name, around), _comment(parameter))
 
 
 def _filter(parameter: Parameter, number: int, name: str) -> Field:
@@ -85,18 +85,27 @@ def _filter(parameter: Parameter, number: int, name: str) -> Field:
     return Field(name, number, _type(parameter.type, name), comment, label)
 
 
-def _type(kind: Type, name: str) -> str | Message:
+def _type(kind: Type, name: str, around: tuple[str, ...] = ()) -> str | Message:
     scalar = scalar_of(kind)
     if scalar is not None:
         return scalar
     if isinstance(kind, Tuple):
-        message = Message(f"{pascal(name)}Value", f"The tuple {kind.canonical}.")
-        message.add(*value_fields(members_of(kind)))
+        message = Message(_unlike(around, f"{pascal(name)}Value"), f"The tuple {kind.canonical}.")
+        message.add(*value_fields(members_of(kind), (*around, message.name)))
         return message
     assert isinstance(kind, Array)
-    message = Message(f"{pascal(name)}List", f"The list {kind.canonical}.")
-    message.add(Field(ITEMS, 1, _type(kind.element, name), f"Its elements, {kind.element.canonical}.", "repeated"))
+    message = Message(_unlike(around, f"{pascal(name)}List"), f"The list {kind.canonical}.")
+    elements = _type(kind.element, name, (*around, message.name))
+    message.add(Field(ITEMS, 1, elements, f"Its elements, {kind.element.canonical}.", "repeated"))
     return message
+
+
+def _unlike(around: tuple[str, ...], name: str) -> str:
+    """Return the name, numbered where a message around has it: Java has no class inside of one of its name."""
+    scope = Scope()
+    for taken in around:
+        scope.claim(taken)
+    return scope.claim(name)
 
 
 def members_of(kind: Tuple) -> list[Parameter]:

@@ -11,11 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from waypost.v1 import common_pb2, marketplace_outcome_pb2, marketplace_pb2
 
+from server.abi.parameters import parse_parameters
 from server.catalog.apps import App, Catalogue, Deployment, PublishedMethod
 from server.typed_apps.codec import MethodCodec
 from server.typed_apps.descriptors import file_descriptor
 from server.typed_apps.design import design_app
+from server.typed_apps.layout import Message
 from server.typed_apps.names import Scope, pascal, snake
+from server.typed_apps.values import value_fields
 
 NAMES = st.sampled_from(["", "a", "A", "_a", "from", "value", "items", "amountOut", "amount_out", "class", "ID2", "$"])
 WORDS = st.one_of(
@@ -111,6 +114,30 @@ def test_outputs_and_arguments_survive(data: st.DataObject, declared: list[dict[
     assert (call.method, call.chain, call.HasField("address")) == ("svc_a_d_call_f", "ethereum", False)
     expected = [as_written(parameter, value) for parameter, value in zip(declared, outputs, strict=True)]
     assert json.loads(call.args.json or b"[]") == expected
+
+
+@given(declared=st.lists(parameters(), max_size=4))
+def test_no_message_is_named_as_one_around_it(declared: list[dict[str, Any]]) -> None:
+    """Java refuses such classes."""
+    item = {"type": "function", "name": "f", "inputs": declared, "outputs": declared, "stateMutability": "view"}
+    catalogue = publish(item)
+    (rpc,) = design_app(catalogue.apps["a"], catalogue).rpcs
+    inside: list[tuple[Message, tuple[str, ...]]] = [(rpc.request, ()), (rpc.response, ())]
+    while inside:
+        message, around = inside.pop()
+        assert message.name.lower() not in around
+        inside += [(nested, (*around, message.name.lower())) for nested in message.nested]
+
+
+def test_messages_in_messages_of_their_name_are_numbered() -> None:
+    order = {"name": "order", "type": "tuple", "components": [{"name": "id", "type": "uint8"}]}
+    item = {"name": "order", "type": "tuple", "components": [order, {"name": "cube", "type": "bytes[][][][]"}]}
+    (field,) = value_fields(parse_parameters([item]))
+    assert isinstance(field.type, Message)
+    inner, cube = field.type.nested
+    assert (field.type.name, inner.name, cube.name) == ("OrderValue", "OrderValue2", "CubeList")
+    assert [one.name for one in cube.nested] == ["CubeList2"]
+    assert [one.name for one in cube.nested[0].nested] == ["CubeList3"]
 
 
 @given(st.lists(NAMES | st.text(st.sampled_from("aA1_$"), max_size=4), max_size=8))
