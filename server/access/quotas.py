@@ -56,13 +56,16 @@ class Quotas:
         wait = 0 if remaining else arrival + interval - horizon
         return Grant(admitted, remaining, -(-wait // 1_000_000), -(-(arrival - now) // _NANOSECONDS))
 
-    def owe(self, principal: Principal, units: int) -> None:
-        """Charge an admitted call's further units, also beyond the quota: later calls wait for them."""
-        if units <= 0 or principal.policy.unlimited:
-            return
-        now = self._clock()
-        arrival = max(self._arrivals.get(principal.id, 0), now)
-        self._store(principal.id, arrival + units * _interval(principal.policy), now)
+    def owe(self, principal: Principal, units: int) -> Grant:
+        """Charge an admitted call's further units, also beyond the quota: later calls wait for them.
+
+        The grant tells what is left then.
+        """
+        if not principal.policy.unlimited:
+            now = self._clock()
+            arrival = max(self._arrivals.get(principal.id, 0), now)
+            self._store(principal.id, arrival + units * _interval(principal.policy), now)
+        return self.charge(principal, 0)
 
     def _store(self, key: str, arrival: int, now: int) -> None:
         arrivals = self._arrivals

@@ -79,6 +79,13 @@ def quota_metadata(principal: Principal, grant: Grant) -> tuple[tuple[str, str],
     )
 
 
+def restate_quota(state: RequestState, principal: Principal, grant: Grant) -> None:
+    """Let what the caller is told of the quota be `grant`, if anything is told: where the call itself brought a key."""
+    for index, (name, _) in enumerate(state.trailing):
+        if name == "ratelimit":
+            state.trailing[index] = quota_metadata(principal, grant)[0]
+
+
 @lru_cache(maxsize=256)
 def _policy_text(policy: Policy) -> str:
     return f'"{policy.name}";q={policy.limit};w={policy.window_seconds}'

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from server.rpc.stages.admission import restate_quota
 from server.rpc.stages.paths import item_root
 from server.rpc.stages.rules import compile_rules
 from server.rpc.stages.state import REQUEST
@@ -13,8 +14,9 @@ if TYPE_CHECKING:
 
     from google.protobuf.message import Message
 
+    from server.access.principals import Principal
     from server.access.quotas import Quotas
-    from server.rpc.stages.state import Context, Handler, Method
+    from server.rpc.stages.state import Context, Handler, Method, RequestState
 
 
 class Validation:
@@ -56,20 +58,19 @@ class Costs:
         if operation.cost == 1 and not operation.takes_items:
             return inner
         cost, takes_items = operation.cost, operation.takes_items
-        quotas = self._quotas
 
         async def charge(request: Any, context: Context) -> Any:
-            principal = REQUEST.get().principal
+            state = REQUEST.get()
+            principal = state.principal
             if principal is not None:
                 items = len(request.items) if takes_items else 1
-                quotas.owe(principal, (cost if principal.policy.weighs_costs else 1) * items - 1)
+                self._owe(state, principal, (cost if principal.policy.weighs_costs else 1) * items - 1)
             return await inner(request, context)
 
         return charge
 
     def _charge_told(self, inner: Handler) -> Handler:
         """Return `inner` of an operation that stands for many, charged by what its servicer tells of the call."""
-        quotas = self._quotas
 
         async def charge(request: Any, context: Context) -> Any:
             state = REQUEST.get()
@@ -77,7 +78,11 @@ class Costs:
                 return await inner(request, context)
             finally:
                 principal = state.principal
-                if state.further and principal is not None and principal.policy.weighs_costs:
-                    quotas.owe(principal, state.further)
+                if principal is not None and principal.policy.weighs_costs:
+                    self._owe(state, principal, state.further)
 
         return charge
+
+    def _owe(self, state: RequestState, principal: Principal, units: int) -> None:
+        if units > 0:
+            restate_quota(state, principal, self._quotas.owe(principal, units))

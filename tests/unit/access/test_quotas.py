@@ -60,7 +60,8 @@ def test_debt_delays_what_comes_later() -> None:
     clock = Clock()
     quotas = Quotas(clock=clock)
     quotas.charge(FIVE, 1)
-    quotas.owe(FIVE, 49)
+    assert quotas.owe(FIVE, 4)[1:] == (5, 0, 1)
+    assert quotas.owe(FIVE, 45)[1:] == (0, 8200, 10)
     assert quotas.charge(FIVE, 1).admitted == 0
     clock.now += 8 * SECOND
     assert quotas.charge(FIVE, 1).admitted == 0

@@ -30,7 +30,7 @@ COSTLY = OPERATIONS["compareGas"].cost
 )
 async def test_the_debt_of_a_call(policy: str, method: str, items: int, units: int) -> None:
     principal = Principal(f"{policy}:caller", Policy(policy, 1.0, 100))
-    quotas = Quotas()
+    quotas = Quotas(clock=lambda: 10**12)
     operation = OPERATIONS[method]
     request: Any = gas_pb2.CompareGasRequest()
     if items:
@@ -41,9 +41,12 @@ async def test_the_debt_of_a_call(policy: str, method: str, items: int, units: i
 
     handler: Any = None
     charged = Costs(quotas).bind(Method(operation.path, handler, operation), answer)
-    REQUEST.set(RequestState("id", operation, 0.0, {}, principal=principal))
+    state = RequestState("id", operation, 0.0, {}, principal=principal)
+    state.trailing += [("ratelimit", f'"{policy}";r=100;t=0'), ("ratelimit-policy", "as it was")]
+    REQUEST.set(state)
     context: Any = None
     assert await charged(request, context) == "answer"
+    assert state.trailing == [("ratelimit", f'"{policy}";r={100 - units};t={units}'), ("ratelimit-policy", "as it was")]
     assert quotas.charge(principal, 1).remaining == 100 - 1 - units
 
 
@@ -51,7 +54,7 @@ async def test_the_debt_of_a_call(policy: str, method: str, items: int, units: i
 @pytest.mark.parametrize("fails", [False, True])
 async def test_the_debt_that_a_servicer_tells(policy: str, units: int, fails: bool) -> None:
     principal = Principal(f"{policy}:caller", Policy(policy, 1.0, 100))
-    quotas = Quotas()
+    quotas = Quotas(clock=lambda: 10**12)
     operation = OPERATIONS["svc_*"]
 
     async def answer(request: Any, context: Any) -> str:
@@ -63,7 +66,9 @@ async def test_the_debt_that_a_servicer_tells(policy: str, units: int, fails: bo
     handler: Any = None
     nothing: Any = None
     charged = Costs(quotas).bind(Method(operation.path, handler, operation), answer)
-    REQUEST.set(RequestState("id", operation, 0.0, {}, principal=principal))
+    state = RequestState("id", operation, 0.0, {}, principal=principal, trailing=[("ratelimit", "before")])
+    REQUEST.set(state)
     with contextlib.suppress(ValueError):
         await charged(nothing, nothing)
+    assert state.trailing == [("ratelimit", f'"default";r={100 - units};t={units}' if units else "before")]
     assert quotas.charge(principal, 1).remaining == 100 - 1 - units
