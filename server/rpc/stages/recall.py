@@ -39,8 +39,8 @@ class Recall:
     A response is kept once all of it came out of the cache: the second time it is asked for.
 
     Only operations that read one state of one chain, or whose answers live for a fixed time, are kept: those whose
-    request takes a chain and a `blockHeight` or that have `cache_seconds`. A request that chooses its block is not. What
-    costs more than the one unit of its admission is left out: it is charged further in, each time alike.
+    request takes a chain and a `blockHeight` or that have `cache_seconds`. A request that chooses its block is not.
+    What costs more than the one unit of its admission is left out: it is charged further in, each time alike.
     """
 
     def __init__(self, cache: Cache, max_bytes: int) -> None:
