@@ -91,8 +91,9 @@ async def test_a_slow_source_is_waited_for_a_few_seconds_once(devnet: Devnet, tm
     slow.delay = 30.0
     async with opened(devnet, tmp_path, defillama=slow, coingecko=gecko()) as (prices, _):
         began = time.monotonic()
-        told = await read(prices, seconds=1.0)
-        assert time.monotonic() - began < 1.0
+        # Two seconds are for the source, and what the other four fifths of three leave for them.
+        told = await read(prices, seconds=3.0)
+        assert time.monotonic() - began < 3.0
         assert told.sources == ("chainlink", "coingecko", "pyth")
         assert (await asyncio.gather(*(read(prices, seconds=0.5) for _ in range(20))))[19] is not None
         assert len(slow.asked) == 1

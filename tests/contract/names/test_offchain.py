@@ -199,7 +199,7 @@ async def test_a_silent_gateway_is_given_up(devnet: Devnet) -> None:
         began = time.monotonic()
         with pytest.raises(UpstreamUnavailable):
             await site.resolve(NAME)
-        assert time.monotonic() - began < 3
+        assert time.monotonic() - began < 10
 
 
 async def test_a_redirect_to_where_only_we_can_go_is_not_followed(site: Site) -> None:

@@ -33,6 +33,13 @@ async def host() -> AsyncIterator[Host]:
 
 @pytest.fixture
 async def fetcher(host: Host) -> AsyncIterator[GuardedFetcher]:
+    async with run_fetcher(allow=[f"127.0.0.1:{host.port}"], timeout=60.0, max_bytes=LIMIT) as running:
+        yield running
+
+
+@pytest.fixture
+async def hasty(host: Host) -> AsyncIterator[GuardedFetcher]:
+    """One that has little time for an answer, for answers that never come."""
     async with run_fetcher(allow=[f"127.0.0.1:{host.port}"], timeout=0.8, max_bytes=LIMIT) as running:
         yield running
 
@@ -124,21 +131,19 @@ async def test_what_is_no_good_answer(host: Host, fetcher: GuardedFetcher, answe
 
 
 @pytest.mark.parametrize("sent", [b"", b"HTTP/1.1 200 OK\r\n", HEAD + b"Content-Length: 9\r\n\r\nabc"])
-async def test_a_host_that_falls_silent_is_left(host: Host, fetcher: GuardedFetcher, sent: bytes) -> None:
+async def test_a_host_that_falls_silent_is_left(host: Host, hasty: GuardedFetcher, sent: bytes) -> None:
     async def answer(_: Host, __: bytes, writer: asyncio.StreamWriter) -> None:
         writer.write(sent)
         await sleep_for_ever()
 
     host.answers["/"] = answer
-    began = time.monotonic()
     with pytest.raises(FetchFailed, match="too long to answer"):
-        await fetcher.fetch(url(host))
-    assert time.monotonic() - began < 3
+        await hasty.fetch(url(host))
 
 
 @pytest.mark.parametrize("head", [HEAD, HEAD + b"\r\n"], ids=["headers", "body"])
 async def test_a_host_that_drips_is_left_when_the_whole_time_is_over(
-    host: Host, fetcher: GuardedFetcher, head: bytes
+    host: Host, hasty: GuardedFetcher, head: bytes
 ) -> None:
     async def answer(_: Host, __: bytes, writer: asyncio.StreamWriter) -> None:
         writer.write(head)
@@ -149,18 +154,19 @@ async def test_a_host_that_drips_is_left_when_the_whole_time_is_over(
 
     host.answers["/"] = answer
     with pytest.raises(FetchFailed, match="too long to answer"):
-        await fetcher.fetch(url(host))
+        await hasty.fetch(url(host))
 
 
 async def test_a_callers_deadline_counts_where_it_is_nearer(host: Host, fetcher: GuardedFetcher) -> None:
     host.answers["/"] = sleep_for_ever
     began = time.monotonic()
     with pytest.raises(FetchFailed, match="too long to answer"):
-        await fetcher.fetch(url(host), deadline=began + 0.1)
-    assert time.monotonic() - began < 0.6
+        await fetcher.fetch(url(host), deadline=began + 0.5)
+    assert time.monotonic() - began < 4
+    before = host.connections
     with pytest.raises(FetchFailed, match="too long to answer"):
         await fetcher.fetch(url(host), deadline=began - 1)
-    assert host.connections == 1
+    assert host.connections == before
 
 
 async def test_three_redirects_are_followed_and_no_more(host: Host, fetcher: GuardedFetcher) -> None:
@@ -177,7 +183,7 @@ async def test_three_redirects_are_followed_and_no_more(host: Host, fetcher: Gua
     assert host.connections == before + 4
 
 
-async def test_redirects_share_one_time(host: Host, fetcher: GuardedFetcher) -> None:
+async def test_redirects_share_one_time(host: Host, hasty: GuardedFetcher) -> None:
     def slowly(to: str) -> object:
         async def answer(_: Host, __: bytes, writer: asyncio.StreamWriter) -> None:
             await asyncio.sleep(0.3)
@@ -186,10 +192,8 @@ async def test_redirects_share_one_time(host: Host, fetcher: GuardedFetcher) -> 
         return answer
 
     host.answers |= {f"/{hop}": slowly(f"/{hop + 1}") for hop in range(4)}  # type: ignore[dict-item]
-    began = time.monotonic()
     with pytest.raises(FetchFailed, match="too long to answer"):
-        await fetcher.fetch(url(host, "/0"))
-    assert time.monotonic() - began < 2
+        await hasty.fetch(url(host, "/0"))
 
 
 @pytest.mark.parametrize(
@@ -217,11 +221,23 @@ async def test_an_error_is_an_answer_with_its_status(host: Host, fetcher: Guarde
 
 
 async def test_one_host_takes_no_more_than_its_share_of_connections(host: Host, fetcher: GuardedFetcher) -> None:
-    host.answers["/"] = sleep_for_ever
+    full = asyncio.Event()
+
+    async def answer(asked: Host, *_: object) -> None:
+        if asked.connections >= 8:
+            full.set()
+        await sleep_for_ever()
+
+    host.answers["/"] = answer
     fetches = [asyncio.create_task(fetcher.fetch(url(host))) for _ in range(40)]
-    await asyncio.sleep(0.4)
+    await asyncio.wait_for(full.wait(), 60)
+    await asyncio.sleep(0.2)
     assert host.connections == 8
-    assert all(isinstance(result, FetchFailed) for result in await asyncio.gather(*fetches, return_exceptions=True))
+    for fetch in fetches:
+        fetch.cancel()
+    assert {type(result) for result in await asyncio.gather(*fetches, return_exceptions=True)} == {
+        asyncio.CancelledError
+    }
 
 
 async def test_a_cancelled_fetch_leaves_no_connection(host: Host, fetcher: GuardedFetcher) -> None:
@@ -242,7 +258,7 @@ async def test_a_cancelled_fetch_leaves_no_connection(host: Host, fetcher: Guard
     assert {answer.body for answer in answers} == {b"fine"}
 
 
-async def test_fetches_are_counted_by_their_result(host: Host, fetcher: GuardedFetcher) -> None:
+async def test_fetches_are_counted_by_their_result(host: Host, fetcher: GuardedFetcher, hasty: GuardedFetcher) -> None:
     def counted() -> list[float]:
         results = ("answer", "refused", "failed")
         return [REGISTRY.get_sample_value("waypost_fetches_total", {"result": result}) or 0.0 for result in results]
@@ -250,7 +266,7 @@ async def test_fetches_are_counted_by_their_result(host: Host, fetcher: GuardedF
     host.answers |= {"/": whole(b"fine"), "/late": sleep_for_ever, "/bad": b"no HTTP\r\n\r\n"}
     before = counted()
     await fetcher.fetch(url(host))
-    for bad in (url(host, "/late"), url(host, "/bad"), "https://127.0.0.1/"):
+    for asking, bad in ((hasty, url(host, "/late")), (fetcher, url(host, "/bad")), (fetcher, "https://127.0.0.1/")):
         with pytest.raises(FetchError):
-            await fetcher.fetch(bad)
+            await asking.fetch(bad)
     assert [now - then for now, then in zip(counted(), before, strict=True)] == [1, 1, 2]

@@ -24,19 +24,20 @@ NOW = datetime(2027, 1, 15, 8, tzinfo=UTC)
 
 
 class Told:
-    """A source that tells what a test says, `delay` seconds late, and keeps what it was asked."""
+    """A source that tells what a test says, once all of the `others` are asked, and keeps what it was asked."""
 
-    def __init__(self, publisher: str, values: dict[str, str], delay: float = 0.0) -> None:
+    def __init__(self, publisher: str, values: dict[str, str], others: asyncio.Barrier | None = None) -> None:
         self.publisher = publisher
         self.values = values
-        self.delay = delay
+        self.others = others
         self.asked: list[set[str]] = []
         self.until: list[float] = []
 
     async def read(self, symbols: Collection[str], until: float, use: CacheUse | None) -> list[Observation]:
         self.asked.append(set(symbols))
-        self.until.append(until - time.monotonic())
-        await asyncio.sleep(self.delay)
+        self.until.append(until)
+        if self.others is not None:
+            await self.others.wait()
         return [
             Observation(symbol, self.publisher, Decimal(value), NOW - timedelta(seconds=len(self.publisher)))
             for symbol, value in self.values.items()
@@ -77,13 +78,18 @@ async def test_another_currency_is_refused():
 
 
 async def test_sources_are_asked_at_once_and_not_for_the_whole_time_of_the_caller():
-    sources = [Told(name, {"BTC": "100"}, delay=0.1) for name in ("a", "b", "c")]
+    others = asyncio.Barrier(3)
+    sources = [Told(name, {"BTC": "100"}, others) for name in ("a", "b", "c")]
     began = time.monotonic()
-    await Prices(sources).read(["BTC"], deadline=began + 2.0)
-    assert time.monotonic() - began < 0.25
-    assert all(1.4 < source.until[0] < 1.7 for source in sources)
+    # One after the other they would wait for each other for ever.
+    async with asyncio.timeout(60):
+        await Prices(sources).read(["BTC"], deadline=began + 2.0)
+    # Four fifths of what is left when they are asked.
+    assert all(began + 1.6 <= source.until[0] < began + 2.0 for source in sources)
+    began = time.monotonic()
     await Prices(sources).read(["BTC"], deadline=None)
-    assert all(3.9 < source.until[1] <= 4.0 for source in sources)
+    ended = time.monotonic()
+    assert all(began + 4.0 <= source.until[1] <= ended + 4.0 for source in sources)
 
 
 async def test_a_contradiction_is_told_once_and_again_after_it_was_settled():
