@@ -41,15 +41,17 @@ class Deployed:
 async def read_deployed(chain: Chain, book: AddressBook) -> list[Deployed]:
     """Return what stands at every registered address of the chain, in the book's order.
 
-    All are asked for in one turn, so they leave in a few JSON-RPC batches. Raises NotAvailable where this build does
-    not look for code on chains of that family.
+    All are asked for in one turn, so they leave in a few JSON-RPC batches. Raises NotAvailable where something is
+    registered and this build does not look for code on chains of that family.
     """
-    reader = chain.capability(ReadsPrograms)
     entries = [
         (slug, key, contract.address)
         for slug, protocol in book.protocols.items()
         for key, contract in protocol.contracts.get(chain.slug, {}).items()
     ]
+    if not entries:
+        return []
+    reader = chain.capability(ReadsPrograms)
     return await asyncio.gather(*(_read_one(reader, *entry) for entry in entries))
 
 

@@ -15,6 +15,7 @@ from server.catalog.protocols import AddressBook, RegisteredContract, Registered
 from server.chains.deployed import lacking, read_deployed
 from server.chains.registry import Chains
 from server.chains.solana.keys import TOKEN_PROGRAM
+from server.errors import NotAvailable
 from server.upstream.observer import Measured
 from server.upstream.transport import open_session
 from tests.contract.operations.conftest import unchanged
@@ -136,10 +137,24 @@ async def test_without_an_endpoint_nothing_is_asked(capsys: pytest.CaptureFixtur
 
 @pytest.mark.parametrize(
     ("chain", "words"),
-    [("etherium", "did you mean `ethereum`?"), ("bitcoin", "does not answer that"), ("noble", "does not answer that")],
+    [
+        ("etherium", "did you mean `ethereum`?"),
+        ("bitcoin", "nothing is registered on bitcoin"),
+        ("noble", "nothing is registered on noble"),
+    ],
 )
 async def test_what_cannot_be_checked_is_said(config: str, capsys: pytest.CaptureFixture[str], chain: str, words: str):
     assert await verify("--chain", chain, "--config", config) == 1
     printed = capsys.readouterr()
     assert printed.out == ""
     assert words in printed.err
+
+
+async def test_a_family_whose_code_is_not_read_is_said(full_devnet: Devnet) -> None:
+    contracts = {"program": RegisteredContract("Program", "noble1", "a test")}
+    book = AddressBook([RegisteredProtocol("own", "Own", None, "dex", "", "1", "", {"noble": contracts})])
+    async with open_session() as http:
+        chains = Chains.load(Settings.model_validate(full_devnet.settings_overrides()), http)
+        with pytest.raises(NotAvailable, match="does not answer that for noble"):
+            await read_deployed(chains.get("noble"), book)
+        await chains.close()
