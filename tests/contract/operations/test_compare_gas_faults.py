@@ -130,19 +130,21 @@ async def test_a_silent_chain_costs_the_others_no_row(full_devnet: Devnet):
         await reader.read()
         writer.close()
 
-    silent = await asyncio.start_server(say_nothing, "127.0.0.1", 0)
-    port = silent.sockets[0].getsockname()[1]
     settings = full_devnet.settings_overrides()
-    async with opened(settings, Tally()) as chains:
+    async with AsyncExitStack() as ending:
+        chains = await ending.enter_async_context(opened(settings, Tally()))
+        silent = await asyncio.start_server(say_nothing, "127.0.0.1", 0)
+        ending.callback(silent.close)
+        port = silent.sockets[0].getsockname()[1]
         settings["chains"]["arbitrum"]["endpoints"][0]["url"] = f"http://127.0.0.1:{port}"
         async with open_session() as http:
             partly = Chains.load(Settings.model_validate(settings), http)
             started = time.monotonic()
-            costs = await comparison(partly).compare(started + 2.5)
-            assert time.monotonic() - started < 2.4
+            # It waits for five seconds at most, and a machine may be slow.
+            costs = await comparison(partly).compare(started + 10)
+            assert time.monotonic() - started < 9
             await partly.close()
         assert len(await comparison(chains).compare(None)) == 16
-    silent.close()
     assert {cost.chain for cost in costs} == set(WORLD) - {"arbitrum"}
     assert all(cost.usd is not None for cost in costs)
 
@@ -179,3 +181,8 @@ async def test_a_feed_behind_a_stopped_sequencer_is_not_live(full_devnet: Devnet
         assert set(await prices.read(["ETH", "HYPE"], deadline=None)) == {"ETH", "HYPE"}
         await tell(full_devnet, sequencer, "1")
         assert await prices.read(["ETH", "HYPE"], deadline=None) == {}
+        # It runs again, and an hour later its feeds have caught up.
+        await tell(full_devnet, sequencer, "0", age=3000)
+        assert await prices.read(["ETH", "HYPE"], deadline=None) == {}
+        await tell(full_devnet, sequencer, "0", age=3700)
+        assert set(await prices.read(["ETH", "HYPE"], deadline=None)) == {"ETH", "HYPE"}
