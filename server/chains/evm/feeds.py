@@ -69,8 +69,9 @@ def _read_chainlink(answers: Sequence[bytes]) -> Quote | None:
 
 
 def _read_sequencer(answers: Sequence[bytes]) -> Quote | None:
-    """Return a quote of 1 if the sequencer runs; such a feed tells 0 for up and reports changes alone."""
-    return Quote(Decimal(1), None) if _signed(answers[0], 1) == 0 and word(answers[0], 3) > 0 else None
+    """Return a quote of 1 if the sequencer runs, as of when it began to; such a feed tells 0 for up."""
+    since = word(answers[0], 2)
+    return Quote(Decimal(1), since) if _signed(answers[0], 1) == 0 and since > 0 else None
 
 
 def _read_pyth(answers: Sequence[bytes]) -> Quote | None:

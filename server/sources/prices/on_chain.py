@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 
     Quotes = Mapping[Feed, Quote | None]
 
+# When a stopped sequencer runs again, its chain's feeds are older than they look until their publishers have caught up.
+# Source: Chainlink, L2 Sequencer Uptime Feeds (grace period).
+_CATCHING_UP_SECONDS = 3600.0
+
 
 class OnChainFeeds:
     """See `PriceSource`. One request per chain, whatever is asked for. `clock` tells unix seconds."""
@@ -35,8 +39,8 @@ class OnChainFeeds:
     async def read(self, symbols: Collection[str], until: float, use: CacheUse | None) -> list[Observation]:
         """Return the first live price of each publisher, by symbol.
 
-        A feed that is older than its heartbeat or of a time to come, or whose layer-2 chain's sequencer does not run,
-        is not live. A chain that does not answer costs the feeds on it, nothing else.
+        A feed that is older than its heartbeat or of a time to come, or whose layer-2 chain's sequencer does not run or
+        has only just begun to, is not live. A chain that does not answer costs the feeds on it, nothing else.
         """
         wanted = {symbol: feeds for symbol in symbols if (feeds := self._table.feeds.get(symbol))}
         needed = dict.fromkeys(feed for feeds in wanted.values() for one in feeds for feed in self._with_factors(one))
@@ -91,6 +95,10 @@ class OnChainFeeds:
 
     def _is_live(self, feed: Feed, quote: Quote, quotes: Quotes) -> bool:
         sequencer = self._table.sequencers.get(feed.chain)
-        if sequencer is not None and quotes.get(sequencer) is None:
+        if sequencer is not None and not self._has_caught_up(quotes.get(sequencer)):
             return False
         return quote.told_at is None or -AHEAD_SECONDS <= self._clock() - quote.told_at <= feed.heartbeat
+
+    def _has_caught_up(self, sequencer: Quote | None) -> bool:
+        since = None if sequencer is None else sequencer.told_at
+        return since is not None and self._clock() - since >= _CATCHING_UP_SECONDS

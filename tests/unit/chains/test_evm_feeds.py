@@ -58,7 +58,8 @@ def test_a_lending_markets_oracle_states_its_unit_and_no_time():
 
 @pytest.mark.parametrize(("answer", "since", "is_up"), [(0, 5, True), (1, 5, False), (2, 5, False), (0, 0, False)])
 def test_a_sequencer_runs_if_its_feed_says_zero(answer: int, since: int, is_up: bool):
-    assert (KINDS["sequencer"].read([encode(ROUND, [1, answer, 5, since, 1])]) is not None) == is_up
+    quote = KINDS["sequencer"].read([encode(ROUND, [1, answer, since, 9, 1])])
+    assert quote == (Quote(Decimal(1), since) if is_up else None)
 
 
 @given(kind=st.sampled_from(sorted(KINDS)), answers=st.lists(st.binary(max_size=200), min_size=2, max_size=2))

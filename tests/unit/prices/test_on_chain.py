@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 NOW = 1_800_000_000
 ADDRESS = "0x" + "11" * 20
+SEQUENCER = Feed("sequencer", "arbitrum", ADDRESS)
 BROKEN, SOUND = (Feed("chainlink", "ethereum", ADDRESS, heartbeat=3600, publisher=name) for name in ("a", "b"))
 
 
@@ -32,12 +33,17 @@ class Told:
         return [self.quotes.get(feed) for feed in feeds]
 
 
-async def read(told_at: int) -> dict[str, int]:
-    """When the live ones of two publishers told ETH's price, the first of them at `told_at`."""
-    chains: Any = Told({BROKEN: Quote(Decimal(2000), told_at), SOUND: Quote(Decimal(2001), NOW - 5)})
-    table = PriceTable(feeds={"ETH": (BROKEN, SOUND)}, sequencers={})
+async def live(table: PriceTable, quotes: Mapping[Feed, Quote]) -> dict[str, int]:
+    """When the live ones of ETH's publishers told it."""
+    chains: Any = Told(quotes)
     told = await OnChainFeeds(chains, table, clock=lambda: NOW).read(["ETH"], NOW + 4.0, None)
     return {one.publisher: int(one.told_at.timestamp()) for one in told}
+
+
+async def read(told_at: int) -> dict[str, int]:
+    """When the live ones of two publishers told ETH's price, the first of them at `told_at`."""
+    quotes = {BROKEN: Quote(Decimal(2000), told_at), SOUND: Quote(Decimal(2001), NOW - 5)}
+    return await live(PriceTable(feeds={"ETH": (BROKEN, SOUND)}, sequencers={}), quotes)
 
 
 @pytest.mark.parametrize("ahead", [-3600, 0, 600])
@@ -48,3 +54,17 @@ async def test_a_price_counts_for_a_heartbeat_and_a_clock_may_be_a_little_ahead(
 @pytest.mark.parametrize("told_at", [1, NOW - 3601, NOW + 601, NOW * 1000, 2**63, 2**256 - 1])
 async def test_a_time_that_is_not_now_costs_that_feed_alone(told_at: int) -> None:
     assert await read(told_at) == {"b": NOW - 5}
+
+
+@pytest.mark.parametrize(
+    ("runs_for", "counts"), [(None, False), (-900, False), (0, False), (3599, False), (3600, True)]
+)
+async def test_behind_a_sequencer_that_has_just_begun_to_run_nothing_is_live(
+    runs_for: int | None, counts: bool
+) -> None:
+    behind = Feed("chainlink", "arbitrum", ADDRESS, publisher="a")
+    quotes = {behind: Quote(Decimal(2000), NOW - 5), SOUND: Quote(Decimal(2001), NOW - 5)}
+    if runs_for is not None:
+        quotes[SEQUENCER] = Quote(Decimal(1), NOW - runs_for)
+    told = await live(PriceTable(feeds={"ETH": (behind, SOUND)}, sequencers={"arbitrum": SEQUENCER}), quotes)
+    assert set(told) == ({"a", "b"} if counts else {"b"})
