@@ -12,15 +12,17 @@ _LOWEST, _HIGHEST = 20_000, 32_000
 _ports = deque(random.SystemRandom().sample(range(_LOWEST, _HIGHEST), _HIGHEST - _LOWEST))
 
 
-def free_port(*addresses: str) -> int:
+def free_port(*addresses: str, following: int = 0) -> int:
     """Return a port that was free a moment ago on each of the IPv4 addresses (loopback unless told).
 
+    So were the `following` ports after it, for what counts on from the port that it is given.
     What was given comes again after all others only, as it may not listen yet. Raises OSError where none is free.
     """
     for _ in range(len(_ports)):
         port = _ports[0]
         _ports.rotate(-1)
-        if all(_is_free(address, port) for address in addresses or ("127.0.0.1",)):
+        wanted = range(port, port + 1 + following)
+        if all(_is_free(address, number) for address in addresses or ("127.0.0.1",) for number in wanted):
             return port
     raise OSError(f"no free port between {_LOWEST} and {_HIGHEST}")
 
