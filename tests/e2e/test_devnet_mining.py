@@ -45,13 +45,15 @@ async def test_old_heights_stay_readable_and_the_base_fee_stays_put() -> None:
 
 async def test_the_newest_block_is_of_the_present(devnet: Devnet) -> None:
     node = devnet.nodes["polygon"]
+    began = time.time()
     await devnet.mine("polygon")
     made = int((await node.call("eth_getBlockByNumber", "latest", False))["timestamp"], 16)
     first = int((await node.call("eth_getBlockByNumber", hex(node.chain.height), False))["timestamp"], 16)
     assert made > first
-    # Later ones follow the clock: mined twice within two seconds, they are no more than that apart.
+    # Later ones follow the clock.
     await devnet.mine("polygon")
-    assert int((await node.call("eth_getBlockByNumber", "latest", False))["timestamp"], 16) - made <= 2
+    latest = int((await node.call("eth_getBlockByNumber", "latest", False))["timestamp"], 16)
+    assert latest - made <= time.time() - began + 2
 
 
 async def test_blocks_come_while_somebody_asks_and_stop_when_nobody_does(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -80,7 +82,10 @@ def test_the_devnets_own_requests_are_no_questions() -> None:
         time.sleep(0.5)
         assert not ear.heard_within(60)
         os.write(sink, b"h_getBalance\n")
-        time.sleep(0.5)
+        for _ in range(200):
+            if ear.heard_within(60):
+                break
+            time.sleep(0.05)
         assert ear.heard_within(60)
         ear.forget()
         time.sleep(0.5)

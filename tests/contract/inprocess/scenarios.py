@@ -300,9 +300,9 @@ async def context_of_the_servicer(rig: Rig) -> Any:
         rig.seen.append((context.code(), context.details(), context.trailing_metadata(), context.done()))
         rig.seen.append((context.cancelled(), isinstance(context.peer(), str), context.peer_identities()))
         rig.seen.append((context.peer_identity_key(), context.time_remaining()))
-        context.add_done_callback(lambda ended: rig.seen.append(("done", ended is context, ended.done())))
+        context.add_done_callback(lambda ended: done.set_result(("done", ended is context, ended.done())))
         return OK
 
+    done: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
     result = await served(rig, servicer, timeout=None)
-    await asyncio.sleep(0.02)
-    return result, rig.seen
+    return result, rig.seen, await asyncio.wait_for(done, 5)

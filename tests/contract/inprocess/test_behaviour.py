@@ -47,7 +47,7 @@ EXPECTED: dict[str, Callable[[Any], bool]] = {
     "response_changed_by_the_servicer": lambda got: got == ("before", True),
     "contextvars_of_the_caller": lambda got: got == (["nothing"], "the caller's"),
     "contextvars_of_concurrent_calls": lambda got: got is True,
-    "concurrent_calls_overtake": lambda got: got == ["fast", "slow"],
+    "concurrent_calls_overtake": lambda got: got == ("fast", "slow"),
     "illegal_metadata_of_the_caller": lambda got: got == (["refused before it was sent"] * 5, []),
     "closed_channel": lambda got: got == (False, "UsageError"),
     "time_remaining": lambda got: got == ([True], True),

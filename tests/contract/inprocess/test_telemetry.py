@@ -75,7 +75,8 @@ async def fails(request: Any, context: Any) -> Any:
     [
         (answers, 5, "OK", ""),
         (fails, 5, "UNAVAILABLE", "UPSTREAM_UNAVAILABLE"),
-        (sleeps, 0.1, "DEADLINE_EXCEEDED", "DEADLINE_EXCEEDED"),
+        # Long enough for the call to get to the servicer on a machine that stalls.
+        (sleeps, 1.5, "DEADLINE_EXCEEDED", "DEADLINE_EXCEEDED"),
     ],
 )
 async def test_every_call_is_counted_and_every_failure_logged(
