@@ -92,10 +92,13 @@ class EvmErrors:
         None for a revert: its words are the contract's own.
         """
         why = f"{text} {error_text(data).lower()}"
-        if "revert" in why or "0x" in why:
-            return None
-        rules = (rule for rule in self._rules if rule.verdict is Verdict.ANSWER and rule.fits(why))
-        return next((_error(rule, why) for rule in rules), None)
+        return None if "revert" in why or "0x" in why else self.explain_halt(why)
+
+    def explain_halt(self, words: str) -> GatewayError | None:
+        """Return why a call was given up, by a node's words for it; None where they do not tell."""
+        text = words.lower()
+        rules = (rule for rule in self._rules if rule.verdict is Verdict.ANSWER and rule.fits(text))
+        return next((_error(rule, text) for rule in rules), None)
 
 
 def _judge(rule: _Rule, http_status: int, message: str) -> Classified:

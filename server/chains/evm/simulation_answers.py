@@ -10,6 +10,7 @@ from typing import NamedTuple
 import msgspec
 
 from server.chains.contract_simulations import SimulatedLog
+from server.chains.evm.node_errors import EvmErrors
 from server.chains.evm.quantity import quantity
 from server.chains.evm.reverts import describe_revert
 from server.chains.evm.trace_frames import split_frames
@@ -17,7 +18,7 @@ from server.checksum import checksum_address
 
 
 class Ran(NamedTuple):
-    """What a call did: see `Simulation`."""
+    """What a call did: see `Simulation`. `reason` is None also for a failure that the node does not explain."""
 
     succeeded: bool
     data: bytes
@@ -60,7 +61,7 @@ class _Frame(msgspec.Struct, rename="camel"):
 
 _BLOCKS = msgspec.json.Decoder(list[_Block])
 _FRAME = msgspec.json.Decoder(_Frame)
-_OUT_OF_GAS = "out of gas"
+_ERRORS = EvmErrors()
 
 
 def parse_simulated_blocks(result: bytes) -> Ran:
@@ -100,13 +101,12 @@ def parse_traced_call(result: bytes) -> Ran:
     return Ran(top.error is None, data, quantity(top.gas_used), _ordered(frames), reason)
 
 
-def describe_failure(data: bytes, words: str) -> str:
-    """Return why a call failed; the node's own words are believed only as far as that it ran out of gas."""
+def describe_failure(data: bytes, words: str) -> str | None:
+    """Return why a call failed, by what it returned or by the node's words; None where neither tells."""
     if data or "revert" in words.lower():
         return describe_revert(data)
-    if _OUT_OF_GAS in words.lower().replace("outofgas", _OUT_OF_GAS):
-        return "the call runs out of gas"
-    return "the call fails in the virtual machine"
+    halt = _ERRORS.explain_halt(words)
+    return None if halt is None else halt.message
 
 
 def _ordered(frames: list[tuple[int | None, _Frame]]) -> tuple[SimulatedLog, ...]:

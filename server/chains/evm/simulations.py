@@ -14,7 +14,7 @@ from server.chains.contract_simulations import Simulation
 from server.chains.evm.quantity import json_count, json_data
 from server.chains.evm.reverts import describe_revert, is_revert_payload
 from server.chains.evm.simulation_answers import Ran, parse_simulated_blocks, parse_traced_call
-from server.errors import InvalidArgument, NotSupported, OutOfGas, Reverted, UpstreamUnavailable
+from server.errors import GatewayError, InvalidArgument, NotSupported, OutOfGas, Reverted, UpstreamUnavailable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -79,6 +79,8 @@ class Simulator:
                 continue
             except UpstreamUnavailable:
                 continue
+            if not ran.succeeded and ran.reason is None:
+                ran = ran._replace(reason=await self._ask_why(params, view))
             return self._settle(ran, unable, view)
         return self._settle(await self._call_and_estimate(call, params, view), unable, view)
 
@@ -86,6 +88,16 @@ class Simulator:
         for method in unable:
             self._lacking[method] = self._clock() + REMEMBERED_SECONDS
         return Simulation(ran.succeeded, ran.data, ran.gas, ran.logs, ran.reason, view.block or 0)
+
+    async def _ask_why(self, params: dict[str, Any], view: ReadView) -> str:
+        """Return why a call failed of which this interface told no more than that: a plain call may tell."""
+        try:
+            await self._calls.run("eth_call", params, view, json_data)
+        except Reverted as error:
+            return error.message
+        except GatewayError:
+            pass
+        return "the call fails without a reason"
 
     async def _call_and_estimate(self, call: CallRequest, params: dict[str, Any], view: ReadView) -> Ran:
         """Return what plain calls tell: of a failed one neither gas nor logs, but a failed one writes no logs."""

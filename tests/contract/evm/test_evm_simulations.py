@@ -122,6 +122,7 @@ async def test_nothing_is_sent(interface, ethereum):
             CallRequest(to=PROBER, data=call_data("fail_with_code(uint256)", 77)),
             describe_revert(bytes.fromhex(call_data("Failed(uint256)", 77)[2:])),
         ),
+        (CallRequest(to=PROBER, data="0xdeadbeef"), "execution reverted without a reason"),
     ],
 )
 async def test_a_revert_is_an_outcome_with_its_reason(interface, ethereum, call, reason):
@@ -137,7 +138,14 @@ async def test_running_out_of_gas_is_an_outcome(interface):
     _, driver = interface
     told = await driver.simulate_transaction(CallRequest(to=GAS_BURNER, data="0x"), ReadView())
     assert (told.succeeded, told.logs) == (False, ())
-    assert told.reason in ("the call runs out of gas", "the call fails in the virtual machine")
+    assert told.reason == "the call runs out of gas"
+
+
+async def test_a_failure_that_no_interface_explains_is_told_as_such(ethereum, session, tally):
+    unexplained = [{"calls": [{"status": "0x0", "gasUsed": "0x5208", "returnData": "0x"}]}]
+    async with lacking(ethereum, session, tally, {SIMULATE: unexplained, "eth_call": "nothing"}) as (driver, _):
+        told = await driver.simulate_transaction(transfer(1), ReadView())
+        assert (told.succeeded, told.reason) == (False, "the call fails without a reason")
 
 
 async def test_a_sender_that_cannot_pay_is_refused(interface):
