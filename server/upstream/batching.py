@@ -40,13 +40,20 @@ _NUMBER = re.compile(r"\d{1,6}")
 
 
 class _Item:
-    __slots__ = ("call", "future", "number", "timeout")
+    """One call on its way, which nobody waits for any more after `timeout` seconds."""
+
+    __slots__ = ("_ends", "call", "future", "number", "timeout")
 
     def __init__(self, number: int, call: bytes, timeout: float, future: asyncio.Future[Answer]) -> None:
         self.number = number
         self.call = call
         self.timeout = timeout
         self.future = future
+        self._ends = future.get_loop().time() + timeout
+
+    def cut_timeout(self) -> None:
+        """Leave it the time that is left, before it is sent once more."""
+        self.timeout = max(self._ends - self.future.get_loop().time(), 0.0)
 
     def resolve(self, outcome: Outcome, exchange: Exchange) -> None:
         if not self.future.done():
@@ -81,7 +88,8 @@ class Batcher:
     async def submit(self, call: bytes, timeout: float, *, held: bool = False) -> Answer:
         """Return what became of a cheap call, which shares a batch with the others of its moment.
 
-        A call that was `held` already leaves at the end of this turn, and whatever waits leaves with it.
+        A call that was `held` already leaves after one more turn, and whatever waits leaves with it: calls of the same
+        moment that come by a task of their own arrive a turn later.
         """
         loop = asyncio.get_running_loop()
         item = _Item(next(self._numbers), call, timeout, loop.create_future())
@@ -90,7 +98,7 @@ class Batcher:
         if held:
             if not self._is_leaving:
                 self._is_leaving = True
-                loop.call_soon(self._flush)
+                loop.call_soon(loop.call_soon, self._flush)
         elif len(self._waiting) == 1:
             if hold > 0:
                 loop.call_later(hold, self._flush)
@@ -218,14 +226,19 @@ class Batcher:
         wanted = [item for item in items if not item.future.done()]
         chunks = _split(wanted, size)
         if purpose == "call":
-            await asyncio.gather(*(self._send(chunk, purpose) for chunk in chunks))
+            await asyncio.gather(*(self._send_again(chunk, purpose) for chunk in chunks))
         else:
             # A bundle: its calls are to run in their order.
             for chunk in chunks:
-                await self._send(chunk, purpose)
+                await self._send_again(chunk, purpose)
         # Only an answer proves that it was the batch and not the node: a broken node refuses single calls as well.
         if learns and any(self._is_answered(item) for item in wanted):
             self._endpoint.learn_batch_items(size)
+
+    async def _send_again(self, items: list[_Item], purpose: Purpose) -> None:
+        for item in items:
+            item.cut_timeout()
+        await self._send(items, purpose)
 
     def _is_answered(self, item: _Item) -> bool:
         if not item.future.done() or item.future.cancelled() or item.future.exception() is not None:

@@ -63,14 +63,20 @@ class Identity:
         """Whether the endpoint passed."""
         return self._is_proved
 
-    async def prove(self) -> Failure | None:
-        """Return None once the endpoint passed, else why it cannot be used now. Concurrent callers share one check."""
+    async def prove(self, seconds: float | None = None) -> Failure | None:
+        """Return None once the endpoint passed, else why it cannot be used now.
+
+        Concurrent callers share one check, and each waits for it no longer than `seconds`.
+        """
         if self._is_proved:
             return None
         if self._running is None:
             self._running = asyncio.get_running_loop().create_task(self._check())
             self._running.add_done_callback(self._finish)
-        return await asyncio.shield(self._running)
+        done, _ = await asyncio.wait((self._running,), timeout=seconds)
+        for check in done:
+            return check.result()
+        return Failure(Kind.TIMED_OUT, "has not told in time which chain it serves")
 
     def recheck(self) -> None:
         """Start another check of an excluded endpoint if its minute is over; its outcome is not waited for."""

@@ -141,7 +141,7 @@ class Router:
         `tried` are the endpoints asked so far, this one included; a hedge adds its own. `is_final`: nobody is asked
         once more after this round.
         """
-        if not await self._is_open(endpoint, errand.patience, trail):
+        if not await self._is_open(endpoint, errand.patience, trail, tried):
             return None
         timeout = self._attempt_seconds(endpoint, errand, tried, is_final=is_final)
         if timeout <= 0:
@@ -219,7 +219,7 @@ class Router:
         tried.add(other)
         return other
 
-    async def _is_open(self, endpoint: Endpoint, patience: Patience, trail: Trail) -> bool:
+    async def _is_open(self, endpoint: Endpoint, patience: Patience, trail: Trail, tried: set[Endpoint]) -> bool:
         """Return whether the endpoint may be asked now, after a short wait if it asked for one."""
         paused = endpoint.paused_for
         if paused > 0:
@@ -232,7 +232,7 @@ class Router:
             return False
         identity = self._identities.get(endpoint)
         if identity is not None and not identity.is_proved:
-            failure = await identity.prove()
+            failure = await identity.prove(max(self._share(patience, tried), 0.0))
             if failure is not None:
                 trail.note(endpoint.label, Setback(failure.words, retry_after=failure.retry_after))
                 return False
@@ -245,18 +245,23 @@ class Router:
         merely slow, gets all of it.
         """
         left = errand.patience.until - self._clock()
-        longest_wait = min(_LONGEST_WAIT, left)
-        others = sum(
-            other not in tried and other.exclusion is None and other.paused_for <= longest_wait
-            for other in self._carriers
-        )
-        share = left / (1 + others)
+        share = self._share(errand.patience, tried)
         if errand.policy.heavy or errand.policy.caller_made:
             return min(left, max(share, _LONG_ATTEMPT))
         p95 = endpoint.latency.p95
         usual = _LONGEST_ATTEMPT if p95 is None else p95 * _LATENCY_FACTOR
         usual = max(_SHORTEST_ATTEMPT, min(usual, _LONGEST_ATTEMPT))
         return min(left, max(usual, share) if is_final else usual)
+
+    def _share(self, patience: Patience, tried: set[Endpoint]) -> float:
+        """Return the seconds that one endpoint gets if those still to be asked get as many."""
+        left = patience.until - self._clock()
+        longest_wait = min(_LONGEST_WAIT, left)
+        others = sum(
+            other not in tried and other.exclusion is None and other.paused_for <= longest_wait
+            for other in self._carriers
+        )
+        return left / (1 + others)
 
     async def _pause(self, hopeless: set[Endpoint], slow: set[Endpoint], patience: Patience) -> bool:
         """Wait before the second round; return False if there is nobody to ask again or no time left.
@@ -281,7 +286,7 @@ class Router:
     async def _doubt(self, null: Reply, errand: Errand, tried: set[Endpoint]) -> Reply:
         """Return one more sound endpoint's answer to a call that was answered `null`, else that `null`."""
         other = self._selection.next(errand.method, errand.policy, tried)
-        if other is None or not other.is_sound or other.paused_for > 0:
+        if other is None or not other.is_sound or other.paused_for > 0 or other.label in errand.policy.disbelieved:
             return null
         tried.add(other)
         got = await self._attempt(other, errand, Trail(self._chain), tried, is_final=False)

@@ -46,6 +46,17 @@ async def test_fifty_reads_of_one_turn_leave_as_one_request(
     assert tally.requests == [("alpha", "call", 50)]
 
 
+async def test_reads_that_waited_already_leave_with_the_others_of_their_moment(
+    faulty: MakeFaulty, make_pool: MakePool
+) -> None:
+    node = await faulty()
+    pool = make_pool(node.url)
+    # A read that nobody can join goes straight to the batch, one that can be joined goes by a task of its own.
+    straight = [balance(pool, number, joinable=False, held=True) for number in range(3)]
+    await asyncio.gather(*straight, *(balance(pool, number) for number in range(3, 6)))
+    assert [len(asked.methods) for asked in node.asked] == [6]
+
+
 async def test_a_single_read_leaves_as_a_plain_request(faulty: MakeFaulty, make_pool: MakePool) -> None:
     node = await faulty()
     pool = make_pool(node.url)
@@ -216,6 +227,24 @@ async def test_an_answer_that_is_too_long_by_itself_fails_alone(
     results = await asyncio.gather(*(balance(pool, number) for number in range(8)), return_exceptions=True)
     assert [result for result in results if isinstance(result, bytes)] == [b'"0x0"'] * 7
     assert isinstance(results[3], RangeTooLarge)
+
+
+async def test_asking_once_more_in_parts_gives_a_call_no_more_time(faulty: MakeFaulty, make_pool: MakePool) -> None:
+    node = await faulty()
+
+    async def refuse_late_then_say_nothing(request: faults.Request) -> None:
+        if request.asked.is_batch:
+            await asyncio.sleep(0.5)
+            await faults.error(-32600, "batch requests are not supported")(request)
+        else:
+            await faults.silence(request)
+
+    node.fault = refuse_late_then_say_nothing
+    pool = make_pool(node.url)
+    started = time.monotonic()
+    with pytest.raises((DeadlineExceeded, UpstreamUnavailable)):
+        await pool.call_together([("eth_chainId", [])] * 4, CallPolicy(joinable=False), deadline=started + 1.0)
+    assert time.monotonic() - started < 2.0
 
 
 async def test_identical_reads_in_flight_are_one_read(faulty: MakeFaulty, make_pool: MakePool, tally: Tally) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from server.errors import DeadlineExceeded, UpstreamUnavailable
 from server.upstream import CallPolicy, HeadQuery, IdentityCheck, Pool
+from server.upstream.pool import VERIFY_SECONDS
 from tests.faults import simulator as faults
 
 if TYPE_CHECKING:
@@ -214,6 +215,30 @@ async def test_callers_that_arrive_together_wait_for_one_check(faulty: MakeFault
     await asyncio.gather(*calls)
     assert [len(asked.methods) for asked in node.asked] == [1, 50]
     assert node.methods[0] == "eth_chainId"
+
+
+@pytest.mark.parametrize("joinable", [True, False])
+async def test_an_endpoint_that_does_not_tell_its_chain_costs_no_more_than_the_deadline(
+    joinable: bool, faulty: MakeFaulty, make_pool: MakePool
+) -> None:
+    node = await faulty()
+    node.fault = faults.silence
+    pool = make_pool(node.url, verify=check_chain(31337))
+    started = time.monotonic()
+    with pytest.raises((DeadlineExceeded, UpstreamUnavailable)):
+        await pool.call(*BALANCE, CallPolicy(joinable=joinable), deadline=started + 0.3)
+    assert time.monotonic() - started < VERIFY_SECONDS - 1.0
+
+
+async def test_an_endpoint_that_does_not_tell_its_chain_leaves_the_others_time(
+    faulty: MakeFaulty, make_pool: MakePool
+) -> None:
+    silent, good = await faulty(), await faulty()
+    silent.fault = faults.silence
+    pool = make_pool(silent.url, good.url, verify=check_chain(31337))
+    reply = await pool.call(*BALANCE, deadline=time.monotonic() + VERIFY_SECONDS - 0.5)
+    assert reply.endpoint == "beta"
+    assert silent.methods == ["eth_chainId"]
 
 
 HEAD = HeadQuery("eth_blockNumber", [], lambda result: int(result.strip(b'"'), 16))
