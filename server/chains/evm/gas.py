@@ -1,6 +1,7 @@
 """What gas costs on an EVM chain, by the ways that suit its nodes (`gas` in chains.toml).
 
 All questions of a chain's ways, and the one about layer 1, leave in one batch; the first way that was answered counts.
+An answer that is none is asked of another endpoint.
 """
 
 from __future__ import annotations
@@ -15,10 +16,11 @@ from server.chains.capabilities import GasPrice
 from server.chains.evm.multicall import Call
 from server.chains.evm.quantity import quantity, word
 from server.chains.evm.sample_transfer import sample_transfer
+from server.chains.sound_answers import read_sound
 from server.errors import GatewayError, UpstreamUnavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from server.chains.evm.chain import EvmChain
     from server.chains.evm.planner import ReadPlanner
@@ -42,6 +44,7 @@ class _History(msgspec.Struct, rename="camel"):
 
 
 class _Header(msgspec.Struct, rename="camel"):
+    number: str
     base_fee_per_gas: str | None = None
 
 
@@ -71,7 +74,10 @@ class GasReader:
         policy = chain.facts.gas
         self._base = [WAYS[name] for name in policy.base]
         self._priority = [WAYS[name] for name in policy.priority]
-        self._questions = {way.method: way.params for way in (*self._base, *self._priority) if way.method}
+        self._questions: dict[str, list[Way]] = {}
+        for way in (*self._base, *self._priority):
+            if way.method:
+                self._questions.setdefault(way.method, []).append(way)
 
     async def read_gas_price(self, view: ReadView) -> GasPrice:
         """Return base fee, priority fee and layer-1 fee in wei.
@@ -85,7 +91,7 @@ class GasReader:
         """
         l1_fee, told = await asyncio.gather(
             self._l1_fee(view),
-            asyncio.gather(*(self._ask(method, params, view) for method, params in self._questions.items())),
+            asyncio.gather(*(self._ask(ways, view) for ways in self._questions.values())),
         )
         answers = dict(zip(self._questions, told, strict=True))
         base = self._first(self._base, answers, 0)
@@ -98,20 +104,26 @@ class GasReader:
             if isinstance(answer, GatewayError):
                 failure = failure or answer
                 continue
-            try:
-                fee = way.read(answer, base)
-            except (ValueError, msgspec.MsgspecError):
-                continue
+            fee = way.read(answer, base)
             if fee is not None:
                 return fee
         raise failure or UpstreamUnavailable(f"the nodes of {self._chain.slug} do not tell what gas costs")
 
-    async def _ask(self, method: str, params: tuple[object, ...], view: ReadView) -> bytes | GatewayError:
+    async def _ask(self, ways: Sequence[Way], view: ReadView) -> bytes | GatewayError:
+        """Return an answer that all of the ways can read, which ask the same; or why there is none."""
+
+        def read(result: bytes) -> bytes:
+            for way in ways:
+                way.read(result, 0)
+            return result
+
         await self._planner.in_turn()
+        question = ways[0]
         try:
-            return (await self._pool.call(method, params, deadline=view.deadline)).result
+            answer, _ = await read_sound(self._pool, question.method, question.params, read, deadline=view.deadline)
         except GatewayError as error:
             return error
+        return answer
 
     async def _l1_fee(self, view: ReadView) -> int | None:
         facts = self._chain.facts

@@ -14,8 +14,9 @@ from server.chains.evm.sample_transfer import sample_transfer
 from server.chains.facts import load_facts
 from server.chains.registry import Chains
 from server.chains.view import ReadView
-from server.errors import GatewayError
+from server.errors import GatewayError, UpstreamUnavailable
 from server.upstream import open_session
+from tests.contract.evm.changed import nodes
 from tests.contract.evm.nodes import BOB, Answers, Anvil
 
 if TYPE_CHECKING:
@@ -107,6 +108,27 @@ async def test_defaults_of_the_fee_history_are_not_taken_for_the_base_fee(tipped
     defaults = {"baseFeePerGas": ["0x1"] * 11, "gasUsedRatio": [0.5] * 10, "reward": [["0x1"]] * 10}
     async with fronted(tipped, "monad", {"eth_feeHistory": defaults}) as driver:
         assert (await driver.read_gas_price(ReadView())).base_fee == await base_fee(tipped)
+
+
+@pytest.mark.parametrize("said", ["0x", [], {"baseFeePerGas": ["0x", "0x"]}, {"reward": [[7]], "gasUsedRatio": [1]}])
+async def test_one_endpoint_that_garbles_the_fees_costs_no_caller_an_error(tipped: Anvil, tally: Any, said: Any):
+    async with nodes(tally, tipped, tipped.session, alpha={}, beta={}) as (driver, fronts):
+        truth = await driver.read_gas_price(ReadView())
+        favourite = fronts[(await driver.pool.call("eth_chainId", [])).endpoint]
+        wrong = ("eth_feeHistory", "eth_getBlockByNumber", "eth_maxPriorityFeePerGas", "eth_gasPrice")
+        favourite.changes = dict.fromkeys(wrong, lambda _: said)
+        assert await driver.read_gas_price(ReadView()) == truth
+        assert "eth_feeHistory" in favourite.asked
+        for front in fronts.values():
+            front.changes = dict.fromkeys(wrong, lambda _: said)
+        with pytest.raises(UpstreamUnavailable):
+            await driver.read_gas_price(ReadView())
+
+
+async def test_what_is_no_block_has_no_base_fee(tipped: Anvil):
+    async with fronted(tipped, "ethereum", {**LACKING, "eth_gasPrice": "0x1", "eth_getBlockByNumber": {}}) as driver:
+        with pytest.raises(GatewayError):
+            await driver.read_gas_price(ReadView())
 
 
 async def test_a_node_that_tells_nothing_is_an_error(tipped: Anvil):
