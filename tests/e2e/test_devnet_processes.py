@@ -101,7 +101,8 @@ def test_nothing_is_left_on_disk(state_before: set[Path], launcher: subprocess.P
 async def test_all_chains_start_within_seconds(full_devnet: Devnet) -> None:
     started = time.monotonic()
     async with Devnet.start(mines=False) as devnet:
-        assert time.monotonic() - started < 10
+        # Some three seconds on a quiet machine; a world that is built once more takes a minute.
+        assert time.monotonic() - started < 30
         others = {slug for family in FAMILIES if family.is_on for slug in family.chains}
         assert set(devnet.endpoints) == set(load_world()) | others
         assert len(set(devnet.endpoints.values())) == len(devnet.endpoints)

@@ -64,9 +64,9 @@ def test_depth_is_measured_exactly(core: bytes, around: list[bytes]) -> None:
 
 @pytest.mark.parametrize("text", [b"[" * 10**6, b"[" * 10**6 + b"]" * 10**6, b"[]," * 350_000, b'"[",' * 250_000])
 def test_depth_is_measured_quickly(text: bytes) -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     nests_too_deeply(text)
-    assert time.perf_counter() - began < 1
+    assert time.process_time() - began < 1
 
 
 @pytest.mark.parametrize(
