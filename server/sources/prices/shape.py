@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TypeVar
 
@@ -43,5 +44,5 @@ def read_moment(seconds: int, name: str) -> datetime:
 
 
 def is_price(value: Decimal | None) -> bool:
-    """Return whether a number can be a price: finite and above zero."""
-    return value is not None and value.is_finite() and value > 0
+    """Return whether a number can be a price: above zero and finite, as callers are told it too (a double)."""
+    return value is not None and value.is_finite() and 0 < float(value) < math.inf

@@ -167,8 +167,8 @@ async def test_another_shape_is_an_error_and_no_figure(open_api: Any, path: str,
             await open_api(pool).fetch(soon())
 
 
-@pytest.mark.parametrize("price", ["0", "-1", "-0.0"])
-async def test_what_is_not_above_zero_is_no_price(price: str):
+@pytest.mark.parametrize("price", ["0", "-1", "-0.0", "1e-400", "1e400", '"NaN"', '"sNaN"', '"Infinity"'])
+async def test_what_is_not_above_zero_and_finite_is_no_price(price: str):
     body = f'{{"coins":{{"coingecko:bitcoin":{{"price":{price},"timestamp":1800000000}}}}}}'
     async with replaying(Replay({"/prices/current/": body})) as replay, pool_of(replay) as pool:
         assert await llama(pool).fetch(soon()) == []
