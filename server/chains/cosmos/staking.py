@@ -51,7 +51,7 @@ class _DelegationRow(msgspec.Struct):
 
 
 class _Delegations(msgspec.Struct):
-    delegation_responses: list[_DelegationRow] | None
+    delegation_responses: list[_DelegationRow]
 
 
 class _Entry(msgspec.Struct):
@@ -68,7 +68,7 @@ class _UnbondingRow(msgspec.Struct):
 
 
 class _Unbondings(msgspec.Struct):
-    unbonding_responses: list[_UnbondingRow] | None
+    unbonding_responses: list[_UnbondingRow]
 
 
 class _Reward(msgspec.Struct):
@@ -81,12 +81,12 @@ class _Reward(msgspec.Struct):
 
 class _RewardRow(msgspec.Struct):
     validator_address: str
-    reward: list[_Reward] | None = None
+    reward: list[_Reward]
 
 
 class _Rewards(msgspec.Struct):
-    rewards: list[_RewardRow] | None
-    total: list[_Reward] | None
+    rewards: list[_RewardRow]
+    total: list[_Reward]
 
 
 class _Pool(msgspec.Struct):
@@ -129,7 +129,7 @@ class _Validator(msgspec.Struct):
 
 
 class _Validators(msgspec.Struct):
-    validators: list[msgspec.Raw] | None
+    validators: list[msgspec.Raw]
 
 
 class _ValidatorAnswer(msgspec.Struct):
@@ -212,7 +212,7 @@ def _read_delegations(body: bytes) -> list[cosmos_pb2.DelegationResponse]:
             ),
             balance=row.balance.message(),
         )
-        for row in msgspec.json.decode(body, type=_Delegations).delegation_responses or []
+        for row in msgspec.json.decode(body, type=_Delegations).delegation_responses
     ]
 
 
@@ -231,7 +231,7 @@ def _read_unbondings(body: bytes) -> list[cosmos_pb2.UnbondingResponse]:
                 for entry in row.entries
             ],
         )
-        for row in msgspec.json.decode(body, type=_Unbondings).unbonding_responses or []
+        for row in msgspec.json.decode(body, type=_Unbondings).unbonding_responses
     ]
 
 
@@ -239,11 +239,11 @@ def _read_rewards(body: bytes) -> cosmos_pb2.GetRewardsResponse:
     found = msgspec.json.decode(body, type=_Rewards)
     rows = [
         cosmos_pb2.ValidatorReward(
-            validator_address=row.validator_address, reward=[coin.message() for coin in row.reward or []]
+            validator_address=row.validator_address, reward=[coin.message() for coin in row.reward]
         )
-        for row in found.rewards or []
+        for row in found.rewards
     ]
-    return cosmos_pb2.GetRewardsResponse(rewards=rows, total=[coin.message() for coin in found.total or []])
+    return cosmos_pb2.GetRewardsResponse(rewards=rows, total=[coin.message() for coin in found.total])
 
 
 def _read_pool(body: bytes) -> cosmos_pb2.StakingPool:
@@ -252,7 +252,7 @@ def _read_pool(body: bytes) -> cosmos_pb2.StakingPool:
 
 
 def _read_validators(body: bytes) -> list[cosmos_validator_pb2.Validator]:
-    return [_validator(raw) for raw in msgspec.json.decode(body, type=_Validators).validators or []]
+    return [_validator(raw) for raw in msgspec.json.decode(body, type=_Validators).validators]
 
 
 def _validator(raw: msgspec.Raw) -> cosmos_validator_pb2.Validator:
