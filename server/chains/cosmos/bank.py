@@ -26,6 +26,11 @@ _BALANCE = "/cosmos/bank/v1beta1/balances/by_denom"
 _DOTS = frozenset((".", ".."))
 
 
+# Whoever makes a denom describes it, and chains bound exponents by 32 bits alone: an amount of two thousand million
+# places would take all memory. Tokens of other families have 255 decimals at most.
+_MOST_DECIMALS = 255
+_MOST_EXPONENT = (1 << 31) - 1
+
 _Exponent = Annotated[int, msgspec.Meta(ge=0, le=(1 << 32) - 1)]
 
 
@@ -100,6 +105,10 @@ class BankReader:
     async def read_token_metadata(self, address: str, view: ReadView) -> token_pb2.GetTokenMetadataResponse:
         """Return what the bank module knows of a denom; NotFound where it knows nothing."""
         found = await self._metadata(parse_denom(address, "address"), view)
+        if max((unit.exponent for unit in found.denom_units), default=0) > _MOST_EXPONENT:
+            raise NotSupported(
+                f"{self._nodes.slug} describes {address} with an exponent that is no token's", field="address"
+            )
         units = [token_pb2.DenomUnit(denom=unit.denom, exponent=unit.exponent) for unit in found.denom_units]
         metadata = token_pb2.DenomMetadata(
             description=found.description,
@@ -129,6 +138,8 @@ class BankReader:
         except (NotFound, NotSupported):
             return None
         shown = next((unit.exponent for unit in found.denom_units if unit.denom == found.display), None)
+        if shown is not None and shown > _MOST_DECIMALS:
+            return None
         if shown is not None and len(self._exponents) < 4096:
             self._exponents[denom] = shown
         return shown

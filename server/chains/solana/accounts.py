@@ -37,6 +37,7 @@ Answer = TypeVar("Answer")
 
 _STATE = {"commitment": COMMITMENT}
 _BASE64 = {"commitment": COMMITMENT, "encoding": "base64"}
+_MOST_DECIMALS = 255
 _TOKEN_PROGRAMS = {str(TOKEN_PROGRAM), str(TOKEN_2022_PROGRAM)}
 
 
@@ -216,7 +217,9 @@ def _parsed_mint(account: Account) -> Mint | None:
     if info is None or info.get("isInitialized") is not True:
         return None
     supply, decimals = _digits(info.get("supply")), info.get("decimals")
-    return None if supply is None or not isinstance(decimals, int) else layouts.Mint(supply, decimals, {})
+    if supply is None or type(decimals) is not int or not 0 <= decimals <= _MOST_DECIMALS:
+        return None
+    return layouts.Mint(supply, decimals, {})
 
 
 def _digits(text: object) -> int | None:
