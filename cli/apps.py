@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cli.options import add_config, read_settings
-from runtime.config_errors import nearest
+from runtime.nearest import nearest
 from server.catalog.apps import FilesRefused, load_catalogue, open_catalogue
 from server.chains.facts import load_facts
 from server.typed_apps.design import design_app

@@ -12,7 +12,7 @@ import grpc
 import msgspec
 
 from cli.greeting import DEVNET_KEY
-from runtime.config_errors import nearest
+from runtime.nearest import nearest
 from runtime.operations import load_operations
 from transcoder.errors import DOMAIN, Failure, from_status
 from transcoder.fields import fields_of

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import TYPE_CHECKING
+
+from runtime.nearest import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -48,12 +49,6 @@ class Refusal(ValueError):
         self.fix = fix
         self.member = member
         self.value = value
-
-
-def nearest(word: str, known: Iterable[str]) -> str | None:
-    """Return the known word that `word` most likely stands for, or None when none is near."""
-    matches = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
-    return matches[0] if matches else None
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from runtime.nearest import nearest
 from runtime.operations import literal
 from transcoder.errors import Failure
-from transcoder.names import clipped, nearest
+from transcoder.names import clipped
 from transcoder.render import result_renderer
 from transcoder.requests import parameters_reader, stands_for_many
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field, model_validator
 from pydantic_settings import BaseSettings, InitSettingsSource, SettingsConfigDict
 
-from runtime.config_errors import Refusal, nearest
+from runtime.config_errors import Refusal
+from runtime.nearest import nearest
 from runtime.redaction import redact_text
 from runtime.settings.cache import CacheSettings
 from runtime.settings.calendar import CalendarSettings

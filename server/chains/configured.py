@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from runtime.config_errors import ConfigError, nearest
+from runtime.config_errors import ConfigError
+from runtime.nearest import nearest
 from runtime.redaction import redact_text
 from server.chains.facts import load_facts
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 import json
 import tomllib
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
+from runtime.nearest import nearest
 from runtime.nesting import DEEPEST, nests_too_deeply
 from server.errors import InvalidArgument
 
@@ -66,8 +66,8 @@ class AllowList:
         """
         known = self._methods.get(method)
         if known is None:
-            near = get_close_matches(method[:64], self._methods, n=1, cutoff=0.8)
-            advice = f"; did you mean `{near[0]}`?" if near else ""
+            near = nearest(method, self._methods, likeness=0.8)
+            advice = f"; did you mean `{near}`?" if near else ""
             message = f"method: it is not passed on; only reads that leave nothing behind in the node are{advice}"
             raise InvalidArgument(message, field="method")
         items = _items(params)

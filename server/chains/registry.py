@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from difflib import get_close_matches
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from runtime.nearest import nearest
 from runtime.settings import EndpointSettings
 from server.chains.bitcoin import opening as bitcoin
 from server.chains.capabilities import WritesAddresses
@@ -111,8 +111,8 @@ class Chains:
         """Return the chain of that slug; ChainUnknown, naming the nearest slug, where there is none."""
         chain = self._chains.get(slug)
         if chain is None:
-            near = get_close_matches(slug.lower()[:64], self._chains, n=1)
-            advice = f"did you mean `{near[0]}`?" if near else f"chains are: {', '.join(self._chains)}"
+            near = nearest(slug, self._chains)
+            advice = f"did you mean `{near}`?" if near else f"chains are: {', '.join(self._chains)}"
             raise ChainUnknown(f"no chain has that slug; {advice}", field="chain")
         return chain
 

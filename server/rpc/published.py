@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from waypost.v1 import marketplace_pb2
 
+from runtime.nearest import nearest
 from server.catalog.apps import canonical_type
 from server.errors import NotFound
 
@@ -43,8 +43,8 @@ def find_app(catalogue: Catalogue, app_id: str) -> App:
     """Return the app of that appId. Raises NotFound, naming the nearest."""
     app = catalogue.apps.get(app_id)
     if app is None:
-        near = get_close_matches(app_id.lower(), catalogue.apps, n=1)
-        advice = f"did you mean `{near[0]}`?" if near else f"apps are: {', '.join(catalogue.apps)}"
+        near = nearest(app_id, catalogue.apps)
+        advice = f"did you mean `{near}`?" if near else f"apps are: {', '.join(catalogue.apps)}"
         raise NotFound(f"no app with that appId is published; {advice}", field="appId")
     return app
 

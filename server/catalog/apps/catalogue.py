@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from runtime.nearest import nearest
 from server.catalog.apps.reading import TABLE, FolderReader
 from server.catalog.mistakes import FileMistake, FilesRefused
 
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from server.catalog.apps.published import App, PublishedMethod
 
 _BUILT_IN = Path(__file__).parent
-# Comparing is quadratic in length.
-_LONGEST_COMPARED = 120
 _MOST_COMPARED = 400
 
 
@@ -38,12 +36,10 @@ class Catalogue:
 
     def nearest(self, name: str) -> str | None:
         """Return the published name most like `name`, whatever its casing; None when none is near."""
-        wanted = name[:_LONGEST_COMPARED].lower()
         # Of many names, those that stand about where the wanted one would.
-        middle = bisect_left(self._lower, wanted)
-        compared = self._lower[max(0, middle - _MOST_COMPARED // 2) :][:_MOST_COMPARED]
-        near = get_close_matches(wanted, compared, n=1, cutoff=0.6)
-        return self._by_lower[near[0]] if near else None
+        middle = bisect_left(self._lower, name.lower())
+        near = nearest(name, self._lower[max(0, middle - _MOST_COMPARED // 2) :][:_MOST_COMPARED])
+        return self._by_lower[near] if near else None
 
 
 def load_catalogue(chains: Collection[str], directory: Path | None = None) -> Catalogue:

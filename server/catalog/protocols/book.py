@@ -6,9 +6,9 @@ It is the one place that addresses of protocols come from; whoever reads a proto
 from __future__ import annotations
 
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
+from runtime.nearest import nearest_few
 from server.errors import NotFound
 
 if TYPE_CHECKING:
@@ -98,6 +98,5 @@ class AddressBook:
 
 
 def _nearest(text: str, known: Collection[str]) -> str:
-    by_lower = {name.lower(): name for name in known}
-    near = get_close_matches(text.lower()[:64], by_lower, n=3)
-    return f"did you mean {' or '.join(by_lower[name] for name in near)}?" if near else ""
+    near = nearest_few(text, known, most=3)
+    return f"did you mean {' or '.join(near)}?" if near else ""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from waypost.v1 import options_pb2
 
+from runtime.nearest import nearest
 from runtime.operations import member
 from server.errors import ChainUnknown, ChainUnsupported, NotAvailable
 from server.rpc.stages.paths import is_repeated, item_root, json_name, shown
@@ -90,8 +90,8 @@ class ChainRule:
         raise NotAvailable(f"{name} is not available on {slug} yet; it is on: {', '.join(answered)}", field=path)
 
     def _suggestion(self, slug: str) -> str:
-        close = get_close_matches(slug.lower()[:64], list(self._families), n=1)
-        return f"did you mean `{close[0]}`?" if close else f"chains are: {', '.join(self._families)}"
+        near = nearest(slug, self._families)
+        return f"did you mean `{near}`?" if near else f"chains are: {', '.join(self._families)}"
 
 
 def _never(operation: Operation) -> Handler:

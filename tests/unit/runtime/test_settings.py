@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 from pydantic import ValidationError
 
-from runtime.config_errors import ConfigError, nearest
+from runtime.config_errors import ConfigError
 from runtime.settings import ChainSettings, EndpointSettings, HttpSettings, Settings, load_settings
 
 if TYPE_CHECKING:
@@ -155,11 +155,6 @@ def test_endpoints_can_be_built_in_code() -> None:
     with pytest.raises(ValidationError) as caught:
         EndpointSettings(label="node-1", url="ftp://SECRET/")  # type: ignore[arg-type]
     assert "SECRET" not in str(caught.value)
-
-
-def test_nearest() -> None:
-    assert nearest("etherum", ["ethereum", "base"]) == "ethereum"
-    assert nearest("zzz", ["ethereum", "base"]) is None
 
 
 @pytest.mark.parametrize(

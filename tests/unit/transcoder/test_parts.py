@@ -22,7 +22,6 @@ from transcoder.admission import quota_headers
 from transcoder.clients import Clients
 from transcoder.errors import Failure, from_status
 from transcoder.index import DuplicateName, Index
-from transcoder.names import nearest
 
 
 def depth_of(text: bytes) -> int:
@@ -67,13 +66,6 @@ def test_depth_is_measured_quickly(text: bytes) -> None:
     began = time.process_time()
     nests_too_deeply(text)
     assert time.process_time() - began < 1
-
-
-@pytest.mark.parametrize(
-    ("name", "near"), [("adress", "address"), ("CHAIN", "chain"), ("qqq", None), ("a" * 10**6, None)]
-)
-def test_the_nearest_name(name: str, near: str | None) -> None:
-    assert nearest(name, ["chain", "address", "blockHeight"]) == near
 
 
 @pytest.mark.parametrize(
