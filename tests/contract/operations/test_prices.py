@@ -216,6 +216,19 @@ async def test_feeds_on_several_chains_are_one_source_and_stand_in_for_each_othe
         assert told.value == (Decimal("13.9") + Decimal("13.57")) / 2
 
 
+async def test_a_lending_markets_oracle_is_no_second_opinion(full_devnet: Devnet, tmp_path: Path):
+    """Aave's oracles pass on what Chainlink tells."""
+    async with (
+        unchanged(full_devnet, "arbitrum"),
+        opened(full_devnet.settings_overrides(), Tally(), tmp_path) as (prices, _),
+    ):
+        for told in (None, "0"):
+            if told is not None:
+                await tell(full_devnet, CHAINLINK["arbitrum XPL / USD"], told)
+            price = (await prices.read(["XPL"], deadline=None))["XPL"]
+            assert (price.value, price.sources) == (DOLLARS["XPL"], ("chainlink", "defillama"))
+
+
 async def test_an_exchange_rate_needs_the_price_it_is_a_rate_to(full_devnet: Devnet, tmp_path: Path):
     settings = full_devnet.settings_overrides() | {"sources": {}}
     async with (
