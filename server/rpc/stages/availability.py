@@ -81,7 +81,8 @@ class ChainRule:
         """Raise ChainUnknown, ChainUnsupported or NotAvailable unless the operation answers for the chain."""
         if slug in self._answered:
             return
-        name = self._operation.name
+        # `svc_*` is no name that callers know.
+        name = "this method" if self._operation.name.endswith("*") else self._operation.name
         if slug not in self._families:
             raise ChainUnknown(f"no chain has the slug {shown(slug)}; {self._suggestion(slug)}", field=path)
         if slug not in self._have:

@@ -294,6 +294,12 @@ async def test_a_published_contract_that_is_not_there_does_nothing(marketplace: 
     assert f"there is no contract at {ASKER} on ethereum at block 26050001" in error["message"]
 
 
+async def test_a_chain_of_another_family_is_refused(marketplace: Marketplace) -> None:
+    error = await marketplace.refused(f"{TEMPLATE}_call_number", chain="solana", address=known.PROBER)
+    assert (error["code"], error["data"]["reason"], error["data"]["field"]) == (400, "CHAIN_UNSUPPORTED", "chain")
+    assert error["message"].startswith("this method does not exist on solana; it does on: ethereum, ")
+
+
 async def test_data_that_does_not_decode_is_told_apart(site: Site) -> None:
     """This token's name is bytes32, not a string."""
     error = await site.marketplace.refused("svc_erc20_erc20api_call_name", chain="ethereum", address=known.MKR)
