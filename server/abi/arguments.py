@@ -73,12 +73,17 @@ def accept_arguments(values: Sequence[Any], parameters: Sequence[Parameter]) -> 
         InvalidArgument: another number of arguments, or one that does not fit its type; names `args` or the place.
     """
     if len(values) != len(parameters):
-        wanted = ", ".join(map(str, parameters)) or "none"
-        raise InvalidArgument(f"args has {len(values)} values; write {len(parameters)}: {wanted}", field=FIELD)
+        wanted = f"{len(parameters)}: {', '.join(map(str, parameters))}" if parameters else "none"
+        raise InvalidArgument(f"args has {counted(len(values), 'value')}; write {wanted}", field=FIELD)
     return [
         accept_argument(value, parameter, index)
         for index, (value, parameter) in enumerate(zip(values, parameters, strict=True))
     ]
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number with what it counts: `1 value`, `2 values`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def accept_argument(value: Any, parameter: Parameter, index: int) -> Any:

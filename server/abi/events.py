@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from eth_abi.abi import encode
 from eth_hash.auto import keccak
 
-from server.abi.arguments import FIELD, accept_argument
+from server.abi.arguments import FIELD, accept_argument, counted
 from server.abi.composites import Array, Bytes, Text, Tuple, read_row
 from server.abi.functions import NAME
 from server.abi.parameters import Parameter, parse_parameters, signature
@@ -64,8 +64,8 @@ class Event:
             InvalidArgument: more filters than inputs, one for an input that is not indexed, or one that does not fit.
         """
         if len(values) > len(self.inputs):
-            wanted = ", ".join(map(str, self.inputs)) or "none"
-            raise InvalidArgument(f"args has {len(values)} values; {self.name} has inputs: {wanted}", field=FIELD)
+            wanted = f"at most {len(self.inputs)}: {', '.join(map(str, self.inputs))}" if self.inputs else "none"
+            raise InvalidArgument(f"args has {counted(len(values), 'value')}; write {wanted}", field=FIELD)
         topics: list[bytes | None] = [self.topic0]
         for index, parameter in enumerate(self.inputs):
             value = values[index] if index < len(values) else None
