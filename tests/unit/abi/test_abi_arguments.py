@@ -104,7 +104,7 @@ def test_the_number_of_arguments_is_told_with_their_names(values: list[Any]) -> 
     with pytest.raises(InvalidArgument, match=r"write 2: a0: address, a1: uint256$") as caught:
         taking({"type": "address"}, {"type": "uint256"}).encode_call(values)
     assert caught.value.field == "args"
-    with pytest.raises(InvalidArgument, match="^args has 1 value; write none$"):
+    with pytest.raises(InvalidArgument, match=r"^args has 1 value; write none$"):
         taking().encode_call([7])
 
 
@@ -219,7 +219,7 @@ def test_filters_beyond_the_inputs_or_by_plain_ones_are_refused() -> None:
     assert event.filter_topics([]) == event.filter_topics([None, None]) == (event.topic0,)
     with pytest.raises(InvalidArgument, match="much: uint8"):
         event.filter_topics([None, "1"])
-    with pytest.raises(InvalidArgument, match="has 3 values; write at most 2: who: address, much: uint8$"):
+    with pytest.raises(InvalidArgument, match=r"has 3 values; write at most 2: who: address, much: uint8$"):
         event.filter_topics([None, None, None])
     with pytest.raises(InvalidArgument) as caught:
         event.filter_topics(["0x1"])
