@@ -28,7 +28,12 @@ _HTTP = re.compile(r"https?://", re.IGNORECASE)
 _PLAIN_HTTP = re.compile(r"\Ahttp://", re.IGNORECASE)
 _HTTP_IPFS = re.compile(rf"https://[^/?#]+/ipfs/(?P<root>{_CID})(?P<tail>[/?#].*)?", re.IGNORECASE | re.DOTALL)
 _BEGIN_CONTENT = ("{", "<")
-_PLACE = "{id}"
+PLACE = "{id}"
+"""Where ERC-1155 has the token id filled in."""
+
+MAX_FILLED = 2 << 20
+"""The longest text, in characters, that an id is filled in for."""
+
 _KEPT = "/%:@!$&'()*+,;=~-._?"
 
 
@@ -89,8 +94,13 @@ def _is_data(text: str) -> bool:
 
 
 def fill_in(text: str, token_id: int) -> str:
-    """Return the text with every `{id}` as EIP-1155 asks: 64 hex digits in lower case, without 0x."""
-    return text.replace(_PLACE, f"{token_id:064x}")
+    """Return the text with every `{id}` as EIP-1155 asks: 64 hex digits in lower case, without 0x.
+
+    A text that would become longer than `MAX_FILLED` characters stays as it is: four characters turn into 64.
+    """
+    filled = f"{token_id:064x}"
+    size = len(text) + text.count(PLACE) * (len(filled) - len(PLACE))
+    return text.replace(PLACE, filled) if size <= MAX_FILLED else text
 
 
 def _behind(match: re.Match[str], kind: str, bases: Sequence[str], folder: str, text: str) -> Location:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from yarl import URL
 
-from server.sources.nfts.locations import Gateways, fill_in
+from server.sources.nfts.locations import MAX_FILLED, Gateways, fill_in
 
 OLD_ID = "QmeSjSinHpPnmXmspMjwiXyN6zS4E9zccariGR3jxcaWtq"
 NEW_ID = "bafybeigdyrzt5sfp7udm7hu76uh7y26nf3efuylqabf3oclgtqy55fbzdi"
@@ -136,3 +136,6 @@ def test_the_place_of_the_id() -> None:
     assert fill_in("https://token-cdn-domain/{id}.json", 314592) == f"https://token-cdn-domain/{hexadecimal}.json"
     assert fill_in("{id}/{id}/{ID}", 1) == f"{1:064x}/{1:064x}/{{ID}}"
     assert fill_in("x/{id}", 2**256 - 1) == "x/" + "f" * 64
+    assert fill_in("{id}" * (MAX_FILLED // 64), 1) == f"{1:064x}" * (MAX_FILLED // 64)
+    # Two mebibytes would become 32.
+    assert fill_in("{id}" * (MAX_FILLED // 64 + 1), 1) == "{id}" * (MAX_FILLED // 64 + 1)

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.sources.nfts.documents import DocumentError, parse_document
+from server.sources.nfts.documents import MAX_DOCUMENT_BYTES, DocumentError, parse_document
 from server.sources.nfts.locations import Gateways
-from server.sources.nfts.rewriting import rewrite
+from server.sources.nfts.rewriting import MAX_ADDRESSES, rewrite
 
 CID = "bafybeigdyrzt5sfp7udm7hu76uh7y26nf3efuylqabf3oclgtqy55fbzdi"
 TRANSACTION = "a" * 43
@@ -79,6 +79,25 @@ def test_the_id_of_an_erc_1155_token_stands_in_every_text_but_names_of_members()
         "{id}": f'"{ID}{ID}',
         "localization": {"uri": f"ipfs://{CID}/{{locale}}-{ID}.json"},
     }
+
+
+def test_a_document_does_not_grow_beyond_what_documents_may_be() -> None:
+    """64 digits in the place of four bytes would make 32 MiB of two."""
+    most = (MAX_DOCUMENT_BYTES - 100) // 64
+    for member in ("name", "image", "a"):
+        fits = parse_document(f'{{"{member}":"{"{id}" * most}"}}'.encode())
+        assert rewrite(fits, GATEWAYS, 7) == rewrite(
+            parse_document(f'{{"{member}":"{ID * most}"}}'.encode()), GATEWAYS, None
+        )
+        large = parse_document(f'{{"{member}":"{"{id}" * (most + 10)}"}}'.encode())
+        assert rewrite(large, GATEWAYS, 7) == large
+
+
+def test_a_document_has_only_so_many_addresses_rewritten() -> None:
+    stated = [f"ipfs://{CID}/{number}" for number in range(MAX_ADDRESSES + 5)]
+    shown = json.loads(rewritten(json.dumps({"a": ["x", *stated]})))["a"]
+    assert shown[1 : MAX_ADDRESSES + 1] == [f"{FIRST}/{number}" for number in range(MAX_ADDRESSES)]
+    assert shown[MAX_ADDRESSES + 1 :] == stated[MAX_ADDRESSES:]
 
 
 JSON = st.recursive(
