@@ -44,11 +44,23 @@ class Changed(LatestOnly):
 
 @asynccontextmanager
 async def nodes(tally: Any, ethereum: Any, session: Any, **changes: dict[str, Change | None]) -> AsyncIterator[Any]:
+    """The driver of ethereum over stand-ins by label, and these. All are known, and the first is the favourite.
+
+    Without that, whom a call goes to would be a matter of how fast each happens to be.
+    """
     fronts = {label: Changed(ethereum.url, session, change) for label, change in changes.items()}
     for front in fronts.values():
         await front.start()
     async with open_session() as http:
         chains = await load(http, tally, **{label: front.url for label, front in fronts.items()})
+        pool = chains.get("ethereum").driver.pool
+        await pool.probe("eth_chainId", [])
+        head = await ethereum.height()
+        for label in fronts:
+            pool.observe_head(label, head)
+        for front in fronts.values():
+            front.asked.clear()
+        tally.requests.clear()
         try:
             yield chains.get("ethereum").driver, fronts
         finally:

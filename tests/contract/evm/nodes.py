@@ -251,8 +251,15 @@ class MovesOn(LatestOnly):
 
 
 async def load(http: aiohttp.ClientSession, tally: Any, **urls: str) -> Chains:
-    """Return the chains with ethereum on these endpoints, by label, after the first has proved its chain id."""
-    endpoints = [{"label": label, "url": url} for label, url in urls.items()]
+    """Return the chains with ethereum on these endpoints, by label, after the first has proved its chain id.
+
+    The first is preferred, however fast the others are.
+    """
+    weights = (1000, 1, 1)
+    endpoints = [
+        {"label": label, "url": url, "weight": weight}
+        for (label, url), weight in zip(urls.items(), weights, strict=False)
+    ]
     loaded = Chains.load(
         Settings.model_validate({"profile": "devnet", "chains": {"ethereum": {"endpoints": endpoints}}}),
         http,
