@@ -1,12 +1,14 @@
 """Symbols and decimals of the tokens that a list of transfers names.
 
 The tokens come out of logs, so anybody may have made them: each is read in an execution of its own, and one that fails
-leaves only its own transfers without a symbol. All of them leave in one turn, one round trip.
+leaves only its own transfers without a symbol. All of them leave in one turn, one round trip. Tokens that are made to
+be slow cost the page their symbols, not the page.
 """
 
 from __future__ import annotations
 
 import asyncio
+import time
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from server.chains.evm.address import address_bytes
@@ -18,7 +20,7 @@ from server.chains.view import ReadView
 from server.errors import GatewayError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from server.chains.evm.multicall import Outcome
 
@@ -26,6 +28,8 @@ MAX_TOKENS = 200
 """Most tokens that are asked about at once; the others stay without symbol."""
 
 _MAX_DECIMALS = 255
+# Of the caller's time, once the page is there: the rest is for answering.
+_SHARE = 0.5
 
 
 class TokenUnit(NamedTuple):
@@ -44,23 +48,31 @@ class ReadsAlone(Protocol):
 
 
 class TokenUnits:
-    """Reads units on one chain."""
+    """Reads units on one chain. `clock` in seconds, as deadlines are."""
 
-    def __init__(self, reads: ReadsAlone) -> None:
+    def __init__(self, reads: ReadsAlone, clock: Callable[[], float] = time.monotonic) -> None:
         self._reads = reads
+        self._clock = clock
 
     async def read(self, tokens: Iterable[str], deadline: float | None) -> dict[str, TokenUnit]:
-        """Return the units of the tokens (checksummed addresses) that could be read; nothing is raised for others."""
+        """Return the units of the tokens (checksummed addresses) that could be read; nothing is raised for others.
+
+        It takes half of the time to `deadline` at most.
+        """
+        now = self._clock()
+        seconds = None if deadline is None else max(deadline - now, 0.0) * _SHARE
         wanted = list(dict.fromkeys(tokens))[:MAX_TOKENS]
-        units = await asyncio.gather(*(self._read_one(token, deadline) for token in wanted))
+        units = await asyncio.gather(*(self._read_one(token, seconds, now) for token in wanted))
         return {token: unit for token, unit in zip(wanted, units, strict=True) if unit is not None}
 
-    async def _read_one(self, token: str, deadline: float | None) -> TokenUnit | None:
+    async def _read_one(self, token: str, seconds: float | None, now: float) -> TokenUnit | None:
         target = address_bytes(token)
         calls = (Call(target, SYMBOL), Call(target, DECIMALS))
+        view = ReadView(deadline=None if seconds is None else now + seconds)
         try:
-            symbol, decimals = await self._reads.read_alone(ReadView(deadline=deadline), calls)
-        except GatewayError:
+            async with asyncio.timeout(seconds):
+                symbol, decimals = await self._reads.read_alone(view, calls)
+        except (GatewayError, TimeoutError):
             return None
         text = read_text(symbol.data) if symbol.success else None
         if decimals.success and len(decimals.data) >= 32 and word(decimals.data) <= _MAX_DECIMALS:

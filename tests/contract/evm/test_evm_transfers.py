@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -26,12 +28,15 @@ from tests.contract.evm.nodes import (
     USDC,
     WHOLE,
     Anvil,
+    LatestOnly,
     build_world,
     call_data,
 )
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
+
+    from aiohttp import web
 
     from server.chains.evm.driver import EvmDriver
 
@@ -184,6 +189,38 @@ async def test_a_hostile_token_spoils_no_other_tokens_symbol(polygon, node):
     burner, usdc = page.transfers
     assert not burner.HasField("symbol")
     assert (usdc.symbol, usdc.amount) == ("USDC", "5")
+
+
+class _Mute(LatestOnly):
+    """Stands before a real node and keeps callers of contracts waiting until `over`."""
+
+    over: asyncio.Event
+
+    async def _answer(self, request: web.Request) -> web.Response:
+        self.over = getattr(self, "over", None) or asyncio.Event()
+        if b"eth_call" in await request.read():
+            await self.over.wait()
+        return await super()._answer(request)
+
+
+async def test_tokens_that_do_not_answer_cost_their_symbols_and_not_the_page(node, tally, session, monkeypatch):
+    monkeypatch.setattr(transfers, "DEPTH", DEPTH)
+    account = "0x" + "7c" * 20
+    await node.send(USDC, call_data("mint(address,uint256)", account, 5_000_000))
+    mute = _Mute(node.url, session)
+    await mute.start()
+    settings = {"profile": "devnet", "chains": {"polygon": {"endpoints": [{"label": "local", "url": mute.url}]}}}
+    async with open_session() as http:
+        chains = Chains.load(Settings.model_validate(settings), http, observer=tally)
+        started = time.monotonic()
+        view = ReadView(deadline=started + 4)
+        page = await chains.get("polygon").driver.read_transfers(ALL, account, view)
+        took = time.monotonic() - started
+        await chains.close()
+    mute.over.set()
+    await mute.stop()
+    assert [(one.token, one.value, one.HasField("symbol")) for one in page.transfers] == [(USDC, "5000000", False)]
+    assert took < 3.5
 
 
 @pytest.mark.parametrize("address", ["", "0x12", "vitalik", "0x" + "ab" * 3000])
