@@ -27,3 +27,11 @@ async def gateway(devnet: Devnet, tmp_path_factory: pytest.TempPathFactory) -> A
     }
     async with run_gateway(load_settings(environ={}, overrides=overrides)) as running:
         yield running
+
+
+@pytest.fixture
+def config(devnet: Devnet, tmp_path: Path) -> Path:
+    """A configuration file for a gateway on the devnet's chains."""
+    path = tmp_path / "waypost.toml"
+    devnet.write_config(path)
+    return path

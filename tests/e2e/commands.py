@@ -1,0 +1,98 @@
+"""`waypost` commands as processes, and how they are asked and watched."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import signal
+import sys
+import time
+from asyncio.subprocess import PIPE, Process
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import aiohttp
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+ROOT = Path(__file__).parents[2]
+CREDENTIAL = "0123456789abcdef0123456789abcdef"
+HEIGHT = {"jsonrpc": "2.0", "id": 1, "method": "getBlockHeight", "params": {"chain": "ethereum"}}
+
+
+class Waypost:
+    """A running `waypost` process and what it has printed."""
+
+    def __init__(self, process: Process) -> None:
+        self.process = process
+        self.out = ""
+        self.err = ""
+        self._readers = [asyncio.create_task(self._read("out")), asyncio.create_task(self._read("err"))]
+
+    async def _read(self, name: str) -> None:
+        stream = self.process.stdout if name == "out" else self.process.stderr
+        assert stream is not None
+        while chunk := await stream.read(4096):
+            setattr(self, name, getattr(self, name) + chunk.decode())
+
+    async def printed(self, pattern: str, seconds: float = 30.0, *, stream: str = "out") -> re.Match[str]:
+        """Wait until standard output (or `err`) matches."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            if match := re.search(pattern, getattr(self, stream)):
+                return match
+            if self.process.returncode is not None:
+                break
+            await asyncio.sleep(0.02)
+        raise AssertionError(f"{pattern!r} was not printed\n{self.out}\n{self.err}")
+
+    def signal(self, number: signal.Signals = signal.SIGTERM) -> None:
+        self.process.send_signal(number)
+
+    async def ended(self, seconds: float = 15.0) -> int:
+        code = await asyncio.wait_for(self.process.wait(), seconds)
+        await asyncio.gather(*self._readers)
+        return code
+
+
+@asynccontextmanager
+async def waypost(*arguments: str, folder: Path, **variables: str) -> AsyncIterator[Waypost]:
+    environ = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(folder),
+        "WAYPOST_STORAGE__URL": f"sqlite:///{folder}/waypost.db",
+        **variables,
+    }
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "cli", *arguments, cwd=ROOT, env=environ, stdout=PIPE, stderr=PIPE, stdin=PIPE
+    )
+    running = Waypost(process)
+    try:
+        yield running
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await running.ended()
+
+
+async def post(base: str, body: Any) -> Any:
+    async with aiohttp.ClientSession() as session, session.post(f"{base}/v1", json=body) as response:
+        return await response.json()
+
+
+async def base_of(running: Waypost) -> str:
+    return (await running.printed(r"Base URL  (\S+)"))[1]
+
+
+def children(pid: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def is_running(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
