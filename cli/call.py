@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import importlib
 import json
 import os
@@ -14,6 +15,7 @@ import msgspec
 from cli.greeting import DEVNET_KEY
 from runtime.nearest import nearest
 from runtime.operations import load_operations
+from transcoder.admission import KEY
 from transcoder.errors import DOMAIN, Failure, from_status
 from transcoder.fields import fields_of
 from transcoder.render import result_renderer
@@ -21,7 +23,6 @@ from transcoder.requests import parameters_reader, stands_for_many
 from transcoder.values import Unprintable
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Iterable
 
     from google.protobuf.message import Message
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from transcoder.fields import Field
 
 LARGEST_MESSAGE = 64 << 20
+LONGEST_SECONDS = 3600.0
 LOOPBACK = ("127.", "localhost:", "[::1]:", "unix:")
 
 
@@ -42,11 +44,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "parameters", metavar="KEY=VALUE", nargs="*", help="parameters; lists and objects are written as JSON"
     )
     parser.add_argument(
-        "--target", default=f"127.0.0.1:{port}", metavar="HOST:PORT", help="gRPC address of the gateway (%(default)s)"
+        "--target",
+        type=_address,
+        default=f"127.0.0.1:{port}",
+        metavar="HOST:PORT",
+        help="gRPC address of the gateway (%(default)s)",
     )
     parser.add_argument("--key", help="API key (default: $WAYPOST_KEY; for a gateway on this machine the devnet's)")
     parser.add_argument("--tls", action="store_true", help="connect with TLS")
-    parser.add_argument("--timeout", type=float, default=30.0, metavar="SECONDS", help="give up after (%(default)s)")
+    parser.add_argument("--timeout", type=_seconds, default=30.0, metavar="SECONDS", help="give up after (%(default)s)")
     parser.add_argument("--compact", action="store_true", help="print the JSON on one line")
 
 
@@ -65,6 +71,8 @@ def run(arguments: argparse.Namespace) -> int:
     if stands_for_many(operation):
         request.method = arguments.method
     given = arguments.key or os.environ.get("WAYPOST_KEY")
+    if given and KEY.fullmatch(given) is None:
+        return _fail(Failure(401, "KEY_INVALID", "the API key is malformed; check that it was copied whole"))
     # A gateway on this machine may be a devnet, whose key everybody knows.
     key = given or (DEVNET_KEY if arguments.target.startswith(LOOPBACK) else None)
     with open_channel(arguments.target, tls=arguments.tls) as channel:
@@ -77,6 +85,22 @@ def run(arguments: argparse.Namespace) -> int:
             return _fail(Failure(500, "INTERNAL", str(error)))
     print((result if arguments.compact else msgspec.json.format(result, indent=2)).decode())
     return 0
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds <= LONGEST_SECONDS:
+        raise argparse.ArgumentTypeError(f"{text!r}: give seconds above 0, at most {LONGEST_SECONDS:g}")
+    return seconds
+
+
+def _address(text: str) -> str:
+    if not text or not text.isprintable():
+        raise argparse.ArgumentTypeError(f"{text!r}: give HOST:PORT")
+    return text
 
 
 def find_operation(name: str) -> Operation | None:
@@ -93,7 +117,8 @@ def parameters_json(operation: Operation, parameters: Iterable[str]) -> bytes:
     """Return `params` as JSON from `key=value` texts.
 
     A value is taken as text where the parameter is text, and as JSON where it is a number, a list or an object, if it
-    is JSON at all; the codec judges the rest. Raises Failure (400) for text without `=` and for a name given twice.
+    is JSON at all; the codec judges the rest. Raises Failure (400) for text without `=`, for a name given twice, and
+    for bytes that are no UTF-8 (which the system hands over as lone surrogates).
     """
     fields = {field.json: field for field in fields_of(operation.request.DESCRIPTOR)}
     members: dict[str, Any] = {}
@@ -103,8 +128,14 @@ def parameters_json(operation: Operation, parameters: Iterable[str]) -> bytes:
             raise Failure(400, "INVALID_ARGUMENT", f'write parameters as key=value, not "{parameter}"')
         if name in members:
             raise Failure(400, "INVALID_ARGUMENT", f'parameter "{name}" is given twice', field=name)
+        if not parameter.isprintable() and _has_surrogates(parameter):
+            raise Failure(400, "INVALID_ARGUMENT", "write parameters in UTF-8")
         members[name] = _member(fields.get(name), value)
     return msgspec.json.encode(members)
+
+
+def _has_surrogates(text: str) -> bool:
+    return any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def _member(field: Field | None, value: str) -> Any:

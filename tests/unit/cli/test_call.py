@@ -154,6 +154,39 @@ async def test_no_gateway_is_told_as_that(capsys: pytest.CaptureFixture[str]) ->
     assert f"no gateway answers at {target}" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("key", ["a key", "é", "k\n", "k" * 129])
+async def test_a_key_that_cannot_be_one_is_refused_before_it_is_sent(
+    key: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert await call("getHealth", "--key", key, "--target", f"127.0.0.1:{free_port()}") == 1
+    # All of it: gRPC writes of metadata that it cannot send by itself.
+    error = json.loads(capfd.readouterr().err)["error"]
+    assert (error["code"], error["reason"]) == (401, "KEY_INVALID")
+    assert "malformed" in error["message"]
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "words"),
+    [
+        *(("--timeout", value, "give seconds above 0") for value in ("0", "-1", "nan", "inf", "1e400", "x")),
+        ("--target", "", "give HOST:PORT"),
+        ("--target", "\udcff:1", "give HOST:PORT"),
+    ],
+)
+async def test_an_option_that_cannot_be_is_refused(
+    option: str, value: str, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as caught:
+        await call("getHealth", f"{option}={value}")
+    assert caught.value.code == 2
+    assert words in capsys.readouterr().err
+
+
+async def test_bytes_that_are_no_text_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert await call("getBlockHeight", "chain=\udcff") == 1
+    assert "UTF-8" in json.loads(capsys.readouterr().err)["error"]["message"]
+
+
 @pytest.mark.parametrize(
     ("method", "parameters", "expected"),
     [
