@@ -164,7 +164,8 @@ class FolderReader:
             self._report(file, "", f"write a JSON array of ABI items, in UTF-8, of at most {LARGEST_FILE} bytes")
             return None
         if not isinstance(items, list) or not 0 < len(items) <= MOST_ITEMS:
-            self._report(file, "", f"write a JSON array of 1 to {MOST_ITEMS} ABI items")
+            inside = ": here it is the `abi` inside" if isinstance(items, dict) and "abi" in items else ""
+            self._report(file, "", f"write a JSON array of 1 to {MOST_ITEMS} ABI items{inside}")
             return None
         well = True
         for position, item in enumerate(items):
