@@ -69,7 +69,7 @@ async def opened(devnet: Devnet, cache: Cache | None = None, **options: Any) -> 
         settings = Settings.model_validate(
             {
                 "profile": "devnet",
-                "fetcher": {"allow": [f"127.0.0.1:{gateway.port}"], "timeout": "2s"} | options,
+                "fetcher": {"allow": [f"127.0.0.1:{gateway.port}"], "timeout": "5s"} | options,
                 "chains": {"ethereum": {"endpoints": [{"label": "local", "url": proxy.url}]}},
             }
         )

@@ -91,7 +91,7 @@ async def site(devnet: Devnet, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
     settings = Settings.model_validate(
         {
             "profile": "devnet",
-            "fetcher": overrides["fetcher"] | {"timeout": 2},
+            "fetcher": overrides["fetcher"] | {"timeout": 5},
             "nft": overrides["nft"],
             "chains": {
                 "ethereum": {"endpoints": [{"label": "local", "url": url}]},
