@@ -10,6 +10,7 @@ from waypost.v1 import token_pb2
 from server.chains.capabilities import Balance
 from server.chains.cosmos.members import Digits  # noqa: TC001 - msgspec evaluates the annotations
 from server.chains.cosmos.names import parse_account, parse_denom
+from server.chains.cosmos.node_errors import HeightMissing
 from server.chains.view import ReadView
 from server.errors import NotFound, NotSupported
 
@@ -148,6 +149,8 @@ class BankReader:
         """Ask by query string, the only way that takes every denom; older nodes know the path alone."""
         try:
             found = await self._by_denom(_METADATA, _METADATA_PATH, denom, _read_metadata, view)
+        except HeightMissing:
+            raise
         except NotFound:
             raise self._undescribed(denom) from None
         return found.metadata

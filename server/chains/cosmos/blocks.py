@@ -13,7 +13,7 @@ from waypost.v1 import block_pb2, cosmos_validator_pb2
 from server.chains.cosmos.members import Gas, Height, Members, members_of, rest_of, timestamp_of
 from server.chains.cosmos.names import parse_hash
 from server.chains.sound_answers import Doubtful
-from server.errors import InvalidArgument, NotFound, UpstreamUnavailable
+from server.errors import NotFound, UpstreamUnavailable
 from server.upstream.policy import CallPolicy
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ class BlockReader:
 
     async def _by_height(self, number: int, view: ReadView, read: Callable[[bytes], Answer]) -> Answer:
         """Return what `read` makes of the block of that height."""
-        _check(number)
+        self._check(number)
         path, policy = f"{_BY_HEIGHT}/{number}", CallPolicy(min_block=number)
         try:
             return await self._nodes.get_document(_BY_HEIGHT, view, read, path=path, policy=policy)
@@ -177,7 +177,7 @@ class BlockReader:
 
     async def _results(self, number: int, view: ReadView, read: Callable[[bytes, list[_TxResult]], Answer]) -> Answer:
         """Return what `read` makes of the results of executing the block of that height, and of its transactions'."""
-        _check(number)
+        self._check(number)
 
         def read_checked(result: bytes) -> Answer:
             results = msgspec.json.decode(result, type=_Results)
@@ -190,6 +190,11 @@ class BlockReader:
             return await self._nodes.call("block_results", {"height": str(number)}, view, read_checked, policy)
         except NotFound:
             raise self._missing(number) from None
+
+    def _check(self, number: int) -> None:
+        """Raise NotFound for block 0, by which nodes mean the newest one, and for what is beyond all numbers."""
+        if not 1 <= number <= _MAX_NUMBER:
+            raise NotFound(f"{self._nodes.slug} has no block {number}: its blocks begin at 1")
 
     def _missing(self, number: int) -> NotFound:
         return NotFound(f"{self._nodes.slug} has no block {number}, or not yet")
@@ -235,8 +240,3 @@ def _of_length(count: int, rows: list[Row]) -> list[Row]:
     if len(rows) != count:
         raise ValueError("of another number of transactions")
     return rows
-
-
-def _check(number: int) -> None:
-    if not 1 <= number <= _MAX_NUMBER:
-        raise InvalidArgument("a block number is between 1 and 2^63-1", field="block")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from server import errors
-from server.errors import ArchiveRequired, GatewayError, UpstreamUnavailable
+from server.errors import ArchiveRequired, GatewayError, NotFound, UpstreamUnavailable
 from server.upstream.verdicts import Classified, Verdict
 
 if TYPE_CHECKING:
@@ -17,6 +17,10 @@ if TYPE_CHECKING:
 
 _TABLE = Path(__file__).with_name("errors.toml")
 _OLDEST = re.compile(r"lowest height is (\d{1,18})")
+
+
+class HeightMissing(NotFound):
+    """The chain has no block of that height, or not yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +35,7 @@ class _Rule:
     def of(cls, table: dict[str, Any]) -> _Rule:
         return cls(
             verdict=Verdict(table["verdict"]),
-            error=getattr(errors, table["error"]),
+            error=_OWN.get(table["error"]) or getattr(errors, table["error"]),
             message=table["message"],
             words=tuple(table.get("words", ())),
             lacks=table.get("lacks"),
@@ -45,6 +49,7 @@ class _Rule:
         return Classified(self.verdict, self.error(told, metadata={"oldestBlock": oldest[1]}), lacks=self.lacks)
 
 
+_OWN: dict[str, type[GatewayError]] = {HeightMissing.__name__: HeightMissing}
 _UNKNOWN = _Rule(Verdict.UNCLEAR, UpstreamUnavailable, "the nodes refused the call for an unknown reason")
 
 

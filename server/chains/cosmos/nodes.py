@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
+from server.chains.cosmos.node_errors import HeightMissing
 from server.chains.newest import UNTOLD, Told, read_newest
 from server.chains.sound_answers import ask_sound, read_sound
-from server.errors import UpstreamUnavailable
+from server.errors import ArchiveRequired, UpstreamUnavailable
 from server.upstream.policy import CallPolicy
 
 if TYPE_CHECKING:
@@ -66,14 +67,11 @@ class CosmosNodes:
         of another endpoint. Where an answer does not tell its block the view stays open.
         """
         if view.block is not None:
-            headers = ((HEIGHT_HEADER, str(view.block)),)
-            policy = CallPolicy(min_block=view.block, prefer=view.endpoint)
-            answer, _ = await self._get(route, path or route, query, headers, read, policy, view)
-            return answer
+            return await self._get_pinned(view.block, route, path or route, query, read, view)
 
         async def newest(avoid: frozenset[str]) -> Told[Answer]:
             policy = CallPolicy(prefer=view.endpoint, avoid=avoid)
-            answer, reply = await self._get(route, path or route, query, (), read, policy, view)
+            answer, reply = await self._ask(route, path or route, query, (), lambda got: read(got.result), policy, view)
             height = _height(reply.headers)
             return Told(answer, reply.endpoint, UNTOLD if height is None else height)
 
@@ -92,7 +90,7 @@ class CosmosNodes:
         policy: CallPolicy = _PLAIN,
     ) -> Answer:
         """Return what `read` makes of an answer about something that does not change with the newest block."""
-        answer, _ = await self._get(route, path, (), (), read, policy, view)
+        answer, _ = await self._ask(route, path, (), (), lambda got: read(got.result), policy, view)
         return answer
 
     async def pages(
@@ -138,13 +136,51 @@ class CosmosNodes:
         await self.rest.close()
         await self.comet.close()
 
-    async def _get(
+    async def _get_pinned(
+        self,
+        block: int,
+        route: str,
+        path: str,
+        query: Sequence[tuple[str, str]],
+        read: Callable[[bytes], Answer],
+        view: ReadView,
+    ) -> Answer:
+        """Return what `read` makes of an answer about the state at that block.
+
+        Raises HeightMissing and ArchiveRequired (field `blockHeight` where the caller chose the block).
+        """
+        field = "blockHeight" if view.is_chosen else None
+        if block == 0:
+            # To nodes it means the newest block.
+            raise HeightMissing(f"{self.slug} has no block 0: its blocks begin at 1", field=field)
+
+        def read_pinned(reply: Reply) -> Answer:
+            # A cache in front of a node may not know that the header makes another question.
+            if _height(reply.headers) not in (None, block):
+                raise ValueError("the state at another block")
+            return read(reply.result)
+
+        headers = ((HEIGHT_HEADER, str(block)),)
+        policy = CallPolicy(min_block=block, prefer=view.endpoint)
+        try:
+            answer, _ = await self._ask(route, path, query, headers, read_pinned, policy, view)
+        except HeightMissing:
+            head = self.rest.heads.head()
+            known = "" if head is None else f": the newest block is {head}"
+            metadata = None if head is None else {"head": str(head)}
+            message = f"block {block} of {self.slug} does not exist yet{known}"
+            raise HeightMissing(message, field=field, metadata=metadata) from None
+        except ArchiveRequired as error:
+            raise ArchiveRequired(error.message, field=field, metadata=error.metadata) from None
+        return answer
+
+    async def _ask(
         self,
         route: str,
         path: str,
         query: Sequence[tuple[str, str]],
         headers: Sequence[tuple[str, str]],
-        read: Callable[[bytes], Answer],
+        read: Callable[[Reply], Answer],
         policy: CallPolicy,
         view: ReadView,
     ) -> tuple[Answer, Reply]:
@@ -152,7 +188,7 @@ class CosmosNodes:
             self.rest,
             route,
             lambda steered: self.rest.get(path, query, headers, steered, name=route, deadline=view.deadline),
-            lambda reply: read(reply.result),
+            read,
             policy,
         )
 

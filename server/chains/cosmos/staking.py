@@ -9,6 +9,7 @@ from waypost.v1 import cosmos_pb2, cosmos_validator_pb2
 
 from server.chains.cosmos.members import Digits, Fraction, Height, members_of, native, rest_of, timestamp_of
 from server.chains.cosmos.names import parse_account, parse_operator
+from server.chains.cosmos.node_errors import HeightMissing
 from server.errors import NotFound, NotSupported
 
 if TYPE_CHECKING:
@@ -148,6 +149,8 @@ class StakingReader:
         route = f"{_STAKING}/delegations"
         try:
             return await self._nodes.pages(route, view, _read_delegations, path=f"{route}/{account}")
+        except HeightMissing:
+            raise
         except NotFound:
             # Older nodes say so of a delegator without delegations (cosmos-sdk issue 9356); newer ones list none.
             return []
