@@ -51,9 +51,9 @@ class BlockReader:
         return text.lower()
 
     def check_height(self, number: int) -> int:
-        """Return a height that nodes can be asked for; InvalidArgument for any other."""
+        """Return a height that nodes can be asked for; NotFound for any other."""
         if not 0 <= number <= MAX_HEIGHT:
-            raise InvalidArgument("block: a height is between 0 and 2^31-1", field="block")
+            raise self._missing(f"block {number}")
         return number
 
     async def read_block_by_number(self, number: int, view: ReadView) -> block_pb2.Block:

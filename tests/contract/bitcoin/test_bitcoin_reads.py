@@ -75,10 +75,10 @@ async def test_what_is_no_block_hash(driver: BitcoinDriver, tally: Tally, text: 
 
 
 @pytest.mark.parametrize("number", [-1, 1 << 31, 1 << 70])
-async def test_what_is_no_height(driver: BitcoinDriver, number: int) -> None:
-    with pytest.raises(InvalidArgument) as caught:
+async def test_no_node_is_asked_for_what_is_no_height(driver: BitcoinDriver, tally: Tally, number: int) -> None:
+    with pytest.raises(NotFound):
         await driver.read_block_by_number(number, ReadView())
-    assert caught.value.field == "block"
+    assert tally.asked == []
 
 
 @pytest.mark.parametrize("address", known.CONFIRMED)

@@ -11,12 +11,13 @@ from hypothesis import strategies as st
 
 from server.chains.bitcoin.address import parse_address
 from server.chains.bitcoin.blocks import BlockReader
-from server.errors import InvalidArgument
+from server.chains.facts import load_facts
+from server.errors import InvalidArgument, NotFound
 
 LETTERS = "qpzry9x8gf2tvdw0s3jn54khce6mua7l"
 BECH32, BECH32M = 1, 0x2BC830A3
 NOBODY: Any = None
-BLOCKS = BlockReader(NOBODY, NOBODY)
+BLOCKS = BlockReader(load_facts()["bitcoin"], NOBODY)
 
 
 def written(version: int, program: bytes, constant: int, prefix: str = "bc") -> str:
@@ -86,5 +87,5 @@ def test_heights_have_bounds(number: int) -> None:
     if 0 <= number < 1 << 31:
         assert BLOCKS.check_height(number) == number
     else:
-        with pytest.raises(InvalidArgument):
+        with pytest.raises(NotFound):
             BLOCKS.check_height(number)
