@@ -91,9 +91,12 @@ class AccountReader:
             )
             return Told((accounts, raw), endpoint, slot)
 
-        told = await self._read_newest(read, view)
+        try:
+            told = await self._read_newest(read, view)
+        except NotAToken:
+            raise self._no_mint(token, "token") from None
         accounts, raw = told.answer
-        return Balance(address, told.block, raw, self._mint(accounts, token).decimals, token)
+        return Balance(address, told.block, raw, self._mint(accounts, token, "token").decimals, token)
 
     async def read_metadata(self, address: str, view: ReadView) -> token_pb2.GetTokenMetadataResponse:
         """Return what is known of a mint, without `chain`; NotAToken where the address holds none.
@@ -109,7 +112,7 @@ class AccountReader:
             return await self._accounts([key, metaplex], view, avoid)
 
         answer = (await self._read_newest(read, view)).answer
-        mint = self._mint(answer, address)
+        mint = self._mint(answer, address, "address")
         texts = await self._texts(key, mint, metaplex, answer.value[1:], view)
         return token_pb2.GetTokenMetadataResponse(
             address=address,
@@ -164,15 +167,18 @@ class AccountReader:
         view.settle(told.block, told.endpoint)
         return told
 
-    def _mint(self, answer: Accounts, written: str) -> Mint:
+    def _mint(self, answer: Accounts, written: str, field: str) -> Mint:
         account = answer.value[0]
         mint = None
         if account is not None and account.owner in _TOKEN_PROGRAMS:
             data = account_bytes(account)
             mint = _parsed_mint(account) if data is None else layouts.read_mint(data)
         if mint is None:
-            raise NotAToken(f"{written} is no mint of a token program on {self._facts.slug}")
+            raise self._no_mint(written, field)
         return mint
+
+    def _no_mint(self, written: str, field: str) -> NotAToken:
+        return NotAToken(f"{written} is no mint of a token program on {self._facts.slug}", field=field)
 
 
 def refuse_history(view: ReadView) -> None:

@@ -211,10 +211,12 @@ async def test_old_state_is_refused_without_asking(driver: SolanaDriver, tally: 
 
 async def test_what_is_no_mint(driver: SolanaDriver):
     for address in (known.ALICE, known.UNTOUCHED, known.METADATA_PROGRAM):
-        with pytest.raises(NotAToken):
+        with pytest.raises(NotAToken, match=str(address)) as refused:
             await driver.read_token_metadata(str(address), ReadView())
-        with pytest.raises(NotAToken):
+        assert refused.value.field == "address"
+        with pytest.raises(NotAToken, match=str(address)) as refused:
             await driver.read_token_balance(str(known.ALICE), str(address), ReadView())
+        assert refused.value.field == "token"
 
 
 async def test_bad_addresses_reach_no_node(driver: SolanaDriver, tally: Tally):
