@@ -10,6 +10,8 @@ from server.abi.arguments import read_arguments
 from server.chains.capabilities import CallRequest, ReadsCode, SimulatesCalls
 from server.chains.contract_reads import CallsContracts, ContractCall
 from server.chains.contract_simulations import SimulatesTransactions
+from server.chains.evm.address import address_bytes
+from server.chains.evm.precompiles import PRECOMPILES
 from server.chains.evm.reverts import reverted
 from server.chains.steps import read_in_steps
 from server.errors import GatewayError, Reverted
@@ -104,17 +106,18 @@ class Runs:
         return answer
 
     async def _require_contract(self, function: Function, returned: bytes, target: Target, view: ReadView) -> None:
-        """Raise for a function without outputs that was called where no contract is: there, every call succeeds.
+        """Raise for a call that succeeded where no contract is.
 
-        The answer is the same, nothing, so that only the code tells them apart. Solidity looks at it before such a
-        call, too.
+        There, every call succeeds and returns nothing, as a function without outputs does, so that only the code tells
+        them apart; and precompiles take any call for their own. Solidity looks at the code before such calls, too.
         """
-        if function.outputs or returned:
-            return
-        reader = self._chains.capability(target.chain, ReadsCode)
-        found = await reader.read_code(target.address, view)
-        if not found.code:
-            raise no_contract(target, found.block)
+        if address_bytes(target.address) not in PRECOMPILES:
+            if function.outputs or returned:
+                return
+            reader = self._chains.capability(target.chain, ReadsCode)
+            if (await reader.read_code(target.address, view)).code:
+                return
+        raise no_contract(target, view.block)
 
     async def _call_folded(self, target: Target, data: bytes, view: ReadView) -> bytes:
         """Call as nobody in particular, together with the reads of other requests."""

@@ -49,7 +49,7 @@ async def read_outputs(function: Function, data: bytes, target: Target) -> commo
     raise InvalidArgument(f"address: {where}; {advice}", field="address")
 
 
-def no_contract(target: Target, block: int) -> InvalidArgument | NotSupported:
+def no_contract(target: Target, block: int | None) -> InvalidArgument | NotSupported:
     """Return the error of a call to an address without code: see `read_outputs`."""
     where = f"there is no contract at {target.address} on {target.chain} at block {block}"
     if target.is_known:

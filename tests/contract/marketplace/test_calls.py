@@ -280,6 +280,18 @@ async def test_without_outputs_success_is_told_only_of_a_contract(
     assert f"there is no contract at {known.UNTOUCHED} on {chain}" in error["message"]
 
 
+@pytest.mark.parametrize("extra", [{}, {"from_": known.ALICE}], ids=["by nobody", "with a sender"])
+@pytest.mark.parametrize("name", ["call_number", "call_guard", "simulateCall_deposit", "simulateCall_touch"])
+async def test_a_precompile_is_no_contract_whatever_it_answers(
+    marketplace: Marketplace, name: str, extra: dict[str, Any]
+) -> None:
+    """SHA-256 answers every call with a number."""
+    where = {"chain": "ethereum", "address": f"0x{2:040x}", "args": ["1"] if name == "call_guard" else [], **extra}
+    error = await marketplace.refused(f"{TEMPLATE}_{name}", **where)
+    assert (error["code"], error["data"]["reason"], error["data"]["field"]) == (400, "INVALID_ARGUMENT", "address")
+    assert "there is no contract at 0x0000000000000000000000000000000000000002 on ethereum" in error["message"]
+
+
 async def test_a_contract_may_return_nothing(marketplace: Marketplace) -> None:
     where = {"chain": "ethereum", "address": known.SILENT_CONTRACT}
     data = await marketplace.call(f"{TEMPLATE}_simulateCall_touch", **where)
