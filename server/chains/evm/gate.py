@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 
 _TURNS = 48
 _TURNS_ALONE = 4
-# A loop that is busy all this time is saturated: whoever waits here would wait for the processor otherwise.
-_LONGEST_SECONDS = 0.008
+
+LONGEST_SECONDS = 0.008
+"""A loop that is busy all this time is saturated: whoever waits here would wait for the processor otherwise."""
 
 
 class Gate:
@@ -51,9 +52,9 @@ class Gate:
         if self._is_closed:
             self._is_closed = False
             if hold > 0:
-                loop.call_later(hold, self._turn, loop, now + hold + _LONGEST_SECONDS)
+                loop.call_later(hold, self._turn, loop, now + hold + LONGEST_SECONDS)
             else:
-                loop.call_soon(self._turn, loop, now + _LONGEST_SECONDS)
+                loop.call_soon(self._turn, loop, now + LONGEST_SECONDS)
 
     def wait(self) -> asyncio.Future[None]:
         """Arrive, and return a future of this caller's own, done once `leave` was called."""

@@ -1,0 +1,14 @@
+from __future__ import annotations
+
+import pytest
+
+from server.chains.evm import gate
+
+
+@pytest.fixture(autouse=True)
+def _company(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reads of one moment leave together, also where other processes keep this one from running between their turns.
+
+    Tests count requests. The bound is there for a gateway whose own loop is busy, and is tried in tests/unit.
+    """
+    monkeypatch.setattr(gate, "LONGEST_SECONDS", 10.0)
