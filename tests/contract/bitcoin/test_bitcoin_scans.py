@@ -112,9 +112,11 @@ async def test_a_node_scans_once_at_a_time_and_once_for_an_address(
 async def test_a_scan_outlives_the_caller_who_waited_in_vain(node: BitcoinNode, http: aiohttp.ClientSession) -> None:
     async with front(node, http) as relay:
 
+        is_done = asyncio.Event()
+
         async def slow(what: str) -> None:
             if what == "scantxoutset":
-                await asyncio.sleep(0.4)
+                await is_done.wait()
 
         relay.twist = slow
         async with drive([scanning(relay.url)]) as driver:
@@ -124,6 +126,7 @@ async def test_a_scan_outlives_the_caller_who_waited_in_vain(node: BitcoinNode, 
             hasty = asyncio.create_task(driver.read_balance(known.P2SH, ReadView()))
             await asyncio.sleep(0.05)
             hasty.cancel()
+            is_done.set()
             assert (await driver.read_balance(known.P2SH, ReadView())).raw == known.CONFIRMED[known.P2SH]
             assert (await driver.read_balance(known.P2SH, ReadView())).raw == known.CONFIRMED[known.P2SH]
             assert relay.asked.count("scantxoutset") == 1
