@@ -5,7 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from server.chains.bitcoin.address import parse_address
-from server.errors import GatewayError, NotSupported, TooMuchWork, UpstreamDisagrees, UpstreamUnavailable
+from server.errors import (
+    GatewayError,
+    InvalidArgument,
+    NotSupported,
+    TooMuchWork,
+    UpstreamDisagrees,
+    UpstreamUnavailable,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,6 +59,8 @@ class BalanceReader:
         for way in self._ways:
             try:
                 return await way.read_balance(address, known, view)
+            except InvalidArgument as error:
+                raise InvalidArgument(error.message, field="address") from None
             except (UpstreamUnavailable, UpstreamDisagrees, TooMuchWork) as error:
                 failure = failure or error
         assert failure is not None

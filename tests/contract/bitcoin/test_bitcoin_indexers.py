@@ -11,7 +11,7 @@ import pytest_asyncio
 
 from devnet import known_bitcoin as known
 from server.chains.view import ReadView
-from server.errors import UpstreamDisagrees
+from server.errors import InvalidArgument, UpstreamDisagrees
 from tests.contract.bitcoin.fronts import Front, front
 from tests.contract.bitcoin.test_bitcoin_faults import DEAD, drive
 
@@ -170,3 +170,21 @@ async def test_a_tip_is_placed_anew_after_a_while(fronts: list[Front]) -> None:
             clock[0] = 1000.0 + seconds
             await driver.read_balance(known.P2SH, ReadView())
             assert fronts[2].asked.count("getblockheader") == asked
+
+
+async def test_an_indexer_that_is_too_old_for_an_address_is_passed_over(fronts: list[Front]) -> None:
+    async def old(what: str) -> tuple[int, bytes] | None:
+        return (400, b"Invalid Bitcoin address") if what.startswith("/address/") else None
+
+    first, second, _ = fronts
+    first.twist = old
+    endpoints = indexers(first, second)
+    endpoints[0]["weight"] = "1000"
+    async with drive(endpoints) as driver:
+        for _ in range(3):
+            assert (await driver.read_balance(known.P2TR, ReadView())).raw == known.CONFIRMED[known.P2TR]
+        second.twist = old
+        with pytest.raises(InvalidArgument) as refused:
+            await driver.read_balance(known.P2TR, ReadView())
+        assert refused.value.field == "address"
+    assert f"/address/{known.P2TR}" in first.asked

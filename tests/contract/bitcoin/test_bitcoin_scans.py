@@ -111,7 +111,6 @@ async def test_a_node_scans_once_at_a_time_and_once_for_an_address(
 
 async def test_a_scan_outlives_the_caller_who_waited_in_vain(node: BitcoinNode, http: aiohttp.ClientSession) -> None:
     async with front(node, http) as relay:
-
         is_done = asyncio.Event()
 
         async def slow(what: str) -> None:

@@ -46,7 +46,7 @@ SAID_BY_NODES = [
     (200, 12345, "never seen", Verdict.UNCLEAR, UpstreamUnavailable),
 ]
 SAID_BY_INDEXERS = [
-    (400, None, "Invalid Bitcoin address", Verdict.ANSWER, InvalidArgument),
+    (400, None, "Invalid Bitcoin address", Verdict.ELSEWHERE, InvalidArgument),
     (400, None, "Invalid number", Verdict.UNCLEAR, UpstreamUnavailable),
     (404, None, "Block not found", Verdict.ELSEWHERE, NotFound),
     (400, None, "Too many history entries", Verdict.ELSEWHERE, TooMuchWork),
