@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
+from server.chains.cosmos.heads import LATEST, parse_head
 from server.chains.cosmos.node_errors import HeightMissing
 from server.chains.newest import UNTOLD, Told, read_newest
 from server.chains.sound_answers import ask_sound, read_sound
-from server.errors import ArchiveRequired, UpstreamUnavailable
+from server.errors import ArchiveRequired, GatewayError, UpstreamUnavailable
 from server.upstream.policy import CallPolicy
 
 if TYPE_CHECKING:
@@ -165,14 +166,20 @@ class CosmosNodes:
         try:
             answer, _ = await self._ask(route, path, query, headers, read_pinned, policy, view)
         except HeightMissing:
-            head = self.rest.heads.head()
-            known = "" if head is None else f": the newest block is {head}"
-            metadata = None if head is None else {"head": str(head)}
-            message = f"block {block} of {self.slug} does not exist yet{known}"
-            raise HeightMissing(message, field=field, metadata=metadata) from None
+            raise await self._to_come(block, field, view) from None
         except ArchiveRequired as error:
             raise ArchiveRequired(error.message, field=field, metadata=error.metadata) from None
         return answer
+
+    async def _to_come(self, block: int, field: str | None, view: ReadView) -> GatewayError:
+        """Return the error about a block that is not there yet, with the newest one where a node tells it."""
+        message = f"block {block} of {self.slug} does not exist yet"
+        try:
+            head, _ = await read_sound(self.rest, LATEST, [], parse_head, deadline=view.deadline)
+        except GatewayError:
+            return HeightMissing(message, field=field)
+        told = f"{message}: the newest block is {head.height}"
+        return HeightMissing(told, field=field, metadata={"head": str(head.height)})
 
     async def _ask(
         self,

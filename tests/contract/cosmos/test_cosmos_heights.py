@@ -49,6 +49,9 @@ async def test_a_height_to_come_is_not_there_yet(driver: CosmosDriver, name: str
     with pytest.raises(NotFound, match="does not exist yet") as refused:
         await READS[name](driver, ReadView(HUB.first + 10**6))
     assert refused.value.field == "blockHeight"
+    head = await driver.read_height(ReadView())
+    assert int(refused.value.metadata["head"]) in (head - 1, head)
+    assert refused.value.metadata["head"] in refused.value.message
 
 
 async def test_a_forgotten_height_needs_an_archive(driver: CosmosDriver) -> None:
