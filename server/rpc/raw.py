@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from waypost.v1 import common_pb2, raw_pb2, raw_pb2_grpc
 
 from server.chains.capabilities import PassesCalls
+from server.errors import InvalidArgument
 from server.rpc.views import open_view
 
 if TYPE_CHECKING:
@@ -23,7 +24,13 @@ class RawServicer(raw_pb2_grpc.RawServiceServicer):
         """Return what a node answers to one of its own methods."""
         node = self._chains.capability(request.chain, PassesCalls)
         params = request.params.json if request.HasField("params") else None
-        result = await node.pass_call(request.method, params, open_view())
+        try:
+            result = await node.pass_call(request.method, params, open_view())
+        except InvalidArgument as error:
+            if error.field is not None:
+                raise
+            # A node's refusal, which does not know where the parameters came from.
+            raise InvalidArgument(error.message, field="params", metadata=error.metadata) from None
         return raw_pb2.ChainRpcResponse(
             chain=request.chain, method=request.method, result=common_pb2.NativeJson(json=result)
         )

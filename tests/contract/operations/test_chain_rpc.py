@@ -45,6 +45,8 @@ async def test_parameters_arrive(client: Client):
         ({"method": "eth_getBalance", "params": native(b'["0x1"],"id":1')}, "INVALID_ARGUMENT", "params"),
         ({"method": "eth_getBalance", "params": native(b"\xff")}, "INVALID_ARGUMENT", "params"),
         ({"method": "eth_getLogs", "params": native([{"fromBlock": "earliest"}])}, "RANGE_TOO_LARGE", "params"),
+        ({"method": "eth_getBalance", "params": native(["0x1", "latest"])}, "INVALID_ARGUMENT", "params"),
+        ({"method": "eth_getBalance", "params": native([])}, "INVALID_ARGUMENT", "params"),
     ],
 )
 async def test_refusals_name_the_parameter(client: Client, fields: dict, reason: str, field: str):
