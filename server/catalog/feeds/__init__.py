@@ -15,15 +15,21 @@ if TYPE_CHECKING:
 
 _TABLE = Path(__file__).with_name("symbols.toml")
 
-UNKNOWN_HEARTBEAT = 25 * 3600
-"""What counts as the heartbeat of a feed that states none, in seconds (decisions section 4.2)."""
+UNKNOWN_HEARTBEAT = 24 * 3600
+"""What counts as the heartbeat of a feed that states none, in seconds."""
+
+LATE_SECONDS = 3600
+"""By how much a promised report may be late and the one before it still count.
+
+Where the heartbeat is unknown, a report is live for 25 hours by that (decisions section 4.2).
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Feed:
     """A contract that tells a price, or (kind `sequencer`) whether a chain's sequencer runs.
 
-    `kind` says how it is asked; `id` is Pyth's, `asset` the one asked of a lending market's oracle. After `heartbeat`
+    `kind` says how it is asked; `id` is Pyth's, `asset` the one asked of a lending market's oracle. After `lifetime`
     seconds a report is not live. `publisher` is who tells it (the kind where nothing else is said). With `times` it
     tells an exchange rate to that symbol.
     """
@@ -33,7 +39,7 @@ class Feed:
     address: str
     id: str = ""
     asset: str = ""
-    heartbeat: int = UNKNOWN_HEARTBEAT
+    lifetime: int = UNKNOWN_HEARTBEAT + LATE_SECONDS
     publisher: str = ""
     times: str = ""
 
@@ -67,6 +73,6 @@ def load_price_table() -> PriceTable:
 
 def _feed(row: dict[str, Any], shared: Mapping[str, Mapping[str, str]], unpromised: Mapping[str, int]) -> Feed:
     at = shared.get(row["kind"])
-    whole = row if at is None else {"address": at[row["chain"]]} | row
-    heartbeat = unpromised.get(row["kind"], UNKNOWN_HEARTBEAT)
-    return Feed(**{"publisher": row["kind"], "heartbeat": heartbeat} | whole)
+    whole = dict(row) if at is None else {"address": at[row["chain"]]} | row
+    promised = whole.pop("heartbeat", UNKNOWN_HEARTBEAT) + LATE_SECONDS
+    return Feed(**{"publisher": row["kind"], "lifetime": unpromised.get(row["kind"], promised)} | whole)

@@ -39,8 +39,8 @@ class OnChainFeeds:
     async def read(self, symbols: Collection[str], until: float, use: CacheUse | None) -> list[Observation]:
         """Return the first live price of each publisher, by symbol.
 
-        A feed that is older than its heartbeat or of a time to come, or whose layer-2 chain's sequencer does not run or
-        has only just begun to, is not live. A chain that does not answer costs the feeds on it, nothing else.
+        A report that is too old or of a time to come is not live, nor one from behind a layer-2 sequencer that does not
+        run or has only just begun to. A chain that does not answer costs the feeds on it, nothing else.
         """
         wanted = {symbol: feeds for symbol in symbols if (feeds := self._table.feeds.get(symbol))}
         needed = dict.fromkeys(feed for feeds in wanted.values() for one in feeds for feed in self._with_factors(one))
@@ -97,7 +97,7 @@ class OnChainFeeds:
         sequencer = self._table.sequencers.get(feed.chain)
         if sequencer is not None and not self._has_caught_up(quotes.get(sequencer)):
             return False
-        return quote.told_at is None or -AHEAD_SECONDS <= self._clock() - quote.told_at <= feed.heartbeat
+        return quote.told_at is None or -AHEAD_SECONDS <= self._clock() - quote.told_at <= feed.lifetime
 
     def _has_caught_up(self, sequencer: Quote | None) -> bool:
         since = None if sequencer is None else sequencer.told_at

@@ -14,7 +14,7 @@ from server.chains.capabilities import Quote
 from server.chains.evm.feeds import KINDS
 from server.checksum import checksum_address
 
-LONGEST_HEARTBEAT = 10 * 24 * 3600
+LONGEST_LIFETIME = 10 * 24 * 3600
 ROUND = ["uint80", "int256", "uint256", "uint256", "uint80"]
 PYTH = ["int64", "uint64", "int32", "uint256"]
 
@@ -79,5 +79,16 @@ def test_the_catalogue_asks_kinds_that_exist_at_checksummed_addresses():
         assert checksum_address(feed.address.lower()) == feed.address
         assert not feed.asset or checksum_address(feed.asset.lower()) == feed.asset
         assert len(KINDS[feed.kind].calls(feed)) in (1, 2)
-        assert 0 < feed.heartbeat <= LONGEST_HEARTBEAT
+        assert 0 < feed.lifetime <= LONGEST_LIFETIME
         assert not feed.times or any(one.publisher == feed.publisher for one in catalogue.feeds[feed.times])
+
+
+def test_a_feed_is_live_for_its_heartbeat_and_an_hour_or_for_25_hours_where_that_is_unknown():
+    feeds = load_price_table().feeds
+    told = {(feed.kind, feed.chain): feed.lifetime for feed in (*feeds["ETH"], *feeds["HYPE"], *feeds["MRE7YIELD"])}
+    assert told[("chainlink", "base")] == 1200 + 3600
+    # Nobody promises Pyth's next report.
+    assert told[("pyth", "arbitrum")] == told[("pyth", "hyperliquid")] == 7200
+    assert feeds["HYPE"][0].lifetime == 25 * 3600
+    assert [feed.lifetime for feed in feeds["ETH"] if feed.chain == "ethereum"] == [2 * 3600]
+    assert {feed.lifetime for feed in feeds["MRE7YIELD"]} == {8 * 24 * 3600 + 3600}

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 NOW = 1_800_000_000
 ADDRESS = "0x" + "11" * 20
 SEQUENCER = Feed("sequencer", "arbitrum", ADDRESS)
-BROKEN, SOUND = (Feed("chainlink", "ethereum", ADDRESS, heartbeat=3600, publisher=name) for name in ("a", "b"))
+BROKEN, SOUND = (Feed("chainlink", "ethereum", ADDRESS, lifetime=3600, publisher=name) for name in ("a", "b"))
 
 
 class Told:
@@ -47,7 +47,7 @@ async def read(told_at: int) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("ahead", [-3600, 0, 600])
-async def test_a_price_counts_for_a_heartbeat_and_a_clock_may_be_a_little_ahead(ahead: int) -> None:
+async def test_a_price_counts_for_its_lifetime_and_a_clock_may_be_a_little_ahead(ahead: int) -> None:
     assert await read(NOW + ahead) == {"a": NOW + ahead, "b": NOW - 5}
 
 
