@@ -30,6 +30,11 @@ LASTING = [
     ("range is too large, max is 1k blocks", 1000),
     ("maximum [from, to] blocks distance: 500", 500),
     ("Maximum allowed number of requested blocks is 3000", 3000),
+    ("range 1000000 exceeds limit of 10000", 10_000),
+    ("block range too large (2500), maximum allowed is 2000 blocks", 2000),
+    ("Block range too large: maximum allowed is 1000 blocks", 1000),
+    ("eth_getLogs block range too large, range: 855077, max: 3500", 3500),
+    ("range 9009594 is bigger than range limit 2000", 2000),
     ("ranges over 10000 blocks are not supported on freetier", 10_000),
     (
         "Block range 20001 exceeds the maximum of 10000 blocks per logs request. "
@@ -55,6 +60,7 @@ PASSING = [
     ("query must be smaller than size 50000", None),
     ("too many results, try paginating", None),
     ("Too many logs requested. Max logs per response is 20000.", None),
+    ("query returns too many logs, narrow your filter: 20000", None),
 ]
 VAGUE = [
     "block range too large",
