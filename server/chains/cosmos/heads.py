@@ -10,6 +10,7 @@ import msgspec
 
 from server.chains.capabilities import Health, State
 from server.chains.cosmos.members import Height, timestamp_of
+from server.chains.judgement import Judgement
 from server.chains.newest import Told, majority_height, read_newest
 from server.chains.sound_answers import read_sound
 from server.upstream.policy import CallPolicy
@@ -45,12 +46,6 @@ class Head(NamedTuple):
     made_at: int
 
 
-class _Judged(NamedTuple):
-    state: State
-    head: int | None
-    at: float
-
-
 class HeadReader:
     """Reads the head of one chain. `judges_age` is False for local nodes, whose age says nothing."""
 
@@ -58,7 +53,7 @@ class HeadReader:
         self._nodes = nodes
         stale = max(_STALE_BLOCKS * nodes.facts.block_time, _STALE_SECONDS)
         self._stale_after = stale if judges_age else None
-        self._judged: _Judged | None = None
+        self._judgement = Judgement(nodes.rest)
 
     async def read_height(self, view: ReadView) -> int:
         """Return the height of the newest block, as one node answers it now."""
@@ -93,32 +88,13 @@ class HeadReader:
             if self._stale_after is None or time.time() - head.made_at <= self._stale_after:
                 fresh.append(head.height)
         if not heights:
-            return Health(self._judge("down"), self._nodes.rest.heads.head(), None, asked_at)
-        state = self._judge("ok" if fresh else "degraded")
+            return Health(self._judgement.judge("down"), self._nodes.rest.heads.head(), None, asked_at)
+        state = self._judgement.judge("ok" if fresh else "degraded")
         return Health(state, majority_height(fresh or heights), min(latencies), asked_at)
 
     def last_state(self) -> State | None:
-        """Return the last known state, None before anything was heard; reads that work since then count."""
-        pool, judged = self._nodes.rest, self._judged
-        if pool.labels and not pool.is_sound:
-            return "down"
-        head = pool.heads.head()
-        if judged is None:
-            return None if head is None else "ok"
-        if judged.state == "down" and self._heard_at() > judged.at:
-            return "ok"
-        if judged.state == "degraded" and head != judged.head:
-            return "ok"
-        return judged.state
-
-    def _judge(self, state: State) -> State:
-        self._judged = _Judged(state, self._nodes.rest.heads.head(), time.monotonic())
-        return state
-
-    def _heard_at(self) -> float:
-        pool = self._nodes.rest
-        ages = [age for label in pool.labels if (age := pool.heads.age(label)) is not None]
-        return time.monotonic() - min(ages) if ages else 0.0
+        """Return the last known state; see `Judgement`."""
+        return self._judgement.last_state()
 
 
 def parse_head(result: bytes) -> Head:
