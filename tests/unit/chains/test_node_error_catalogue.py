@@ -63,6 +63,7 @@ CATALOGUE: dict[tuple[str, str, str | None], list[tuple[int, str]]] = {
         (-32005, 'Number of requests exceeds max batch size'),
         (-32005, 'Batch size limit exceeded'),
         (-32603, 'Timeout expired'),
+        (-32005, 'query timeout exceeded'),
         (-32000, 'transaction indexing is in progress'),
         (-32002, 'unavailable'),
         (-32016, 'timeout'),

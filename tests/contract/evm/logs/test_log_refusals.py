@@ -25,6 +25,7 @@ HINTS = [
     "Response is too big",
     "Requested range exceeds maximum RPC range limit",
     "Too many logs requested. Max logs per response is 20000.",
+    "query timeout exceeded",
     "a refusal that nobody has met so far",
 ]
 
