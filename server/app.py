@@ -44,13 +44,13 @@ from server.upstream.transport import open_session
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    import aiohttp
     import grpc
     from sqlalchemy.ext.asyncio import AsyncEngine
 
     from runtime.settings import Settings
     from server.catalog.apps import Catalogue
     from server.upstream.cache import Cache
+    from server.upstream.transport import Session
 
 __all__ = ["Gateway", "ListenError"]
 
@@ -68,7 +68,7 @@ class Gateway:
         self,
         settings: Settings,
         chains: Chains,
-        http: aiohttp.ClientSession,
+        http: Session,
         database: AsyncEngine,
         servicers: Iterable[type],
         catalogue: Catalogue,

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 EndpointKind = Literal["jsonrpc", "rest", "comet", "core", "esplora", "scan"]
 
 _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+_FRAMING = frozenset({"content-length", "transfer-encoding"})
 
 
 class RemoteSettings(Section):
@@ -67,6 +68,8 @@ class RemoteSettings(Section):
         for name, variable in self.headers_env.items():
             if not _HEADER.fullmatch(name):
                 raise Refusal("give header names such as Authorization or x-api-key", member="headers_env", value=name)
+            if name.lower() in _FRAMING:
+                raise Refusal("leave it out: the gateway tells how long a request is", member="headers_env", value=name)
             value = read_variable(variable, f"headers_env.{name}")
             if any(ord(character) < 32 or ord(character) == 127 for character in value):
                 fix = f"the value of {variable} holds control characters: set it to one line of text"

@@ -21,12 +21,11 @@ from server.errors import ChainUnknown, NotAvailable
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    import aiohttp
-
     from runtime.settings import Settings
     from server.chains.capabilities import Driver
     from server.upstream.cache import Cache
     from server.upstream.observer import Observer
+    from server.upstream.transport import Session
 
 Capability = TypeVar("Capability")
 
@@ -82,7 +81,7 @@ class Chains:
     def load(
         cls,
         settings: Settings,
-        http: aiohttp.ClientSession,
+        http: Session,
         *,
         observer: Observer | None = None,
         cache: Cache | None = None,

@@ -17,8 +17,9 @@ from server.errors import RangeTooLarge, ResponseTooLarge
 from server.upstream.carrier import TOO_MANY_REQUESTS, Answer, Cargo, Exchange, explain_status, outcome_of
 from server.upstream.failures import Failure, Kind
 from server.upstream.hold import Hold
+from server.upstream.http import HttpAnswer
 from server.upstream.jsonrpc import NodeError, Outcome, decode_batch, decode_single, encode_request
-from server.upstream.transport import HttpAnswer, describe_seconds
+from server.upstream.transport import describe_seconds
 from server.upstream.verdicts import Verdict
 
 if TYPE_CHECKING:
@@ -272,14 +273,13 @@ class Batcher:
             for item in items
             if item.timeout < longest - _TIMER_SLACK
         ]
-        url, headers = self._endpoint.address
         self._endpoint.spend()
         if purpose != "heavy":
             self._endpoint.begin(exchange)
         self._observer.sent(self._chain, self._endpoint.label, purpose, len(items))
         got: HttpAnswer | Failure | None = None
         try:
-            got = await self._transport.post(url, headers, body, longest)
+            got = await self._transport.post(self._endpoint.address, body, longest)
         finally:
             for timer in timers:
                 timer.cancel()

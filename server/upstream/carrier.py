@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from runtime import metrics
+    from server.upstream.http import HttpAnswer
     from server.upstream.jsonrpc import Outcome
     from server.upstream.observer import Purpose
-    from server.upstream.transport import HttpAnswer
 
 Cargo = bytes | tuple[bytes, ...]
 """What one journey carries: an encoded call, or the calls of a bundle in their order."""

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from yarl import URL
-
 from server.upstream.breaker import Breaker, Circuit
+from server.upstream.http import Address
 from server.upstream.latency import LatencyWindow
 from server.upstream.learnt import Learnt
 
@@ -47,8 +46,7 @@ class Endpoint:
         self.exclusion: str | None = None
         self.in_flight = 0
         self._pending: dict[object, float] = {}
-        self._url = URL(url)
-        self._headers = _HEADERS | dict(headers or {})
+        self.address = Address(url, _HEADERS | dict(headers or {}))
         self._rate = _Bucket(rate, clock()) if rate else None
         self._paused_until = 0.0
         self._batch_items = _BATCH_ITEMS
@@ -69,11 +67,6 @@ class Endpoint:
 
     def __repr__(self) -> str:
         return f"Endpoint({self.label!r})"
-
-    @property
-    def address(self) -> tuple[URL, dict[str, str]]:
-        """URL and headers, for the transport alone."""
-        return self._url, self._headers
 
     @property
     def is_sound(self) -> bool:

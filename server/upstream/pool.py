@@ -39,10 +39,9 @@ from server.upstream.transport import Transport
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    import aiohttp
-
     from runtime.settings import RemoteSettings
     from server.upstream.carrier import Answer, Cargo, Carrier
+    from server.upstream.transport import Session
     from server.upstream.verdicts import ErrorTable
 
 DEFAULT_DEADLINE_SECONDS = 30.0
@@ -76,7 +75,7 @@ class Pool:
         chain: str,
         endpoints: Sequence[RemoteSettings],
         errors: ErrorTable,
-        http: aiohttp.ClientSession,
+        http: Session,
         *,
         block_time: float,
         clock: Callable[[], float] = time.monotonic,

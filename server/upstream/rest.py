@@ -21,12 +21,11 @@ from server.upstream.pool import Pool
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
 
-    from yarl import URL
-
     from server.upstream.endpoint import Endpoint
+    from server.upstream.http import HttpAnswer
     from server.upstream.jsonrpc import Outcome
     from server.upstream.observer import Observer, Purpose
-    from server.upstream.transport import HttpAnswer, Transport
+    from server.upstream.transport import Transport
 
 Pairs = tuple[tuple[str, str], ...]
 
@@ -142,16 +141,14 @@ class Getter:
     async def _exchange(self, call: bytes, timeout: float, purpose: Purpose) -> Answer:
         asked = _call.decode(call)
         exchange = Exchange(self._clock())
-        base, headers = self._endpoint.address
-        url = _url(base, asked)
-        own = {name: value for name, value in headers.items() if name != "Content-Type"}
+        request = self._endpoint.address.get(asked.path, asked.query, asked.headers)
         self._endpoint.spend()
         if purpose != "heavy":
             self._endpoint.begin(exchange)
         self._observer.sent(self._chain, self._endpoint.label, purpose, 1)
         got: HttpAnswer | Failure | None = None
         try:
-            got = await self._transport.get(url, own | dict(asked.headers), timeout)
+            got = await self._transport.send(self._endpoint.address, request, timeout)
         finally:
             self._endpoint.end(exchange)
             exchange.seconds = self._clock() - exchange.started
@@ -160,11 +157,6 @@ class Getter:
             return Answer(got, exchange)
         exchange.take(got)
         return Answer(_read(got, is_text=asked.is_text), exchange)
-
-
-def _url(base: URL, asked: RestCall) -> URL:
-    path = base.path.rstrip("/") + asked.path
-    return base.with_path(path).with_query([*base.query.items(), *asked.query])
 
 
 def _read(got: HttpAnswer, *, is_text: bool) -> Outcome:

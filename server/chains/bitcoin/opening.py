@@ -15,12 +15,11 @@ from server.upstream import HeadQuery, IdentityCheck, Pool, RestPool
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import aiohttp
-
     from runtime.settings import EndpointSettings
     from server.chains.facts import ChainFacts
     from server.upstream.cache import Cache
     from server.upstream.observer import Observer
+    from server.upstream.transport import Session
 
 _CORE_ERRORS = BitcoinErrors("core")
 _ESPLORA_ERRORS = BitcoinErrors("esplora")
@@ -29,7 +28,7 @@ _ESPLORA_ERRORS = BitcoinErrors("esplora")
 def open_driver(
     facts: ChainFacts,
     endpoints: Sequence[EndpointSettings],
-    http: aiohttp.ClientSession,
+    http: Session,
     observer: Observer | None,
     cache: Cache | None,
     *,

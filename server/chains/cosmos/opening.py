@@ -19,12 +19,11 @@ from server.upstream import HeadQuery, IdentityCheck, Pool, RestPool
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import aiohttp
-
     from runtime.settings import EndpointSettings
     from server.chains.facts import ChainFacts
     from server.upstream.cache import Cache
     from server.upstream.observer import Observer
+    from server.upstream.transport import Session
 
 _ERRORS = CosmosErrors()
 _NODE_INFO = "/cosmos/base/tendermint/v1beta1/node_info"
@@ -45,7 +44,7 @@ class _Status(msgspec.Struct):
 def open_driver(
     facts: ChainFacts,
     endpoints: Sequence[EndpointSettings],
-    http: aiohttp.ClientSession,
+    http: Session,
     observer: Observer | None,
     cache: Cache | None,
     *,

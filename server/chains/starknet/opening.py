@@ -14,12 +14,11 @@ from server.upstream import HeadQuery, IdentityCheck, Pool
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import aiohttp
-
     from runtime.settings import EndpointSettings
     from server.chains.facts import ChainFacts
     from server.upstream.cache import Cache
     from server.upstream.observer import Observer
+    from server.upstream.transport import Session
 
 _ERRORS = StarknetErrors()
 
@@ -27,7 +26,7 @@ _ERRORS = StarknetErrors()
 def open_driver(
     facts: ChainFacts,
     endpoints: Sequence[EndpointSettings],
-    http: aiohttp.ClientSession,
+    http: Session,
     observer: Observer | None,
     cache: Cache | None,
     *,

@@ -27,7 +27,6 @@ from server.upstream import RestPool
 if TYPE_CHECKING:
     from contextlib import AsyncExitStack
 
-    import aiohttp
     from sqlalchemy.ext.asyncio import AsyncEngine
 
     from runtime.settings import Settings
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
     from server.sources.prices.source import HistorySource, PriceSource
     from server.upstream.cache import Cache
     from server.upstream.observer import Observer
+    from server.upstream.transport import Session
 
 # The pace of a source without blocks: nothing is compared, nothing polled.
 _PACE_SECONDS = 60.0
@@ -55,7 +55,7 @@ class Opened(NamedTuple):
 def open_prices(
     settings: Settings,
     chains: Chains,
-    http: aiohttp.ClientSession,
+    http: Session,
     database: AsyncEngine,
     cache: Cache | None,
     lifetime: AsyncExitStack,

@@ -1,0 +1,173 @@
+"""One connection: a request is written, its answer read, and then the next."""
+
+from __future__ import annotations
+
+import asyncio
+import select
+from typing import TYPE_CHECKING, Protocol, cast
+
+from server.upstream.http.failures import DROPPED, TIMED_OUT
+from server.upstream.http.reading import AnswerReader
+
+if TYPE_CHECKING:
+    from server.upstream.failures import Failure
+    from server.upstream.http.answer import HttpAnswer
+
+# Loops count time in milliseconds: a timer may fire that much before its moment.
+_TICK = 0.002
+
+
+class Owner(Protocol):
+    """Who lends connections out."""
+
+    def release(self, connection: Connection) -> None:
+        """Take back a connection that is good for another exchange."""
+        ...
+
+    def forget(self, connection: Connection) -> None:
+        """Take note that a connection is gone."""
+        ...
+
+
+class Connection(asyncio.Protocol):
+    """Carries one exchange at a time.
+
+    After anything out of order it is closed, so that no answer meets another's request.
+    """
+
+    __slots__ = (
+        "_answer",
+        "_deadline",
+        "_loop",
+        "_owner",
+        "_poll",
+        "_reader",
+        "_timer",
+        "_timer_at",
+        "_transport",
+        "idle_since",
+    )
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, owner: Owner) -> None:
+        self._loop = loop
+        self._owner = owner
+        self._reader = AnswerReader()
+        self._transport: asyncio.Transport | None = None
+        self._poll: select.poll | None = None
+        self._answer: asyncio.Future[HttpAnswer | Failure] | None = None
+        self._deadline = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_at = 0.0
+        self.idle_since = 0.0
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the connection stands, as far as is known."""
+        return self._transport is not None and not self._transport.is_closing()
+
+    def is_quiet(self) -> bool:
+        """Return whether an idle connection stands and holds nothing unread, as the operating system sees it now.
+
+        What came since the loop last looked is the server's good-bye, or bytes that nobody asked for: the next request
+        must not take them for its answer.
+        """
+        return self.is_open and (self._poll is None or not self._poll.poll(0))
+
+    async def exchange(self, request: bytes, deadline: float, limit: int) -> HttpAnswer | Failure:
+        """Return the answer to a request, written whole as given, or why there is none until `deadline`.
+
+        The deadline is in the loop's time; the body may be `limit` bytes long. The connection goes back to its owner by
+        itself, or is closed: also where the caller is cancelled.
+        """
+        transport = self._transport
+        if transport is None or transport.is_closing():
+            return DROPPED
+        answer: asyncio.Future[HttpAnswer | Failure] = self._loop.create_future()
+        self._answer = answer
+        self._reader.begin(limit)
+        self._watch(deadline)
+        transport.write(request)
+        try:
+            return await answer
+        finally:
+            if self._answer is answer:
+                self._answer = None
+                self.close()
+
+    def close(self) -> None:
+        """Close at once, whatever is under way."""
+        if self._transport is not None:
+            self._transport.abort()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Loop: the connection stands."""
+        self._transport = cast("asyncio.Transport", transport)
+        sock = transport.get_extra_info("socket")
+        if sock is not None and hasattr(select, "poll"):
+            self._poll = select.poll()
+            self._poll.register(sock.fileno(), select.POLLIN)
+
+    def data_received(self, data: bytes) -> None:
+        """Loop: bytes came."""
+        if self._answer is None:
+            # Nobody asked.
+            self.close()
+            return
+        got = self._reader.feed(data)
+        if got is not None:
+            self._settle(got, is_reusable=self._reader.is_reusable)
+
+    def eof_received(self) -> None:
+        """Loop: the server will send no more."""
+        if self._answer is not None:
+            self._settle(self._reader.end(), is_reusable=False)
+        else:
+            self.close()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Loop: the connection is gone."""
+        if self._answer is not None:
+            self._settle(self._reader.broken(), is_reusable=False)
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        self._transport = self._poll = None
+        self._reader.drop()
+        self._owner.forget(self)
+
+    def _settle(self, got: HttpAnswer | Failure, *, is_reusable: bool) -> None:
+        answer, self._answer = self._answer, None
+        transport = self._transport
+        # An answer that came before its request was out would leave the rest of it to the next exchange.
+        if is_reusable and transport is not None and not transport.is_closing():
+            if transport.get_write_buffer_size() == 0:
+                self._owner.release(self)
+            else:
+                self.close()
+        else:
+            self.close()
+        if answer is not None and not answer.done():
+            answer.set_result(got)
+
+    def _watch(self, deadline: float) -> None:
+        """See to it that the exchange ends by the deadline.
+
+        The timer of an exchange before, which ends sooner, is left to run and set anew when it fires: a connection in
+        use starts one timer in a while instead of one for each exchange.
+        """
+        self._deadline = deadline
+        if self._timer is not None:
+            if self._timer_at <= deadline:
+                return
+            self._timer.cancel()
+        self._timer_at = deadline
+        self._timer = self._loop.call_at(deadline, self._tick)
+
+    def _tick(self) -> None:
+        self._timer = None
+        if self._answer is None:
+            return
+        if self._loop.time() < self._deadline - _TICK:
+            self._watch(self._deadline)
+        else:
+            self._settle(TIMED_OUT, is_reusable=False)

@@ -1,0 +1,82 @@
+"""Undoing the compression of a body while it comes, within a bound."""
+
+from __future__ import annotations
+
+import zlib
+
+_GZIP_BITS = 16 + zlib.MAX_WBITS
+_CODINGS = frozenset({"gzip", "x-gzip", "deflate"})
+_DEFLATED = 8
+
+
+class BadCodingError(Exception):
+    """The bytes are not what their Content-Encoding says."""
+
+
+class TooLongError(Exception):
+    """More comes out than may."""
+
+
+def open_inflater(coding: str, limit: int) -> Inflater | None:
+    """Return what decodes bodies of a Content-Encoding to at most `limit` bytes; None where nothing is encoded.
+
+    Raises BadCodingError for one that is not known, also for several on top of each other.
+    """
+    coding = coding.strip().lower()
+    if coding in ("", "identity"):
+        return None
+    if coding not in _CODINGS:
+        raise BadCodingError
+    return Inflater(limit, is_gzip=coding != "deflate")
+
+
+class Inflater:
+    """Decodes one body, gzip (RFC 1952, of several members too) or deflate (RFC 1950, or bare RFC 1951)."""
+
+    __slots__ = ("_chunks", "_is_gzip", "_left", "_members", "_stream")
+
+    def __init__(self, limit: int, *, is_gzip: bool) -> None:
+        self._is_gzip = is_gzip
+        self._left = limit
+        self._chunks: list[bytes] = []
+        self._members = 0
+        self._stream: zlib._Decompress | None = None
+
+    def feed(self, data: bytes) -> None:
+        """Take the next bytes. Raises BadCodingError and TooLongError."""
+        while data:
+            stream = self._stream
+            if stream is None:
+                if self._members and self._is_gzip:
+                    # Blocks of zeros may follow, as tape writers leave them.
+                    data = data.lstrip(b"\0")
+                    if not data:
+                        return
+                stream = self._stream = self._open(data[0])
+            try:
+                # One more than may: that tells a body that ends at the bound from one that goes beyond.
+                out = stream.decompress(data, self._left + 1)
+            except zlib.error:
+                raise BadCodingError from None
+            self._left -= len(out)
+            if self._left < 0:
+                raise TooLongError
+            self._chunks.append(out)
+            if not stream.eof:
+                return
+            data, self._stream = stream.unused_data, None
+
+    def finish(self) -> bytes:
+        """Return the whole body. Raises BadCodingError if its end is missing."""
+        if self._stream is not None:
+            raise BadCodingError
+        return b"".join(self._chunks)
+
+    def _open(self, start: int) -> zlib._Decompress:
+        self._members += 1
+        if self._is_gzip:
+            return zlib.decompressobj(_GZIP_BITS)
+        if self._members > 1:
+            raise BadCodingError
+        # "deflate" means the zlib format; some servers send the bare one, whose first byte never looks like zlib's.
+        return zlib.decompressobj(zlib.MAX_WBITS if start & 0x0F == _DEFLATED else -zlib.MAX_WBITS)
