@@ -84,6 +84,7 @@ async def run_gateway(
         await stop.requested.wait()
         gateway.refuse_readiness()
         await stop.give_notice(settings.server_limits.notice)
+        _log.info("draining", grace_seconds=settings.server_limits.drain)
         ending.begin()
 
 

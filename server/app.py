@@ -11,7 +11,6 @@ from grpc_health.v1 import health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2_grpc
 from waypost.internal.v1 import access_pb2_grpc, publication_pb2_grpc
 
-from runtime.logs import get_logger
 from runtime.metrics import watch_in_flight
 from runtime.operations import load_operations
 from server.access.admission import Admission
@@ -53,8 +52,6 @@ if TYPE_CHECKING:
     from server.upstream.transport import Session
 
 __all__ = ["Gateway", "ListenError"]
-
-_log = get_logger("waypost.server")
 
 
 class Gateway:
@@ -196,7 +193,6 @@ class Gateway:
 
     async def _drain(self, grace: float) -> None:
         self.refuse_readiness()
-        _log.info("draining", grace_seconds=grace)
         await asyncio.gather(*(server.stop(grace) for server in self._servers), self._channel.close(grace))
         await self._lifetime.aclose()
         await self.chains.close()

@@ -126,6 +126,7 @@ async def test_a_taken_port_is_refused(config: Path, tmp_path: Path) -> None:
                 assert f"config error: {key}" in running.err
                 assert option in running.err
                 assert "Traceback" not in running.err
+                assert "draining" not in running.err
 
 
 async def test_the_devnet_is_started_and_its_lines_work(tmp_path: Path) -> None:
