@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import aiohttp
 import grpc
@@ -14,6 +14,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from devnet.ports import free_port
 from tests.e2e.commands import CREDENTIAL, HEIGHT, base_of, post, waypost
+from tests.pausing import pause
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,21 +24,22 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.devnet
 
 
-async def paused(devnet: Devnet) -> int:
+def paused(devnet: Devnet) -> int:
     """Stop the ethereum node and return its process id."""
     pid = devnet.nodes["ethereum"].pid
     assert pid is not None
-    os.kill(pid, signal.SIGSTOP)
+    pause(pid)
     return pid
 
 
-async def in_progress(metrics: int, calls: int) -> None:
-    """Wait until a gateway that shows its metrics on the port has that many calls in progress."""
+async def in_progress(metrics: int, calls: int, asked: asyncio.Task[Any]) -> None:
+    """Wait until a gateway that shows its metrics on the port has the calls in progress that were asked."""
     async with asyncio.timeout(20), aiohttp.ClientSession() as session:
         while True:
             async with session.get(f"http://127.0.0.1:{metrics}/metrics") as response:
                 if f"\nwaypost_in_flight {calls:.1f}\n" in await response.text():
                     return
+            assert not asked.done(), asked.result()
             await asyncio.sleep(0.02)
 
 
@@ -71,10 +73,10 @@ async def test_calls_in_flight_are_finished_and_readiness_goes_first(
             health = health_pb2_grpc.HealthStub(channel)
             states = health.Watch(health_pb2.HealthCheckRequest(service=""))
             assert (await states.read()).status == health_pb2.HealthCheckResponse.SERVING
-            pid = await paused(devnet)
+            pid = paused(devnet)
             try:
                 in_flight = asyncio.create_task(post(base, [HEIGHT, {**HEIGHT, "id": 2}]))
-                await in_progress(metrics, 2)
+                await in_progress(metrics, 2, in_flight)
                 running.signal()
                 assert (await states.read()).status == health_pb2.HealthCheckResponse.NOT_SERVING
                 await refused(base)
@@ -96,10 +98,10 @@ async def test_the_drain_is_bounded(config: Path, devnet: Devnet, tmp_path: Path
     ) as running:
         base = await base_of(running)
         assert (await post(base, HEIGHT))["result"]
-        pid = await paused(devnet)
+        pid = paused(devnet)
         try:
             in_flight = asyncio.create_task(post(base, HEIGHT))
-            await in_progress(metrics, 1)
+            await in_progress(metrics, 1, in_flight)
             running.signal()
             assert await running.ended(8) == 0
             with pytest.raises((aiohttp.ClientError, KeyError)):
@@ -121,16 +123,16 @@ async def test_a_second_signal_ends_it_at_once(
     ) as running:
         base = await base_of(running)
         assert (await post(base, HEIGHT))["result"]
-        pid = await paused(devnet)
+        pid = paused(devnet)
         try:
             in_flight = asyncio.create_task(post(base, HEIGHT))
-            await in_progress(metrics, 1)
+            await in_progress(metrics, 1, in_flight)
             running.signal(number)
             await running.printed("draining", stream="err")
             assert running.process.returncode is None
             running.signal(number)
             # Sooner than the drain and the deadline of the call would let it.
-            assert await running.ended(10) == 130
+            assert await running.ended() == 130
             with pytest.raises((aiohttp.ClientError, KeyError)):
                 (await in_flight)["result"]
         finally:

@@ -16,6 +16,7 @@ from structlog.testing import capture_logs
 
 from server.upstream.cache import Cache, RedisTier, open_redis
 from server.upstream.cache.redis_tier import LONGEST_SECONDS, PATIENCE
+from tests.pausing import pause
 from tests.unit.cache.conftest import RedisServer
 
 if TYPE_CHECKING:
@@ -124,7 +125,7 @@ async def test_a_redis_that_dies_costs_one_short_wait_and_then_nothing_and_is_fo
 async def test_a_redis_that_hangs_is_waited_for_once(redis_server):
     async with tier_of(redis_server) as tier:
         assert await tier.get(b"key") is None
-        os.kill(redis_server.process.pid, signal.SIGSTOP)
+        pause(redis_server.process.pid)
         started = time.perf_counter()
         answers = await asyncio.gather(*(tier.get(number.to_bytes(4)) for number in range(200)))
         assert set(answers) == {None}
@@ -149,7 +150,7 @@ async def test_no_redis_at_all_is_no_reason_to_fail(clock):
 
 async def test_writes_that_pile_up_are_dropped_not_kept_waiting(redis_server):
     async with tier_of(redis_server) as tier:
-        os.kill(redis_server.process.pid, signal.SIGSTOP)
+        pause(redis_server.process.pid)
         for number in range(50_000):
             tier.put(number.to_bytes(4), bytes(100), 60)
         assert len(tier._pending) <= 2000
