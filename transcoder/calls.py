@@ -9,7 +9,7 @@ from grpc import StatusCode
 from grpc.aio import AioRpcError, UsageError
 
 from transcoder.errors import STATUSES, Failure, from_status
-from transcoder.exchange import TOLD
+from transcoder.exchange import CREDENTIAL, TOLD
 
 if TYPE_CHECKING:
     from google.protobuf.message import Message
@@ -30,7 +30,9 @@ async def finish(call: Any) -> Any:
     try:
         return await call
     except AioRpcError as error:
-        raise from_status(error) from error
+        failure = from_status(error)
+        # A credential that is refused is the operator's mistake: no caller's key is at fault.
+        raise (mismatched() if failure.field == CREDENTIAL else failure) from error
     except asyncio.CancelledError:
         task = asyncio.current_task()
         if task is not None and task.cancelling():
@@ -43,6 +45,12 @@ async def headers_of(call: Any) -> dict[str, str]:
     told = await call.trailing_metadata()
     # Not "told or ()": metadata counts its entries one by one.
     return {} if told is None else {TOLD[name]: value for name, value in told if name in TOLD}
+
+
+def mismatched() -> Failure:
+    """Return the failure of a call whose credential the server does not accept."""
+    message = "the gateway is not set up: its transcoder's credential is not its server's; tell the operator"
+    return Failure(503, "UPSTREAM_UNAVAILABLE", message)
 
 
 def given_up() -> Failure:

@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass, field
 
 CACHE_CONTROL = "x-waypost-cache-control"
+CREDENTIAL = "x-waypost-credential"
 
 # Headers that tell of an answer besides its body, by the server's metadata that holds them.
 TOLD = {"x-waypost-cache": "X-Waypost-Cache", "ratelimit": "RateLimit", "ratelimit-policy": "RateLimit-Policy"}
@@ -29,7 +30,7 @@ class Exchange:
     def __post_init__(self) -> None:
         self.metadata = (("x-request-id", self.request_id), ("x-waypost-client", self.client))
         if self.credential is not None:
-            self.metadata += (("x-waypost-credential", self.credential),)
+            self.metadata += ((CREDENTIAL, self.credential),)
         if self.fresh:
             self.metadata += ((CACHE_CONTROL, "no-cache"),)
 

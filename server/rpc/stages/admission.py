@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from runtime.metrics import count_refusal
 from server.access.principals import decode
 from server.errors import GatewayError, KeyInvalid, RateLimited
+from server.rpc.stages.identity import CREDENTIAL
 from server.rpc.stages.state import REQUEST
 
 if TYPE_CHECKING:
@@ -109,7 +110,8 @@ def _presented_key(state: RequestState) -> str:
 def _trusted_only(inner: Handler) -> Handler:
     async def admit(request: Any, context: Context) -> Any:
         if not REQUEST.get().trusted:
-            raise KeyInvalid("this listener serves the transcoder; send its credential as `x-waypost-credential`")
+            message = f"this listener serves the transcoder; send its credential as `{CREDENTIAL}`"
+            raise KeyInvalid(message, field=CREDENTIAL)
         return await inner(request, context)
 
     return admit

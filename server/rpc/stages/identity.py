@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _PROCESS = secrets.token_hex(6)
 _calls = itertools.count(1)
 CACHE_CONTROL = "x-waypost-cache-control"
+CREDENTIAL = "x-waypost-credential"
 # Directives of RFC 9111, section 5.2.1, by which a caller asks for an answer that comes from a node now.
 _FRESH = frozenset({"no-cache", "no-store", "max-age=0"})
 _acceptable = re.compile(r"[A-Za-z0-9._-]{1,64}").fullmatch
@@ -63,5 +64,5 @@ def _wants_fresh(directives: str | bytes) -> bool:
 
 
 def _matches(metadata: dict[str, Any], credential: bytes) -> bool:
-    given = metadata.get("x-waypost-credential")
+    given = metadata.get(CREDENTIAL)
     return isinstance(given, str) and hmac.compare_digest(given.encode(), credential)
