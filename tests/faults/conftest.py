@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import subprocess
 import time
 from collections import Counter
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import aiohttp
@@ -18,6 +20,7 @@ from devnet.ports import free_port
 from runtime.settings import EndpointSettings
 from server.chains.evm.node_errors import EvmErrors
 from server.upstream import Pool, open_session
+from server.upstream.hold import Hold
 from tests.faults.simulator import FaultyNode
 
 if TYPE_CHECKING:
@@ -149,6 +152,36 @@ async def http() -> AsyncIterator[aiohttp.ClientSession]:
 @pytest.fixture
 def tally() -> Tally:
     return Tally()
+
+
+@dataclass
+class Holds:
+    """Every read that asked how long to wait for company, in their order: for how many seconds it was told to."""
+
+    told: list[float] = field(default_factory=list)
+
+    @property
+    def joined(self) -> int:
+        """How many of them must have travelled with an earlier one.
+
+        Of reads that are held one after the other at least every second one comes while the one before it still waits.
+        """
+        runs = (len(list(run)) for is_held, run in itertools.groupby(self.told, key=bool) if is_held)
+        return sum(length // 2 for length in runs)
+
+
+@pytest.fixture
+def holds(monkeypatch: pytest.MonkeyPatch) -> Holds:
+    """What the hold rule said, so that no test has to tell it from the clock of a busy machine."""
+    seen = Holds()
+    rule = Hold.seconds
+
+    def spy(self: Hold, now: float) -> float:
+        seen.told.append(rule(self, now))
+        return seen.told[-1]
+
+    monkeypatch.setattr(Hold, "seconds", spy)
+    return seen
 
 
 @pytest_asyncio.fixture(loop_scope="session")

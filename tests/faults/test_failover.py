@@ -224,8 +224,9 @@ async def test_the_deadline_is_kept_and_named(faulty: MakeFaulty, make_pool: Mak
     pool = make_pool(node.url)
     started = time.monotonic()
     with pytest.raises(DeadlineExceeded, match="alpha: no answer within"):
-        await pool.call("eth_blockNumber", [], deadline=soon(0.3))
-    assert 0.25 < time.monotonic() - started < 1.5
+        # Joined with others, a caller leaves at its own deadline, whatever the call has come to.
+        await pool.call("eth_blockNumber", [], CallPolicy(joinable=False), deadline=soon(0.5))
+    assert 0.45 < time.monotonic() - started < 4
 
 
 async def test_a_passed_deadline_sends_nothing(faulty: MakeFaulty, make_pool: MakePool) -> None:
