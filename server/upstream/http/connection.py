@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from server.upstream.failures import Failure
     from server.upstream.http.answer import HttpAnswer
 
-# Loops count time in milliseconds: a timer may fire that much before its moment.
-_TICK = 0.002
+# Loops count time in milliseconds: a timer may fire that much before its moment, and is set once more.
+_TICK = 0.001
 
 
 class Owner(Protocol):
@@ -167,7 +167,8 @@ class Connection(asyncio.Protocol):
         self._timer = None
         if self._answer is None:
             return
-        if self._loop.time() < self._deadline - _TICK:
-            self._watch(self._deadline)
+        now = self._loop.time()
+        if now < self._deadline:
+            self._watch(max(self._deadline, now + _TICK))
         else:
             self._settle(TIMED_OUT, is_reusable=False)

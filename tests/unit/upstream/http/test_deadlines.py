@@ -103,6 +103,25 @@ async def test_every_exchange_of_a_connection_has_its_own_deadline() -> None:
     assert shelf.released == 101
 
 
+async def test_a_timer_of_the_exchange_before_does_not_end_the_next_a_moment_early() -> None:
+    clockwork, line, shelf = Clockwork(), Line(), Shelf()
+    connection = Connection(clockwork, shelf)  # type: ignore[arg-type]
+    connection.connection_made(line)
+    first = asyncio.create_task(connection.exchange(b"x", clockwork.now + 1.0, 100))
+    await asyncio.sleep(0)
+    connection.data_received(plain(b"a"))
+    assert isinstance(await first, HttpAnswer)
+    clockwork.forward(0.0015)
+    second = asyncio.create_task(connection.exchange(b"x", clockwork.now + 1.0, 100))
+    await asyncio.sleep(0)
+    clockwork.forward(0.9986)
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert not second.done()
+    clockwork.forward(0.01)
+    assert await second == Failure(Kind.TIMED_OUT, "no answer in time")
+
+
 async def test_a_server_that_speaks_first_is_not_listened_to() -> None:
     """What came before the request was written is no answer to it."""
     clockwork, line, shelf = Clockwork(), Line(), Shelf()
