@@ -118,10 +118,15 @@ class Anvil:
         return receipt
 
     async def mined(self, sent: str) -> dict[str, Any]:
-        """Return the receipt of a transaction; anvil answers its sender before the receipt is there."""
-        for _ in range(200):
+        """Return the receipt of a transaction, once the node tells everywhere that it is in a block.
+
+        Anvil answers its sender before the receipt is there, and the receipt while it still calls the transaction
+        pending.
+        """
+        for _ in range(500):
             receipt: dict[str, Any] | None = await self.call("eth_getTransactionReceipt", sent)
-            if receipt is not None:
+            told = await self.call("eth_getTransactionByHash", sent)
+            if receipt is not None and told is not None and told["blockNumber"] is not None:
                 return receipt
             await asyncio.sleep(0.01)
         raise AssertionError("the transaction was not mined")
