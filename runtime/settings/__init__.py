@@ -22,6 +22,7 @@ from runtime.settings.sections import (
 )
 from runtime.settings.sources import SOURCES, PricesSettings, SourceSettings
 from runtime.settings.tree import Settings
+from runtime.settings.values import FASTEST_RATE, SLOWEST_RATE
 
 __all__ = [
     "Settings",
@@ -46,4 +47,6 @@ __all__ = [
     "PricesSettings",
     "EndpointSettings",
     "EndpointKind",
+    "SLOWEST_RATE",
+    "FASTEST_RATE",
 ]

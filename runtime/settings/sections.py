@@ -12,7 +12,6 @@ from pydantic import AfterValidator, Field, SecretStr, model_validator
 from runtime.config_errors import Refusal
 from runtime.settings.secrets import Section
 from runtime.settings.values import (  # noqa: TC001 - pydantic evaluates the annotations
-    Amount,
     Duration,
     GrpcHost,
     Host,
@@ -20,6 +19,7 @@ from runtime.settings.values import (  # noqa: TC001 - pydantic evaluates the an
     Networks,
     Origins,
     Port,
+    Rate,
     Target,
     TcpListen,
 )
@@ -130,14 +130,14 @@ class GrpcSettings(Section):
 class QuotaSettings(Section):
     """How much callers may ask. One unit is one item; heavy operations cost several."""
 
-    default_rate: Amount = Field(default=50, description="Units per second for a key that has no rate of its own.")
+    default_rate: Rate = Field(default=50, description="Units per second for a key that has no rate of its own.")
     default_burst: int = Field(default=100, ge=1, le=1_000_000, description="Units that such a key may use at once.")
     mode: Literal["shared", "per-process"] = Field(
         default="shared",
         description="`shared`: a key's quota counts for the whole gateway, which takes one worker. `per-process`: "
         "every worker counts for itself, so N workers admit up to N times the rate.",
     )
-    demo_rate: Amount = Field(default=1, description="Units per second for one client address on the demo route.")
+    demo_rate: Rate = Field(default=1, description="Units per second for one client address on the demo route.")
     demo_burst: int = Field(default=1, ge=1, le=1000, description="Units that one demo client may use at once.")
 
 

@@ -187,6 +187,11 @@ Origins = Annotated[tuple[Annotated[str, AfterValidator(check_origin)], ...], Be
 JsonOrTable = BeforeValidator(parse_json)
 Amount = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
+SLOWEST_RATE, FASTEST_RATE = 0.001, 1_000_000
+"""Units a second that a quota may have: below one in a quarter of an hour the times told to callers grow absurd."""
+
+Rate = Annotated[float, Field(ge=SLOWEST_RATE, le=FASTEST_RATE, allow_inf_nan=False)]
+
 
 def shown(value: Any) -> str:
     """Return how a refused value may be printed: short, and tables and lists without their contents."""

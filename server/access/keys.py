@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import func, insert, select, update
 
+from runtime.settings import FASTEST_RATE, SLOWEST_RATE
 from server.storage.tables import keys
 
 if TYPE_CHECKING:
@@ -65,8 +66,8 @@ class KeyStore:
         """
         if not 1 <= len(name) <= 100 or not name.isprintable():
             raise ValueError("a key's name has 1 to 100 printable characters")
-        if rate is not None and not 0 < rate <= 1_000_000:
-            raise ValueError("a key's rate is above 0 and at most 1,000,000 units a second")
+        if rate is not None and not SLOWEST_RATE <= rate <= FASTEST_RATE:
+            raise ValueError(f"a key's rate is from {SLOWEST_RATE} to {FASTEST_RATE:,} units a second")
         if burst is not None and not 1 <= burst <= 1_000_000:
             raise ValueError("a key's burst is from 1 to 1,000,000 units")
         key = new_key()

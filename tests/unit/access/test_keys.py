@@ -101,7 +101,15 @@ async def test_what_is_not_there_cannot_be_revoked(store: KeyStore) -> None:
 
 @pytest.mark.parametrize(
     ("name", "rate", "burst"),
-    [("", None, None), ("a" * 101, None, None), ("a\nb", None, None), ("a", 0, None), ("a", -1, None), ("a", 1, 0)],
+    [
+        ("", None, None),
+        ("a" * 101, None, None),
+        ("a\nb", None, None),
+        ("a", 0, None),
+        ("a", -1, None),
+        ("a", 1e-9, None),
+        ("a", 1, 0),
+    ],
 )
 async def test_unfit_keys_are_not_made(store: KeyStore, name: str, rate: float | None, burst: int | None) -> None:
     with pytest.raises(ValueError, match="a key's"):

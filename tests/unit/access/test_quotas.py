@@ -2,7 +2,9 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
+from waypost.internal.v1 import access_pb2
 
+from runtime.settings import SLOWEST_RATE
 from server.access.principals import LOCAL, UNLIMITED, Policy, Principal, decode
 from server.access.quotas import Quotas
 
@@ -67,6 +69,19 @@ def test_debt_delays_what_comes_later() -> None:
     assert quotas.charge(FIVE, 1).admitted == 0
     clock.now += SECOND
     assert quotas.charge(FIVE, 1).admitted == 1
+
+
+def test_what_the_slowest_quota_tells_fits_into_its_message() -> None:
+    slowest = Principal("key:1", Policy("key", SLOWEST_RATE, 1_000_000))
+    quotas = Quotas(clock=Clock())
+    quotas.charge(slowest, 1_000_000)
+    left = quotas.owe(slowest, 500)
+    told = access_pb2.AdmitResponse(
+        retry_after_ms=left.retry_after_ms,
+        reset_seconds=left.reset_seconds,
+        window_seconds=slowest.policy.window_seconds,
+    )
+    assert (told.retry_after_ms, told.window_seconds) == (501_000_000, 1_000_000_000)
 
 
 def test_callers_do_not_share() -> None:
