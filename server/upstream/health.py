@@ -98,19 +98,21 @@ class Health:
     def settle_failure(self, endpoint: Endpoint, failure: Failure, exchange: Exchange, policy: CallPolicy) -> Setback:
         """Return the setback of an attempt that brought no JSON-RPC answer."""
         self._observer.failed(self._chain, endpoint.label, failure.kind)
+        is_excused = self._is_excused(failure.kind, exchange, policy)
+        if failure.kind is Kind.TOO_LARGE:
+            # A contract that a caller chose may return as much as this: nobody's fault where all nodes say so.
+            explaining = ResponseTooLarge("the node's answer is larger than the gateway reads")
+            return Setback(failure.words, explaining=explaining, suspect=None if is_excused else exchange)
         if failure.kind is Kind.LIMITED:
             self._pause(endpoint, failure.retry_after)
-        elif not self._is_excused(failure.kind, exchange, policy):
+        elif not is_excused:
             if failure.kind is Kind.TIMED_OUT and not exchange.blamed:
                 endpoint.latency.add(self._clock() - exchange.started)
             self._blame(endpoint, exchange)
-        too_large = failure.kind is Kind.TOO_LARGE
-        explaining = ResponseTooLarge("the node's answer is larger than the gateway reads") if too_large else None
-        is_slow = failure.kind is Kind.TIMED_OUT
-        return Setback(failure.words, explaining=explaining, retry_after=failure.retry_after, is_slow=is_slow)
+        return Setback(failure.words, retry_after=failure.retry_after, is_slow=failure.kind is Kind.TIMED_OUT)
 
     def convict(self, endpoint: Endpoint, exchange: Exchange) -> None:
-        """Count an unclear error against the endpoint after all: another one answered the same call."""
+        """Count an unclear error, or an overlong answer, against the endpoint: another one answered the same call."""
         self._blame(endpoint, exchange)
 
     def announce(self, endpoint: Endpoint, state: State) -> None:

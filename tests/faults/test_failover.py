@@ -12,10 +12,11 @@ import pytest
 
 from server.errors import ArchiveRequired, DeadlineExceeded, ResponseTooLarge, Reverted, UpstreamUnavailable
 from server.upstream import CallPolicy, Pool
+from server.upstream.breaker import FAILURES_TO_OPEN
 from tests.faults import simulator as faults
 
 if TYPE_CHECKING:
-    from tests.faults.conftest import Tally
+    from tests.faults.conftest import Clock, Tally
 
 FUNDED = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266"
 BALANCE = b'"0x21e19e0c9bab2400000"'
@@ -237,13 +238,30 @@ async def test_a_passed_deadline_sends_nothing(faulty: MakeFaulty, make_pool: Ma
     assert node.asked == []
 
 
-async def test_an_answer_that_is_too_long_everywhere_is_called_so(faulty: MakeFaulty, make_pool: MakePool) -> None:
+async def test_an_answer_that_is_too_long_everywhere_is_called_so_and_counts_against_nobody(
+    faulty: MakeFaulty, make_pool: MakePool, tally: Tally
+) -> None:
     nodes = [await faulty(), await faulty()]
     for node in nodes:
         node.fault = faults.huge(33 << 20)
     pool = make_pool(*(node.url for node in nodes))
-    with pytest.raises(ResponseTooLarge):
-        await balance(pool)
+    for _ in range(FAILURES_TO_OPEN + 1):
+        with pytest.raises(ResponseTooLarge):
+            await balance(pool)
+    assert tally.states == []
+    assert pool.is_sound
+
+
+async def test_an_answer_that_is_too_long_at_one_endpoint_alone_counts_against_it(
+    faulty: MakeFaulty, make_pool: MakePool, tally: Tally, clock: Clock
+) -> None:
+    babbling, good = await faulty(), await faulty()
+    babbling.fault = faults.huge(33 << 20)
+    pool = make_pool(babbling.url, good.url, clock=clock, weights=(1000, 1, 1))
+    for _ in range(FAILURES_TO_OPEN):
+        assert (await pool.call("eth_getBalance", ["0x" + "0" * 40, "latest"])).endpoint == "beta"
+        clock.ahead += 10
+    assert tally.states == [("alpha", "open")]
 
 
 async def test_results_are_the_nodes_own_bytes(faulty: MakeFaulty, make_pool: MakePool) -> None:
