@@ -33,7 +33,8 @@ class _Stats(msgspec.Struct):
     spent_txo_sum: _Satoshi
 
 
-class _Address(msgspec.Struct):
+class _Address(msgspec.Struct, kw_only=True):
+    address: str | None = None
     chain_stats: _Stats
 
 
@@ -96,7 +97,7 @@ class IndexedBalances:
                 lambda policy: self._pool.get(
                     f"{_ADDRESS}{known}", policy=policy, name=_ADDRESS, deadline=view.deadline
                 ),
-                _confirmed,
+                lambda reply: _confirmed(reply, known),
                 CallPolicy(joinable=False, prefer=before.endpoint, avoid=avoid),
             )
             after = await self._tips.read(reply.endpoint, avoid, view)
@@ -106,9 +107,12 @@ class IndexedBalances:
         return after, None
 
 
-def _confirmed(reply: Reply) -> int:
-    """Return the confirmed satoshi in an answer; ValueError, or msgspec's error, where they are none."""
-    stats = msgspec.json.decode(reply.result, type=_Address).chain_stats
+def _confirmed(reply: Reply, known: str) -> int:
+    """Return the confirmed satoshi of an address in an answer; ValueError, or msgspec's error, where they are none."""
+    found = msgspec.json.decode(reply.result, type=_Address)
+    if found.address is not None and found.address.lower() != known.lower():
+        raise ValueError("another address than the one asked for")
+    stats = found.chain_stats
     if stats.funded_txo_sum < stats.spent_txo_sum:
         raise ValueError("more was spent than there was")
     return stats.funded_txo_sum - stats.spent_txo_sum

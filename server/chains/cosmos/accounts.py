@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -35,13 +36,17 @@ class AccountReader:
         """Return the account; NotFound for an address that was never used."""
         account = parse_account(address, self._nodes.facts.bech32, "address")
         try:
-            return await self._nodes.get(_ROUTE, view, _read, path=f"{_ROUTE}/{account}")
+            return await self._nodes.get(_ROUTE, view, partial(_read, account), path=f"{_ROUTE}/{account}")
         except NotFound:
             raise NotFound(f"{self._nodes.slug} has no account of that address: it was never used") from None
 
 
-def _read(body: bytes) -> cosmos_pb2.CosmosAccount:
-    return flatten(members_of(msgspec.json.decode(body, type=_Answer).account))
+def _read(account: str, body: bytes) -> cosmos_pb2.CosmosAccount:
+    """Return the account of that address; ValueError, or msgspec's error, for what is none, or another one."""
+    found = flatten(members_of(msgspec.json.decode(body, type=_Answer).account))
+    if found.address != account:
+        raise ValueError("another account than the one asked for")
+    return found
 
 
 def flatten(account: Members) -> cosmos_pb2.CosmosAccount:

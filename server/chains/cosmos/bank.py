@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, NamedTuple, TypeVar
 
 import msgspec
@@ -79,11 +80,6 @@ class _MetadataAnswer(msgspec.Struct):
     metadata: _Metadata
 
 
-_read_balance = msgspec.json.Decoder(_BalanceAnswer).decode
-_read_supply = msgspec.json.Decoder(_SupplyAnswer).decode
-_read_metadata = msgspec.json.Decoder(_MetadataAnswer).decode
-
-
 class BankReader:
     """Reads the bank module of one chain."""
 
@@ -98,10 +94,12 @@ class BankReader:
         account = parse_account(address, self._nodes.facts.bech32, "address")
         denom = parse_denom(token, "token")
         path = f"/cosmos/bank/v1beta1/balances/{account}/by_denom"
-        found = await self._nodes.get(_BALANCE, view, _read_balance, path=path, query=[("denom", denom)])
+        found = await self._nodes.get(
+            _BALANCE, view, partial(_read_balance, denom), path=path, query=[("denom", denom)]
+        )
         decimals = await self._exponent(denom, view)
         block = view.block if view.is_chosen else None
-        return Balance(address=address, block=block, raw=int(found.balance.amount), decimals=decimals, token=token)
+        return Balance(address=address, block=block, raw=int(found.amount), decimals=decimals, token=token)
 
     async def read_token_metadata(self, address: str, view: ReadView) -> token_pb2.GetTokenMetadataResponse:
         """Return what the bank module knows of a denom; NotFound where it knows nothing."""
@@ -126,8 +124,8 @@ class BankReader:
     async def read_supply(self, denom: str, view: ReadView) -> token_pb2.DenomSupply:
         """Return how much of a denom exists; 0 of one that nobody knows."""
         wanted = parse_denom(denom, "denom")
-        found = await self._by_denom(_SUPPLY, _SUPPLY_PATH, wanted, _read_supply, view)
-        return token_pb2.DenomSupply(denom=found.amount.denom, amount=str(int(found.amount.amount)))
+        found = await self._by_denom(_SUPPLY, _SUPPLY_PATH, wanted, partial(_read_supply, wanted), view)
+        return token_pb2.DenomSupply(denom=found.denom, amount=str(int(found.amount)))
 
     async def _exponent(self, denom: str, view: ReadView) -> int | None:
         known = self._exponents.get(denom)
@@ -148,12 +146,12 @@ class BankReader:
     async def _metadata(self, denom: str, view: ReadView) -> _Metadata:
         """Ask by query string, the only way that takes every denom; older nodes know the path alone."""
         try:
-            found = await self._by_denom(_METADATA, _METADATA_PATH, denom, _read_metadata, view)
+            found = await self._by_denom(_METADATA, _METADATA_PATH, denom, partial(_read_metadata, denom), view)
         except HeightMissing:
             raise
         except NotFound:
             raise self._undescribed(denom) from None
-        return found.metadata
+        return found
 
     async def _by_denom(
         self, by_query: _Route, by_path: _Route, denom: str, read: Callable[[bytes], Answer], view: ReadView
@@ -176,3 +174,28 @@ class BankReader:
 
     def _undescribed(self, denom: str) -> NotFound:
         return NotFound(f"the bank module of {self._nodes.slug} does not describe {denom}")
+
+
+# A cache that does not look at the query of a request may answer about another denom. Each raises ValueError, or
+# msgspec's error, for what is not about this one.
+
+
+def _read_balance(denom: str, body: bytes) -> _Coin:
+    return _of_denom(denom, msgspec.json.decode(body, type=_BalanceAnswer).balance)
+
+
+def _read_supply(denom: str, body: bytes) -> _Coin:
+    return _of_denom(denom, msgspec.json.decode(body, type=_SupplyAnswer).amount)
+
+
+def _read_metadata(denom: str, body: bytes) -> _Metadata:
+    metadata = msgspec.json.decode(body, type=_MetadataAnswer).metadata
+    if metadata.base != denom:
+        raise ValueError("another denom than the one asked for")
+    return metadata
+
+
+def _of_denom(denom: str, coin: _Coin) -> _Coin:
+    if coin.denom != denom:
+        raise ValueError("another denom than the one asked for")
+    return coin

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -148,7 +149,7 @@ class StakingReader:
         account = parse_account(delegator, self._nodes.facts.bech32, "delegator")
         route = f"{_STAKING}/delegations"
         try:
-            return await self._nodes.pages(route, view, _read_delegations, path=f"{route}/{account}")
+            return await self._nodes.pages(route, view, partial(_read_delegations, account), path=f"{route}/{account}")
         except HeightMissing:
             raise
         except NotFound:
@@ -160,7 +161,7 @@ class StakingReader:
         account = parse_account(delegator, self._nodes.facts.bech32, "delegator")
         path = f"{_STAKING}/delegators/{account}/unbonding_delegations"
         route = f"{_STAKING}/delegators/unbonding_delegations"
-        return await self._nodes.pages(route, view, _read_unbondings, path=path)
+        return await self._nodes.pages(route, view, partial(_read_unbondings, account), path=path)
 
     async def read_rewards(self, delegator: str, view: ReadView) -> cosmos_pb2.GetRewardsResponse:
         """Return what a delegator can withdraw, without `chain` and `delegator`.
@@ -202,10 +203,17 @@ class StakingReader:
             raise NotFound(f"{self._nodes.slug} has no validator of that address") from None
 
 
-# Each raises ValueError, or msgspec's error, for an answer of another shape.
+# Each raises ValueError, or msgspec's error, for an answer of another shape, or about somebody else.
 
 
-def _read_delegations(body: bytes) -> list[cosmos_pb2.DelegationResponse]:
+def _check_delegator(account: str, told: list[str]) -> None:
+    if any(one != account for one in told):
+        raise ValueError("another delegator than the one asked for")
+
+
+def _read_delegations(account: str, body: bytes) -> list[cosmos_pb2.DelegationResponse]:
+    rows = msgspec.json.decode(body, type=_Delegations).delegation_responses
+    _check_delegator(account, [row.delegation.delegator_address for row in rows])
     return [
         cosmos_pb2.DelegationResponse(
             delegation=cosmos_pb2.Delegation(
@@ -215,11 +223,13 @@ def _read_delegations(body: bytes) -> list[cosmos_pb2.DelegationResponse]:
             ),
             balance=row.balance.message(),
         )
-        for row in msgspec.json.decode(body, type=_Delegations).delegation_responses
+        for row in rows
     ]
 
 
-def _read_unbondings(body: bytes) -> list[cosmos_pb2.UnbondingResponse]:
+def _read_unbondings(account: str, body: bytes) -> list[cosmos_pb2.UnbondingResponse]:
+    rows = msgspec.json.decode(body, type=_Unbondings).unbonding_responses
+    _check_delegator(account, [row.delegator_address for row in rows])
     return [
         cosmos_pb2.UnbondingResponse(
             delegator_address=row.delegator_address,
@@ -234,7 +244,7 @@ def _read_unbondings(body: bytes) -> list[cosmos_pb2.UnbondingResponse]:
                 for entry in row.entries
             ],
         )
-        for row in msgspec.json.decode(body, type=_Unbondings).unbonding_responses
+        for row in rows
     ]
 
 

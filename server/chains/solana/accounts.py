@@ -82,7 +82,7 @@ class AccountReader:
         def read_all(results: Sequence[bytes]) -> tuple[int, Accounts, int]:
             held, minted = results
             holdings = read_holdings(held)
-            raw = sum(_amount(row.account, mint) for row in holdings.value)
+            raw = sum(_amount(row.account, mint, owner) for row in holdings.value)
             return holdings.context.slot, read_accounts(minted, 1), raw
 
         async def read(avoid: frozenset[str]) -> Told[tuple[Accounts, int]]:
@@ -203,18 +203,22 @@ def _texts_in(accounts: list[Account | None], key: Pubkey) -> Texts | None:
     return None
 
 
-def _amount(account: Account, mint: Pubkey) -> int:
-    """Return the raw amount in an account that a node says to be one of the mint; ValueError where it is none."""
+def _amount(account: Account, mint: Pubkey, owner: Pubkey) -> int:
+    """Return the raw amount in what a node says to be the owner's account of the mint; ValueError where it is not."""
     data = account_bytes(account)
-    raw = _parsed_amount(account, mint) if data is None else layouts.read_holding(data, bytes(mint))
+    if data is None:
+        raw = _parsed_amount(account, mint, owner)
+    else:
+        raw = layouts.read_holding(data, bytes(mint), bytes(owner))
     if raw is None or account.owner not in _TOKEN_PROGRAMS:
         raise ValueError("not a token account of the mint")
     return raw
 
 
-def _parsed_amount(account: Account, mint: Pubkey) -> int | None:
+def _parsed_amount(account: Account, mint: Pubkey, owner: Pubkey) -> int | None:
     info = parsed_info(account, "account")
-    amount = None if info is None or info.get("mint") != str(mint) else info.get("tokenAmount")
+    is_right = info is not None and (info.get("mint"), info.get("owner")) == (str(mint), str(owner))
+    amount = info.get("tokenAmount") if info is not None and is_right else None
     return _digits(amount.get("amount")) if isinstance(amount, dict) else None
 
 

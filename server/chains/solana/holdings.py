@@ -49,12 +49,12 @@ class HoldingReader:
 
         The accounts of both token programs are looked through; those of other mints are passed over.
         """
-        owner = str(parse_key(address, "address"))
+        owner = parse_key(address, "address")
         unknown = [asset.address for asset in assets if asset.address not in self._decimals]
         calls: list[tuple[str, list[Any]]] = [
-            ("getBalance", [owner, _STATE]),
-            ("getTokenAccountsByOwner", [owner, {"programId": str(TOKEN_PROGRAM)}, _AMOUNTS]),
-            ("getTokenAccountsByOwner", [owner, {"programId": str(TOKEN_2022_PROGRAM)}, _AMOUNTS]),
+            ("getBalance", [str(owner), _STATE]),
+            ("getTokenAccountsByOwner", [str(owner), {"programId": str(TOKEN_PROGRAM)}, _AMOUNTS]),
+            ("getTokenAccountsByOwner", [str(owner), {"programId": str(TOKEN_2022_PROGRAM)}, _AMOUNTS]),
         ]
         if unknown:
             calls.append(("getMultipleAccounts", [unknown, _BASE64]))
@@ -66,7 +66,7 @@ class HoldingReader:
             amounts: dict[str, int] = {}
             for accounts in held:
                 for row in accounts.value:
-                    mint, raw = _amount(account_bytes(row.account))
+                    mint, raw = _amount(account_bytes(row.account), owner)
                     amounts[mint] = amounts.get(mint, 0) + raw
             slot = min(lamports.context.slot, *(accounts.context.slot for accounts in held))
             return slot, _Held(lamports.value, amounts, [read_accounts(result, len(unknown)) for result in mints])
@@ -97,8 +97,8 @@ class HoldingReader:
                 self._decimals[address] = mint.decimals
 
 
-def _amount(data: bytes | None) -> tuple[str, int]:
-    """Return mint and raw amount out of the beginning of a token account; ValueError where that is not there."""
-    if data is None or len(data) < 72:
-        raise ValueError("not a token account")
+def _amount(data: bytes | None, owner: Pubkey) -> tuple[str, int]:
+    """Return mint and raw amount out of the beginning of the owner's token account; ValueError where that is none."""
+    if data is None or len(data) < 72 or data[32:64] != bytes(owner):
+        raise ValueError("not a token account of the owner")
     return str(Pubkey.from_bytes(data[:32])), int.from_bytes(data[64:72], "little")

@@ -45,11 +45,11 @@ def read_mint(data: bytes) -> Mint | None:
     return Mint(_uint(data, 36, 8), data[44], _extensions(data) if is_extended else {})
 
 
-def read_holding(data: bytes, mint: bytes) -> int | None:
-    """Return the raw amount in a token account of that mint, None where the account is none."""
+def read_holding(data: bytes, mint: bytes, owner: bytes) -> int | None:
+    """Return the raw amount in a token account of that mint and owner, None where the account is none."""
     is_plain = len(data) == _ACCOUNT_SIZE
     is_extended = len(data) > _ACCOUNT_SIZE and data[_ACCOUNT_SIZE] == _KIND_ACCOUNT
-    if not (is_plain or is_extended) or data[:_KEY] != mint:
+    if not (is_plain or is_extended) or data[: 2 * _KEY] != mint + owner:
         return None
     return _uint(data, 64, 8)
 

@@ -11,7 +11,7 @@ import pytest_asyncio
 
 from devnet import known_bitcoin as known
 from server.chains.view import ReadView
-from server.errors import InvalidArgument, UpstreamDisagrees
+from server.errors import InvalidArgument, UpstreamDisagrees, UpstreamUnavailable
 from tests.contract.bitcoin.fronts import Front, front
 from tests.contract.bitcoin.test_bitcoin_faults import DEAD, drive
 
@@ -172,19 +172,35 @@ async def test_a_tip_is_placed_anew_after_a_while(fronts: list[Front]) -> None:
             assert fronts[2].asked.count("getblockheader") == asked
 
 
-async def test_an_indexer_that_is_too_old_for_an_address_is_passed_over(fronts: list[Front]) -> None:
-    async def old(what: str) -> tuple[int, bytes] | None:
-        return (400, b"Invalid Bitcoin address") if what.startswith("/address/") else None
+def answers(often: int, status: int, body: bytes) -> Twist:
+    """Indexers of which those that are asked first, so often, answer so about an address."""
+    asked = 0
 
-    first, second, _ = fronts
-    first.twist = old
-    endpoints = indexers(first, second)
-    endpoints[0]["weight"] = "1000"
-    async with drive(endpoints) as driver:
-        for _ in range(3):
-            assert (await driver.read_balance(known.P2TR, ReadView())).raw == known.CONFIRMED[known.P2TR]
-        second.twist = old
+    async def twist(what: str) -> tuple[int, bytes] | None:
+        nonlocal asked
+        asked += what.startswith("/address/")
+        return (status, body) if what.startswith("/address/") and asked <= often else None
+
+    return twist
+
+
+async def test_an_indexer_that_is_too_old_for_an_address_is_passed_over(fronts: list[Front]) -> None:
+    async with drive(indexers(*fronts[:2])) as driver:
+        fronts[0].twist = fronts[1].twist = answers(1, 400, b"Invalid Bitcoin address")
+        assert (await driver.read_balance(known.P2TR, ReadView())).raw == known.CONFIRMED[known.P2TR]
+        fronts[0].twist = fronts[1].twist = answers(99, 400, b"Invalid Bitcoin address")
         with pytest.raises(InvalidArgument) as refused:
             await driver.read_balance(known.P2TR, ReadView())
         assert refused.value.field == "address"
-    assert f"/address/{known.P2TR}" in first.asked
+
+
+async def test_the_balance_of_another_address_is_not_believed(fronts: list[Front]) -> None:
+    told = {"address": known.P2PKH, "chain_stats": {"funded_txo_sum": 1, "spent_txo_sum": 0}, "mempool_stats": {}}
+    other = json.dumps(told).encode()
+    async with drive(indexers(*fronts[:2])) as driver:
+        for address, raw in ((known.P2SH, TRUE), (known.P2WPKH.upper(), known.CONFIRMED[known.P2WPKH])):
+            fronts[0].twist = fronts[1].twist = answers(1, 200, other)
+            assert (await driver.read_balance(address, ReadView())).raw == raw
+        fronts[0].twist = fronts[1].twist = answers(99, 200, other)
+        with pytest.raises(UpstreamUnavailable):
+            await driver.read_balance(known.P2SH, ReadView())

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 import pytest
 from aiohttp import web
 
 from devnet import known_cosmos as known
-from devnet.cosmos.world import CHAINS
+from devnet.cosmos.world import CHAINS, address
 from runtime.settings import Settings
 from server.chains.registry import Chains
 from server.chains.view import ReadView
@@ -17,7 +18,7 @@ from server.errors import UpstreamUnavailable
 from server.upstream import open_session
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Awaitable, Callable
 
     import aiohttp
 
@@ -111,3 +112,37 @@ async def test_another_transaction_is_not_believed(
     async with drive(model, plain, Mixed(wanted, other, 9), 1) as alone:
         with pytest.raises(UpstreamUnavailable):
             await getattr(alone, what)(wanted, ReadView())
+
+
+ALICE, BOB, VESTER = (address(HUB, name) for name in (known.ALICE, known.BOB, known.VESTER))
+OTHERS: dict[str, tuple[str, str, Callable[[CosmosDriver], Awaitable[Any]]]] = {
+    "balance": (
+        HUB.denom,
+        quote(known.IBC_DENOM),
+        lambda driver: driver.read_token_balance(ALICE, HUB.denom, ReadView()),
+    ),
+    "supply": (HUB.denom, quote(known.IBC_DENOM), lambda driver: driver.read_supply(HUB.denom, ReadView())),
+    "metadata": (
+        HUB.denom,
+        quote(f"factory/{ALICE}/{known.FACTORY_SUBDENOM}"),
+        lambda driver: driver.read_token_metadata(HUB.denom, ReadView()),
+    ),
+    "account": (BOB, ALICE, lambda driver: driver.read_account(BOB, ReadView())),
+    # Has no stakes: those of somebody else are not believed.
+    "delegations": (VESTER, ALICE, lambda driver: driver.read_delegations(VESTER, ReadView())),
+    "unbondings": (VESTER, ALICE, lambda driver: driver.read_unbondings(VESTER, ReadView())),
+}
+
+
+@pytest.mark.parametrize("what", OTHERS)
+async def test_another_denom_or_account_is_not_believed(
+    driver: CosmosDriver, model: CosmosChains, plain: aiohttp.ClientSession, what: str
+) -> None:
+    wanted, other, read = OTHERS[what]
+    mixed = Mixed(wanted, other)
+    async with drive(model, plain, mixed, 2) as two:
+        assert await read(two) == await read(driver)
+    assert len(mixed.asked) == 2
+    async with drive(model, plain, Mixed(wanted, other, 9), 1) as alone:
+        with pytest.raises(UpstreamUnavailable):
+            await read(alone)

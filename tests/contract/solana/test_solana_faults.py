@@ -11,6 +11,7 @@ import pytest
 from devnet import known_solana as known
 from devnet.solana import world
 from devnet.solana.facade import answer_one
+from server.chains.holdings import KnownAsset
 from server.chains.view import ReadView
 from server.errors import NotFound, UpstreamUnavailable
 from tests.contract.solana.conftest import drive, serve
@@ -143,3 +144,38 @@ async def test_another_transaction_is_not_believed(fronts: list[Front], ledger: 
     async with drive(tally, odd=fronts[2].url) as driver:
         with pytest.raises(UpstreamUnavailable):
             await driver.read_transaction(wanted, ReadView())
+
+
+@pytest.mark.parametrize("what", ["token balance", "holdings"])
+async def test_token_accounts_of_somebody_else_are_not_believed(
+    fronts: list[Front], ledger: Ledger, tally: Tally, what: str
+) -> None:
+    """Bob holds none: a node that answers about Alice must not make him rich."""
+    bob, usdc = str(known.BOB), str(known.USDC)
+    mixed, often = 0, 1
+
+    def mixed_up(params: list[Any]) -> dict[str, Any] | None:
+        nonlocal mixed
+        mixed += 1
+        if mixed > often:
+            return None
+        asked = [str(known.ALICE), *params[1:]]
+        call = {"jsonrpc": "2.0", "id": 1, "method": "getTokenAccountsByOwner", "params": asked}
+        return {"result": json.loads(json.dumps(answer_one(ledger, call)))["result"]}
+
+    async def read(driver: Any) -> list[str | None]:
+        if what == "holdings":
+            held = await driver.read_holdings(bob, [KnownAsset(usdc, 6)], ReadView())
+            return [row.address for row in held.rows]
+        balance = await driver.read_token_balance(bob, usdc, ReadView())
+        return [usdc, None] if balance.raw else [None]
+
+    for front in fronts[:2]:
+        front.twists["getTokenAccountsByOwner"] = mixed_up
+    async with drive(tally, one=fronts[0].url, two=fronts[1].url) as driver:
+        assert await read(driver) == [None]
+    assert mixed > 1
+    often = 99
+    async with drive(tally, one=fronts[0].url, two=fronts[1].url) as driver:
+        with pytest.raises(UpstreamUnavailable):
+            await read(driver)

@@ -73,6 +73,6 @@ def test_no_bytes_break_the_layouts(noise: bytes, kind: int):
         own_texts(mint, bytes(32))
         pointed_at(mint)
     read_mint(noise)
-    read_holding(noise, bytes(32))
+    read_holding(noise, bytes(32), bytes(32))
     metaplex_texts(noise, bytes(32))
     metaplex_texts(b"\4" + bytes(64) + noise, bytes(32))
