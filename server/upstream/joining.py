@@ -27,12 +27,12 @@ class Patience:
 
 
 class _Flight(Generic[Answered]):
-    __slots__ = ("patience", "task", "waiters")
+    __slots__ = ("patience", "task", "waiting")
 
     def __init__(self, task: asyncio.Task[Answered], patience: Patience) -> None:
         self.task = task
         self.patience = patience
-        self.waiters = 0
+        self.waiting: list[asyncio.Future[None]] = []
 
 
 class Flights(Generic[Answered]):
@@ -61,32 +61,27 @@ class Flights(Generic[Answered]):
 
         Raises TimeoutError at `until` (seconds of `clock`), and what the flight raises, as a copy per caller.
         """
+        loop = asyncio.get_running_loop()
         flight = self._flights.get(key)
         if flight is None:
             patience = Patience(until)
-            flight = _Flight(asyncio.get_running_loop().create_task(start(patience)), patience)
+            flight = _Flight(loop.create_task(start(patience)), patience)
             self._flights[key] = flight
-            flight.task.add_done_callback(lambda _task: self._forget(key, flight))
+            flight.task.add_done_callback(lambda _task: self._land(key, flight))
         else:
             flight.patience.until = max(flight.patience.until, until)
-        flight.waiters += 1
+        turn: asyncio.Future[None] = loop.create_future()
+        flight.waiting.append(turn)
+        timer = loop.call_later(max(until - clock(), 0.0) + _SLACK, _wake, turn)
         try:
-            async with asyncio.timeout(max(until - clock(), 0.0) + _SLACK):
-                return await asyncio.shield(flight.task)
-        except asyncio.CancelledError:
-            task = asyncio.current_task()
-            if (task is not None and task.cancelling()) or not flight.task.cancelled():
-                raise
-            # The flight was given up, not this caller.
-            raise UpstreamUnavailable("the read was abandoned; try again") from None
-        except GatewayError as error:
-            # One exception object raised in several tasks would collect all their tracebacks.
-            raise copy.copy(error) from None
+            await turn
         finally:
-            flight.waiters -= 1
-            if flight.waiters == 0 and not flight.task.done():
+            timer.cancel()
+            flight.waiting.remove(turn)
+            if not flight.waiting and not flight.task.done():
                 self._forget(key, flight)
                 flight.task.cancel()
+        return _outcome(flight.task)
 
     async def close(self) -> None:
         """Give up every flight."""
@@ -95,6 +90,32 @@ class Flights(Generic[Answered]):
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
+    def _land(self, key: Hashable, flight: _Flight[Answered]) -> None:
+        self._forget(key, flight)
+        if not flight.task.cancelled():
+            # Takes note of an error that nobody waits for any more.
+            flight.task.exception()
+        for turn in flight.waiting:
+            _wake(turn)
+
     def _forget(self, key: Hashable, flight: _Flight[Answered]) -> None:
         if self._flights.get(key) is flight:
             del self._flights[key]
+
+
+def _wake(turn: asyncio.Future[None]) -> None:
+    if not turn.done():
+        turn.set_result(None)
+
+
+def _outcome(task: asyncio.Task[Answered]) -> Answered:
+    if not task.done():
+        raise TimeoutError
+    if task.cancelled():
+        # The flight was given up, not this caller.
+        raise UpstreamUnavailable("the read was abandoned; try again")
+    error = task.exception()
+    if isinstance(error, GatewayError):
+        # One exception object raised in several tasks would collect all their tracebacks.
+        raise copy.copy(error) from None
+    return task.result()
