@@ -9,7 +9,7 @@ from pydantic import Field, PrivateAttr, SecretStr, model_validator
 
 from runtime.config_errors import Refusal
 from runtime.settings.secrets import Section, read_variable
-from runtime.settings.values import Amount, EndpointUrl, JsonOrTable, Label
+from runtime.settings.values import EndpointUrl, JsonOrTable, Label, Rate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -45,7 +45,7 @@ class RemoteSettings(Section):
         le=1000,
         description="How much the endpoint is preferred: its measured latency counts divided by this.",
     )
-    rate: Amount | None = Field(
+    rate: Rate | None = Field(
         default=None, description="Most requests per second to send to the endpoint; unset means no limit."
     )
 

@@ -185,10 +185,8 @@ EndpointUrl = Annotated[SecretStr, AfterValidator(check_endpoint_url)]
 Networks = Annotated[tuple[Annotated[str, AfterValidator(check_network)], ...], BeforeValidator(split_list)]
 Origins = Annotated[tuple[Annotated[str, AfterValidator(check_origin)], ...], BeforeValidator(split_list)]
 JsonOrTable = BeforeValidator(parse_json)
-Amount = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-
 SLOWEST_RATE, FASTEST_RATE = 0.001, 1_000_000
-"""Units a second that a quota may have: below one in a quarter of an hour the times told to callers grow absurd."""
+"""Units a second that a quota may have, or a limit: below one in a quarter of an hour times to wait grow absurd."""
 
 Rate = Annotated[float, Field(ge=SLOWEST_RATE, le=FASTEST_RATE, allow_inf_nan=False)]
 
