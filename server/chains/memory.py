@@ -52,7 +52,7 @@ class _Told(NamedTuple):
 
 
 class ChainMemory:
-    """Answers of one chain's nodes. Without a `cache` nothing is kept and every read goes to a node.
+    """Answers of one chain's nodes. Without a `cache` nothing is kept; equal reads of one moment are one all the same.
 
     Answers near the head live one `block_time` (seconds), or as long as the cache lets them. `ask_finalized` asks the
     nodes for the newest final block; where it is None, no block is ever taken for final.
@@ -101,28 +101,27 @@ class ChainMemory:
         `kind` and `body` together are the question; `read` asks the nodes and settles the view. The same question of
         several requests at once is asked by one of them.
         """
-        cache = self._cache
-        if cache is None:
-            return await read()
-        use = view.cache
+        cache, use = self._cache, view.cache
         if use is not None and use.bypass:
-            use.miss()
+            if cache is not None:
+                use.miss()
             return await self._read_and_keep(cache, view, kind, body, codec, read)
         while True:
             if view.is_settling:
                 # Another read of this view is finding out its block: an answer of any other block must not join it.
                 async with view.turn():
                     pass
-            block = self._latest(cache) if view.block is None else view.block
-            value = None if block is None else await self._find(cache, view, kind, block, body)
-            if value is not None and block is not None:
-                count_cache("state", "hit")
-                if use is not None:
-                    use.hit()
-                    if view.block is None:
-                        self._hold(cache, use, kind, block, body)
-                view.settle(block, self._newest_by if block == self._newest else None)
-                return codec.decode(value)
+            if cache is not None:
+                block = self._latest(cache) if view.block is None else view.block
+                value = None if block is None else await self._find(cache, view, kind, block, body)
+                if value is not None and block is not None:
+                    count_cache("state", "hit")
+                    if use is not None:
+                        use.hit()
+                        if view.block is None:
+                            self._hold(cache, use, kind, block, body)
+                    view.settle(block, self._newest_by if block == self._newest else None)
+                    return codec.decode(value)
             question = (view.block, kind, body)
             leader = self._leaders.get(question)
             if leader is None:
@@ -130,13 +129,14 @@ class ChainMemory:
             found = await _follow(leader)
             if found is not None and view.block in (None, found.block):
                 view.settle(found.block, found.endpoint)
-                if use is not None:
+                if use is not None and cache is not None:
                     use.miss()
                 answer: Answer = found.answer
                 return answer
-        count_cache("state", "miss")
-        if use is not None:
-            use.miss()
+        if cache is not None:
+            count_cache("state", "miss")
+            if use is not None:
+                use.miss()
         lead = self._leaders[question] = asyncio.get_running_loop().create_future()
         told = None
         try:
@@ -203,13 +203,15 @@ class ChainMemory:
 
     async def _read_and_keep(
         self,
-        cache: Cache,
+        cache: Cache | None,
         view: ReadView,
         kind: str,
         body: bytes,
         codec: Codec[Answer],
         read: Callable[[], Awaitable[Answer]],
     ) -> Answer:
+        if cache is None:
+            return await read()
         was_open = view.block is None
         generation = self._generation
         answer = await read()

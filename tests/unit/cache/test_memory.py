@@ -350,3 +350,15 @@ def test_the_status_of_a_request_says_the_worst_that_happened():
     assert bypassing.status is None
     bypassing.miss()
     assert bypassing.status == "bypass"
+
+
+async def test_without_a_cache_equal_reads_of_one_moment_are_one_and_nothing_is_kept(clock):
+    node = Node(clock)
+    node.memory = ChainMemory("ethereum", None, node.heads, block_time=BLOCK_TIME)
+    node.delay = 0.01
+    views = [ReadView(cache=CacheUse()) for _ in range(3)]
+    assert await asyncio.gather(*(node.read(view) for view in views)) == [b"answer"] * 3
+    assert node.asked == 1
+    assert [(view.block, view.cache.status) for view in views] == [(1000, None)] * 3
+    await node.read()
+    assert node.asked == 2
