@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from bench.http_load import Load
 
-ROUNDS = 3
+ROUNDS = 5
 
 
 @dataclass(frozen=True)

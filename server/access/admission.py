@@ -43,15 +43,26 @@ class Admission:
         # A key's quota never changes; one entry for each live key.
         self._principals: dict[int, Principal] = {}
 
-    async def identify(self, api_key: str) -> Principal:
-        """Return whose key it is. Raises KeyMissing for an empty key, KeyInvalid for one that opens nothing."""
+    def peek(self, api_key: str) -> Principal | None:
+        """Return whose key it is where that is known without waiting, else None. Raises as `identify` does."""
         if not api_key:
             raise KeyMissing("no API key was given; send it as metadata `x-api-key` or `authorization: Bearer <key>`")
         if api_key in RESERVED_KEYS:
             return self._reserved(api_key)
-        record = self._directory.peek(api_key) or await self._directory.find(api_key)
+        record = self._directory.peek(api_key)
+        return None if record is None else self._principal(record)
+
+    async def identify(self, api_key: str) -> Principal:
+        """Return whose key it is. Raises KeyMissing for an empty key, KeyInvalid for one that opens nothing."""
+        principal = self.peek(api_key)
+        if principal is not None:
+            return principal
+        record = await self._directory.find(api_key)
         if record is None:
             raise KeyInvalid("the API key is unknown or revoked; check that it was copied whole")
+        return self._principal(record)
+
+    def _principal(self, record: KeyRecord) -> Principal:
         principal = self._principals.get(record.id)
         if principal is None:
             principal = self._principals[record.id] = self._owner(record)

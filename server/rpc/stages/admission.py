@@ -36,15 +36,18 @@ class AdmissionStage:
         """Return `inner` for admitted callers only; rpcs outside the public surface are for trusted callers."""
         if method.operation is None:
             return _trusted_only(inner)
-        flights = self._admission.flights
-        admit_key = self._admit_key
+        admission, flights = self._admission, self._admission.flights
+        charge = self._charge
 
         async def admit(request: Any, context: Context) -> Any:
             state = REQUEST.get()
             principal = _vouched(state) if state.trusted else None
             if principal is None:
                 try:
-                    principal = await admit_key(state)
+                    key = _presented_key(state)
+                    principal = admission.peek(key) or await admission.identify(key)
+                    if not principal.policy.unlimited:
+                        charge(state, principal)
                 except GatewayError as refusal:
                     count_refusal("jsonrpc" if state.trusted else "grpc", refusal.reason)
                     raise
@@ -57,18 +60,16 @@ class AdmissionStage:
 
         return admit
 
-    async def _admit_key(self, state: RequestState) -> Principal:
-        principal = await self._admission.identify(_presented_key(state))
+    def _charge(self, state: RequestState, principal: Principal) -> None:
+        """Charge one unit, and tell the caller what is left; raises RateLimited where nothing is."""
         grant = self._admission.quotas.charge(principal, 1)
-        policy = principal.policy
-        if not policy.unlimited:
-            state.trailing.extend(quota_metadata(principal, grant))
+        state.trailing.extend(quota_metadata(principal, grant))
         if not grant.admitted:
             raise RateLimited(
-                f"the quota of {policy.rate:g} calls a second is used up; try again in {grant.retry_after_ms} ms",
+                f"the quota of {principal.policy.rate:g} calls a second is used up;"
+                f" try again in {grant.retry_after_ms} ms",
                 retry_after_ms=grant.retry_after_ms,
             )
-        return principal
 
 
 def quota_metadata(principal: Principal, grant: Grant) -> tuple[tuple[str, str], ...]:

@@ -46,7 +46,8 @@ class Telemetry:
             except BaseException:
                 _report(name, REQUEST.get())
                 raise
-            _count(name, REQUEST.get(), StatusCode.OK, None)
+            state = REQUEST.get()
+            count_operation(name, state.chain, "OK", None, monotonic() - state.started)
             return response
 
         return observe
