@@ -14,7 +14,7 @@ from runtime.operations import Operation, load_operations
 README = Path(__file__).resolve().parents[1] / "README.md"
 START, END = "<!-- operations -->", "<!-- /operations -->"
 FAMILIES = {
-    "chainless": "no chain",
+    "chainless": "takes no chain",
     "evm": "EVM",
     "solana": "Solana",
     "bitcoin": "Bitcoin",
