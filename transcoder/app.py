@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 DEMO = "demo"
 REQUEST_ID = "X-Request-Id"
+SERVER = "waypost"
+"""What answers call the server: not the library and its version, as they would otherwise."""
 
 ANSWER: web.AppKey[Callable[[Any], Awaitable[web.StreamResponse]]] = web.AppKey("answer")
 """The application's only handler, for a server that needs no routing."""
@@ -100,7 +102,7 @@ class Face:
         request_id = request_id_from(request.headers.get(REQUEST_ID))
         fresh = wants_fresh(request.headers.get(hdrs.CACHE_CONTROL))
         exchange = Exchange(request_id, self._clients.address_of(request), self._credential, fresh)
-        headers = {hdrs.CONTENT_TYPE: JSON, REQUEST_ID: request_id}
+        headers = {hdrs.SERVER: SERVER, hdrs.CONTENT_TYPE: JSON, REQUEST_ID: request_id}
         if self._cors.enabled:
             headers.update(self._cors.headers(request.headers))
         path = request.rel_url.raw_path
@@ -132,7 +134,9 @@ class Face:
             return None
         exchange = Exchange(request_id_from(request.headers.get(REQUEST_ID)), "")
         failure = Failure(400, "INVALID_REQUEST", 'the only expectation understood is "100-continue"')
-        return error_response(failure, 417, exchange, {hdrs.CONTENT_TYPE: JSON, REQUEST_ID: exchange.request_id})
+        return error_response(
+            failure, 417, exchange, {hdrs.SERVER: SERVER, hdrs.CONTENT_TYPE: JSON, REQUEST_ID: exchange.request_id}
+        )
 
     async def _post(
         self, request: web.Request, segment: str | None, exchange: Exchange, headers: dict[str, str]

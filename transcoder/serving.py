@@ -13,7 +13,7 @@ from typing import Any
 from aiohttp import hdrs, web
 from aiohttp.http_exceptions import HttpProcessingError
 
-from transcoder.app import ANSWER, REQUEST_ID
+from transcoder.app import ANSWER, REQUEST_ID, SERVER
 from transcoder.envelope import NULL
 from transcoder.errors import Failure, internal
 from transcoder.exchange import request_id_from
@@ -78,5 +78,5 @@ class _Connection(web.RequestHandler):
 
 
 def _json(failure: Failure, status: int, request_id: str) -> web.Response:
-    headers = {hdrs.CONTENT_TYPE: JSON, REQUEST_ID: request_id}
+    headers = {hdrs.SERVER: SERVER, hdrs.CONTENT_TYPE: JSON, REQUEST_ID: request_id}
     return web.Response(body=failure.body(NULL, request_id), status=status, headers=headers)

@@ -44,6 +44,7 @@ async def test_unknown_paths(face: Face, method: str, path: str) -> None:
     assert answer["id"] is None
     assert (answer["error"]["code"], answer["error"]["data"]["reason"]) == (404, "NOT_FOUND")
     assert answer["error"]["data"]["requestId"] == response.headers["X-Request-Id"]
+    assert response.headers["Server"] == "waypost"
 
 
 @pytest.mark.parametrize("method", ["GET", "PUT", "DELETE", "PATCH", "OPTIONS"])
@@ -73,6 +74,7 @@ async def test_malformed_http_is_answered_in_json(face: Face, sent: bytes, caplo
         head, body = await raw(face, sent)
     assert head.split()[1] in {b"400", b"404", b"405", b"417"}, head
     assert b"application/json" in head
+    assert b"\r\nServer: waypost\r\n" in head
     answer = json.loads(body)
     assert answer["jsonrpc"] == "2.0"
     assert answer["error"]["code"] in {400, 404}
