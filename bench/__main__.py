@@ -29,18 +29,22 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 SECONDS = 3.0
+ROUND_SECONDS = 2.0
 CONNECTIONS = 64
 GET_BALANCE = "/waypost.v1.AccountService/GetBalance"
 KEY = (("x-api-key", "local"),)
 
 
-async def http(url: str, body: Callable[[], bytes], connections: int) -> http_load.Load:
+async def http(url: str, body: Callable[[], bytes], connections: int, seconds: float = ROUND_SECONDS) -> http_load.Load:
     """Run one HTTP load."""
-    return await http_load.post(url, body, expect=b'"result"', connections=connections, seconds=SECONDS)
+    return await http_load.post(url, body, expect=b'"result"', connections=connections, seconds=seconds)
 
 
 async def grpc(
-    port: int, tasks: int, question: Callable[[], account_pb2.GetBalanceRequest] = message
+    port: int,
+    tasks: int,
+    question: Callable[[], account_pb2.GetBalanceRequest] = message,
+    seconds: float = ROUND_SECONDS,
 ) -> http_load.Load:
     """Run one gRPC load."""
     return await grpc_load.call(
@@ -50,7 +54,7 @@ async def grpc(
         account_pb2.GetBalanceResponse,
         metadata=KEY,
         tasks=tasks,
-        seconds=SECONDS,
+        seconds=seconds,
     )
 
 
@@ -104,9 +108,9 @@ async def main() -> int:
             "gateway over gRPC, 64 tasks",
             lambda: grpc(grpc_port, CONNECTIONS),
         )
-        fifty = show("gateway, batches of 50, 4 connections", await http(base, batch(), 4))
-        show("bare node, 64 connections", await http(node, node_request, CONNECTIONS))
-        show("gateway over gRPC, 1 task", await grpc(grpc_port, 1))
+        fifty = show("gateway, batches of 50, 4 connections", await http(base, batch(), 4, SECONDS))
+        show("bare node, 64 connections", await http(node, node_request, CONNECTIONS, SECONDS))
+        show("gateway over gRPC, 1 task", await grpc(grpc_port, 1, seconds=SECONDS))
         added = await measure_added(
             "bare node, 1 connection",
             lambda: http(node, node_request, 1),

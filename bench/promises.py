@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
     from bench.http_load import Load
 
-ROUNDS = 5
+ROUNDS = 7
+"""Several short ones: two runs of the same program differ by up to a third on a shared machine, gRPC's most of all."""
 
 
 @dataclass(frozen=True)
