@@ -187,16 +187,19 @@ class AnswerReader:
         raise _RefusedError
 
     def _close(self) -> HttpAnswer | Failure:
-        if self._inflater is not None:
+        # Nothing of the answer stays here: a connection may lie idle for a minute, and bodies are large.
+        inflater, self._inflater = self._inflater, None
+        chunks, self._chunks = self._chunks, []
+        pairs, self._pairs = self._pairs, []
+        if inflater is not None:
             try:
-                body = self._inflater.finish()
+                body = inflater.finish()
             except BadCodingError:
                 self.is_reusable = False
                 return INVALID
         else:
-            chunks = self._chunks
             body = chunks[0] if len(chunks) == 1 else b"".join(chunks)
-        return HttpAnswer(self._status, self._retry_after, body, Headers(self._pairs))
+        return HttpAnswer(self._status, self._retry_after, body, Headers(pairs))
 
     def _headers_bytes(self) -> int:
         return sum(len(name) + len(value) for name, value in self._pairs)

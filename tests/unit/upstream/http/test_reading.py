@@ -125,3 +125,17 @@ def test_headers_of_the_allowed_length_in_one_packet_and_in_many() -> None:
     longer = b"HTTP/1.1 200 OK\r\nX-Long: %b\r\nContent-Length: 3\r\n\r\nabc" % (b"a" * 66_000)
     for pieces in ([longer], cut(longer, set(range(0, 66_000, 1000)))):
         assert read(pieces)[0] == Failure(Kind.NOT_JSON_RPC, "not a valid HTTP answer")
+
+
+def test_nothing_of_an_answer_stays_with_a_connection_that_waits_for_the_next() -> None:
+    for name, (data, _, body, keeps) in ANSWERS.items():
+        if not keeps:
+            continue
+        reader = AnswerReader()
+        reader.begin(LIMIT)
+        got = reader.feed(data)
+        assert isinstance(got, HttpAnswer), name
+        assert got.body == body
+        lists = [value for slot in AnswerReader.__slots__ if isinstance(value := getattr(reader, slot), list)]
+        assert not any(lists), name
+        assert reader._inflater is None, name
