@@ -15,6 +15,7 @@ from server.chains.registry import Chains
 from server.chains.view import ReadView
 from server.errors import ArchiveRequired, NotFound, NotSupported, UpstreamUnavailable
 from server.upstream import open_session
+from tests.serving import serve_app
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -86,13 +87,8 @@ async def cache_of(target: str, http: aiohttp.ClientSession) -> AsyncIterator[st
 
     app = web.Application()
     app.router.add_get("/{path:.*}", answer)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    try:
-        yield f"http://127.0.0.1:{runner.addresses[0][1]}"
-    finally:
-        await runner.cleanup()
+    async with serve_app(app) as url:
+        yield url
 
 
 @pytest.mark.parametrize("has_good", [True, False])

@@ -16,6 +16,7 @@ from server.chains.registry import Chains
 from server.chains.view import ReadView
 from server.errors import UpstreamUnavailable
 from server.upstream import open_session
+from tests.serving import serve_app
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -54,13 +55,8 @@ async def front(target: str, plain: aiohttp.ClientSession, mixed: Mixed) -> Asyn
 
     app = web.Application()
     app.router.add_route("*", "/{path:.*}", serve)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    try:
-        yield f"http://127.0.0.1:{runner.addresses[0][1]}"
-    finally:
-        await runner.cleanup()
+    async with serve_app(app) as url:
+        yield url
 
 
 @asynccontextmanager
