@@ -128,6 +128,20 @@ def count_operation(operation: str, chain: str | None, code: str, reason: str | 
     duration.observe(seconds)
 
 
+def success_counter(operation: str) -> Callable[[str, float], None]:
+    """Return what counts an answered call of the operation, given the chain's slug and seconds: for every call."""
+    known: dict[str, tuple[Tally, Spread]] = {}
+
+    def count(chain: str, seconds: float) -> None:
+        series = known.get(chain)
+        if series is None:
+            series = known[chain] = _operation_series(operation, chain, "OK", None)
+        series[0].count += 1
+        series[1].observe(seconds)
+
+    return count
+
+
 @lru_cache(maxsize=4096)
 def _operation_series(operation: str, chain: str | None, code: str, reason: str | None) -> tuple[Tally, Spread]:
     # Finding a series by its labels costs more than counting in it.
@@ -233,11 +247,12 @@ def set_endpoint_up(chain: str, endpoint: str, up: bool) -> None:
 
 def count_cache(cache: str, result: CacheResult) -> None:
     """Count one look-up in a named cache."""
-    _cache_series(cache, result).count += 1
+    cache_lookups(cache, result).count += 1
 
 
 @lru_cache(maxsize=64)
-def _cache_series(cache: str, result: CacheResult) -> Tally:
+def cache_lookups(cache: str, result: CacheResult) -> Tally:
+    """Return the counter of a named cache's look-ups that ended so: for those who count in it at every call."""
     return _CACHE.of(word(cache), result)
 
 

@@ -31,6 +31,7 @@ from server.rpc.publication import PublicationServicer
 from server.rpc.reflection import reflection_servicer, working_services
 from server.rpc.registration import SERVICERS, Dependencies, HandlerCollector, PathHandlers, public_handlers
 from server.rpc.stages.answers import Answers
+from server.rpc.stages.frame import Frame
 from server.rpc.stages.recall import Recall
 from server.sources.guarded import GuardedFetcher
 from server.sources.prices import open_prices
@@ -122,10 +123,11 @@ class Gateway:
         secret = credential.get_secret_value() if credential else None
         answers = None if cache is None else Answers(cache, chains.canonical_address)
         recall = None if cache is None else Recall(cache, settings.cache.max_bytes)
-        stages = build_stages(chains.families, admission, secret, answers, recall)
+        frame = Frame(secret)
+        stages = build_stages(chains.families, admission, answers, recall)
         by_path |= typed.operations(by_path[CALL_METHOD])
-        self._public = StagesInterceptor(stages, by_path, private=False)
-        self._private = StagesInterceptor(stages, by_path, private=True)
+        self._public = StagesInterceptor(frame, stages, by_path, private=False)
+        self._private = StagesInterceptor(frame, stages, by_path, private=True)
         composed = {path: self._private.compose(path, handler) for path, handler in staged.items()}
         self._channel = InProcessChannel({path: handler for path, handler in composed.items() if handler is not None})
         # In process the gateway answers from now on.

@@ -30,14 +30,18 @@ async def finish(call: Any) -> Any:
     try:
         return await call
     except AioRpcError as error:
-        failure = from_status(error)
-        # A credential that is refused is the operator's mistake: no caller's key is at fault.
-        raise (mismatched() if failure.field == CREDENTIAL else failure) from error
+        raise _failure(error) from error
     except asyncio.CancelledError:
         task = asyncio.current_task()
         if task is not None and task.cancelling():
             raise
         raise given_up() from None
+
+
+def _failure(error: AioRpcError) -> Failure:
+    failure = from_status(error)
+    # A credential that is refused is the operator's mistake: no caller's key is at fault.
+    return mismatched() if failure.field == CREDENTIAL else failure
 
 
 async def headers_of(call: Any) -> dict[str, str]:

@@ -13,8 +13,11 @@ if TYPE_CHECKING:
     from server.access.keys import KeyRecord
     from server.access.quotas import Quotas
 
-RESERVED_KEYS = frozenset({"demo", "local"})
-"""Words that are never API keys: `demo` is a route, `local` the fixed key of the devnet."""
+RESERVED_KEYS = {
+    "local": "the key `local` works on the devnet only; create a key with `waypost keys create`",
+    "demo": "`demo` is no API key; the demo is a route of the HTTP face, gRPC callers need a key",
+}
+"""Words that are never keys in the store, and why they open nothing: `local` is the fixed key of the devnet."""
 
 
 class Admission:
@@ -37,7 +40,7 @@ class Admission:
         self.quotas = quotas
         self.flights = flights
         self._directory = directory
-        self._accepts_local = accepts_local
+        self._fixed = {"local": LOCAL} if accepts_local else {}
         self._default = default
         self._demo = demo
         # A key's quota never changes; one entry for each live key.
@@ -45,10 +48,13 @@ class Admission:
 
     def peek(self, api_key: str) -> Principal | None:
         """Return whose key it is where that is known without waiting, else None. Raises as `identify` does."""
+        fixed = self._fixed.get(api_key)
+        if fixed is not None:
+            return fixed
         if not api_key:
             raise KeyMissing("no API key was given; send it as metadata `x-api-key` or `authorization: Bearer <key>`")
         if api_key in RESERVED_KEYS:
-            return self._reserved(api_key)
+            raise KeyInvalid(RESERVED_KEYS[api_key])
         record = self._directory.peek(api_key)
         return None if record is None else self._principal(record)
 
@@ -77,10 +83,3 @@ class Admission:
             return Principal(f"key:{record.id}", self._default)
         rate, burst = record.rate or self._default.rate, record.burst or self._default.burst
         return Principal(f"key:{record.id}", Policy("key", rate, burst))
-
-    def _reserved(self, api_key: str) -> Principal:
-        if api_key == "local" and self._accepts_local:
-            return LOCAL
-        if api_key == "local":
-            raise KeyInvalid("the key `local` works on the devnet only; create a key with `waypost keys create`")
-        raise KeyInvalid("`demo` is no API key; the demo is a route of the HTTP face, gRPC callers need a key")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from math import ceil
 
@@ -12,21 +12,21 @@ DEMO = "demo"
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """A quota: `rate` units a second, `burst` of them at once. A rate of 0 means unlimited."""
+    """A quota: `rate` units a second, `burst` of them at once. A rate of 0 means unlimited: nothing is counted."""
 
     name: str
     rate: float
     burst: int
+    unlimited: bool = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Work out what every call asks."""
+        object.__setattr__(self, "unlimited", self.rate <= 0)
 
     @property
     def weighs_costs(self) -> bool:
         """Whether an operation's cost counts; the demo counts items alone, one per second (contract section 8)."""
         return self.name != DEMO
-
-    @property
-    def unlimited(self) -> bool:
-        """Whether nothing is counted."""
-        return self.rate <= 0
 
     @property
     def window_seconds(self) -> int:

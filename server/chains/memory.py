@@ -152,6 +152,8 @@ class ChainMemory:
             del self._leaders[question]
             if not lead.done():
                 lead.set_result(told)
+            # A failure holds this frame by its traceback, and the future the failure: one of the three has to let go.
+            del lead
 
     async def read_document(
         self,

@@ -154,6 +154,9 @@ class InProcessContext(grpc.aio.ServicerContext[Any, Any]):  # type: ignore[misc
     def finish(self) -> None:
         """Mark the end of the servicer and run the callbacks; one that fails is logged."""
         self.finished = True
+        if self.aborted is not None:
+            # Its frames hold this context, which holds it.
+            self.aborted.__traceback__ = self.aborted.__context__ = None
         for callback in self._callbacks or ():
             try:
                 callback(self)

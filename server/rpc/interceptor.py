@@ -1,7 +1,9 @@
 """The one interceptor: an ordered list of stages, composed once per method (design section 3).
 
-A stage is an object with `bind(method, inner) -> handler`: it wraps the handler of the stages behind it, or returns it
-as it is when it has nothing to do for that method, so that a call passes only what concerns it.
+A stage is an object with `bind(method, inner) -> step`: it wraps the step of the stages behind it, or returns it as it
+is when it has nothing to do for that method, so that a call passes only what concerns it. A step that has nothing to do
+after the one behind it is a plain function that returns what that one returns. The state of the call is handed from
+step to step; the frame around them makes it, and the servicer finds it in a contextvar.
 """
 
 from __future__ import annotations
@@ -10,14 +12,15 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import grpc
 
-from server.rpc.stages.state import RECEIVED, Method
+from server.rpc.stages.state import RECEIVED, REQUEST, Method
 from server.typed_apps.design import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from runtime.operations import Operation
-    from server.rpc.stages.state import Handler
+    from server.rpc.stages.frame import Frame
+    from server.rpc.stages.state import Context, Handler, RequestState, Step
 
 PUBLIC = "/waypost.v1."
 APPS = f"/{ROOT}."
@@ -27,18 +30,21 @@ INTERNAL = "/waypost.internal."
 class Stage(Protocol):
     """One step that calls pass on their way to the servicer."""
 
-    def bind(self, method: Method, inner: Handler) -> Handler:
+    def bind(self, method: Method, inner: Step) -> Step:
         """Return `inner` with this step in front of it."""
 
 
 class StagesInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[misc]  # grpc has no types
-    """Puts the stages in front of every rpc of Waypost; health and reflection pass untouched.
+    """Puts the frame and the stages in front of every rpc of Waypost; health and reflection pass untouched.
 
     With `private` false, rpcs outside the public surface do not exist. Composed handlers take and return serialised
     bytes: parsing and serialising are a stage.
     """
 
-    def __init__(self, stages: Sequence[Stage], operations: Mapping[str, Operation], *, private: bool) -> None:
+    def __init__(
+        self, frame: Frame, stages: Sequence[Stage], operations: Mapping[str, Operation], *, private: bool
+    ) -> None:
+        self._frame = frame
         self._stages = tuple(stages)
         self._operations = operations
         self._private = private
@@ -71,7 +77,16 @@ class StagesInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[misc]  # gr
         if not path.startswith((PUBLIC, APPS, INTERNAL)):
             return handler
         method = Method(path, handler, self._operations.get(path), self._private)
-        composed = handler.unary_unary
+        step = _call_servicer(handler.unary_unary)
         for stage in reversed(self._stages):
-            composed = stage.bind(method, composed)
-        return grpc.unary_unary_rpc_method_handler(composed)
+            step = stage.bind(method, step)
+        return grpc.unary_unary_rpc_method_handler(self._frame.bind(method, step))
+
+
+def _call_servicer(servicer: Handler) -> Step:
+    def call(request: Any, context: Context, state: RequestState) -> Awaitable[Any]:
+        # Never reset: every call runs in a task and context of its own.
+        REQUEST.set(state)
+        return servicer(request, context)
+
+    return call

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import random
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -181,7 +182,8 @@ class Router:
         for suspect, exchange in trail.take_suspects():
             self._health.convict(suspect, exchange)
         if isinstance(got, Setback) and got.final is not None:
-            raise got.final
+            # A copy: this frame, which its traceback holds, holds the original.
+            raise copy.copy(got.final)
         return got
 
     def _learn(self, endpoint: Endpoint, errand: Errand, got: Reply | Setback) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import TYPE_CHECKING
 
 from server.errors import DeadlineExceeded, GatewayError, UpstreamUnavailable
@@ -49,8 +50,10 @@ class Trail:
 
     def exhausted(self) -> GatewayError:
         """Return the error of a call that no endpoint answered."""
-        error = self._explaining
-        if error is None:
+        if self._explaining is not None:
+            # A copy: whoever raises it holds this trail, and the original is among its own refusals.
+            error = copy.copy(self._explaining)
+        else:
             retry_after_ms = None if self._retry_after is None else int(self._retry_after * 1000)
             error = UpstreamUnavailable(
                 f"no endpoint of {self._chain} answered: {self._summary()}", retry_after_ms=retry_after_ms

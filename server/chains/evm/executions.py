@@ -105,16 +105,17 @@ class Executions:
         params = [{"to": self._multicall, "data": data}, block_tag(block)]
 
         async def execute(avoid: frozenset[str]) -> Told[list[Outcome]]:
-            steered = replace(policy, avoid=avoid) if avoid else policy
-            reply = await self._pool.call("eth_call", params, steered, deadline=deadline)
-            try:
-                number, *outcomes = decode_aggregate3(json_data(reply.result), len(calls) + 1)
-                return Told(outcomes, reply.endpoint, check_count(word(number.data)))
-            except ValueError:
-                if avoid or reply.result == _NOTHING:
-                    raise
-            # Something answers, and not as Multicall3 does: that may be this endpoint's fault alone.
-            return await execute(frozenset({reply.endpoint}))
+            while True:
+                steered = replace(policy, avoid=avoid) if avoid else policy
+                reply = await self._pool.call("eth_call", params, steered, deadline=deadline)
+                try:
+                    number, *outcomes = decode_aggregate3(json_data(reply.result), len(calls) + 1)
+                    return Told(outcomes, reply.endpoint, check_count(word(number.data)))
+                except ValueError:
+                    if avoid or reply.result == _NOTHING:
+                        raise
+                # Something answers, and not as Multicall3 does: that may be this endpoint's fault alone.
+                avoid = frozenset({reply.endpoint})
 
         try:
             told = await (read_newest(self._pool, execute) if block is None else self._at(block, execute))

@@ -94,16 +94,20 @@ class ReadPlanner:
         if len(cut(calls)) > 1 or self._quarantine.holds(calls):
             return await self._alone(view, calls)
         self._gate.arrive()
+        answer = await self._line_up(view, calls)
+        if answer is None:
+            answer = await self._executions.run(view.block, calls, _policy(view), view.deadline)
+        return await self._accept(view, calls, answer)
+
+    def _line_up(self, view: ReadView, calls: Sequence[Call]) -> asyncio.Future[Answer | None]:
+        """Return what will be the answer to the calls, None for those that leave alone, by their reader's own hand."""
         entry = _Entry(calls, asyncio.get_running_loop().create_future(), view)
         fold = self._folds.get(view.block)
         if fold is None:
             self._folds[view.block] = [entry]
         else:
             fold.append(entry)
-        answer = await entry.future
-        if answer is None:
-            answer = await self._executions.run(view.block, calls, _policy(view), view.deadline)
-        return await self._accept(view, calls, answer)
+        return entry.future
 
     async def _alone(self, view: ReadView, calls: Sequence[Call]) -> list[Outcome]:
         await self._gate.wait()

@@ -1,4 +1,4 @@
-"""Stage 4: key, quota and in-flight limits.
+"""Key and quota, then what is kept of equal requests, then in-flight limits.
 
 Callers bring a key, the transcoder's single requests too; its batches and demo requests arrive admitted already, under
 the principal that `AccessService.Admit` named.
@@ -13,38 +13,46 @@ from runtime.metrics import count_refusal
 from server.access.principals import decode
 from server.errors import GatewayError, KeyInvalid, RateLimited
 from server.rpc.stages.identity import CREDENTIAL
-from server.rpc.stages.state import REQUEST
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable
     from typing import Any
 
     from server.access.admission import Admission
     from server.access.principals import Policy, Principal
     from server.access.quotas import Grant
-    from server.rpc.stages.state import Context, Handler, Method, RequestState
+    from server.rpc.stages.recall import Recall
+    from server.rpc.stages.state import Context, Method, RequestState, Step
 
 _BEARER = "bearer "
 
 
 class AdmissionStage:
-    """Admits one call: a trusted caller's principal as it is, everybody else by key and quota, one unit a call."""
+    """Admits one call: a trusted caller's principal as it is, everybody else by key and quota, one unit a call.
 
-    def __init__(self, admission: Admission) -> None:
+    An admitted request that equals one answered a moment ago gets that answer, if any are kept: it waits for nothing
+    and so is never in flight.
+    """
+
+    def __init__(self, admission: Admission, recall: Recall | None = None) -> None:
         self._admission = admission
+        self._recall = recall
 
-    def bind(self, method: Method, inner: Handler) -> Handler:
+    def bind(self, method: Method, inner: Step) -> Step:
         """Return `inner` for admitted callers only; rpcs outside the public surface are for trusted callers."""
         if method.operation is None:
             return _trusted_only(inner)
         admission, flights = self._admission, self._admission.flights
         charge = self._charge
+        shelf = self._recall.shelf(method) if self._recall is not None else None
 
-        async def admit(request: Any, context: Context) -> Any:
-            state = REQUEST.get()
+        async def admit(request: Any, context: Context, state: RequestState) -> Any:
             principal = _vouched(state) if state.trusted else None
             if principal is None:
                 try:
-                    key = _presented_key(state)
+                    key = state.metadata.get("x-api-key")
+                    if not key or key.__class__ is not str:
+                        key = _bearer_token(state)
                     principal = admission.peek(key) or await admission.identify(key)
                     if not principal.policy.unlimited:
                         charge(state, principal)
@@ -52,11 +60,18 @@ class AdmissionStage:
                     count_refusal("jsonrpc" if state.trusted else "grpc", refusal.reason)
                     raise
             state.principal = principal
+            if shelf is not None:
+                kept = shelf.find(request, state)
+                if kept is not None:
+                    return kept
             flights.enter(principal)
             try:
-                return await inner(request, context)
+                response = await inner(request, context, state)
             finally:
                 flights.leave(principal)
+            if shelf is not None:
+                shelf.keep(request, state, response)
+            return response
 
         return admit
 
@@ -98,21 +113,18 @@ def _vouched(state: RequestState) -> Principal | None:
     return decode(text) if isinstance(text, str) else None
 
 
-def _presented_key(state: RequestState) -> str:
-    key = state.metadata.get("x-api-key")
-    if isinstance(key, str) and key:
-        return key
+def _bearer_token(state: RequestState) -> str:
     bearer = state.metadata.get("authorization")
     if isinstance(bearer, str) and bearer[: len(_BEARER)].lower() == _BEARER:
         return bearer[len(_BEARER) :].strip()
     return ""
 
 
-def _trusted_only(inner: Handler) -> Handler:
-    async def admit(request: Any, context: Context) -> Any:
-        if not REQUEST.get().trusted:
+def _trusted_only(inner: Step) -> Step:
+    def admit(request: Any, context: Context, state: RequestState) -> Awaitable[Any]:
+        if not state.trusted:
             message = f"this listener serves the transcoder; send its credential as `{CREDENTIAL}`"
             raise KeyInvalid(message, field=CREDENTIAL)
-        return await inner(request, context)
+        return inner(request, context, state)
 
     return admit

@@ -1,4 +1,4 @@
-"""Stage 10: gives kept answers again, for operations whose answers the contract lets live for a fixed time.
+"""Gives kept answers again, for operations whose answers the contract lets live for a fixed time.
 
 Such an answer is of the block it was read at and says so, where it names one; a request that chooses its block is left
 to the chain's own memory. Failures are never kept: an address that is no token today may be one in the next block.
@@ -13,7 +13,6 @@ from waypost.v1 import options_pb2
 from runtime.metrics import count_cache
 from runtime.operations import member
 from server.errors import DeadlineExceeded, InvalidArgument, UpstreamDisagrees, UpstreamUnavailable
-from server.rpc.stages.state import REQUEST
 from server.upstream.cache import key_prefix
 
 if TYPE_CHECKING:
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
     from google.protobuf.message import Message
 
-    from server.rpc.stages.state import Context, Handler, Method
+    from server.rpc.stages.state import Context, Method, RequestState, Step
     from server.upstream.cache import Cache, CacheUse
 
     Canonical = Callable[[str, str], str]
@@ -46,7 +45,7 @@ class Answers:
         self._cache = cache
         self._canonical = canonical
 
-    def bind(self, method: Method, inner: Handler) -> Handler:
+    def bind(self, method: Method, inner: Step) -> Step:
         """Return `inner` behind the kept answers; it is given requests with canonical addresses."""
         operation, cache = method.operation, self._cache
         if operation is None or not operation.options.cache_seconds:
@@ -63,10 +62,10 @@ class Answers:
             if until is not None:
                 use.holds(until, _always)
 
-        async def remember(request: Any, context: Context) -> Any:
+        async def remember(request: Any, context: Context, state: RequestState) -> Any:
             if takes_height and request.HasField(HEIGHT):
-                return await inner(request, context)
-            use = REQUEST.get().cache
+                return await inner(request, context, state)
+            use = state.cache
             key = prefix + request.SerializeToString(deterministic=True)
             kept = None if use.bypass else cache.lasting.get(key)
             if kept is None:
@@ -80,7 +79,7 @@ class Answers:
                 hold(use, key)
                 return kept
             try:
-                response: Message = await inner(request, context)
+                response: Message = await inner(request, context, state)
             except _NODES_FAIL:
                 stale = None if use.bypass else cache.lasting.get_stale(key)
                 if stale is None:

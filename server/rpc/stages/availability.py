@@ -1,4 +1,4 @@
-"""Stage 7: whether this build answers the operation, and for the chains asked for."""
+"""Whether this build answers the operation, and for the chains asked for."""
 
 from __future__ import annotations
 
@@ -10,17 +10,16 @@ from runtime.nearest import nearest
 from runtime.operations import member
 from server.errors import ChainUnknown, ChainUnsupported, NotAvailable
 from server.rpc.stages.paths import is_repeated, item_root, json_name, shown
-from server.rpc.stages.state import REQUEST
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Awaitable, Callable, Iterator, Mapping
     from typing import Any
 
     from google.protobuf.descriptor import Descriptor, FieldDescriptor
     from google.protobuf.message import Message
 
     from runtime.operations import Operation
-    from server.rpc.stages.state import Context, Handler, Method
+    from server.rpc.stages.state import Context, Method, RequestState, Step
 
     Slugs = Callable[[Any, str], Iterator[tuple[str, str]]]
 
@@ -38,7 +37,7 @@ class Availability:
     def __init__(self, families: Mapping[str, str]) -> None:
         self._families = families
 
-    def bind(self, method: Method, inner: Handler) -> Handler:
+    def bind(self, method: Method, inner: Step) -> Step:
         """Return `inner` for the chains that have the operation."""
         operation = method.operation
         if operation is None:
@@ -51,14 +50,13 @@ class Availability:
         rule = ChainRule(operation, self._families)
         root = item_root(operation)
 
-        async def select(request: Message, context: Context) -> Any:
-            state = REQUEST.get()
+        def select(request: Message, context: Context, state: RequestState) -> Awaitable[Any]:
             for read in readers:
                 for path, slug in read(request, root):
                     rule.check(path, slug)
                     if not state.chain:
                         state.chain = slug
-            return await inner(request, context)
+            return inner(request, context, state)
 
         return select
 
@@ -95,8 +93,8 @@ class ChainRule:
         return f"did you mean `{near}`?" if near else f"chains are: {', '.join(self._families)}"
 
 
-def _never(operation: Operation) -> Handler:
-    async def refuse(request: Any, context: Context) -> Any:
+def _never(operation: Operation) -> Step:
+    def refuse(request: Any, context: Context, state: RequestState) -> Awaitable[Any]:
         raise NotAvailable(f"{operation.name} is part of the contract but not available yet")
 
     return refuse

@@ -1,4 +1,4 @@
-"""Stage 5: gives every call a deadline."""
+"""Gives every call a deadline."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 
 from runtime.operations import DEFAULT_DEADLINE_MS
 from server.errors import DeadlineExceeded
-from server.rpc.stages.state import REQUEST
 
 if TYPE_CHECKING:
     from typing import Any
 
-    from server.rpc.stages.state import Context, Handler, Method
+    from server.rpc.stages.state import Context, Method, RequestState, Step
 
 LONGEST_SECONDS = 60.0
 """The most a caller may ask for; a longer deadline is cut to this, so that nothing is held for an absent caller."""
@@ -22,24 +21,23 @@ LONGEST_SECONDS = 60.0
 class Deadline:
     """Bounds a call by the caller's deadline, or by the operation's own when the caller sets none."""
 
-    def bind(self, method: Method, inner: Handler) -> Handler:
+    def bind(self, method: Method, inner: Step) -> Step:
         """Return `inner` under a deadline; `RequestState.deadline` says when it passes."""
         default = method.operation.deadline if method.operation else DEFAULT_DEADLINE_MS / 1000
         longest = max(LONGEST_SECONDS, default)
         name = method.name
 
-        async def limit(request: Any, context: Context) -> Any:
+        async def limit(request: Any, context: Context, state: RequestState) -> Any:
             remaining = context.time_remaining()
-            state = REQUEST.get()
             if remaining is not None and remaining <= longest:
                 # The transport ends the call at the caller's own deadline, on both sides at once.
                 state.deadline = monotonic() + remaining
-                return await inner(request, context)
+                return await inner(request, context, state)
             seconds = default if remaining is None else longest
             state.deadline = monotonic() + seconds
             alarm = Alarm(seconds)
             try:
-                return await inner(request, context)
+                return await inner(request, context, state)
             except asyncio.CancelledError:
                 if alarm.is_cause():
                     raise DeadlineExceeded(

@@ -1,4 +1,4 @@
-"""Stage 3: answers every failure as a gRPC status with rich details. The only place that aborts a call."""
+"""Answers every failure as a gRPC status with rich details. The only place that aborts a call."""
 
 from __future__ import annotations
 
@@ -12,14 +12,13 @@ from google.rpc import error_details_pb2, status_pb2
 
 from runtime.logs import get_logger
 from server.errors import GatewayError, Internal, UpstreamUnavailable
-from server.rpc.stages.state import REQUEST
 
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import NoReturn
 
     from google.protobuf.message import Message
 
-    from server.rpc.stages.state import Context, Handler, Method, RequestState
+    from server.rpc.stages.state import Context, RequestState
 
 DOMAIN = "waypost"
 CACHE_STATUS = "x-waypost-cache"
@@ -30,54 +29,37 @@ MAX_MESSAGE_BYTES = 1500
 _log = get_logger("waypost.rpc")
 
 
-class Errors:
-    """Turns exceptions into statuses.
+async def answer_failure(name: str, state: RequestState, context: Context, failure: BaseException) -> NoReturn:
+    """End the call with the status of the failure; always raises.
 
     A GatewayError becomes its own status; a CancelledError that the caller did not cause becomes UNAVAILABLE (a socket
     client without deadline would wait for ever); anything else becomes INTERNAL with a text that tells nothing of the
-    exception, which goes to the log under the request id.
+    exception, which goes to the log under the request id. A call that has ended already, or whose caller left, is left
+    as it is.
     """
-
-    def bind(self, method: Method, inner: Handler) -> Handler:
-        """Return `inner` with its failures answered."""
-        name = method.name
-
-        async def guard(request: Any, context: Context) -> Any:
-            state = REQUEST.get()
-            try:
-                response = await inner(request, context)
-            except GatewayError as error:
-                failure = error
-            except asyncio.CancelledError:
-                task = asyncio.current_task()
-                if task is not None and task.cancelling():
-                    raise
-                failure = UpstreamUnavailable(
-                    f"{name} was interrupted inside the gateway; try again", retry_after_ms=1000
-                )
-            except grpc.aio.AbortError:
-                raise
-            except Exception:
-                _log.exception("unexpected failure", operation=name, request_id=state.request_id)
-                failure = Internal(f"internal error; quote the request id {state.request_id} to the operator")
-            else:
-                _tell_cache(state)
-                context.set_trailing_metadata(tuple(state.trailing))
-                return response
-            state.error = failure
-            _tell_cache(state)
-            status = describe(failure, state)
-            state.trailing.append((STATUS_DETAILS, status.SerializeToString()))
-            return await context.abort(failure.status, status.message, tuple(state.trailing))
-
-        return guard
+    if isinstance(failure, GatewayError):
+        error = failure
+    elif isinstance(failure, asyncio.CancelledError):
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise failure
+        error = UpstreamUnavailable(f"{name} was interrupted inside the gateway; try again", retry_after_ms=1000)
+    elif isinstance(failure, grpc.aio.AbortError) or not isinstance(failure, Exception):
+        raise failure
+    else:
+        _log.error("unexpected failure", operation=name, request_id=state.request_id, exc_info=failure)
+        error = Internal(f"internal error; quote the request id {state.request_id} to the operator")
+    state.error = error
+    status = describe(error, state)
+    trailing = (*trailing_metadata(state), (STATUS_DETAILS, status.SerializeToString()))
+    await context.abort(error.status, status.message, trailing)
+    raise AssertionError("abort always raises")
 
 
-def _tell_cache(state: RequestState) -> None:
-    """Let the caller see where the answer came from, if the cache had any part in it."""
+def trailing_metadata(state: RequestState) -> tuple[tuple[str, str | bytes], ...]:
+    """Return what is sent with the status, whatever it is; `x-waypost-cache` where the cache had any part in it."""
     status = state.cache.status
-    if status is not None:
-        state.trailing.append((CACHE_STATUS, status))
+    return tuple(state.trailing) if status is None else (*state.trailing, (CACHE_STATUS, status))
 
 
 def describe(failure: GatewayError, state: RequestState) -> status_pb2.Status:

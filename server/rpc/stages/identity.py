@@ -1,4 +1,4 @@
-"""Stage 1: gives the call its request id and its state; settles whether the caller is trusted, and wants the cache."""
+"""Gives the call its request id and its state; settles whether the caller is trusted, and wants the cache."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from time import monotonic
 from typing import TYPE_CHECKING
 
 from server.inprocess import TRUSTED
-from server.rpc.stages.state import RECEIVED, REQUEST, RequestState
+from server.rpc.stages.state import RECEIVED, RequestState
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
-    from server.rpc.stages.state import Context, Handler, Method
+    from server.rpc.stages.state import Context, Method
 
 # Unique without asking for randomness at every call.
 _PROCESS = secrets.token_hex(6)
@@ -27,36 +28,29 @@ _FRESH = frozenset({"no-cache", "no-store", "max-age=0"})
 _acceptable = re.compile(r"[A-Za-z0-9._-]{1,64}").fullmatch
 
 
-class Identity:
-    """Starts the state of a call.
+def state_starter(method: Method, credential: str | None) -> Callable[[Context], RequestState]:
+    """Return what makes the state of one call of the method.
 
     A caller's `x-request-id` is kept when it is 1 to 64 characters of `[A-Za-z0-9._-]`; otherwise one is made. Trusted
     are callers in this process, and on the private listener those that present `credential`.
     """
+    operation = method.operation
+    secret = credential.encode() if credential and method.private else None
 
-    def __init__(self, credential: str | None = None) -> None:
-        self._credential = credential.encode() if credential else None
+    def start(context: Context) -> RequestState:
+        # A socket's metadata is decoded anew at every look; the interceptor has it already.
+        received = RECEIVED.get()
+        metadata = dict(received if received is not None else context.invocation_metadata())
+        given = metadata.get("x-request-id")
+        request_id = given if isinstance(given, str) and _acceptable(given) else f"{_PROCESS}-{next(_calls):x}"
+        trusted = TRUSTED.get() or (secret is not None and _matches(metadata, secret))
+        state = RequestState(request_id, operation, monotonic(), metadata, trusted)
+        state.trailing.append(("x-request-id", request_id))
+        if CACHE_CONTROL in metadata:
+            state.cache.bypass = _wants_fresh(metadata[CACHE_CONTROL])
+        return state
 
-    def bind(self, method: Method, inner: Handler) -> Handler:
-        """Return `inner` with the call's state set up around it."""
-        operation = method.operation
-        credential = self._credential if method.private else None
-
-        async def identify(request: Any, context: Context) -> Any:
-            # A socket's metadata is decoded anew at every look; the interceptor has it already.
-            received = RECEIVED.get()
-            metadata = dict(received if received is not None else context.invocation_metadata())
-            given = metadata.get("x-request-id")
-            request_id = given if isinstance(given, str) and _acceptable(given) else f"{_PROCESS}-{next(_calls):x}"
-            trusted = TRUSTED.get() or (credential is not None and _matches(metadata, credential))
-            state = RequestState(request_id, operation, monotonic(), metadata, trusted)
-            state.trailing.append(("x-request-id", request_id))
-            state.cache.bypass = CACHE_CONTROL in metadata and _wants_fresh(metadata[CACHE_CONTROL])
-            # Never reset: every call runs in a task and context of its own.
-            REQUEST.set(state)
-            return await inner(request, context)
-
-        return identify
+    return start
 
 
 def _wants_fresh(directives: str | bytes) -> bool:

@@ -1,4 +1,4 @@
-"""Stage 6: parses the request and serialises the response.
+"""Parses the request and serialises the response.
 
 It is a stage, not left to the transport, so that a malformed request and an answer that is too large are answered
 like every other failure, and so that an admitted caller is the only one whose bytes are parsed.
@@ -15,7 +15,7 @@ from server.errors import InvalidArgument, ResponseTooLarge
 if TYPE_CHECKING:
     from typing import Any
 
-    from server.rpc.stages.state import Context, Handler, Method
+    from server.rpc.stages.state import Context, Method, RequestState, Step
 
 MAX_MESSAGE_BYTES = 64 * 1024 * 1024
 """Largest message in either direction, on every face (decisions 1.11)."""
@@ -27,21 +27,21 @@ class Messages:
     def __init__(self, max_bytes: int = MAX_MESSAGE_BYTES) -> None:
         self._max_bytes = max_bytes
 
-    def bind(self, method: Method, inner: Handler) -> Handler:
+    def bind(self, method: Method, inner: Step) -> Step:
         """Return `inner` between the rpc's own parser and serialiser."""
         parse = method.handler.request_deserializer
         serialise = method.handler.response_serializer
         max_bytes = self._max_bytes
         name = method.name
 
-        async def convert(request: bytes, context: Context) -> Any:
+        async def convert(request: bytes, context: Context, state: RequestState) -> Any:
             try:
                 message = parse(request)
             except DecodeError:
                 raise InvalidArgument(
                     f"the request of {name} is not the message that waypost.v1 defines; regenerate the client's stubs"
                 ) from None
-            answer = await inner(message, context)
+            answer = await inner(message, context, state)
             # An answer that was kept is serialised already.
             response: bytes = answer if answer.__class__ is bytes else serialise(answer)
             if len(response) > max_bytes:

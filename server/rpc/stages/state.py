@@ -1,6 +1,6 @@
-"""What is known about the call being served, in one contextvar.
+"""What is known about the call being served: stages hand it on, servicers find it in one contextvar.
 
-Request state never travels as attributes of the gRPC context: that works in process and fails on a socket.
+It never travels as attributes of the gRPC context: that works in process and fails on a socket.
 """
 
 from __future__ import annotations
@@ -21,9 +21,11 @@ if TYPE_CHECKING:
     from server.access.principals import Principal
     from server.errors import GatewayError
 
-    # Requests are messages inside the message stage and serialised bytes outside of it, responses likewise.
     Context: TypeAlias = grpc.aio.ServicerContext[Any, Any]
+    # What gRPC calls: an rpc's own code, or the outermost stage.
     Handler = Callable[[Any, Context], Awaitable[Any]]
+    # What stages call. Requests are messages inside the message stage and bytes outside of it, responses likewise.
+    Step = Callable[[Any, Context, "RequestState"], Awaitable[Any]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,10 @@
-"""Stage 2: counts and times every call, and writes one log line for each that fails.
+"""Counts and times every call, and writes one log line for each that fails.
 
 Labels and lines hold operation, chain slug, code and reason; never a key, a client's address or an endpoint's URL.
 """
 
 from __future__ import annotations
 
-import asyncio
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -14,12 +13,9 @@ from grpc import StatusCode
 from runtime.logs import get_logger
 from runtime.metrics import count_operation
 from server.errors import DeadlineExceeded
-from server.rpc.stages.state import REQUEST
 
 if TYPE_CHECKING:
-    from typing import Any
-
-    from server.rpc.stages.state import Context, Handler, Method, RequestState
+    from server.rpc.stages.state import RequestState
 
 _log = get_logger("waypost.rpc")
 # Statuses that the operator should look at; the others are the callers' business.
@@ -30,34 +26,17 @@ _OPERATORS = frozenset({StatusCode.INTERNAL, StatusCode.UNKNOWN, StatusCode.UNAV
 _TIMER_SLACK = 0.01
 
 
-class Telemetry:
-    """Observes the calls that pass."""
-
-    def bind(self, method: Method, inner: Handler) -> Handler:
-        """Return `inner` observed."""
-        name = method.name
-
-        async def observe(request: Any, context: Context) -> Any:
-            try:
-                response = await inner(request, context)
-            except asyncio.CancelledError:
-                _report_ended_by_caller(name, REQUEST.get())
-                raise
-            except BaseException:
-                _report(name, REQUEST.get())
-                raise
-            state = REQUEST.get()
-            count_operation(name, state.chain, "OK", None, monotonic() - state.started)
-            return response
-
-        return observe
+def report_failure(name: str, state: RequestState) -> None:
+    """Count a call that ended with `RequestState.error`, or with what is none of ours, and write its line."""
+    failure = state.error
+    if failure is None:
+        _write(name, state, StatusCode.UNKNOWN, None)
+    else:
+        _write(name, state, failure.status, failure.reason)
 
 
-def _count(name: str, state: RequestState, status: StatusCode, reason: str | None) -> None:
-    count_operation(name, state.chain, status.name, reason, monotonic() - state.started)
-
-
-def _report_ended_by_caller(name: str, state: RequestState) -> None:
+def report_ended_by_caller(name: str, state: RequestState) -> None:
+    """Count a call whose caller left; one that left at its deadline has a line."""
     # The transport ends a call at the caller's own deadline as it does when the caller cancels.
     if state.deadline is not None and monotonic() >= state.deadline - _TIMER_SLACK:
         _write(name, state, StatusCode.DEADLINE_EXCEEDED, DeadlineExceeded.reason)
@@ -65,12 +44,8 @@ def _report_ended_by_caller(name: str, state: RequestState) -> None:
         _count(name, state, StatusCode.CANCELLED, None)
 
 
-def _report(name: str, state: RequestState) -> None:
-    failure = state.error
-    if failure is None:
-        _write(name, state, StatusCode.UNKNOWN, None)
-    else:
-        _write(name, state, failure.status, failure.reason)
+def _count(name: str, state: RequestState, status: StatusCode, reason: str | None) -> None:
+    count_operation(name, state.chain, status.name, reason, monotonic() - state.started)
 
 
 def _write(name: str, state: RequestState, status: StatusCode, reason: str | None) -> None:

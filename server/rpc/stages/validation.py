@@ -1,4 +1,4 @@
-"""Stage 8: checks the request against the options of its fields and fills in defaults; then charges what it costs."""
+"""Checks the request by the options of its fields and fills in defaults; then charges what it costs."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from typing import TYPE_CHECKING
 from server.rpc.stages.admission import restate_quota
 from server.rpc.stages.paths import item_root
 from server.rpc.stages.rules import compile_rules
-from server.rpc.stages.state import REQUEST
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable
     from typing import Any
 
     from google.protobuf.message import Message
 
     from server.access.principals import Principal
     from server.access.quotas import Quotas
-    from server.rpc.stages.state import Context, Handler, Method, RequestState
+    from server.rpc.stages.state import Context, Method, RequestState, Step
 
 
 class Validation:
     """Lets valid requests through, with absent parameters set to their default values."""
 
-    def bind(self, method: Method, inner: Handler) -> Handler:
+    def bind(self, method: Method, inner: Step) -> Step:
         """Return `inner` behind the rules of its request type."""
         operation = method.operation
         if operation is None:
@@ -31,10 +31,10 @@ class Validation:
         if not rules:
             return inner
 
-        async def validate(request: Message, context: Context) -> Any:
+        def validate(request: Message, context: Context, state: RequestState) -> Awaitable[Any]:
             for rule in rules:
                 rule(request, "")
-            return await inner(request, context)
+            return inner(request, context, state)
 
         return validate
 
@@ -48,7 +48,7 @@ class Costs:
     def __init__(self, quotas: Quotas) -> None:
         self._quotas = quotas
 
-    def bind(self, method: Method, inner: Handler) -> Handler:
+    def bind(self, method: Method, inner: Step) -> Step:
         """Return `inner`, charged by cost and number of items where that is more than one unit."""
         operation = method.operation
         if operation is None:
@@ -59,23 +59,21 @@ class Costs:
             return inner
         cost, takes_items = operation.cost, operation.takes_items
 
-        async def charge(request: Any, context: Context) -> Any:
-            state = REQUEST.get()
+        def charge(request: Any, context: Context, state: RequestState) -> Awaitable[Any]:
             principal = state.principal
             if principal is not None:
                 items = len(request.items) if takes_items else 1
                 self._owe(state, principal, (cost if principal.policy.weighs_costs else 1) * items - 1)
-            return await inner(request, context)
+            return inner(request, context, state)
 
         return charge
 
-    def _charge_told(self, inner: Handler) -> Handler:
+    def _charge_told(self, inner: Step) -> Step:
         """Return `inner` of an operation that stands for many, charged by what its servicer tells of the call."""
 
-        async def charge(request: Any, context: Context) -> Any:
-            state = REQUEST.get()
+        async def charge(request: Any, context: Context, state: RequestState) -> Any:
             try:
-                return await inner(request, context)
+                return await inner(request, context, state)
             finally:
                 principal = state.principal
                 if principal is not None and principal.policy.weighs_costs:

@@ -16,11 +16,10 @@ from runtime.operations import load_operations
 from server.errors import NotFound, RateLimited
 from server.rpc.interceptor import StagesInterceptor
 from server.rpc.stages.deadline import Deadline
-from server.rpc.stages.errors import MAX_MESSAGE_BYTES, Errors
-from server.rpc.stages.identity import Identity
+from server.rpc.stages.errors import MAX_MESSAGE_BYTES
+from server.rpc.stages.frame import Frame
 from server.rpc.stages.messages import Messages
 from server.rpc.stages.state import REQUEST, current
-from server.rpc.stages.telemetry import Telemetry
 from tests.contract.inprocess.rig import PATH, TRANSPORTS
 from tests.contract.inprocess.scenarios import OK, outcome
 
@@ -36,8 +35,8 @@ pytestmark = pytest.mark.parametrize("transport", TRANSPORTS)
 @pytest.fixture
 async def rig(transport: str) -> AsyncIterator[Rig]:
     operation = next(operation for operation in load_operations() if operation.path == PATH)
-    stages = (Identity(), Telemetry(), Errors(), Deadline(), Messages(max_bytes=1000))
-    interceptor = StagesInterceptor(stages, {PATH: replace(operation, deadline=0.1)}, private=False)
+    stages = (Deadline(), Messages(max_bytes=1000))
+    interceptor = StagesInterceptor(Frame(), stages, {PATH: replace(operation, deadline=0.1)}, private=False)
     async with TRANSPORTS[transport](interceptor) as rig:
         yield rig
 

@@ -1,4 +1,4 @@
-"""A gateway on a real gRPC socket over all 16 local EVM chains."""
+"""Gateways over all local chains: one asked over gRPC, and one with both faces."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from google.protobuf.json_format import ParseDict
 from google.rpc import error_details_pb2, status_pb2
 
 from runtime.operations import load_operations
-from runtime.settings import Settings
+from runtime.settings import Settings, load_settings
 from server.app import Gateway
 from tests.contract.rewinding import rewound
+from tests.e2e.gateway import RunningGateway, run_gateway
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -89,3 +90,15 @@ async def client(full_devnet: Devnet, tmp_path_factory: pytest.TempPathFactory) 
     async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
         yield Client(channel)
     await gateway.drain(0)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def faces(full_devnet: Devnet, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[RunningGateway]:
+    """Both faces of a gateway over every local chain; starknet has no endpoint."""
+    overrides = full_devnet.settings_overrides() | {
+        "storage": {"url": f"sqlite+aiosqlite:///{tmp_path_factory.mktemp('faces') / 'waypost.db'}"},
+        "grpc": {"host": "127.0.0.1", "port": 0},
+        "http": {"host": "127.0.0.1", "port": 0},
+    }
+    async with run_gateway(load_settings(environ={}, overrides=overrides)) as running:
+        yield running

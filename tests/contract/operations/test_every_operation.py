@@ -12,11 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import grpc
 import pytest
-import pytest_asyncio
 from google.rpc import error_details_pb2, status_pb2
 
 from runtime.operations import member
-from runtime.settings import load_settings
 from server.rpc.stages.paths import is_repeated
 from tests.contract.operations.every import (
     FAMILIES,
@@ -40,13 +38,10 @@ from tests.contract.operations.every import (
     texts,
     wrong_types,
 )
-from tests.e2e.gateway import RunningGateway, run_gateway
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from devnet.launcher import Devnet
     from runtime.operations import Operation
+    from tests.e2e.gateway import RunningGateway
 
 HANGS = 20.0
 """Seconds after which an answer counts as never coming."""
@@ -59,18 +54,6 @@ every_working = pytest.mark.parametrize("operation", WORKING, ids=lambda operati
 with_chain = pytest.mark.parametrize(
     "operation", [one for one in WORKING if chain_field(one)], ids=lambda operation: operation.name
 )
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def faces(full_devnet: Devnet, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[RunningGateway]:
-    """Both faces of a gateway over every local chain; starknet has no endpoint."""
-    overrides = full_devnet.settings_overrides() | {
-        "storage": {"url": f"sqlite+aiosqlite:///{tmp_path_factory.mktemp('faces') / 'waypost.db'}"},
-        "grpc": {"host": "127.0.0.1", "port": 0},
-        "http": {"host": "127.0.0.1", "port": 0},
-    }
-    async with run_gateway(load_settings(environ={}, overrides=overrides)) as running:
-        yield running
 
 
 async def ask_json(faces: RunningGateway, operation: Operation, params: Any) -> Told | None:

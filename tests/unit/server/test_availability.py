@@ -9,7 +9,7 @@ from google.protobuf.json_format import ParseDict
 
 from server.errors import ChainUnknown, ChainUnsupported, GatewayError, NotAvailable
 from server.rpc.stages.availability import Availability
-from server.rpc.stages.state import REQUEST, Method, RequestState
+from server.rpc.stages.state import Method, RequestState
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,16 +21,15 @@ OK = object()
 
 @pytest.fixture
 def ask(families: dict[str, str], operation: Callable[[str], Operation]) -> Any:
-    async def servicer(request: Any, context: Any) -> Any:
+    async def servicer(request: Any, context: Any, state: RequestState) -> Any:
         return OK
 
     async def ask(name: str, fields: dict[str, Any], **changes: Any) -> RequestState:
         wanted = replace(operation(name), **changes)
         method = Method(wanted.path, grpc.unary_unary_rpc_method_handler(servicer), wanted)
         state = RequestState("id", wanted, 0.0, {})
-        REQUEST.set(state)
         handler = Availability(families).bind(method, servicer)
-        assert await handler(ParseDict(fields, wanted.request()), None) is OK
+        assert await handler(ParseDict(fields, wanted.request()), None, state) is OK
         return state
 
     return ask

@@ -11,7 +11,7 @@ from waypost.v1 import block_pb2, gas_pb2
 from runtime.operations import load_operations
 from server.access.principals import Policy, Principal
 from server.access.quotas import Quotas
-from server.rpc.stages.state import REQUEST, Method, RequestState
+from server.rpc.stages.state import Method, RequestState
 from server.rpc.stages.validation import Costs
 
 OPERATIONS = {operation.name: operation for operation in load_operations()}
@@ -36,16 +36,15 @@ async def test_the_debt_of_a_call(policy: str, method: str, items: int, units: i
     if items:
         request = block_pb2.GetBlockByNumberRequest(items=[block_pb2.GetBlockByNumberItem() for _ in range(items)])
 
-    async def answer(request: Any, context: Any) -> str:
+    async def answer(request: Any, context: Any, state: RequestState) -> str:
         return "answer"
 
     handler: Any = None
     charged = Costs(quotas).bind(Method(operation.path, handler, operation), answer)
     state = RequestState("id", operation, 0.0, {}, principal=principal)
     state.trailing += [("ratelimit", f'"{policy}";r=100;t=0'), ("ratelimit-policy", "as it was")]
-    REQUEST.set(state)
     context: Any = None
-    assert await charged(request, context) == "answer"
+    assert await charged(request, context, state) == "answer"
     assert state.trailing == [("ratelimit", f'"{policy}";r={100 - units};t={units}'), ("ratelimit-policy", "as it was")]
     assert quotas.charge(principal, 1).remaining == 100 - 1 - units
 
@@ -57,8 +56,8 @@ async def test_the_debt_that_a_servicer_tells(policy: str, units: int, fails: bo
     quotas = Quotas(clock=lambda: 10**12)
     operation = OPERATIONS["svc_*"]
 
-    async def answer(request: Any, context: Any) -> str:
-        REQUEST.get().further = 4
+    async def answer(request: Any, context: Any, state: RequestState) -> str:
+        state.further = 4
         if fails:
             raise ValueError("after the work")
         return "answer"
@@ -67,8 +66,7 @@ async def test_the_debt_that_a_servicer_tells(policy: str, units: int, fails: bo
     nothing: Any = None
     charged = Costs(quotas).bind(Method(operation.path, handler, operation), answer)
     state = RequestState("id", operation, 0.0, {}, principal=principal, trailing=[("ratelimit", "before")])
-    REQUEST.set(state)
     with contextlib.suppress(ValueError):
-        await charged(nothing, nothing)
+        await charged(nothing, nothing, state)
     assert state.trailing == [("ratelimit", f'"default";r={100 - units};t={units}' if units else "before")]
     assert quotas.charge(principal, 1).remaining == 100 - 1 - units

@@ -9,7 +9,7 @@ from waypost.v1 import account_pb2
 
 from runtime.operations import load_operations
 from server.rpc.stages.recall import Recall
-from server.rpc.stages.state import REQUEST, Method, RequestState
+from server.rpc.stages.state import Method, RequestState
 from server.upstream.cache import Cache, CacheUse
 
 OPERATIONS = {operation.name: operation for operation in load_operations()}
@@ -28,12 +28,11 @@ class Site:
         self.operation = OPERATIONS[operation]
         handler: Any = None
         recall = Recall(Cache(room, clock=lambda: self.now), room)
-        self.inner = self.answer
-        self.handler = recall.bind(Method(self.operation.path, handler, self.operation), self.inner)
+        self.shelf = recall.shelf(Method(self.operation.path, handler, self.operation))
 
-    async def answer(self, request: bytes, context: Any) -> bytes:
+    def answer(self) -> bytes:
         self.reads += 1
-        state = REQUEST.get()
+        state = self.state
         state.chain = "ethereum"
         if self.is_found:
             state.cache.hit()
@@ -48,9 +47,11 @@ class Site:
     async def ask(self, request: bytes = b"a", *, bypass: bool = False) -> int:
         self.use = CacheUse(bypass=bypass)
         self.state = RequestState("id", self.operation, 0.0, {}, cache=self.use)
-        REQUEST.set(self.state)
-        context: Any = None
-        answer: bytes = await self.handler(request, context)
+        assert self.shelf is not None
+        answer = self.shelf.find(request, self.state)
+        if answer is None:
+            answer = self.answer()
+            self.shelf.keep(request, self.state, answer)
         return int(answer.rstrip(b"."))
 
 
@@ -121,13 +122,13 @@ async def test_a_large_answer_is_not_kept() -> None:
 @pytest.mark.parametrize("operation", ["getHealth", "getBlockByNumber", "compareGas", "getReceipt", "simulateCall"])
 def test_only_reads_of_one_state_are_recalled(operation: str) -> None:
     site = Site(operation)
-    assert site.handler == site.inner
+    assert site.shelf is None
 
 
 @pytest.mark.parametrize("operation", sorted(name for name, one in OPERATIONS.items() if one.cost > 1))
 def test_what_costs_more_than_its_admission_is_charged_every_time(operation: str) -> None:
     site = Site(operation)
-    assert site.handler == site.inner
+    assert site.shelf is None
 
 
 def test_the_request_of_the_example_is_what_it_says() -> None:

@@ -1,0 +1,64 @@
+"""What every call has around it: its state at the start; its status, count and log line at the end.
+
+These are one stage and not three, because a call that is answered at once spends most of its time between them
+(docs/decisions/0018).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from time import monotonic
+from typing import TYPE_CHECKING
+
+from runtime.metrics import success_counter
+from server.rpc.stages.errors import answer_failure, trailing_metadata
+from server.rpc.stages.identity import state_starter
+from server.rpc.stages.telemetry import report_ended_by_caller, report_failure
+
+if TYPE_CHECKING:
+    from typing import Any, NoReturn
+
+    from server.rpc.stages.state import Context, Handler, Method, RequestState, Step
+
+
+class Frame:
+    """Starts the state of a call, answers its failures, and counts it.
+
+    `credential` is what the transcoder proves itself with on the private listener.
+    """
+
+    def __init__(self, credential: str | None = None) -> None:
+        self._credential = credential
+
+    def bind(self, method: Method, inner: Step) -> Handler:
+        """Return `inner` in its frame: what gRPC calls."""
+        name = method.name
+        start = state_starter(method, self._credential)
+        count = success_counter(name)
+
+        async def frame(request: Any, context: Context) -> Any:
+            state = start(context)
+            try:
+                response = await inner(request, context, state)
+                context.set_trailing_metadata(trailing_metadata(state))
+            except BaseException as failure:
+                await _fail(name, state, context, failure)
+            count(state.chain, monotonic() - state.started)
+            return response
+
+        return frame
+
+
+async def _fail(name: str, state: RequestState, context: Context, failure: BaseException) -> NoReturn:
+    try:
+        await answer_failure(name, state, context, failure)
+    except asyncio.CancelledError:
+        report_ended_by_caller(name, state)
+        raise
+    except BaseException:
+        report_failure(name, state)
+        raise
+    finally:
+        # The call's state holds the failure on, and its traceback what every frame on the way has read: a megabyte that
+        # would wait for the garbage collector.
+        failure.__traceback__ = failure.__context__ = failure.__cause__ = None
