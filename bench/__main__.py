@@ -18,7 +18,7 @@ import uvloop
 from waypost.v1 import account_pb2
 
 from bench import folding, grpc_load, http_load, paging
-from bench.processes import python
+from bench.processes import python, set_processor_apart
 from bench.promises import Promise, compare, judge, measure_added, show
 from bench.questions import batch, message, metadata_request, node_request, same_message, single
 from bench.relay import CountingRelay
@@ -62,9 +62,11 @@ async def main() -> int:
     """Measure everything, print the tables, and return 1 when a promise is broken."""
     echo_http, echo_grpc, http_port, grpc_port = (free_port() for _ in range(4))
     print(f"  {'':<52}{'rate':>13}{'median':>13}")
+    measured = set_processor_apart()
     async with AsyncExitStack() as stack:
-        await stack.enter_async_context(python("-m", "bench.echoes", "http", str(echo_http), port=echo_http))
-        await stack.enter_async_context(python("-m", "bench.echoes", "grpc", str(echo_grpc), port=echo_grpc))
+        for kind, port in (("http", echo_http), ("grpc", echo_grpc)):
+            echo = python("-m", "bench.echoes", kind, str(port), port=port, processors=measured)
+            await stack.enter_async_context(echo)
         devnet = await stack.enter_async_context(
             Devnet.start(["ethereum", "polygon", "base"], progress=lambda _: None, mines=False)
         )
@@ -80,19 +82,19 @@ async def main() -> int:
         logged = Path(folder) / "waypost.log"
         log = stack.enter_context(logged.open("wb"))
         serve = ("-m", "cli", "serve", "--config", str(config))
-        await stack.enter_async_context(python(*serve, port=http_port, log=log))
+        await stack.enter_async_context(python(*serve, port=http_port, log=log, processors=measured))
         base = f"http://127.0.0.1:{http_port}/local/v1"
         await http(base, single(), 4)  # codecs are compiled on first use
-        echo = f"http://127.0.0.1:{echo_http}/v1"
+        bare = f"http://127.0.0.1:{echo_http}/v1"
         uncached = await compare(
             "bare aiohttp + orjson echo, 64 connections",
-            lambda: http(echo, single(), CONNECTIONS),
+            lambda: http(bare, single(), CONNECTIONS),
             "gateway over JSON-RPC, 64 connections",
             lambda: http(base, single(), CONNECTIONS),
         )
         cached = await compare(
             "bare aiohttp + orjson echo, 64 connections",
-            lambda: http(echo, single(), CONNECTIONS),
+            lambda: http(bare, single(), CONNECTIONS),
             "gateway, cached getTokenMetadata, 64 connections",
             lambda: http(base, metadata_request, CONNECTIONS),
         )

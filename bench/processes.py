@@ -1,8 +1,9 @@
-"""Child processes of a benchmark run, each ended with it."""
+"""Child processes of a benchmark run, each ended with it, and the processors they run on."""
 
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
@@ -12,14 +13,36 @@ if TYPE_CHECKING:
     from typing import BinaryIO
 
 
+def set_processor_apart() -> set[int] | None:
+    """Keep this process, and what it starts from now on, off one processor, and return that one.
+
+    A server that is measured gets it to itself. Where the system moves servers, clients and nodes about as it likes,
+    two runs of one program differ by up to a third, gRPC's with its several threads most of all. None where there is
+    one processor alone, or no way to choose (macOS).
+    """
+    if not hasattr(os, "sched_setaffinity"):
+        return None
+    apart, *others = sorted(os.sched_getaffinity(0))
+    if not others:
+        return None
+    os.sched_setaffinity(0, others)
+    return {apart}
+
+
 @asynccontextmanager
-async def python(*arguments: str, port: int, log: BinaryIO | None = None) -> AsyncIterator[int]:
+async def python(
+    *arguments: str, port: int, log: BinaryIO | None = None, processors: set[int] | None = None
+) -> AsyncIterator[int]:
     """Run `python ARGUMENTS` until the block ends; enter it, with its process id, once `port` accepts connections.
 
-    Its standard error goes to `log`, else to ours.
+    Its standard error goes to `log`, else to ours; it runs on `processors`, else on ours.
     """
     child = await asyncio.create_subprocess_exec(
-        sys.executable, *arguments, stdout=asyncio.subprocess.DEVNULL, stderr=log
+        sys.executable,
+        *arguments,
+        stdout=asyncio.subprocess.DEVNULL,
+        stderr=log,
+        preexec_fn=None if processors is None else lambda: os.sched_setaffinity(0, processors),
     )
     try:
         await _listening(child, port)

@@ -30,6 +30,7 @@ from server.rpc.pipeline import build_stages
 from server.rpc.publication import PublicationServicer
 from server.rpc.reflection import reflection_servicer, working_services
 from server.rpc.registration import SERVICERS, Dependencies, HandlerCollector, PathHandlers, public_handlers
+from server.rpc.stages.admission import AdmissionStage
 from server.rpc.stages.answers import Answers
 from server.rpc.stages.frame import Frame
 from server.rpc.stages.recall import Recall
@@ -123,8 +124,8 @@ class Gateway:
         secret = credential.get_secret_value() if credential else None
         answers = None if cache is None else Answers(cache, chains.canonical_address)
         recall = None if cache is None else Recall(cache, settings.cache.max_bytes)
-        frame = Frame(secret)
-        stages = build_stages(chains.families, admission, answers, recall)
+        frame = Frame(secret, AdmissionStage(admission, recall))
+        stages = build_stages(chains.families, admission.quotas, answers)
         by_path |= typed.operations(by_path[CALL_METHOD])
         self._public = StagesInterceptor(frame, stages, by_path, private=False)
         self._private = StagesInterceptor(frame, stages, by_path, private=True)

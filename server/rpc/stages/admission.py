@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from server.access.principals import Policy, Principal
     from server.access.quotas import Grant
     from server.rpc.stages.recall import Recall
-    from server.rpc.stages.state import Context, Method, RequestState, Step
+    from server.rpc.stages.state import Context, Gate, Method, RequestState, Step
 
 _BEARER = "bearer "
 
@@ -30,15 +30,15 @@ _BEARER = "bearer "
 class AdmissionStage:
     """Admits one call: a trusted caller's principal as it is, everybody else by key and quota, one unit a call.
 
-    An admitted request that equals one answered a moment ago gets that answer, if any are kept: it waits for nothing
-    and so is never in flight.
+    An admitted request that equals one answered a moment ago gets that answer, if any are kept: without waiting, and
+    so without ever being in flight.
     """
 
     def __init__(self, admission: Admission, recall: Recall | None = None) -> None:
         self._admission = admission
         self._recall = recall
 
-    def bind(self, method: Method, inner: Step) -> Step:
+    def bind(self, method: Method, inner: Step) -> Gate:
         """Return `inner` for admitted callers only; rpcs outside the public surface are for trusted callers."""
         if method.operation is None:
             return _trusted_only(inner)
@@ -46,24 +46,40 @@ class AdmissionStage:
         charge = self._charge
         shelf = self._recall.shelf(method) if self._recall is not None else None
 
-        async def admit(request: Any, context: Context, state: RequestState) -> Any:
+        def admit(request: bytes, context: Context, state: RequestState) -> Awaitable[Any] | bytes:
             principal = _vouched(state) if state.trusted else None
             if principal is None:
                 try:
                     key = state.metadata.get("x-api-key")
                     if not key or key.__class__ is not str:
                         key = _bearer_token(state)
-                    principal = admission.peek(key) or await admission.identify(key)
-                    if not principal.policy.unlimited:
-                        charge(state, principal)
+                    principal = admission.peek(key)
+                    if principal is None:
+                        return find_out(key, request, context, state)
+                    charge(state, principal)
                 except GatewayError as refusal:
-                    count_refusal("jsonrpc" if state.trusted else "grpc", refusal.reason)
+                    _count_refusal(state, refusal)
                     raise
+            return let_in(request, context, state, principal)
+
+        async def find_out(key: str, request: bytes, context: Context, state: RequestState) -> Any:
+            try:
+                principal = await admission.identify(key)
+                charge(state, principal)
+            except GatewayError as refusal:
+                _count_refusal(state, refusal)
+                raise
+            answer = let_in(request, context, state, principal)
+            return answer if isinstance(answer, bytes) else await answer
+
+        def let_in(
+            request: bytes, context: Context, state: RequestState, principal: Principal
+        ) -> Awaitable[Any] | bytes:
             state.principal = principal
-            if shelf is not None:
-                kept = shelf.find(request, state)
-                if kept is not None:
-                    return kept
+            kept = shelf.find(request, state) if shelf is not None else None
+            return fly(request, context, state, principal) if kept is None else kept
+
+        async def fly(request: bytes, context: Context, state: RequestState, principal: Principal) -> Any:
             flights.enter(principal)
             try:
                 response = await inner(request, context, state)
@@ -77,8 +93,10 @@ class AdmissionStage:
 
     def _charge(self, state: RequestState, principal: Principal) -> None:
         """Charge one unit, and tell the caller what is left; raises RateLimited where nothing is."""
+        if principal.policy.unlimited:
+            return
         grant = self._admission.quotas.charge(principal, 1)
-        state.trailing.extend(quota_metadata(principal, grant))
+        state.quota = quota_metadata(principal, grant)
         if not grant.admitted:
             raise RateLimited(
                 f"the quota of {principal.policy.rate:g} calls a second is used up;"
@@ -98,14 +116,17 @@ def quota_metadata(principal: Principal, grant: Grant) -> tuple[tuple[str, str],
 
 def restate_quota(state: RequestState, principal: Principal, grant: Grant) -> None:
     """Let what the caller is told of the quota be `grant`, if anything is told: where the call itself brought a key."""
-    for index, (name, _) in enumerate(state.trailing):
-        if name == "ratelimit":
-            state.trailing[index] = quota_metadata(principal, grant)[0]
+    if state.quota:
+        state.quota = (quota_metadata(principal, grant)[0], *state.quota[1:])
 
 
 @lru_cache(maxsize=256)
 def _policy_text(policy: Policy) -> str:
     return f'"{policy.name}";q={policy.limit};w={policy.window_seconds}'
+
+
+def _count_refusal(state: RequestState, refusal: GatewayError) -> None:
+    count_refusal("jsonrpc" if state.trusted else "grpc", refusal.reason)
 
 
 def _vouched(state: RequestState) -> Principal | None:

@@ -59,7 +59,8 @@ async def answer_failure(name: str, state: RequestState, context: Context, failu
 def trailing_metadata(state: RequestState) -> tuple[tuple[str, str | bytes], ...]:
     """Return what is sent with the status, whatever it is; `x-waypost-cache` where the cache had any part in it."""
     status = state.cache.status
-    return tuple(state.trailing) if status is None else (*state.trailing, (CACHE_STATUS, status))
+    told = (("x-request-id", state.request_id), *state.quota)
+    return told if status is None else (*told, (CACHE_STATUS, status))
 
 
 def describe(failure: GatewayError, state: RequestState) -> status_pb2.Status:

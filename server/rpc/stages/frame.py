@@ -18,28 +18,34 @@ from server.rpc.stages.telemetry import report_ended_by_caller, report_failure
 if TYPE_CHECKING:
     from typing import Any, NoReturn
 
-    from server.rpc.stages.state import Context, Handler, Method, RequestState, Step
+    from server.rpc.stages.admission import AdmissionStage
+    from server.rpc.stages.state import Context, Gate, Handler, Method, RequestState, Step
 
 
 class Frame:
     """Starts the state of a call, answers its failures, and counts it.
 
-    `credential` is what the transcoder proves itself with on the private listener.
+    `credential` is what the transcoder proves itself with on the private listener; `admission` stands before the other
+    stages.
     """
 
-    def __init__(self, credential: str | None = None) -> None:
+    def __init__(self, credential: str | None = None, admission: AdmissionStage | None = None) -> None:
         self._credential = credential
+        self._admission = admission
 
     def bind(self, method: Method, inner: Step) -> Handler:
         """Return `inner` in its frame: what gRPC calls."""
         name = method.name
         start = state_starter(method, self._credential)
         count = success_counter(name)
+        gate: Gate = inner if self._admission is None else self._admission.bind(method, inner)
 
         async def frame(request: Any, context: Context) -> Any:
             state = start(context)
             try:
-                response = await inner(request, context, state)
+                response = gate(request, context, state)
+                if not isinstance(response, bytes):
+                    response = await response
                 context.set_trailing_metadata(trailing_metadata(state))
             except BaseException as failure:
                 await _fail(name, state, context, failure)

@@ -40,12 +40,16 @@ def state_starter(method: Method, credential: str | None) -> Callable[[Context],
     def start(context: Context) -> RequestState:
         # A socket's metadata is decoded anew at every look; the interceptor has it already.
         received = RECEIVED.get()
-        metadata = dict(received if received is not None else context.invocation_metadata())
+        trusted = received is None and TRUSTED.get()
+        metadata: dict[str, str | bytes] = {}
+        # Not `dict(...)`, nor by unpacking: both make a list of each of gRPC's named tuples first.
+        for entry in context.invocation_metadata() if received is None else received:
+            metadata[entry[0]] = entry[1]
         given = metadata.get("x-request-id")
         request_id = given if isinstance(given, str) and _acceptable(given) else f"{_PROCESS}-{next(_calls):x}"
-        trusted = TRUSTED.get() or (secret is not None and _matches(metadata, secret))
+        if secret is not None and _matches(metadata, secret):
+            trusted = True
         state = RequestState(request_id, operation, monotonic(), metadata, trusted)
-        state.trailing.append(("x-request-id", request_id))
         if CACHE_CONTROL in metadata:
             state.cache.bypass = _wants_fresh(metadata[CACHE_CONTROL])
         return state

@@ -22,10 +22,12 @@ if TYPE_CHECKING:
     from server.errors import GatewayError
 
     Context: TypeAlias = grpc.aio.ServicerContext[Any, Any]
-    # What gRPC calls: an rpc's own code, or the outermost stage.
+    # What gRPC calls: an rpc's own code, or the frame around the stages.
     Handler = Callable[[Any, Context], Awaitable[Any]]
     # What stages call. Requests are messages inside the message stage and bytes outside of it, responses likewise.
     Step = Callable[[Any, Context, "RequestState"], Awaitable[Any]]
+    # What the frame calls: a step that may have the answer already.
+    Gate = Callable[[bytes, Context, "RequestState"], Awaitable[Any] | bytes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +49,8 @@ class Method:
 class RequestState:
     """The call being served. Times are seconds of the monotonic clock; `chain` is the slug once it is known to exist.
 
-    `cache` tells what the caller wants of the cache and what came out of it. `trailing` is what is sent as trailing
-    metadata whatever the outcome; `error` is the failure that is answered. `further` are the units that the call costs
+    `cache` tells what the caller wants of the cache and what came out of it. `quota` is what the caller is told of its
+    quota, as trailing metadata; `error` is the failure that is answered. `further` are the units that the call costs
     beyond what its operation says, told by the servicer where one operation stands for many.
     """
 
@@ -61,7 +63,7 @@ class RequestState:
     deadline: float | None = None
     chain: str = ""
     cache: CacheUse = field(default_factory=CacheUse)
-    trailing: list[tuple[str, str | bytes]] = field(default_factory=list)
+    quota: tuple[tuple[str, str], ...] = ()
     error: GatewayError | None = None
     further: int = 0
 

@@ -20,18 +20,18 @@ class Holding(NamedTuple):
 class CacheUse:
     """Told by whoever looks into the cache for a request, and shown to its caller.
 
-    With `bypass` nothing is looked up (what the nodes answer is still kept).
+    With `bypass` nothing is looked up (what the nodes answer is still kept). `status` is how the answer came about:
+    `stale` when any part was past its lifetime, `bypass` when the caller wanted no cache, `miss` when a node was asked
+    for any part, else `hit`; None for a request that has nothing to do with the cache.
     """
 
-    __slots__ = ("_hits", "_misses", "_stale", "bypass", "holding", "longest")
+    __slots__ = ("bypass", "holding", "longest", "status")
 
     def __init__(self, *, bypass: bool = False) -> None:
         self.bypass = bypass
-        self._hits = False
-        self._misses = False
-        self._stale = False
         self.holding: Holding | None = None
         self.longest: float | None = None
+        self.status: Status | None = None
 
     def holds(self, until: float, is_true: Callable[[], bool]) -> None:
         """Take note for how long the whole answer may be given again to the same request; the last word counts."""
@@ -46,27 +46,14 @@ class CacheUse:
 
     def hit(self) -> None:
         """Take note that a part of the answer came out of the cache."""
-        self._hits = True
+        if self.status is None:
+            self.status = "bypass" if self.bypass else "hit"
 
     def miss(self) -> None:
         """Take note that a part of the answer was looked for in vain, or would have been."""
-        self._misses = True
+        if self.status != "stale":
+            self.status = "bypass" if self.bypass else "miss"
 
     def stale(self) -> None:
         """Take note that the nodes failed and an answer past its lifetime was given instead."""
-        self._stale = True
-
-    @property
-    def status(self) -> Status | None:
-        """How the answer came about; None for a request that has nothing to do with the cache.
-
-        `stale` when any part was past its lifetime, `bypass` when the caller wanted no cache, `miss` when a node was
-        asked for any part, else `hit`.
-        """
-        if self._stale:
-            return "stale"
-        if not (self._hits or self._misses):
-            return None
-        if self.bypass:
-            return "bypass"
-        return "miss" if self._misses else "hit"
+        self.status = "stale"

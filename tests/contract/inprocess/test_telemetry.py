@@ -21,6 +21,7 @@ from server.chains.facts import load_facts
 from server.errors import UpstreamUnavailable
 from server.rpc.interceptor import StagesInterceptor
 from server.rpc.pipeline import build_stages
+from server.rpc.stages.admission import AdmissionStage
 from server.rpc.stages.frame import Frame
 from server.storage.database import open_database
 from tests.contract.inprocess.rig import PATH, TRANSPORTS
@@ -45,9 +46,11 @@ async def key_and_rig(transport: str, tmp_path: Path) -> AsyncIterator[tuple[str
     directory = KeyDirectory(store)
     default = Policy("default", 50, 100)
     admission = Admission(directory, Quotas(), Flights(), accepts_local=False, default=default, demo=default)
-    stages = build_stages({slug: facts.family for slug, facts in load_facts().items()}, admission)
+    stages = build_stages({slug: facts.family for slug, facts in load_facts().items()}, admission.quotas)
     operations = {operation.path: operation for operation in load_operations()}
-    async with TRANSPORTS[transport](StagesInterceptor(Frame(), stages, operations, private=False)) as rig:
+    async with TRANSPORTS[transport](
+        StagesInterceptor(Frame(None, AdmissionStage(admission)), stages, operations, private=False)
+    ) as rig:
         yield key, rig
     await directory.close()
     await database.dispose()

@@ -42,10 +42,10 @@ async def test_the_debt_of_a_call(policy: str, method: str, items: int, units: i
     handler: Any = None
     charged = Costs(quotas).bind(Method(operation.path, handler, operation), answer)
     state = RequestState("id", operation, 0.0, {}, principal=principal)
-    state.trailing += [("ratelimit", f'"{policy}";r=100;t=0'), ("ratelimit-policy", "as it was")]
+    state.quota = (("ratelimit", f'"{policy}";r=100;t=0'), ("ratelimit-policy", "as it was"))
     context: Any = None
     assert await charged(request, context, state) == "answer"
-    assert state.trailing == [("ratelimit", f'"{policy}";r={100 - units};t={units}'), ("ratelimit-policy", "as it was")]
+    assert state.quota == (("ratelimit", f'"{policy}";r={100 - units};t={units}'), ("ratelimit-policy", "as it was"))
     assert quotas.charge(principal, 1).remaining == 100 - 1 - units
 
 
@@ -65,8 +65,8 @@ async def test_the_debt_that_a_servicer_tells(policy: str, units: int, fails: bo
     handler: Any = None
     nothing: Any = None
     charged = Costs(quotas).bind(Method(operation.path, handler, operation), answer)
-    state = RequestState("id", operation, 0.0, {}, principal=principal, trailing=[("ratelimit", "before")])
+    state = RequestState("id", operation, 0.0, {}, principal=principal, quota=(("ratelimit", "before"),))
     with contextlib.suppress(ValueError):
         await charged(nothing, nothing, state)
-    assert state.trailing == [("ratelimit", f'"default";r={100 - units};t={units}' if units else "before")]
+    assert state.quota == (("ratelimit", f'"default";r={100 - units};t={units}' if units else "before"),)
     assert quotas.charge(principal, 1).remaining == 100 - 1 - units
