@@ -20,7 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _MESSAGE_CHARACTERS = 500
-_URL = re.compile(r"\b[a-z][a-z0-9+.-]*://\S+", re.IGNORECASE)
+# Of a longer message only this much is looked at: enough for what is told of it, long addresses in it left out.
+_READ_CHARACTERS = 8 * _MESSAGE_CHARACTERS
+# Schemes are bounded: a search for longer ones costs the square of a text like "a.a.a.a", which contracts can have told.
+_URL = re.compile(r"[a-z][a-z0-9+.-]{0,30}://\S+", re.IGNORECASE)
 
 
 class _Envelope(msgspec.Struct):
@@ -196,4 +199,4 @@ def _text(raw: bytes) -> str:
 
 def describe_text(text: str) -> str:
     """Return a node's own words, cut, without the addresses (and keys) that nodes behind proxies quote."""
-    return _URL.sub("(address)", text)[:_MESSAGE_CHARACTERS]
+    return _URL.sub("(address)", text[:_READ_CHARACTERS])[:_MESSAGE_CHARACTERS]
