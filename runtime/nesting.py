@@ -9,8 +9,8 @@ import re
 
 DEEPEST = 64
 
-# One that does not end reaches to the end of the text. If it were none, the search would start anew at every quote in it:
-# a body of 80 kB would take seconds.
+# One that does not end reaches to the end of the text. If it were none, the search would start anew at every quote in
+# it: a body of 80 kB would take seconds.
 _STRINGS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)
 _EVERYTHING_ELSE = bytes(byte for byte in range(256) if byte not in b"[]{}")
 _ONE_KIND = bytes.maketrans(b"{}", b"[]")

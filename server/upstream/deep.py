@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# A string that does not end reaches to the end of the text: if it were none, the search would start anew at every quote.
+# A string that does not end reaches to the end of the text. If it were none, the search would start anew at every
+# quote in it.
 _TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)|[{}\[\]]', re.DOTALL)
 _COLON = re.compile(rb"\s*:\s*")
 

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 _MESSAGE_CHARACTERS = 500
 # Of a longer message only this much is looked at: enough for what is told of it, long addresses in it left out.
 _READ_CHARACTERS = 8 * _MESSAGE_CHARACTERS
-# Schemes are bounded: a search for longer ones costs the square of a text like "a.a.a.a", which contracts can have told.
+# Schemes are bounded: a search for longer ones costs the square of a text like "a.a.a.a", which contracts can have
+# told.
 _URL = re.compile(r"[a-z][a-z0-9+.-]{0,30}://\S+", re.IGNORECASE)
 
 
