@@ -9,7 +9,6 @@ from server.chains.evm.address import parse_address
 from server.chains.evm.log_entries import place_of
 from server.chains.evm.log_scan import LogFilter
 from server.checksum import checksum_address
-from server.errors import UpstreamUnavailable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -28,8 +27,7 @@ _FIRST_SPANS = {False: 500, True: 10_000}
 class ContractLogReader:
     """Searches logs of contracts on one chain."""
 
-    def __init__(self, slug: str, windows: LogWindows, scanner: LogScanner) -> None:
-        self._slug = slug
+    def __init__(self, windows: LogWindows, scanner: LogScanner) -> None:
         self._windows = windows
         self._scanner = scanner
 
@@ -56,27 +54,17 @@ class ContractLogReader:
             keep=lambda entry: keep(len(entry.topics), len(entry.data) // 2 - 1),
             limit=limit,
         )
-        try:
-            logs = tuple(map(_read, page.entries))
-        except ValueError:
-            raise UpstreamUnavailable(f"a node of {self._slug} answered with malformed logs") from None
+        logs = tuple(map(_read, page.entries))
         return EventPage(logs, None if page.below is None else window.cursor(page.below))
 
 
 def _read(entry: LogEntry) -> ContractLog:
-    """Return the log; ValueError where a member is malformed."""
     place = place_of(entry)
     return ContractLog(
         checksum_address(entry.address),
         place.block,
         entry.transaction_hash,
         place.log_index,
-        tuple(map(_bytes, entry.topics)),
-        _bytes(entry.data),
+        tuple(bytes.fromhex(topic[2:]) for topic in entry.topics),
+        bytes.fromhex(entry.data[2:]),
     )
-
-
-def _bytes(text: str) -> bytes:
-    if not text.startswith("0x"):
-        raise ValueError("not hex bytes")
-    return bytes.fromhex(text[2:])

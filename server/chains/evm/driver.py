@@ -98,8 +98,8 @@ class EvmDriver:
         self._transactions = RememberedTransactions(TransactionReader(self.chain, pool), memory)
         windows = LogWindows(facts.slug, pool)
         scanner = LogScanner(facts.slug, pool, LogRanges(pool.labels))
-        self._logs = LogReader(facts.slug, windows, scanner)
-        self._contract_logs = ContractLogReader(facts.slug, windows, scanner)
+        self._logs = LogReader(windows, scanner)
+        self._contract_logs = ContractLogReader(windows, scanner)
         self._traces = TraceReader(facts.slug, pool, TransactionReader(self.chain, pool))
         self._transfers = TransferReader(facts, windows, scanner, TokenUnits(reads))
 

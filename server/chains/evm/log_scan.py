@@ -141,6 +141,8 @@ class LogScanner:
     ) -> Page:
         """Return the newest logs of the window that match any of the filters, each once, at most `limit`.
 
+        All are well-formed: an answer with one that is not is asked of another endpoint.
+
         Raises:
             ResponseTooLarge: the nodes do not hand out the logs of a single block.
             GatewayError: no node answered for the window's newest blocks; later failures end the page early instead.
@@ -234,10 +236,17 @@ class LogScanner:
 
 
 def _placed(reply: Reply, wanted: LogFilter, chunk: _Chunk) -> list[tuple[Place, LogEntry]]:
-    """Return the logs with their places; ValueError where one was not asked for, for then others may be missing."""
+    """Return the logs with their places.
+
+    Raises:
+        ValueError: one is malformed, or was not asked for, or stands where another one does: others may be missing.
+    """
     placed = [(place_of(entry), entry) for entry in read_entries(reply.result)]
     if not all(chunk.low <= place.block <= chunk.high and wanted.fits(entry) for place, entry in placed):
         raise ValueError("logs that were not asked for")
+    at = dict(placed)
+    if len(at) < len(placed) and any(at[place] != entry for place, entry in placed):
+        raise ValueError("two logs of one place")
     return placed
 
 

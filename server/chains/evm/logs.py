@@ -9,7 +9,6 @@ from waypost.v1 import log_pb2
 from server.chains.evm.address import parse_address
 from server.chains.evm.log_entries import log_messages
 from server.chains.evm.log_scan import LIMIT, LogFilter
-from server.errors import UpstreamUnavailable
 
 if TYPE_CHECKING:
     from server.chains.capabilities import BlockRange
@@ -24,8 +23,7 @@ _FIRST_SPANS = {(True, True): 10_000, (True, False): 2_000, (False, True): 100, 
 class LogReader:
     """Reads logs of one chain."""
 
-    def __init__(self, slug: str, windows: LogWindows, scanner: LogScanner) -> None:
-        self._slug = slug
+    def __init__(self, windows: LogWindows, scanner: LogScanner) -> None:
         self._windows = windows
         self._scanner = scanner
 
@@ -38,10 +36,7 @@ class LogReader:
         window = await self._windows.find(blocks, view)
         span = _FIRST_SPANS[contract is not None, topic0 is not None]
         page = await self._scanner.read_page(window, [LogFilter(contract, topics, span)], view)
-        try:
-            logs = log_messages(page.entries)
-        except ValueError:
-            raise UpstreamUnavailable(f"a node of {self._slug} answered with malformed logs") from None
+        logs = log_messages(page.entries)
         return log_pb2.GetLogsResponse(
             count=len(logs),
             limit=LIMIT,

@@ -17,7 +17,6 @@ from server.chains.evm.log_entries import place_of
 from server.chains.evm.log_scan import LIMIT, LogFilter
 from server.chains.evm.quantity import address_word, quantity
 from server.checksum import checksum_address
-from server.errors import UpstreamUnavailable
 
 if TYPE_CHECKING:
     from server.chains.capabilities import BlockRange
@@ -44,7 +43,6 @@ class TransferReader:
     """Reads transfers on one chain."""
 
     def __init__(self, facts: ChainFacts, windows: LogWindows, scanner: LogScanner, units: TokenUnits) -> None:
-        self._slug = facts.slug
         self._silent = frozenset(address.lower() for address in facts.silent_tokens)
         self._windows = windows
         self._scanner = scanner
@@ -60,10 +58,7 @@ class TransferReader:
         ]
         window = await self._windows.find(blocks, view, DEPTH)
         page = await self._scanner.read_page(window, filters, view, keep=self._is_transfer)
-        try:
-            transfers = [_transfer(entry) for entry in page.entries]
-        except ValueError:
-            raise UpstreamUnavailable(f"a node of {self._slug} answered with malformed logs") from None
+        transfers = [_transfer(entry) for entry in page.entries]
         if transfers:
             units = await self._units.read((transfer.token for transfer in transfers), view.deadline)
             for transfer in transfers:
