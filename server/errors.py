@@ -38,6 +38,7 @@ from grpc import StatusCode
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Self
 
 
 class GatewayError(Exception):
@@ -65,6 +66,13 @@ class GatewayError(Exception):
         self.retry_after_ms = retry_after_ms
         self.metadata = metadata or {}
         self.refusals: Mapping[str, GatewayError] = {}
+
+    def __copy__(self) -> Self:
+        """Return an equal failure to be raised elsewhere: without traceback, cause and context, sharing no metadata."""
+        twin = type(self).__new__(type(self), *self.args)
+        vars(twin).update(vars(self))
+        twin.metadata = dict(self.metadata)
+        return twin
 
 
 class InvalidArgument(GatewayError):

@@ -8,6 +8,7 @@ read of the latest state is stored under the block it was answered at, and looke
 from __future__ import annotations
 
 import asyncio
+import copy
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
@@ -80,7 +81,7 @@ class ChainMemory:
         # Counts the reorganisations seen; part of every key near the head.
         self._generation = 0
         self._hashes: OrderedDict[int, str] = OrderedDict()
-        self._leaders: dict[Hashable, asyncio.Future[_Told | None]] = {}
+        self._leaders: dict[Hashable, asyncio.Future[_Told | GatewayError | None]] = {}
         self._prefixes: dict[str, bytes] = {}
 
     def see_hash(self, block: int, block_hash: str) -> None:
@@ -144,16 +145,13 @@ class ChainMemory:
             told = None if view.block is None else _Told(view.block, view.endpoint, answer)
             return answer
         except GatewayError as error:
-            lead.set_exception(error)
-            # Nobody may be following.
-            lead.exception()
+            # A copy that nobody raises: its readers may change what they raise, and a traceback holds what was read.
+            lead.set_result(copy.copy(error))
             raise
         finally:
             del self._leaders[question]
             if not lead.done():
                 lead.set_result(told)
-            # A failure holds this frame by its traceback, and the future the failure: one of the three has to let go.
-            del lead
 
     async def read_document(
         self,
@@ -292,15 +290,12 @@ class ChainMemory:
         return prefix
 
 
-async def _follow(leader: asyncio.Future[_Told | None]) -> _Told | None:
+async def _follow(leader: asyncio.Future[_Told | GatewayError | None]) -> _Told | None:
     """Return what somebody else's read of the same question brought, None if it was given up; raises its failure."""
-    try:
-        return await asyncio.shield(leader)
-    except DeadlineExceeded:
+    found = await asyncio.shield(leader)
+    if isinstance(found, DeadlineExceeded):
         # That was the other one's deadline.
         return None
-    except GatewayError as error:
-        # One exception object raised in several tasks would collect all their tracebacks.
-        raise type(error)(
-            error.message, field=error.field, retry_after_ms=error.retry_after_ms, metadata=dict(error.metadata)
-        ) from None
+    if isinstance(found, GatewayError):
+        raise copy.copy(found)
+    return found

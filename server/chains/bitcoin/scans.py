@@ -7,6 +7,7 @@ configured for it (kind `scan`), one scan per endpoint, and the result outlives 
 from __future__ import annotations
 
 import asyncio
+import copy
 import time
 from collections import OrderedDict
 from decimal import Decimal
@@ -98,13 +99,13 @@ class ScannedBalances:
         if not done:
             message = f"counting the unspent outputs of {self._facts.slug} takes longer; ask again for the result"
             raise DeadlineExceeded(message, retry_after_ms=_RETRY_MS)
-        try:
-            return task.result()
-        except asyncio.CancelledError:
-            raise UpstreamUnavailable("the scan was given up; try again") from None
-        except GatewayError as error:
+        if task.cancelled():
+            raise UpstreamUnavailable("the scan was given up; try again")
+        failure = task.exception()
+        if isinstance(failure, GatewayError):
             # One exception object raised in several tasks would collect all their tracebacks.
-            raise type(error)(error.message, field=error.field, retry_after_ms=error.retry_after_ms) from None
+            raise copy.copy(failure)
+        return task.result()
 
     async def _scan(self, known: str) -> _Counted:
         async with self._turns:

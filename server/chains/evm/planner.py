@@ -12,6 +12,7 @@ of its own. All of them leave in one loop turn, so the pool sends them as one JS
 from __future__ import annotations
 
 import asyncio
+import copy
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -153,7 +154,8 @@ class ReadPlanner:
                 return
             for entry in entries:
                 if not entry.future.done():
-                    entry.future.set_exception(_copy(error))
+                    # A copy for each: an exception raised twice would grow one traceback for all.
+                    entry.future.set_exception(copy.copy(error))
             return
         start = 0
         for entry in entries:
@@ -212,10 +214,3 @@ def _abandon(entries: list[_Entry]) -> None:
     for entry in entries:
         if not entry.future.done():
             entry.future.set_exception(UpstreamUnavailable("the read was abandoned; try again"))
-
-
-def _copy(error: GatewayError) -> GatewayError:
-    """Return an equal error for another caller: an exception raised twice would grow one traceback for all."""
-    return type(error)(
-        error.message, field=error.field, retry_after_ms=error.retry_after_ms, metadata=dict(error.metadata)
-    )
