@@ -59,8 +59,10 @@ def _kind(one: object) -> str | None:
     return f"{kind.__module__}.{kind.__qualname__}" if kind.__module__.startswith(OURS) else None
 
 
-async def ask(faces: RunningGateway, operation: Operation, params: Any) -> dict[str, Any]:
-    headers = {"cache-control": "no-cache"}
+async def ask(
+    faces: RunningGateway, operation: Operation, params: Any, *, wants_fresh: bool = True
+) -> dict[str, Any]:
+    headers = {"cache-control": "no-cache"} if wants_fresh else {}
     request = {"jsonrpc": "2.0", "id": 1, "method": PUBLISHED.get(operation.name, operation.name), "params": params}
     response = await faces.post(request, headers=headers)
     answer: dict[str, Any] = await response.json()
@@ -117,3 +119,16 @@ async def test_a_call_that_its_caller_gives_up_leaves_nothing(faces: RunningGate
         if not kinds:
             return
     pytest.fail(f"an abandoned call leaves {kinds}")
+
+
+@pytest.mark.parametrize("name", ["getBalance", "getTokenBalance", "getTokenMetadata"])
+async def test_callers_who_share_a_read_that_fails_leave_nothing(faces: RunningGateway, left: Any, name: str) -> None:
+    params = params_of(_BY_NAME[name], right(_BY_NAME[name], "evm") | {"blockHeight": 10**9})
+    for _ in range(ROUNDS):
+        asking = (ask(faces, _BY_NAME[name], params, wants_fresh=False) for _ in range(TIMES))
+        answers = await asyncio.gather(*asking)
+        assert all("error" in answer for answer in answers)
+        kinds = await left()
+        if not kinds:
+            return
+    pytest.fail(f"{answers} leave {kinds}")
