@@ -35,6 +35,8 @@ _KEPT_SECONDS = 60.0
 _KEPT = 256
 _MOST_WAITING = 8
 _DECIMALS = Decimal(10**8)
+# More coins than there will ever be. A number of JSON may be 1e999990, which takes minutes to write as an integer.
+_MOST_COINS = Decimal(21_000_000)
 _RETRY_MS = 30_000
 
 _SCAN = CallPolicy(heavy=True, caller_made=True, joinable=False)
@@ -131,10 +133,12 @@ def _read_scan(result: bytes) -> tuple[int, int]:
     """Return satoshi and height of a finished scan; ValueError, or msgspec's error, for what is none."""
     found = msgspec.json.decode(result, type=_Scan)
     try:
+        if not 0 <= found.total_amount <= _MOST_COINS:
+            raise ValueError("not an amount")
         satoshi = found.total_amount * _DECIMALS
         raw = int(satoshi)
     except ArithmeticError:
         raise ValueError("not an amount") from None
-    if not found.success or raw != satoshi or raw < 0:
+    if not found.success or raw != satoshi:
         raise ValueError("not a finished scan")
     return raw, found.height

@@ -76,7 +76,7 @@ def decode_aggregate3(data: bytes, count: int) -> list[Outcome]:
     """Return the outcomes of `count` calls from the return data of `aggregate3`.
 
     Raises:
-        ValueError: the data is not such an answer (cut short, other count, offsets outside).
+        ValueError: the data is not such an answer (cut short, other count, offsets outside, results that overlap).
     """
     start = word(data)
     if start + 32 > len(data):
@@ -85,13 +85,16 @@ def decode_aggregate3(data: bytes, count: int) -> list[Outcome]:
         raise ValueError("the answer has another number of results than the call")
     base = start + 32
     outcomes: list[Outcome] = []
+    # Offsets may all lead to the same bytes: a long answer would become many copies of it.
+    room = len(data)
     for head in range(base, base + 32 * count, 32):
         at = base + int.from_bytes(data[head : head + 32], "big")
         flag = data[at : at + 32]
         content = at + int.from_bytes(data[at + 32 : at + 64], "big")
         size = int.from_bytes(data[content : content + 32], "big")
         end = content + 32 + size
-        if len(flag) < 32 or end > len(data):
+        room -= size
+        if len(flag) < 32 or end > len(data) or room < 0:
             raise ValueError("a result lies outside the data")
         outcomes.append(Outcome(flag[31] == 1, data[content + 32 : end]))
     return outcomes

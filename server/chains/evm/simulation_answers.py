@@ -115,24 +115,32 @@ def _ordered(frames: list[tuple[int | None, _Frame]]) -> tuple[SimulatedLog, ...
     A frame lists its own logs; `position` says after how many of its calls each was written. What a failed call, or
     one inside it, wrote is undone.
     """
-    places: list[tuple[tuple[int, int], ...] | None] = []
-    children = [0] * len(frames)
-    found: list[tuple[tuple[tuple[int, int], ...], SimulatedLog]] = []
-    for parent, frame in frames:
-        place: tuple[tuple[int, int], ...] | None = ()
+    calls: list[list[int]] = [[] for _ in frames]
+    for index, (parent, _) in enumerate(frames):
         if parent is not None:
-            above = places[parent]
-            # Among its caller's logs a call stands after those written before it.
-            place = None if above is None else (*above, (children[parent], 1))
-            children[parent] += 1
-        if frame.error is not None:
-            place = None
-        places.append(place)
-        if place is not None:
-            for log in frame.logs:
-                after = quantity(log.position) if log.position else 0
-                found.append(((*place, (after, 0)), _log(log)))
-    return tuple(log for _, log in sorted(found, key=lambda one: one[0]))
+            calls[parent].append(index)
+    found: list[SimulatedLog] = []
+    # Calls go deeper than Python recurses, and a place of each by its whole path would take the square of the depth.
+    waiting: list[int | _Log] = [0]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, _Log):
+            found.append(_log(one))
+            continue
+        frame = frames[one][1]
+        if frame.error is None:
+            waiting += reversed(_interleaved(frame.logs, calls[one]))
+    return tuple(found)
+
+
+def _interleaved(logs: list[_Log], calls: list[int]) -> list[int | _Log]:
+    """Return a frame's logs and calls in their order: each log after as many calls as its position says."""
+    if not logs:
+        return [*calls]
+    places = [quantity(log.position) if log.position else 0 for log in logs]
+    own: list[tuple[int, int, int | _Log]] = [(place, 0, log) for place, log in zip(places, logs, strict=True)]
+    own += [(place, 1, call) for place, call in enumerate(calls)]
+    return [one for _, _, one in sorted(own, key=lambda row: row[:2])]
 
 
 def _log(log: _Log) -> SimulatedLog:

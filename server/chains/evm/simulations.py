@@ -7,6 +7,7 @@ them, never configured: an interface is passed over for a while once all of them
 
 from __future__ import annotations
 
+import asyncio
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
 
 REMEMBERED_SECONDS = 600.0
 """How long an interface that no node of a chain has is not asked for."""
+
+# Larger answers are taken apart beside the event loop.
+_LARGE = 256 * 1024
 
 
 class _Interface(NamedTuple):
@@ -72,7 +76,7 @@ class Simulator:
                 continue
             try:
                 told = await self._calls.run(interface.method, interface.first(params), view, bytes, *interface.options)
-                ran = interface.parse(told)
+                ran = await _parse(interface, told)
             except (*_LACKS, ValueError):
                 # Told apart from a call that the nodes refuse by its running through another interface.
                 unable.append(interface.method)
@@ -119,3 +123,7 @@ class Simulator:
         except (Reverted, *_LACKS):
             gas = None
         return Ran(True, data, gas, None, None)
+
+
+async def _parse(interface: _Interface, told: bytes) -> Ran:
+    return interface.parse(told) if len(told) <= _LARGE else await asyncio.to_thread(interface.parse, told)

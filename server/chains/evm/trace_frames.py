@@ -7,6 +7,8 @@ without recursion, because the EVM nests deeper than parsers do. `trace_transact
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import msgspec
 from waypost.v1 import transaction_pb2
 
@@ -19,6 +21,10 @@ from server.upstream.deep import tokens
 # Kinds of call that move no coin of their own; some nodes repeat the caller's value there.
 _WITHOUT_VALUE = frozenset(("STATICCALL", "DELEGATECALL"))
 _NO_CALLS = b"null"
+
+# Which of its caller's calls a call is. Bounded, because calls are looked up by such numbers: any number of larger ones
+# has one and the same hash (all that are equal modulo 2^61-1), and each look-up would go through all of them.
+_Index = Annotated[int, msgspec.Meta(ge=0, le=(1 << 31) - 1)]
 
 
 class _Frame(msgspec.Struct, rename={"sender": "from", "gas_used": "gasUsed", "revert_reason": "revertReason"}):
@@ -65,7 +71,7 @@ class _Result(msgspec.Struct, rename="camel"):
 
 class _Step(msgspec.Struct, rename="camel"):
     action: _Action
-    trace_address: list[int]
+    trace_address: list[_Index]
     type: str
     result: _Result | None = None
     error: str | None = None

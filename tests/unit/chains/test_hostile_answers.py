@@ -1,0 +1,90 @@
+"""Answers of nodes that are made to cost more than they are long: they take linear time, or are refused at once."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from server.chains.bitcoin.scans import _read_scan
+from server.chains.evm.log_entries import place_of, read_entries
+from server.chains.evm.multicall import decode_aggregate3
+from server.chains.evm.simulation_answers import parse_traced_call
+from server.chains.evm.trace_frames import parse_trace_list
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+# Hashes of integers are their rests modulo this.
+SAME_HASH = (1 << 61) - 1
+ADDRESS = b"0x" + b"12" * 20
+
+
+def seconds_of(read: Callable[[], object]) -> float:
+    before = time.process_time()
+    read()
+    return time.process_time() - before
+
+
+def refuse(read: Callable[[], object]) -> None:
+    with pytest.raises(ValueError, match="."):
+        read()
+
+
+@pytest.mark.parametrize("amount", [b"1e999990", b"-1e999990", b"9" * 1_000_000, b"1" * 300_000 + b"e690000", b"1e25"])
+def test_an_amount_of_a_million_digits_is_none(amount: bytes) -> None:
+    scan = b'{"success":true,"height":1,"total_amount":%b}' % amount
+    # The first one took two minutes.
+    assert seconds_of(lambda: refuse(lambda: _read_scan(scan))) < 1
+
+
+def test_all_coins_are_an_amount() -> None:
+    scan = b'{"success":true,"height":1,"total_amount":20999999.97690000}'
+    assert _read_scan(scan) == (2_099_999_997_690_000, 1)
+
+
+def test_calls_whose_places_have_one_hash_are_no_trace() -> None:
+    call = b'{"action":{"from":"%b","value":"0x0","gas":"0x1"},"traceAddress":[%b],"type":"call"}'
+    places = [b"", *(b"%d" % (number * SAME_HASH) for number in range(1, 60_000))]
+    answer = b"[%b]" % b",".join(call % (ADDRESS, place) for place in places)
+    # It took half a minute at a fifth of the size.
+    assert seconds_of(lambda: refuse(lambda: parse_trace_list(answer))) < 2
+
+
+def test_logs_whose_indices_have_one_hash_are_none() -> None:
+    log = (
+        b'{"address":"%b","topics":[],"data":"0x","blockNumber":"0x1","transactionHash":"0x%064x","logIndex":"0x%x"}'
+        % (ADDRESS, 1, SAME_HASH)
+    )
+    [entry] = read_entries(b"[%b]" % log)
+    with pytest.raises(ValueError, match="more logs than any block has"):
+        place_of(entry)
+
+
+def test_logs_of_deep_calls_are_put_in_order_in_linear_time() -> None:
+    depth = 40_000
+    opening = b'{"type":"CALL","gasUsed":"0x1","logs":[{"address":"%b","topics":[],"data":"0x"}],"calls":[' % ADDRESS
+    answer = opening * depth + b"]}" * depth
+    ran = None
+
+    def read() -> None:
+        nonlocal ran
+        ran = parse_traced_call(answer)
+
+    # The path of each call is as long as the call is deep: all of them took minutes, and twelve gigabytes.
+    assert seconds_of(read) < 30
+    assert ran is not None
+    assert ran.logs is not None
+    assert len(ran.logs) == depth
+
+
+def test_results_that_share_their_bytes_are_no_answer_of_multicall() -> None:
+    def word(number: int) -> bytes:
+        return number.to_bytes(32, "big")
+
+    count, size = 200, 1_000_000
+    shared = word(1) + word(64) + word(size) + bytes(size)
+    answer = word(32) + word(count) + word(32 * count) * count + shared
+    with pytest.raises(ValueError, match="outside"):
+        decode_aggregate3(answer, count)
