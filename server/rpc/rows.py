@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 from typing import TYPE_CHECKING, TypeVar
 
 from grpc import StatusCode
@@ -54,7 +55,7 @@ async def gather_rows(reads: Sequence[Awaitable[Row]], failed: Callable[[int, Ga
     """Return one row per read, in order; a failed one is what `failed(index, error)` makes of it.
 
     Raises:
-        GatewayError: the first failure, where not one read succeeded.
+        GatewayError: the first failure, where not one read succeeded; the parameter that it names is the first item's.
     """
     outcomes = await asyncio.gather(*reads, return_exceptions=True)
     rows: list[Row] = []
@@ -68,5 +69,7 @@ async def gather_rows(reads: Sequence[Awaitable[Row]], failed: Callable[[int, Ga
         else:
             rows.append(outcome)
     if failures and len(failures) == len(rows):
-        raise failures[0]
+        first = copy.copy(failures[0])
+        first.field = first.field and f"params[0].{first.field}"
+        raise first
     return rows

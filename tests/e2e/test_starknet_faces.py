@@ -100,3 +100,18 @@ async def test_answers_agree_on_starknet(question: Question, gateway: RunningGat
 @pytest.mark.parametrize("question", REFUSED, ids=str)
 async def test_refusals_agree_on_starknet(question: Question, gateway: RunningGateway) -> None:
     await faces.test_refusals_agree(question, gateway)
+
+
+@pytest.mark.parametrize(
+    ("question", "field"),
+    [
+        (Question("getReceipt", STARK | {"hash": NO_HASH}), "hash"),
+        (Question("getTransactionByHash", [STARK | {"hash": NO_HASH}]), "params[0].hash"),
+        (Question("getBlockTransactions", STARK | {"blockNumber": 10**9}), "blockNumber"),
+    ],
+    ids=str,
+)
+async def test_what_is_absent_on_starknet_is_named(question: Question, field: str, gateway: RunningGateway) -> None:
+    error = (await gateway.ask(question.method, question.params))["error"]
+    assert (error["code"], error["data"]["reason"], error["data"]["field"]) == (404, "NOT_FOUND", field)
+    await faces.test_refusals_agree(question, gateway)

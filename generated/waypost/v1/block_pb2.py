@@ -28,7 +28,7 @@ from waypost.v1 import evm_pb2 as waypost_dot_v1_dot_evm__pb2
 from waypost.v1 import options_pb2 as waypost_dot_v1_dot_options__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16waypost/v1/block.proto\x12\nwaypost.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17waypost/v1/common.proto\x1a\x14waypost/v1/evm.proto\x1a\x18waypost/v1/options.proto\"<\n\x15GetBlockHeightRequest\x12#\n\x05\x63hain\x18\x01 \x01(\tB\x14\x92\xb5\x18\x10\x08\x01\x10\x01\x62\n\"ethereum\"\"7\n\x16GetBlockHeightResponse\x12\r\n\x05\x63hain\x18\x01 \x01(\t\x12\x0e\n\x06height\x18\x02 \x01(\x03\"\x82\x01\n\x1bGetBlockTransactionsRequest\x12#\n\x05\x63hain\x18\x01 \x01(\tB\x14\x92\xb5\x18\x10\x08\x01\x10\x01\x62\n\"ethereum\"\x12-\n\x0c\x62lock_number\x18\x02 \x01(\x03\x42\x12\x92\xb5\x18\x0e\x10\x01\x18\x00\x62\x08\x31\x37\x30\x30\x30\x30\x30\x30H\x00\x88\x01\x01\x42\x0f\n\r_block_number\"\xf1\x01\n\x1cGetBlockTransactionsResponse\x12\r\n\x05\x63hain\x18\x01 \x01(\t\x12\x37\n\x03\x65vm\x18\x02 \x01(\x0b\x32 .waypost.v1.EvmBlockTransactionsB\x06\x92\xb5\x18\x02@\x01H\x00\x12\x41\n\x08starknet\x18\x03 \x01(\x0b\x32%.waypost.v1.StarknetBlockTransactionsB\x06\x92\xb5\x18\x02@\x01H\x00\x12=\n\x06\x63osmos\x18\x04 \x01(\x0b\x32#.waypost.v1.CosmosBlockTransactionsB\x06\x92\xb5\x18\x02@\x01H\x00\x42\x07\n\x05\x62lock\"\xbe\x01\n\x14\x45vmBlockTransactions\x12\x14\n\x0c\x62lock_number\x18\x01 \x01(\x03\x12\x0c\n\x04hash\x18\x02 \x01(\t\x12\x35\n\ttimestamp\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x06\x92\xb5\x18\x02\x08\x0e\x12\x19\n\x11transaction_count\x18\x04 \x01(\x05\x12\x30\n\x0ctransactions\x18\x05 \x03(\x0b\x32\x1a.waypost.v1.EvmTransaction\"\xfd\x01\n\x19StarknetBlockTransactions\x12\x14\n\x0c\x62lock_number\x18\x01 \x01(\x03\x12\x0c\n\x04hash\x18\x02 \x01(\t\x12\x35\n\ttimestamp\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x06\x92\xb5\x18\x02\x08\x0e\x12\x19\n\x11transaction_count\x18\x04 \x01(\x05\x12:\n\x0ctransactions\x18\x05 \x03(\x0b\x32$.waypost.v1.StarknetBlockTransaction\x12.\n\x06native\x18\x06 \x01(\x0b\x32\x16.waypost.v1.NativeJsonB\x06\x92\xb5\x18\x02@\x01\"X\n\x18StarknetBlockTransaction\x12\x0c\n\x04hash\x18\x01 \x01(\t\x12.\n\x06native\x18\x02 \x01(\x0b\x32\x16.waypost.v1.NativeJsonB\x06\x92\xb5\x18\x02@\x01\"\xcb\x01\n\x17\x43osmosBlockTransactions\x12\x14\n\x0c\x62lock_number\x18\x01 \x01(\x03\x12\x0c\n\x04hash\x18\x02 \x01(\t\x12\x35\n\ttimestamp\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x06\x92\xb5\x18\x02\x08\r\x12\x19\n\x11transaction_count\x18\x04 \x01(\x05\x12:\n\x0ctransactions\x18\x05 \x03(\x0b\x32$.waypost.v1.CosmosTransactionOutcome\"\x9c\x01\n\x18\x43osmosTransactionOutcome\x12\x0e\n\x06txhash\x18\x01 \x01(\t\x12\x16\n\x06height\x18\x02 \x01(\tB\x06\x92\xb5\x18\x02\x08\t\x12\x0c\n\x04\x63ode\x18\x03 \x01(\x05\x12&\n\ngas_wanted\x18\x04 \x01(\tB\x06\x92\xb5\x18\x02\x08\tR\ngas_wanted\x12\"\n\x08gas_used\x18\x05 \x01(\tB\x06\x92\xb5\x18\x02\x08\tR\x08gas_used\"\x82\x01\n\x17GetBlockByNumberRequest\x12g\n\x05items\x18\x01 \x03(\x0b\x32 .waypost.v1.GetBlockByNumberItemB6\x92\xb5\x18\x32\x10\x01(2X\x01\x62*[{\"chain\": \"ethereum\", \"block\": 17000000}]\"m\n\x14GetBlockByNumberItem\x12#\n\x05\x63hain\x18\x01 \x01(\tB\x14\x92\xb5\x18\x10\x08\x01\x10\x01\x62\n\"ethereum\"\x12&\n\x05\x62lock\x18\x02 \x01(\x03\x42\x12\x92\xb5\x18\x0e\x10\x01\x18\x00\x62\x08\x31\x37\x30\x30\x30\x30\x30\x30H\x00\x88\x01\x01\x42\x08\n\x06_block\"^\n\x18GetBlockByNumberResponse\x12\r\n\x05\x63ount\x18\x01 \x01(\x05\x12\x33\n\x07results\x18\x02 \x03(\x0b\x32\".waypost.v1.GetBlockByNumberResult\"\xa4\x01\n\x16GetBlockByNumberResult\x12\r\n\x05\x63hain\x18\x01 \x01(\t\x12\x16\n\x06height\x18\x02 \x01(\tB\x06\x92\xb5\x18\x02\x08\t\x12%\n\x05\x62lock\x18\x03 \x01(\x0b\x32\x11.waypost.v1.BlockH\x00\x88\x01\x01\x12(\n\x05\x65rror\x18\x04 \x01(\x0b\x32\x14.waypost.v1.RowErrorH\x01\x88\x01\x01\x42\x08\n\x06_blockB\x08\n\x06_error\"\xba\x01\n\x15GetBlockByHashRequest\x12\xa0\x01\n\x05items\x18\x01 \x03(\x0b\x32\x1e.waypost.v1.GetBlockByHashItemBq\x92\xb5\x18m\x10\x01(2X\x01\x62\x65[{\"chain\": \"ethereum\", \"hash\": \"0x96cfa0fb5e50b0a3f6cc76f3299cfbf48f17e8b41798d1394474e67ec8a97e9f\"}]\"\x97\x01\n\x12GetBlockByHashItem\x12#\n\x05\x63hain\x18\x01 \x01(\tB\x14\x92\xb5\x18\x10\x08\x01\x10\x01\x62\n\"ethereum\"\x12\\\n\x04hash\x18\x02 \x01(\tBN\x92\xb5\x18J\x08\x04\x10\x01\x62\x44\"0x96cfa0fb5e50b0a3f6cc76f3299cfbf48f17e8b41798d1394474e67ec8a97e9f\"\"Z\n\x16GetBlockByHashResponse\x12\r\n\x05\x63ount\x18\x01 \x01(\x05\x12\x31\n\x07results\x18\x02 \x03(\x0b\x32 .waypost.v1.GetBlockByHashResult\"\x98\x01\n\x14GetBlockByHashResult\x12\r\n\x05\x63hain\x18\x01 \x01(\t\x12\x0c\n\x04hash\x18\x02 \x01(\t\x12%\n\x05\x62lock\x18\x03 \x01(\x0b\x32\x11.waypost.v1.BlockH\x00\x88\x01\x01\x12(\n\x05\x65rror\x18\x04 \x01(\x0b\x32\x14.waypost.v1.RowErrorH\x01\x88\x01\x01\x42\x08\n\x06_blockB\x08\n\x06_error\"\xd9\x01\n\x05\x42lock\x12+\n\x03\x65vm\x18\x01 \x01(\x0b\x32\x14.waypost.v1.EvmBlockB\x06\x92\xb5\x18\x02@\x01H\x00\x12\x31\n\x06solana\x18\x02 \x01(\x0b\x32\x17.waypost.v1.SolanaBlockB\x06\x92\xb5\x18\x02@\x01H\x00\x12\x33\n\x07\x62itcoin\x18\x03 \x01(\x0b\x32\x18.waypost.v1.BitcoinBlockB\x06\x92\xb5\x18\x02@\x01H\x00\x12\x31\n\x06\x63osmos\x18\x04 \x01(\x0b\x32\x17.waypost.v1.CosmosBlockB\x06\x92\xb5\x18\x02@\x01H\x00\x42\x08\n\x06\x66\x61mily\"c\n\x0bSolanaBlock\x12\x16\n\x06number\x18\x01 \x01(\tB\x06\x92\xb5\x18\x02\x08\t\x12\x0c\n\x04hash\x18\x02 \x01(\t\x12.\n\x06native\x18\x03 \x01(\x0b\x32\x16.waypost.v1.NativeJsonB\x06\x92\xb5\x18\x02@\x01\"d\n\x0c\x42itcoinBlock\x12\x16\n\x06number\x18\x01 \x01(\tB\x06\x92\xb5\x18\x02\x08\t\x12\x0c\n\x04hash\x18\x02 \x01(\t\x12.\n\x06native\x18\x03 \x01(\x0b\x32\x16.waypost.v1.NativeJsonB\x06\x92\xb5\x18\x02@\x01\"c\n\x0b\x43osmosBlock\x12\x16\n\x06number\x18\x01 \x01(\tB\x06\x92\xb5\x18\x02\x08\t\x12\x0c\n\x04hash\x18\x02 \x01(\t\x12.\n\x06native\x18\x03 \x01(\x0b\x32\x16.waypost.v1.NativeJsonB\x06\x92\xb5\x18\x02@\x01\x32\x81\x04\n\x0c\x42lockService\x12v\n\x0eGetBlockHeight\x12!.waypost.v1.GetBlockHeightRequest\x1a\".waypost.v1.GetBlockHeightResponse\"\x1d\x90\x02\x01\x8a\xb5\x18\x16*\x05\x02\x03\x04\x05\x06:\x05\x02\x03\x04\x05\x06\x62\x06\x42locks\x12\x84\x01\n\x14GetBlockTransactions\x12\'.waypost.v1.GetBlockTransactionsRequest\x1a(.waypost.v1.GetBlockTransactionsResponse\"\x19\x90\x02\x01\x8a\xb5\x18\x12*\x03\x02\x05\x06:\x03\x02\x05\x06\x62\x06\x42locks\x12|\n\x10GetBlockByNumber\x12#.waypost.v1.GetBlockByNumberRequest\x1a$.waypost.v1.GetBlockByNumberResponse\"\x1d\x90\x02\x01\x8a\xb5\x18\x16 \x02*\x04\x02\x03\x04\x06:\x04\x02\x03\x04\x06\x62\x06\x42locks\x12t\n\x0eGetBlockByHash\x12!.waypost.v1.GetBlockByHashRequest\x1a\".waypost.v1.GetBlockByHashResponse\"\x1b\x90\x02\x01\x8a\xb5\x18\x14 \x02*\x03\x02\x04\x06:\x03\x02\x04\x06\x62\x06\x42locksBJ\n\x0e\x64\x65v.waypost.v1P\x01Z6github.com/waypost/waypost/gen/go/waypost/v1;waypostv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16waypost/v1/block.proto\x12\nwaypost.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17waypost/v1/common.proto\x1a\x14waypost/v1/evm.proto\x1a\x18waypost/v1/options.proto\"<\n\x15GetBlockHeightRequest\x12#\n\x05\x63hain\x18\x01 \x01(\tB\x14\x92\xb5\x18\x10\x08\x01\x10\x01\x62\n\"ethereum\"\"7\n\x16GetBlockHeightResponse\x12\r\n\x05\x63hain\x18\x01 \x01(\t\x12\x0e\n\x06height\x18\x02 \x01(\x03\"\x84\x01\n\x1bGetBlockTransactionsRequest\x12#\n\x05\x63hain\x18\x01 \x01(\tB\x14\x92\xb5\x18\x10\x08\x01\x10\x01\x62\n\"ethereum\"\x12/\n\x0c\x62lock_number\x18\x02 \x01(\x03\x42\x14\x92\xb5\x18\x10\x10\x01\x18\x00\x62\x08\x31\x37\x30\x30\x30\x30\x30\x30p\x01H\x00\x88\x01\x01\x42\x0f\n\r_block_number\"\xf1\x01\n\x1cGetBlockTransactionsResponse\x12\r\n\x05\x63hain\x18\x01 \x01(\t\x12\x37\n\x03\x65vm\x18\x02 \x01(\x0b\x32 .waypost.v1.EvmBlockTransactionsB\x06\x92\xb5\x18\x02@\x01H\x00\x12\x41\n\x08starknet\x18\x03 \x01(\x0b\x32%.waypost.v1.StarknetBlockTransactionsB\x06\x92\xb5\x18\x02@\x01H\x00\x12=\n\x06\x63osmos\x18\x04 \x01(\x0b\x32#.waypost.v1.CosmosBlockTransactionsB\x06\x92\xb5\x18\x02@\x01H\x00\x42\x07\n\x05\x62lock\"\xbe\x01\n\x14\x45vmBlockTransactions\x12\x14\n\x0c\x62lock_number\x18\x01 \x01(\x03\x12\x0c\n\x04hash\x18\x02 \x01(\t\x12\x35\n\ttimestamp\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x06\x92\xb5\x18\x02\x08\x0e\x12\x19\n\x11transaction_count\x18\x04 \x01(\x05\x12\x30\n\x0ctransactions\x18\x05 \x03(\x0b\x32\x1a.waypost.v1.EvmTransaction\"\xfd\x01\n\x19StarknetBlockTransactions\x12\x14\n\x0c\x62lock_number\x18\x01 \x01(\x03\x12\x0c\n\x04hash\x18\x02 \x01(\t\x12\x35\n\ttimestamp\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x06\x92\xb5\x18\x02\x08\x0e\x12\x19\n\x11transaction_count\x18\x04 \x01(\x05\x12:\n\x0ctransactions\x18\x05 \x03(\x0b\x32$.waypost.v1.StarknetBlockTransaction\x12.\n\x06native\x18\x06 \x01(\x0b\x32\x16.waypost.v1.NativeJsonB\x06\x92\xb5\x18\x02@\x01\"X\n\x18StarknetBlockTransaction\x12\x0c\n\x04hash\x18\x01 \x01(\t\x12.\n\x06native\x18\x02 \x01(\x0b\x32\x16.waypost.v1.NativeJsonB\x06\x92\xb5\x18\x02@\x01\"\xcb\x01\n\x17\x43osmosBlockTransactions\x12\x14\n\x0c\x62lock_number\x18\x01 \x01(\x03\x12\x0c\n\x04hash\x18\x02 \x01(\t\x12\x35\n\ttimestamp\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x06\x92\xb5\x18\x02\x08\r\x12\x19\n\x11transaction_count\x18\x04 \x01(\x05\x12:\n\x0ctransactions\x18\x05 \x03(\x0b\x32$.waypost.v1.CosmosTransactionOutcome\"\x9c\x01\n\x18\x43osmosTransactionOutcome\x12\x0e\n\x06txhash\x18\x01 \x01(\t\x12\x16\n\x06height\x18\x02 \x01(\tB\x06\x92\xb5\x18\x02\x08\t\x12\x0c\n\x04\x63ode\x18\x03 \x01(\x05\x12&\n\ngas_wanted\x18\x04 \x01(\tB\x06\x92\xb5\x18\x02\x08\tR\ngas_wanted\x12\"\n\x08gas_used\x18\x05 \x01(\tB\x06\x92\xb5\x18\x02\x08\tR\x08gas_used\"\x82\x01\n\x17GetBlockByNumberRequest\x12g\n\x05items\x18\x01 \x03(\x0b\x32 .waypost.v1.GetBlockByNumberItemB6\x92\xb5\x18\x32\x10\x01(2X\x01\x62*[{\"chain\": \"ethereum\", \"block\": 17000000}]\"o\n\x14GetBlockByNumberItem\x12#\n\x05\x63hain\x18\x01 \x01(\tB\x14\x92\xb5\x18\x10\x08\x01\x10\x01\x62\n\"ethereum\"\x12(\n\x05\x62lock\x18\x02 \x01(\x03\x42\x14\x92\xb5\x18\x10\x10\x01\x18\x00\x62\x08\x31\x37\x30\x30\x30\x30\x30\x30p\x01H\x00\x88\x01\x01\x42\x08\n\x06_block\"^\n\x18GetBlockByNumberResponse\x12\r\n\x05\x63ount\x18\x01 \x01(\x05\x12\x33\n\x07results\x18\x02 \x03(\x0b\x32\".waypost.v1.GetBlockByNumberResult\"\xa4\x01\n\x16GetBlockByNumberResult\x12\r\n\x05\x63hain\x18\x01 \x01(\t\x12\x16\n\x06height\x18\x02 \x01(\tB\x06\x92\xb5\x18\x02\x08\t\x12%\n\x05\x62lock\x18\x03 \x01(\x0b\x32\x11.waypost.v1.BlockH\x00\x88\x01\x01\x12(\n\x05\x65rror\x18\x04 \x01(\x0b\x32\x14.waypost.v1.RowErrorH\x01\x88\x01\x01\x42\x08\n\x06_blockB\x08\n\x06_error\"\xba\x01\n\x15GetBlockByHashRequest\x12\xa0\x01\n\x05items\x18\x01 \x03(\x0b\x32\x1e.waypost.v1.GetBlockByHashItemBq\x92\xb5\x18m\x10\x01(2X\x01\x62\x65[{\"chain\": \"ethereum\", \"hash\": \"0x96cfa0fb5e50b0a3f6cc76f3299cfbf48f17e8b41798d1394474e67ec8a97e9f\"}]\"\x99\x01\n\x12GetBlockByHashItem\x12#\n\x05\x63hain\x18\x01 \x01(\tB\x14\x92\xb5\x18\x10\x08\x01\x10\x01\x62\n\"ethereum\"\x12^\n\x04hash\x18\x02 \x01(\tBP\x92\xb5\x18L\x08\x04\x10\x01\x62\x44\"0x96cfa0fb5e50b0a3f6cc76f3299cfbf48f17e8b41798d1394474e67ec8a97e9f\"p\x01\"Z\n\x16GetBlockByHashResponse\x12\r\n\x05\x63ount\x18\x01 \x01(\x05\x12\x31\n\x07results\x18\x02 \x03(\x0b\x32 .waypost.v1.GetBlockByHashResult\"\x98\x01\n\x14GetBlockByHashResult\x12\r\n\x05\x63hain\x18\x01 \x01(\t\x12\x0c\n\x04hash\x18\x02 \x01(\t\x12%\n\x05\x62lock\x18\x03 \x01(\x0b\x32\x11.waypost.v1.BlockH\x00\x88\x01\x01\x12(\n\x05\x65rror\x18\x04 \x01(\x0b\x32\x14.waypost.v1.RowErrorH\x01\x88\x01\x01\x42\x08\n\x06_blockB\x08\n\x06_error\"\xd9\x01\n\x05\x42lock\x12+\n\x03\x65vm\x18\x01 \x01(\x0b\x32\x14.waypost.v1.EvmBlockB\x06\x92\xb5\x18\x02@\x01H\x00\x12\x31\n\x06solana\x18\x02 \x01(\x0b\x32\x17.waypost.v1.SolanaBlockB\x06\x92\xb5\x18\x02@\x01H\x00\x12\x33\n\x07\x62itcoin\x18\x03 \x01(\x0b\x32\x18.waypost.v1.BitcoinBlockB\x06\x92\xb5\x18\x02@\x01H\x00\x12\x31\n\x06\x63osmos\x18\x04 \x01(\x0b\x32\x17.waypost.v1.CosmosBlockB\x06\x92\xb5\x18\x02@\x01H\x00\x42\x08\n\x06\x66\x61mily\"c\n\x0bSolanaBlock\x12\x16\n\x06number\x18\x01 \x01(\tB\x06\x92\xb5\x18\x02\x08\t\x12\x0c\n\x04hash\x18\x02 \x01(\t\x12.\n\x06native\x18\x03 \x01(\x0b\x32\x16.waypost.v1.NativeJsonB\x06\x92\xb5\x18\x02@\x01\"d\n\x0c\x42itcoinBlock\x12\x16\n\x06number\x18\x01 \x01(\tB\x06\x92\xb5\x18\x02\x08\t\x12\x0c\n\x04hash\x18\x02 \x01(\t\x12.\n\x06native\x18\x03 \x01(\x0b\x32\x16.waypost.v1.NativeJsonB\x06\x92\xb5\x18\x02@\x01\"c\n\x0b\x43osmosBlock\x12\x16\n\x06number\x18\x01 \x01(\tB\x06\x92\xb5\x18\x02\x08\t\x12\x0c\n\x04hash\x18\x02 \x01(\t\x12.\n\x06native\x18\x03 \x01(\x0b\x32\x16.waypost.v1.NativeJsonB\x06\x92\xb5\x18\x02@\x01\x32\x81\x04\n\x0c\x42lockService\x12v\n\x0eGetBlockHeight\x12!.waypost.v1.GetBlockHeightRequest\x1a\".waypost.v1.GetBlockHeightResponse\"\x1d\x90\x02\x01\x8a\xb5\x18\x16*\x05\x02\x03\x04\x05\x06:\x05\x02\x03\x04\x05\x06\x62\x06\x42locks\x12\x84\x01\n\x14GetBlockTransactions\x12\'.waypost.v1.GetBlockTransactionsRequest\x1a(.waypost.v1.GetBlockTransactionsResponse\"\x19\x90\x02\x01\x8a\xb5\x18\x12*\x03\x02\x05\x06:\x03\x02\x05\x06\x62\x06\x42locks\x12|\n\x10GetBlockByNumber\x12#.waypost.v1.GetBlockByNumberRequest\x1a$.waypost.v1.GetBlockByNumberResponse\"\x1d\x90\x02\x01\x8a\xb5\x18\x16 \x02*\x04\x02\x03\x04\x06:\x04\x02\x03\x04\x06\x62\x06\x42locks\x12t\n\x0eGetBlockByHash\x12!.waypost.v1.GetBlockByHashRequest\x1a\".waypost.v1.GetBlockByHashResponse\"\x1b\x90\x02\x01\x8a\xb5\x18\x14 \x02*\x03\x02\x04\x06:\x03\x02\x04\x06\x62\x06\x42locksBJ\n\x0e\x64\x65v.waypost.v1P\x01Z6github.com/waypost/waypost/gen/go/waypost/v1;waypostv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -41,7 +41,7 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_GETBLOCKTRANSACTIONSREQUEST'].fields_by_name['chain']._loaded_options = None
   _globals['_GETBLOCKTRANSACTIONSREQUEST'].fields_by_name['chain']._serialized_options = b'\222\265\030\020\010\001\020\001b\n\"ethereum\"'
   _globals['_GETBLOCKTRANSACTIONSREQUEST'].fields_by_name['block_number']._loaded_options = None
-  _globals['_GETBLOCKTRANSACTIONSREQUEST'].fields_by_name['block_number']._serialized_options = b'\222\265\030\016\020\001\030\000b\01017000000'
+  _globals['_GETBLOCKTRANSACTIONSREQUEST'].fields_by_name['block_number']._serialized_options = b'\222\265\030\020\020\001\030\000b\01017000000p\001'
   _globals['_GETBLOCKTRANSACTIONSRESPONSE'].fields_by_name['evm']._loaded_options = None
   _globals['_GETBLOCKTRANSACTIONSRESPONSE'].fields_by_name['evm']._serialized_options = b'\222\265\030\002@\001'
   _globals['_GETBLOCKTRANSACTIONSRESPONSE'].fields_by_name['starknet']._loaded_options = None
@@ -69,7 +69,7 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_GETBLOCKBYNUMBERITEM'].fields_by_name['chain']._loaded_options = None
   _globals['_GETBLOCKBYNUMBERITEM'].fields_by_name['chain']._serialized_options = b'\222\265\030\020\010\001\020\001b\n\"ethereum\"'
   _globals['_GETBLOCKBYNUMBERITEM'].fields_by_name['block']._loaded_options = None
-  _globals['_GETBLOCKBYNUMBERITEM'].fields_by_name['block']._serialized_options = b'\222\265\030\016\020\001\030\000b\01017000000'
+  _globals['_GETBLOCKBYNUMBERITEM'].fields_by_name['block']._serialized_options = b'\222\265\030\020\020\001\030\000b\01017000000p\001'
   _globals['_GETBLOCKBYNUMBERRESULT'].fields_by_name['height']._loaded_options = None
   _globals['_GETBLOCKBYNUMBERRESULT'].fields_by_name['height']._serialized_options = b'\222\265\030\002\010\t'
   _globals['_GETBLOCKBYHASHREQUEST'].fields_by_name['items']._loaded_options = None
@@ -77,7 +77,7 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_GETBLOCKBYHASHITEM'].fields_by_name['chain']._loaded_options = None
   _globals['_GETBLOCKBYHASHITEM'].fields_by_name['chain']._serialized_options = b'\222\265\030\020\010\001\020\001b\n\"ethereum\"'
   _globals['_GETBLOCKBYHASHITEM'].fields_by_name['hash']._loaded_options = None
-  _globals['_GETBLOCKBYHASHITEM'].fields_by_name['hash']._serialized_options = b'\222\265\030J\010\004\020\001bD\"0x96cfa0fb5e50b0a3f6cc76f3299cfbf48f17e8b41798d1394474e67ec8a97e9f\"'
+  _globals['_GETBLOCKBYHASHITEM'].fields_by_name['hash']._serialized_options = b'\222\265\030L\010\004\020\001bD\"0x96cfa0fb5e50b0a3f6cc76f3299cfbf48f17e8b41798d1394474e67ec8a97e9f\"p\001'
   _globals['_BLOCK'].fields_by_name['evm']._loaded_options = None
   _globals['_BLOCK'].fields_by_name['evm']._serialized_options = b'\222\265\030\002@\001'
   _globals['_BLOCK'].fields_by_name['solana']._loaded_options = None
@@ -111,43 +111,43 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_GETBLOCKHEIGHTRESPONSE']._serialized_start=206
   _globals['_GETBLOCKHEIGHTRESPONSE']._serialized_end=261
   _globals['_GETBLOCKTRANSACTIONSREQUEST']._serialized_start=264
-  _globals['_GETBLOCKTRANSACTIONSREQUEST']._serialized_end=394
-  _globals['_GETBLOCKTRANSACTIONSRESPONSE']._serialized_start=397
-  _globals['_GETBLOCKTRANSACTIONSRESPONSE']._serialized_end=638
-  _globals['_EVMBLOCKTRANSACTIONS']._serialized_start=641
-  _globals['_EVMBLOCKTRANSACTIONS']._serialized_end=831
-  _globals['_STARKNETBLOCKTRANSACTIONS']._serialized_start=834
-  _globals['_STARKNETBLOCKTRANSACTIONS']._serialized_end=1087
-  _globals['_STARKNETBLOCKTRANSACTION']._serialized_start=1089
-  _globals['_STARKNETBLOCKTRANSACTION']._serialized_end=1177
-  _globals['_COSMOSBLOCKTRANSACTIONS']._serialized_start=1180
-  _globals['_COSMOSBLOCKTRANSACTIONS']._serialized_end=1383
-  _globals['_COSMOSTRANSACTIONOUTCOME']._serialized_start=1386
-  _globals['_COSMOSTRANSACTIONOUTCOME']._serialized_end=1542
-  _globals['_GETBLOCKBYNUMBERREQUEST']._serialized_start=1545
-  _globals['_GETBLOCKBYNUMBERREQUEST']._serialized_end=1675
-  _globals['_GETBLOCKBYNUMBERITEM']._serialized_start=1677
-  _globals['_GETBLOCKBYNUMBERITEM']._serialized_end=1786
-  _globals['_GETBLOCKBYNUMBERRESPONSE']._serialized_start=1788
-  _globals['_GETBLOCKBYNUMBERRESPONSE']._serialized_end=1882
-  _globals['_GETBLOCKBYNUMBERRESULT']._serialized_start=1885
-  _globals['_GETBLOCKBYNUMBERRESULT']._serialized_end=2049
-  _globals['_GETBLOCKBYHASHREQUEST']._serialized_start=2052
-  _globals['_GETBLOCKBYHASHREQUEST']._serialized_end=2238
-  _globals['_GETBLOCKBYHASHITEM']._serialized_start=2241
-  _globals['_GETBLOCKBYHASHITEM']._serialized_end=2392
-  _globals['_GETBLOCKBYHASHRESPONSE']._serialized_start=2394
-  _globals['_GETBLOCKBYHASHRESPONSE']._serialized_end=2484
-  _globals['_GETBLOCKBYHASHRESULT']._serialized_start=2487
-  _globals['_GETBLOCKBYHASHRESULT']._serialized_end=2639
-  _globals['_BLOCK']._serialized_start=2642
-  _globals['_BLOCK']._serialized_end=2859
-  _globals['_SOLANABLOCK']._serialized_start=2861
-  _globals['_SOLANABLOCK']._serialized_end=2960
-  _globals['_BITCOINBLOCK']._serialized_start=2962
-  _globals['_BITCOINBLOCK']._serialized_end=3062
-  _globals['_COSMOSBLOCK']._serialized_start=3064
-  _globals['_COSMOSBLOCK']._serialized_end=3163
-  _globals['_BLOCKSERVICE']._serialized_start=3166
-  _globals['_BLOCKSERVICE']._serialized_end=3679
+  _globals['_GETBLOCKTRANSACTIONSREQUEST']._serialized_end=396
+  _globals['_GETBLOCKTRANSACTIONSRESPONSE']._serialized_start=399
+  _globals['_GETBLOCKTRANSACTIONSRESPONSE']._serialized_end=640
+  _globals['_EVMBLOCKTRANSACTIONS']._serialized_start=643
+  _globals['_EVMBLOCKTRANSACTIONS']._serialized_end=833
+  _globals['_STARKNETBLOCKTRANSACTIONS']._serialized_start=836
+  _globals['_STARKNETBLOCKTRANSACTIONS']._serialized_end=1089
+  _globals['_STARKNETBLOCKTRANSACTION']._serialized_start=1091
+  _globals['_STARKNETBLOCKTRANSACTION']._serialized_end=1179
+  _globals['_COSMOSBLOCKTRANSACTIONS']._serialized_start=1182
+  _globals['_COSMOSBLOCKTRANSACTIONS']._serialized_end=1385
+  _globals['_COSMOSTRANSACTIONOUTCOME']._serialized_start=1388
+  _globals['_COSMOSTRANSACTIONOUTCOME']._serialized_end=1544
+  _globals['_GETBLOCKBYNUMBERREQUEST']._serialized_start=1547
+  _globals['_GETBLOCKBYNUMBERREQUEST']._serialized_end=1677
+  _globals['_GETBLOCKBYNUMBERITEM']._serialized_start=1679
+  _globals['_GETBLOCKBYNUMBERITEM']._serialized_end=1790
+  _globals['_GETBLOCKBYNUMBERRESPONSE']._serialized_start=1792
+  _globals['_GETBLOCKBYNUMBERRESPONSE']._serialized_end=1886
+  _globals['_GETBLOCKBYNUMBERRESULT']._serialized_start=1889
+  _globals['_GETBLOCKBYNUMBERRESULT']._serialized_end=2053
+  _globals['_GETBLOCKBYHASHREQUEST']._serialized_start=2056
+  _globals['_GETBLOCKBYHASHREQUEST']._serialized_end=2242
+  _globals['_GETBLOCKBYHASHITEM']._serialized_start=2245
+  _globals['_GETBLOCKBYHASHITEM']._serialized_end=2398
+  _globals['_GETBLOCKBYHASHRESPONSE']._serialized_start=2400
+  _globals['_GETBLOCKBYHASHRESPONSE']._serialized_end=2490
+  _globals['_GETBLOCKBYHASHRESULT']._serialized_start=2493
+  _globals['_GETBLOCKBYHASHRESULT']._serialized_end=2645
+  _globals['_BLOCK']._serialized_start=2648
+  _globals['_BLOCK']._serialized_end=2865
+  _globals['_SOLANABLOCK']._serialized_start=2867
+  _globals['_SOLANABLOCK']._serialized_end=2966
+  _globals['_BITCOINBLOCK']._serialized_start=2968
+  _globals['_BITCOINBLOCK']._serialized_end=3068
+  _globals['_COSMOSBLOCK']._serialized_start=3070
+  _globals['_COSMOSBLOCK']._serialized_end=3169
+  _globals['_BLOCKSERVICE']._serialized_start=3172
+  _globals['_BLOCKSERVICE']._serialized_end=3685
 # @@protoc_insertion_point(module_scope)

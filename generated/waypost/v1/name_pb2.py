@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from waypost.v1 import options_pb2 as waypost_dot_v1_dot_options__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x15waypost/v1/name.proto\x12\nwaypost.v1\x1a\x18waypost/v1/options.proto\"=\n\x11ResolveEnsRequest\x12(\n\x04name\x18\x01 \x01(\tB\x1a\x92\xb5\x18\x16\x10\x01(\xff\x01X\x01\x62\r\"vitalik.eth\"\"3\n\x12ResolveEnsResponse\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x02 \x01(\t\"\\\n\x11ReverseEnsRequest\x12G\n\x07\x61\x64\x64ress\x18\x01 \x01(\tB6\x92\xb5\x18\x32\x08\x03\x10\x01\x62,\"0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045\"\"3\n\x12ReverseEnsResponse\x12\x0f\n\x07\x61\x64\x64ress\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t2\x83\x02\n\x0bNameService\x12y\n\nResolveEns\x12\x1d.waypost.v1.ResolveEnsRequest\x1a\x1e.waypost.v1.ResolveEnsResponse\",\x90\x02\x01\x8a\xb5\x18%\n\nresolveENS*\x01\x02\x32\x08\x65thereum:\x01\x02@\x05\x62\x05Names\x12y\n\nReverseEns\x12\x1d.waypost.v1.ReverseEnsRequest\x1a\x1e.waypost.v1.ReverseEnsResponse\",\x90\x02\x01\x8a\xb5\x18%\n\nreverseENS*\x01\x02\x32\x08\x65thereum:\x01\x02@\x05\x62\x05NamesBJ\n\x0e\x64\x65v.waypost.v1P\x01Z6github.com/waypost/waypost/gen/go/waypost/v1;waypostv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x15waypost/v1/name.proto\x12\nwaypost.v1\x1a\x18waypost/v1/options.proto\"?\n\x11ResolveEnsRequest\x12*\n\x04name\x18\x01 \x01(\tB\x1c\x92\xb5\x18\x18\x10\x01(\xff\x01X\x01\x62\r\"vitalik.eth\"p\x01\"3\n\x12ResolveEnsResponse\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x02 \x01(\t\"^\n\x11ReverseEnsRequest\x12I\n\x07\x61\x64\x64ress\x18\x01 \x01(\tB8\x92\xb5\x18\x34\x08\x03\x10\x01\x62,\"0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045\"p\x01\"3\n\x12ReverseEnsResponse\x12\x0f\n\x07\x61\x64\x64ress\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t2\x83\x02\n\x0bNameService\x12y\n\nResolveEns\x12\x1d.waypost.v1.ResolveEnsRequest\x1a\x1e.waypost.v1.ResolveEnsResponse\",\x90\x02\x01\x8a\xb5\x18%\n\nresolveENS*\x01\x02\x32\x08\x65thereum:\x01\x02@\x05\x62\x05Names\x12y\n\nReverseEns\x12\x1d.waypost.v1.ReverseEnsRequest\x1a\x1e.waypost.v1.ReverseEnsResponse\",\x90\x02\x01\x8a\xb5\x18%\n\nreverseENS*\x01\x02\x32\x08\x65thereum:\x01\x02@\x05\x62\x05NamesBJ\n\x0e\x64\x65v.waypost.v1P\x01Z6github.com/waypost/waypost/gen/go/waypost/v1;waypostv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -34,21 +34,21 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'\n\016dev.waypost.v1P\001Z6github.com/waypost/waypost/gen/go/waypost/v1;waypostv1'
   _globals['_RESOLVEENSREQUEST'].fields_by_name['name']._loaded_options = None
-  _globals['_RESOLVEENSREQUEST'].fields_by_name['name']._serialized_options = b'\222\265\030\026\020\001(\377\001X\001b\r\"vitalik.eth\"'
+  _globals['_RESOLVEENSREQUEST'].fields_by_name['name']._serialized_options = b'\222\265\030\030\020\001(\377\001X\001b\r\"vitalik.eth\"p\001'
   _globals['_REVERSEENSREQUEST'].fields_by_name['address']._loaded_options = None
-  _globals['_REVERSEENSREQUEST'].fields_by_name['address']._serialized_options = b'\222\265\0302\010\003\020\001b,\"0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045\"'
+  _globals['_REVERSEENSREQUEST'].fields_by_name['address']._serialized_options = b'\222\265\0304\010\003\020\001b,\"0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045\"p\001'
   _globals['_NAMESERVICE'].methods_by_name['ResolveEns']._loaded_options = None
   _globals['_NAMESERVICE'].methods_by_name['ResolveEns']._serialized_options = b'\220\002\001\212\265\030%\n\nresolveENS*\001\0022\010ethereum:\001\002@\005b\005Names'
   _globals['_NAMESERVICE'].methods_by_name['ReverseEns']._loaded_options = None
   _globals['_NAMESERVICE'].methods_by_name['ReverseEns']._serialized_options = b'\220\002\001\212\265\030%\n\nreverseENS*\001\0022\010ethereum:\001\002@\005b\005Names'
   _globals['_RESOLVEENSREQUEST']._serialized_start=63
-  _globals['_RESOLVEENSREQUEST']._serialized_end=124
-  _globals['_RESOLVEENSRESPONSE']._serialized_start=126
-  _globals['_RESOLVEENSRESPONSE']._serialized_end=177
-  _globals['_REVERSEENSREQUEST']._serialized_start=179
-  _globals['_REVERSEENSREQUEST']._serialized_end=271
-  _globals['_REVERSEENSRESPONSE']._serialized_start=273
-  _globals['_REVERSEENSRESPONSE']._serialized_end=324
-  _globals['_NAMESERVICE']._serialized_start=327
-  _globals['_NAMESERVICE']._serialized_end=586
+  _globals['_RESOLVEENSREQUEST']._serialized_end=126
+  _globals['_RESOLVEENSRESPONSE']._serialized_start=128
+  _globals['_RESOLVEENSRESPONSE']._serialized_end=179
+  _globals['_REVERSEENSREQUEST']._serialized_start=181
+  _globals['_REVERSEENSREQUEST']._serialized_end=275
+  _globals['_REVERSEENSRESPONSE']._serialized_start=277
+  _globals['_REVERSEENSRESPONSE']._serialized_end=328
+  _globals['_NAMESERVICE']._serialized_start=331
+  _globals['_NAMESERVICE']._serialized_end=590
 # @@protoc_insertion_point(module_scope)

@@ -11,7 +11,8 @@ from google.protobuf.duration_pb2 import Duration
 from google.rpc import error_details_pb2, status_pb2
 
 from runtime.logs import get_logger
-from server.errors import GatewayError, Internal, UpstreamUnavailable
+from server.errors import GatewayError, Internal, NotFound, Pending, UpstreamUnavailable
+from server.rpc.stages.paths import subject_path
 
 if TYPE_CHECKING:
     from typing import NoReturn
@@ -64,13 +65,19 @@ def trailing_metadata(state: RequestState) -> tuple[tuple[str, str | bytes], ...
 
 
 def describe(failure: GatewayError, state: RequestState) -> status_pb2.Status:
-    """Return the failure as `google.rpc.Status`: ErrorInfo, RequestInfo, and where they apply BadRequest, RetryInfo."""
+    """Return the failure as `google.rpc.Status`: ErrorInfo, RequestInfo, and where they apply BadRequest, RetryInfo.
+
+    What is not there, or not yet, is about the operation's subject where it names no other parameter.
+    """
     details: list[Message] = [
         error_details_pb2.ErrorInfo(reason=failure.reason, domain=DOMAIN, metadata=failure.metadata)
     ]
     message = clip(failure.message)
-    if failure.field:
-        violation = error_details_pb2.BadRequest.FieldViolation(field=failure.field, description=message)
+    field = failure.field
+    if not field and state.operation is not None and isinstance(failure, NotFound | Pending):
+        field = subject_path(state.operation)
+    if field:
+        violation = error_details_pb2.BadRequest.FieldViolation(field=field, description=message)
         details.append(error_details_pb2.BadRequest(field_violations=[violation]))
     if failure.retry_after_ms is not None:
         delay = Duration()

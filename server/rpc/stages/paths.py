@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING
+
+from runtime.operations import member
 
 if TYPE_CHECKING:
     from google.protobuf.descriptor import FieldDescriptor
@@ -16,6 +19,19 @@ _REPEATED = 3  # google.protobuf.FieldDescriptorProto.Label.LABEL_REPEATED
 def item_root(operation: Operation | None) -> str:
     """Return the name under which callers know the items of a multi-item operation, "" for other operations."""
     return "params" if operation is not None and operation.takes_items else ""
+
+
+@cache
+def subject_path(operation: Operation) -> str | None:
+    """Return how errors name what the operation looks up, None where it looks up nothing by one parameter.
+
+    For a multi-item operation that is the first item's: it fails as a whole only with the failure of its first item.
+    """
+    message = operation.method.input_type
+    if operation.takes_items:
+        message = message.fields_by_name["items"].message_type
+    name = next((json_name(field) for field in message.fields if member(field).subject), None)
+    return f"{item_root(operation)}[0].{name}" if name and operation.takes_items else name
 
 
 def shown(value: object) -> str:

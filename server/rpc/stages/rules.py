@@ -101,14 +101,18 @@ def _list_rule(field: FieldDescriptor, shown_name: str) -> Rule:
 
 
 def _missing(shown_name: str, field: FieldDescriptor) -> Callable[[str], None]:
-    example = member(field).example
-    advice = f"; for example {example}" if example else ""
+    advice = _for_example(field)
 
     def refuse(prefix: str) -> None:
         path = prefix + shown_name
         raise InvalidArgument(f"{path} is required{advice}", field=path)
 
     return refuse
+
+
+def _for_example(field: FieldDescriptor) -> str:
+    example = member(field).example
+    return f"; for example {example}" if example else ""
 
 
 def _value_rule(field: FieldDescriptor) -> ValueRule | None:
@@ -179,14 +183,19 @@ def _text_rule(field: FieldDescriptor) -> ValueRule:
     # On a list, lengths count its elements.
     most = DEFAULT_MAX_CHARACTERS if is_repeated(field) else options.max_length or DEFAULT_MAX_CHARACTERS
     least = 1 if is_repeated(field) else options.min_length
+    example = _for_example(field)
     allowed = tuple(options.one_of)
     check_format = CHECKS.get(options.format)
+    # What has a format is in none when blank.
+    refuses_blanks = options.required and not options.format
 
     def check(value: str, path: str) -> None:
         if len(value) > most:
             raise InvalidArgument(f"{path} has {len(value)} characters; write at most {most}", field=path)
         if len(value) < least:
             raise InvalidArgument(f"{path} is {shown(value)}; write at least {least} characters", field=path)
+        if refuses_blanks and not value.strip():
+            raise InvalidArgument(f"{path} is blank{example}", field=path)
         if allowed and value not in allowed:
             raise InvalidArgument(f"{path} is {shown(value)}; write one of {', '.join(allowed)}", field=path)
         if check_format is not None:

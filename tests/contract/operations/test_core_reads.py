@@ -124,7 +124,7 @@ async def test_blocks_of_many_chains_with_errors_in_their_rows(client: Client):
     last = answer.results[-1]
     assert (last.error.code, last.error.reason, last.HasField("block")) == (404, "NOT_FOUND", False)
     refusal = await client.refused("getBlockByNumber", items=items[-1:])
-    assert (refusal.reason, refusal.field) == ("NOT_FOUND", "")
+    assert (refusal.reason, refusal.field) == ("NOT_FOUND", "params[0].block")
 
 
 async def test_odd_tokens(client: Client):

@@ -68,8 +68,6 @@ async def test_without_any_price_the_rest_still_answers(tmp_path: Path):
 async def test_nothing_found_is_an_empty_list(client: Client):
     answer = await client.ask("searchTokens", q="no token is called so")
     assert (answer.count, list(answer.results)) == (0, [])
-    blank = await client.ask("searchTokens", q="   ")
-    assert blank.count == 0
 
 
 @pytest.mark.parametrize("symbol", PRICED_SYMBOLS)
@@ -107,6 +105,7 @@ async def test_the_addresses_of_one_chain_begin_with_the_asset_itself(client: Cl
     [
         ("searchTokens", {}, "q"),
         ("searchTokens", {"q": ""}, "q"),
+        ("searchTokens", {"q": "   "}, "q"),
         ("searchTokens", {"q": "x" * 101}, "q"),
         ("searchTokens", {"q": "usd", "limit": 0}, "limit"),
         ("searchTokens", {"q": "usd", "limit": -1}, "limit"),
