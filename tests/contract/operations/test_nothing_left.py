@@ -59,9 +59,7 @@ def _kind(one: object) -> str | None:
     return f"{kind.__module__}.{kind.__qualname__}" if kind.__module__.startswith(OURS) else None
 
 
-async def ask(
-    faces: RunningGateway, operation: Operation, params: Any, *, wants_fresh: bool = True
-) -> dict[str, Any]:
+async def ask(faces: RunningGateway, operation: Operation, params: Any, *, wants_fresh: bool = True) -> dict[str, Any]:
     headers = {"cache-control": "no-cache"} if wants_fresh else {}
     request = {"jsonrpc": "2.0", "id": 1, "method": PUBLISHED.get(operation.name, operation.name), "params": params}
     response = await faces.post(request, headers=headers)
