@@ -39,7 +39,9 @@ class HoldingReader:
         """Return the account's balances of the own and the known denoms; one request per 200 denoms that it holds."""
         native = self._nodes.facts.native
         account = parse_account(address, self._nodes.facts.bech32, "address")
-        coins = await self._nodes.pages(_BALANCES, view, _read_coins, path=f"{_BALANCES}/{account}")
+        coins = await self._nodes.pages(
+            _BALANCES, view, _read_coins, lambda coin: coin.denom, path=f"{_BALANCES}/{account}"
+        )
         amounts = {coin.denom: int(coin.amount) for coin in coins}
         rows = [Holding(None, amounts.get(native.denom or "", 0), native.decimals)]
         rows += [Holding(asset.address, amounts.get(asset.address, 0), asset.decimals) for asset in assets]

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
-
-import msgspec
 
 from server.chains.cosmos.heads import LATEST, parse_head
 from server.chains.cosmos.node_errors import HeightMissing
+from server.chains.cosmos.page_walk import PageWalk
 from server.chains.newest import UNTOLD, Told, read_newest
 from server.chains.sound_answers import ask_sound, read_sound
-from server.errors import ArchiveRequired, GatewayError, UpstreamUnavailable
+from server.errors import ArchiveRequired, GatewayError, InvalidArgument, NotFound, NotSupported
 from server.upstream.policy import CallPolicy
 
 if TYPE_CHECKING:
@@ -28,19 +28,7 @@ Row = TypeVar("Row")
 
 HEIGHT_HEADER = "x-cosmos-block-height"
 _PAGE_ROWS = "200"
-_MOST_PAGES = 50
 _PLAIN = CallPolicy()
-
-
-class _Pagination(msgspec.Struct):
-    next_key: str | None = None
-
-
-class _Paged(msgspec.Struct):
-    pagination: _Pagination | None = None
-
-
-_paged = msgspec.json.Decoder(_Paged)
 
 
 class CosmosNodes:
@@ -67,19 +55,7 @@ class CosmosNodes:
         `path` is the route with its arguments. An answer at which `read` raises ValueError or msgspec's error is asked
         of another endpoint. Where an answer does not tell its block the view stays open.
         """
-        if view.block is not None:
-            return await self._get_pinned(view.block, route, path or route, query, read, view)
-
-        async def newest(avoid: frozenset[str]) -> Told[Answer]:
-            policy = CallPolicy(prefer=view.endpoint, avoid=avoid)
-            answer, reply = await self._ask(route, path or route, query, (), lambda got: read(got.result), policy, view)
-            height = _height(reply.headers)
-            return Told(answer, reply.endpoint, UNTOLD if height is None else height)
-
-        told = await read_newest(self.rest, newest)
-        if told.block != UNTOLD:
-            view.settle(told.block, told.endpoint)
-        return told.answer
+        return await self._get(route, view, lambda got: read(got.result), path or route, query, _PLAIN)
 
     async def get_document(
         self,
@@ -99,25 +75,38 @@ class CosmosNodes:
         route: str,
         view: ReadView,
         read: Callable[[bytes], list[Row]],
+        name: Callable[[Row], str],
         *,
         path: str,
         query: Sequence[tuple[str, str]] = (),
     ) -> list[Row]:
         """Return the rows of every page of a list, all at one block and from one endpoint where it can.
 
-        Raises UpstreamUnavailable for a list that never ends.
+        `name` is what a row is known by: the list holds each once. An endpoint whose pages repeat rows, never end or
+        cannot be asked for is not believed: the whole list is asked of another one.
+
+        Raises UpstreamUnavailable where nobody answers such a list.
         """
-        rows: list[Row] = []
-        key: str | None = None
-        for _ in range(_MOST_PAGES):
-            asked = [*query, ("pagination.limit", _PAGE_ROWS)]
-            if key is not None:
-                asked.append(("pagination.key", key))
-            page, key = await self.get(route, view, lambda body: (read(body), _following(body)), path=path, query=asked)
-            rows += page
-            if not key:
-                return rows
-        raise UpstreamUnavailable(f"the nodes of {self.slug} answered with more than {_MOST_PAGES} pages")
+        walk = PageWalk(read, name)
+
+        async def ask(policy: CallPolicy) -> Reply:
+            walk.begin()
+            while True:
+                asked = [*query, ("pagination.limit", _PAGE_ROWS), *walk.key]
+                try:
+                    reply = await self._get(route, view, walk.read_page, path, asked, policy)
+                except HeightMissing:
+                    raise
+                except (InvalidArgument, NotFound, NotSupported):
+                    # About a later page that is said of the key, which is a node's own.
+                    if walk.last is None:
+                        raise
+                    return walk.last
+                if not walk.take(reply):
+                    return reply
+
+        rows, _ = await ask_sound(self.rest, route, ask, lambda _: walk.rows())
+        return rows
 
     async def call(
         self,
@@ -137,14 +126,38 @@ class CosmosNodes:
         await self.rest.close()
         await self.comet.close()
 
+    async def _get(
+        self,
+        route: str,
+        view: ReadView,
+        read: Callable[[Reply], Answer],
+        path: str,
+        query: Sequence[tuple[str, str]],
+        policy: CallPolicy,
+    ) -> Answer:
+        if view.block is not None:
+            return await self._get_pinned(view.block, route, path, query, read, view, policy)
+
+        async def newest(avoid: frozenset[str]) -> Told[Answer]:
+            steered = replace(policy, prefer=view.endpoint, avoid=avoid)
+            answer, reply = await self._ask(route, path, query, (), read, steered, view)
+            height = _height(reply.headers)
+            return Told(answer, reply.endpoint, UNTOLD if height is None else height)
+
+        told = await read_newest(self.rest, newest)
+        if told.block != UNTOLD:
+            view.settle(told.block, told.endpoint)
+        return told.answer
+
     async def _get_pinned(
         self,
         block: int,
         route: str,
         path: str,
         query: Sequence[tuple[str, str]],
-        read: Callable[[bytes], Answer],
+        read: Callable[[Reply], Answer],
         view: ReadView,
+        policy: CallPolicy,
     ) -> Answer:
         """Return what `read` makes of an answer about the state at that block.
 
@@ -159,12 +172,12 @@ class CosmosNodes:
             # A cache in front of a node may not know that the header makes another question.
             if _height(reply.headers) not in (None, block):
                 raise ValueError("the state at another block")
-            return read(reply.result)
+            return read(reply)
 
         headers = ((HEIGHT_HEADER, str(block)),)
-        policy = CallPolicy(min_block=block, prefer=view.endpoint)
+        steered = replace(policy, min_block=block, prefer=view.endpoint)
         try:
-            answer, _ = await self._ask(route, path, query, headers, read_pinned, policy, view)
+            answer, _ = await self._ask(route, path, query, headers, read_pinned, steered, view)
         except HeightMissing:
             raise await self._to_come(block, field, view) from None
         except ArchiveRequired as error:
@@ -198,11 +211,6 @@ class CosmosNodes:
             read,
             policy,
         )
-
-
-def _following(body: bytes) -> str | None:
-    page = _paged.decode(body).pagination
-    return None if page is None else page.next_key
 
 
 def _height(headers: Mapping[str, str]) -> int | None:

@@ -149,7 +149,13 @@ class StakingReader:
         account = parse_account(delegator, self._nodes.facts.bech32, "delegator")
         route = f"{_STAKING}/delegations"
         try:
-            return await self._nodes.pages(route, view, partial(_read_delegations, account), path=f"{route}/{account}")
+            return await self._nodes.pages(
+                route,
+                view,
+                partial(_read_delegations, account),
+                lambda row: row.delegation.validator_address,
+                path=f"{route}/{account}",
+            )
         except HeightMissing:
             raise
         except NotFound:
@@ -161,7 +167,8 @@ class StakingReader:
         account = parse_account(delegator, self._nodes.facts.bech32, "delegator")
         path = f"{_STAKING}/delegators/{account}/unbonding_delegations"
         route = f"{_STAKING}/delegators/unbonding_delegations"
-        return await self._nodes.pages(route, view, partial(_read_unbondings, account), path=path)
+        read = partial(_read_unbondings, account)
+        return await self._nodes.pages(route, view, read, lambda row: row.validator_address, path=path)
 
     async def read_rewards(self, delegator: str, view: ReadView) -> cosmos_pb2.GetRewardsResponse:
         """Return what a delegator can withdraw, without `chain` and `delegator`.
@@ -183,7 +190,9 @@ class StakingReader:
     async def read_validators(self, status: str, view: ReadView) -> list[cosmos_validator_pb2.Validator]:
         """Return the validators of a status (`BOND_STATUS_BONDED`), those with most stake first."""
         route = f"{_STAKING}/validators"
-        rows = await self._nodes.pages(route, view, _read_validators, path=route, query=[("status", status)])
+        rows = await self._nodes.pages(
+            route, view, _read_validators, lambda row: row.operator_address, path=route, query=[("status", status)]
+        )
         return sorted(rows, key=lambda row: (-int(row.tokens), row.operator_address))
 
     async def read_validator(self, operator: str, view: ReadView) -> cosmos_validator_pb2.Validator:
