@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from aiohttp import hdrs, web
 from aiohttp.http_exceptions import HttpProcessingError
 
+from runtime.inflating import BadCodingError, TooLongError, decoded
 from runtime.metrics import count_http_request, observe_batch
 from runtime.operations import load_operations
 from transcoder import envelope
@@ -197,11 +198,12 @@ class Face:
         try:
             if length is not None and length > self._largest:
                 raise web.HTTPRequestEntityTooLarge(self._largest, length)
-            body = await request.read()
-        except web.HTTPRequestEntityTooLarge:
+            coding = ",".join(request.headers.getall(hdrs.CONTENT_ENCODING, ()))
+            body = decoded(await request.read(), coding, self._largest)
+        except (web.HTTPRequestEntityTooLarge, TooLongError):
             message = f"the body is larger than {self._largest} bytes; send less at once"
             return b"", Failure(400, "BODY_TOO_LARGE", message), 413
-        except (HttpProcessingError, web.RequestPayloadError):
+        except (HttpProcessingError, web.RequestPayloadError, BadCodingError):
             return b"", Failure(400, "PARSE_ERROR", "the body's transfer or content encoding is broken"), 400
         try:
             return envelope.outline(body), None, 200

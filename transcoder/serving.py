@@ -31,7 +31,11 @@ class Runner(web.AppRunner):
     """
 
     def __init__(self, app: web.Application, **options: Any) -> None:
-        super().__init__(app, access_log=None, handler_cancellation=True, handle_signals=False, **options)
+        # The face undoes compression itself, within its bound. The library would go on with what is left of a refused
+        # body, for seconds: half a megabyte may become five hundred.
+        super().__init__(
+            app, access_log=None, handler_cancellation=True, handle_signals=False, auto_decompress=False, **options
+        )
 
     async def _make_server(self) -> web.Server:
         server = await super()._make_server()

@@ -10,15 +10,17 @@ from typing import TYPE_CHECKING
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
+from runtime.inflating import BadCodingError, Inflater, TooLongError, open_inflater
 from server.upstream.http.answer import Headers, HttpAnswer, parse_retry_after
 from server.upstream.http.failures import CUT_OFF, DROPPED, INVALID, too_large
-from server.upstream.http.inflating import BadCodingError, Inflater, TooLongError, open_inflater
 
 if TYPE_CHECKING:
     from server.upstream.failures import Failure
 
 HEAD_BYTES = 64 * 1024
 """The most that may come without a byte of body: status and headers, answers before the answer (1xx), trailers."""
+
+_MANY_PIECES = 4096
 
 _CONTINUE = 100
 _SWITCHING = 101
@@ -42,6 +44,7 @@ class AnswerReader:
         "_awaits",
         "_body_bytes",
         "_chunks",
+        "_gathered",
         "_inflater",
         "_is_begun",
         "_is_headed",
@@ -69,6 +72,7 @@ class AnswerReader:
         self._limit = limit
         self._pairs: list[tuple[bytes, bytes]] = []
         self._chunks: list[bytes] = []
+        self._gathered: bytearray | None = None
         self._inflater: Inflater | None = None
         self._refusal: Failure | None = None
         self._retry_after: float | None = None
@@ -146,6 +150,8 @@ class AnswerReader:
             self._refuse(too_large(self._limit))
         if self._inflater is None:
             self._chunks.append(data)
+            if len(self._chunks) > _MANY_PIECES:
+                self._gather()
             return
         try:
             self._inflater.feed(data)
@@ -190,6 +196,7 @@ class AnswerReader:
         # Nothing of the answer stays here: a connection may lie idle for a minute, and bodies are large.
         inflater, self._inflater = self._inflater, None
         chunks, self._chunks = self._chunks, []
+        gathered, self._gathered = self._gathered, None
         pairs, self._pairs = self._pairs, []
         if inflater is not None:
             try:
@@ -197,9 +204,18 @@ class AnswerReader:
             except BadCodingError:
                 self.is_reusable = False
                 return INVALID
+        elif gathered is not None:
+            body = b"".join((gathered, *chunks))
         else:
             body = chunks[0] if len(chunks) == 1 else b"".join(chunks)
         return HttpAnswer(self._status, self._retry_after, body, Headers(pairs))
+
+    def _gather(self) -> None:
+        """Join the pieces so far: a body may come in chunks of a byte or two, which take forty as objects."""
+        if self._gathered is None:
+            self._gathered = bytearray()
+        self._gathered += b"".join(self._chunks)
+        self._chunks.clear()
 
     def _headers_bytes(self) -> int:
         return sum(len(name) + len(value) for name, value in self._pairs)

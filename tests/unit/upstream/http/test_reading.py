@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import time
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -139,3 +141,36 @@ def test_nothing_of_an_answer_stays_with_a_connection_that_waits_for_the_next() 
         lists = [value for slot in AnswerReader.__slots__ if isinstance(value := getattr(reader, slot), list)]
         assert not any(lists), name
         assert reader._inflater is None, name
+
+
+@pytest.mark.parametrize("members", [1100, 1_000_000])
+def test_a_body_of_more_gzip_members_than_anybody_makes_is_refused(members: int) -> None:
+    packed = gzip.compress(b"") * members
+    head = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(packed)
+    began = time.process_time()
+    # In one piece each member cost a copy of all those behind it: the million took hours.
+    got, _ = read([head + packed], limit=len(packed))
+    assert time.process_time() - began < 3
+    assert isinstance(got, Failure)
+    assert got.kind is Kind.NOT_JSON_RPC
+
+
+def test_as_many_gzip_members_as_tools_make_are_read() -> None:
+    packed = b"".join(gzip.compress(b"%d," % number) for number in range(1000))
+    head = b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(packed)
+    got, _ = read([head + packed])
+    assert isinstance(got, HttpAnswer)
+    assert got.body == b"".join(b"%d," % number for number in range(1000))
+
+
+def test_a_body_of_many_small_chunks() -> None:
+    body = bytes(number % 251 for number in range(20_001))
+    chunks = b"".join(b"2\r\n%b\r\n" % body[at : at + 2] for at in range(0, 20_000, 2)) + b"1\r\n%b\r\n" % body[-1:]
+    head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+    reader = AnswerReader()
+    # The next answer holds nothing of it.
+    for expected, sent in ((body, chunks), (b"ab", b"2\r\nab\r\n"), (body, chunks)):
+        reader.begin(LIMIT)
+        got = reader.feed(head + sent + b"0\r\n\r\n")
+        assert isinstance(got, HttpAnswer)
+        assert got.body == expected

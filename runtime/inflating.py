@@ -7,6 +7,10 @@ import zlib
 _GZIP_BITS = 16 + zlib.MAX_WBITS
 _CODINGS = frozenset({"gzip", "x-gzip", "deflate"})
 _DEFLATED = 8
+# What stands behind the end of a member is copied out of the piece that holds it, so pieces are short and members few:
+# one takes twenty bytes.
+_PIECE = 16 * 1024
+_MOST_MEMBERS = 1024
 
 
 class BadCodingError(Exception):
@@ -30,6 +34,15 @@ def open_inflater(coding: str, limit: int) -> Inflater | None:
     return Inflater(limit, is_gzip=coding != "deflate")
 
 
+def decoded(body: bytes, coding: str, limit: int) -> bytes:
+    """Return a whole body without its Content-Encoding; raises as `open_inflater` and `Inflater` do."""
+    inflater = open_inflater(coding, limit)
+    if inflater is None or not body:
+        return body
+    inflater.feed(body)
+    return inflater.finish()
+
+
 class Inflater:
     """Decodes one body, gzip (RFC 1952, of several members too) or deflate (RFC 1950, or bare RFC 1951)."""
 
@@ -44,6 +57,13 @@ class Inflater:
 
     def feed(self, data: bytes) -> None:
         """Take the next bytes. Raises BadCodingError and TooLongError."""
+        if len(data) <= _PIECE:
+            self._feed(data)
+            return
+        for start in range(0, len(data), _PIECE):
+            self._feed(data[start : start + _PIECE])
+
+    def _feed(self, data: bytes) -> None:
         while data:
             stream = self._stream
             if stream is None:
@@ -61,7 +81,8 @@ class Inflater:
             self._left -= len(out)
             if self._left < 0:
                 raise TooLongError
-            self._chunks.append(out)
+            if out:
+                self._chunks.append(out)
             if not stream.eof:
                 return
             data, self._stream = stream.unused_data, None
@@ -74,6 +95,8 @@ class Inflater:
 
     def _open(self, start: int) -> zlib._Decompress:
         self._members += 1
+        if self._members > _MOST_MEMBERS:
+            raise BadCodingError
         if self._is_gzip:
             return zlib.decompressobj(_GZIP_BITS)
         if self._members > 1:
