@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 @asynccontextmanager
 async def serve_app(app: web.Application) -> AsyncIterator[str]:
     """Serve the application on a free port; yields its URL, without a slash at the end."""
-    runner = web.AppRunner(app)
+    # What is still being answered at the end is nobody's concern any more.
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
     await runner.setup()
     try:
         await web.TCPSite(runner, "127.0.0.1", 0).start()

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from typing import TYPE_CHECKING, Any
+from contextlib import asynccontextmanager, contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import aiohttp
 import grpc
@@ -13,10 +14,11 @@ import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 from devnet.ports import free_port
-from tests.e2e.commands import CREDENTIAL, HEIGHT, base_of, post, waypost
+from tests.e2e.commands import CREDENTIAL, HEIGHT, Waypost, base_of, post, waypost
 from tests.pausing import pause
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
     from pathlib import Path
 
     from devnet.launcher import Devnet
@@ -24,12 +26,40 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.devnet
 
 
-def paused(devnet: Devnet) -> int:
-    """Stop the ethereum node and return its process id."""
+@contextmanager
+def paused(devnet: Devnet) -> Iterator[None]:
+    """The ethereum node answers nothing for the length of the block."""
     pid = devnet.nodes["ethereum"].pid
     assert pid is not None
     pause(pid)
-    return pid
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+class Serving(NamedTuple):
+    """A gateway as one process, its base URL and the port of its metrics."""
+
+    process: Waypost
+    base: str
+    metrics: int
+
+
+@asynccontextmanager
+async def serve(config: Path, folder: Path, **variables: str) -> AsyncIterator[Serving]:
+    """A gateway that has answered a call."""
+    metrics = free_port()
+    async with waypost(
+        "serve",
+        *("--config", str(config), "--http-port", "0", "--grpc-port", "0"),
+        folder=folder,
+        WAYPOST_METRICS__LISTEN=f"127.0.0.1:{metrics}",
+        **variables,
+    ) as running:
+        base = await base_of(running)
+        assert (await post(base, HEIGHT))["result"]
+        yield Serving(running, base, metrics)
 
 
 async def in_progress(metrics: int, calls: int, asked: asyncio.Task[Any]) -> None:
@@ -59,72 +89,40 @@ async def refused(base: str) -> None:
 async def test_calls_in_flight_are_finished_and_readiness_goes_first(
     config: Path, devnet: Devnet, tmp_path: Path
 ) -> None:
-    metrics = free_port()
-    async with waypost(
-        "serve",
-        *("--config", str(config), "--http-port", "0", "--grpc-port", "0"),
-        folder=tmp_path,
-        WAYPOST_METRICS__LISTEN=f"127.0.0.1:{metrics}",
-    ) as running:
-        base = await base_of(running)
+    async with serve(config, tmp_path) as (running, base, metrics):
         target = (await running.printed(r"gRPC      (\S+)"))[1]
-        assert (await post(base, HEIGHT))["result"]
         async with grpc.aio.insecure_channel(target) as channel:
             health = health_pb2_grpc.HealthStub(channel)
             states = health.Watch(health_pb2.HealthCheckRequest(service=""))
             assert (await states.read()).status == health_pb2.HealthCheckResponse.SERVING
-            pid = paused(devnet)
-            try:
+            with paused(devnet):
                 in_flight = asyncio.create_task(post(base, [HEIGHT, {**HEIGHT, "id": 2}]))
                 await in_progress(metrics, 2, in_flight)
                 running.signal()
                 assert (await states.read()).status == health_pb2.HealthCheckResponse.NOT_SERVING
                 await refused(base)
                 assert not in_flight.done()
-            finally:
-                os.kill(pid, signal.SIGCONT)
             assert [item["result"]["data"]["chain"] for item in await in_flight] == ["0x1", "0x1"]
         assert await running.ended() == 0
 
 
 async def test_the_drain_is_bounded(config: Path, devnet: Devnet, tmp_path: Path) -> None:
-    metrics = free_port()
-    async with waypost(
-        "serve",
-        *("--config", str(config), "--http-port", "0", "--grpc-port", "0"),
-        folder=tmp_path,
-        WAYPOST_SERVER_LIMITS__DRAIN="500ms",
-        WAYPOST_METRICS__LISTEN=f"127.0.0.1:{metrics}",
-    ) as running:
-        base = await base_of(running)
-        assert (await post(base, HEIGHT))["result"]
-        pid = paused(devnet)
-        try:
+    async with serve(config, tmp_path, WAYPOST_SERVER_LIMITS__DRAIN="500ms") as (running, base, metrics):
+        with paused(devnet):
             in_flight = asyncio.create_task(post(base, HEIGHT))
             await in_progress(metrics, 1, in_flight)
             running.signal()
             assert await running.ended(8) == 0
             with pytest.raises((aiohttp.ClientError, KeyError)):
                 (await in_flight)["result"]
-        finally:
-            os.kill(pid, signal.SIGCONT)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 async def test_a_second_signal_ends_it_at_once(
     number: signal.Signals, config: Path, devnet: Devnet, tmp_path: Path
 ) -> None:
-    metrics = free_port()
-    async with waypost(
-        "serve",
-        *("--config", str(config), "--http-port", "0", "--grpc-port", "0"),
-        folder=tmp_path,
-        WAYPOST_METRICS__LISTEN=f"127.0.0.1:{metrics}",
-    ) as running:
-        base = await base_of(running)
-        assert (await post(base, HEIGHT))["result"]
-        pid = paused(devnet)
-        try:
+    async with serve(config, tmp_path) as (running, base, metrics):
+        with paused(devnet):
             in_flight = asyncio.create_task(post(base, HEIGHT))
             await in_progress(metrics, 1, in_flight)
             running.signal(number)
@@ -135,8 +133,6 @@ async def test_a_second_signal_ends_it_at_once(
             assert await running.ended() == 130
             with pytest.raises((aiohttp.ClientError, KeyError)):
                 (await in_flight)["result"]
-        finally:
-            os.kill(pid, signal.SIGCONT)
 
 
 async def readiness(base: str) -> int:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from aiohttp import web
 
 from runtime.settings import RemoteSettings
+from tests.serving import serve_app
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -56,11 +57,5 @@ async def replaying(replay: Replay) -> AsyncIterator[Replay]:
     """Serve it on a free port for the length of the context."""
     app = web.Application()
     app.router.add_get("/{path:.*}", replay.answer)
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    replay.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-    try:
+    async with serve_app(app) as replay.url:
         yield replay
-    finally:
-        await runner.cleanup()

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from aiohttp import web
 
+from tests.serving import serve_app
+
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
 
@@ -51,10 +53,5 @@ async def front(node: BitcoinNode, http: aiohttp.ClientSession) -> AsyncIterator
     relay = Front(node, http)
     app = web.Application()
     app.router.add_route("*", "/{path:.*}", relay.answer)
-    runner = web.AppRunner(app, shutdown_timeout=0.1)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    relay.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-    yield relay
-    await runner.cleanup()
+    async with serve_app(app) as relay.url:
+        yield relay

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 import aiohttp
 import grpc
 import pytest
-from aiohttp import web
 from waypost.v1 import account_pb2, token_pb2
 
 from server.app import Gateway
 from tests.contract.cache.conftest import BLOCK_TIME, settings_for
 from tests.contract.evm.nodes import ALICE, BOB, MKR, NOBODY, USDC
+from tests.serving import serve_app
 from transcoder.app import create_app
 
 if TYPE_CHECKING:
@@ -220,18 +220,16 @@ async def test_a_transcoder_in_another_process_shows_it_as_well(
     )
     server = await Gateway.create(settings)
     await server.start()
-    async with grpc.aio.insecure_channel(target) as channel:
-        runner = web.AppRunner(create_app(channel, settings.http, credential=secret), access_log=None)
-        await runner.setup()
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        url = f"http://127.0.0.1:{runner.addresses[0][1]}/local/v1"
+    async with (
+        grpc.aio.insecure_channel(target) as channel,
+        serve_app(create_app(channel, settings.http, credential=secret)) as base,
+        aiohttp.ClientSession() as session,
+    ):
         body = {"jsonrpc": "2.0", "id": 1, "method": "getBalance", "params": {"chain": "ethereum", "address": ALICE}}
-        async with aiohttp.ClientSession() as session:
-            for headers, expected in (({}, "miss"), ({}, "hit"), ({"Cache-Control": "no-cache"}, "bypass")):
-                async with session.post(url, json=body, headers=headers) as response:
-                    assert "result" in await response.json()
-                    assert response.headers["X-Waypost-Cache"] == expected
-        await runner.cleanup()
+        for headers, expected in (({}, "miss"), ({}, "hit"), ({"Cache-Control": "no-cache"}, "bypass")):
+            async with session.post(f"{base}/local/v1", json=body, headers=headers) as response:
+                assert "result" in await response.json()
+                assert response.headers["X-Waypost-Cache"] == expected
     await server.drain(1.0)
 
 

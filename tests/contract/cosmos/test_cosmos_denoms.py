@@ -15,6 +15,7 @@ from server.chains.registry import Chains
 from server.chains.view import ReadView
 from server.errors import NotSupported
 from server.upstream import open_session
+from tests.serving import serve_app
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -47,16 +48,11 @@ async def described(model: CosmosChains, http: aiohttp.ClientSession, exponent: 
 
     app = web.Application()
     app.router.add_get("/{path:.*}", answer)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-    chain = {"endpoints": [{"label": "one", "url": url, "kind": "rest"}]}
-    async with open_session() as session:
+    async with serve_app(app) as url, open_session() as session:
+        chain = {"endpoints": [{"label": "one", "url": url, "kind": "rest"}]}
         chains = Chains.load(Settings.model_validate({"profile": "devnet", "chains": {"cosmoshub": chain}}), session)
         yield chains.get("cosmoshub").driver
         await chains.close()
-    await runner.cleanup()
 
 
 @pytest.mark.parametrize(("exponent", "decimals"), [(0, 0), (6, 6), (255, 255), (256, None), (2**32 - 1, None)])

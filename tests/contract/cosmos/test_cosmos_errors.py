@@ -15,6 +15,7 @@ from server.chains.registry import Chains
 from server.chains.view import ReadView
 from server.errors import UpstreamUnavailable
 from server.upstream import Verdict, open_session
+from tests.serving import serve_app
 
 if TYPE_CHECKING:
     from devnet.cosmos.process import CosmosChains
@@ -83,7 +84,7 @@ def test_errors_of_nodes(
     assert message not in judged.error.message
 
 
-async def broken_node(status: int, text: str) -> tuple[web.AppRunner, str]:
+def broken_node(status: int, text: str) -> web.Application:
     async def answer(request: web.Request) -> web.Response:
         if request.path.endswith("node_info"):
             return web.json_response({"default_node_info": {"network": HUB.chain_id}})
@@ -91,10 +92,7 @@ async def broken_node(status: int, text: str) -> tuple[web.AppRunner, str]:
 
     app = web.Application()
     app.router.add_get("/{path:.*}", answer)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    return runner, f"http://127.0.0.1:{runner.addresses[0][1]}"
+    return app
 
 
 def hub_on(*urls: str) -> Settings:
@@ -114,16 +112,12 @@ def hub_on(*urls: str) -> Settings:
 )
 async def test_one_bad_endpoint_of_three_costs_no_error(model: CosmosChains, status: int, text: str) -> None:
     good = model.endpoints["cosmoshub"][0].url
-    runner, url = await broken_node(status, text)
-    try:
-        async with open_session() as http:
-            chains = Chains.load(hub_on(url, "http://127.0.0.1:9", good), http)
-            driver = chains.get("cosmoshub").driver
-            for _turn in range(10):
-                assert (await driver.read_token_balance(BOB, HUB.denom, ReadView())).raw == known.SENT  # type: ignore[union-attr]
-            await chains.close()
-    finally:
-        await runner.cleanup()
+    async with serve_app(broken_node(status, text)) as url, open_session() as http:
+        chains = Chains.load(hub_on(url, "http://127.0.0.1:9", good), http)
+        driver = chains.get("cosmoshub").driver
+        for _turn in range(10):
+            assert (await driver.read_token_balance(BOB, HUB.denom, ReadView())).raw == known.SENT  # type: ignore[union-attr]
+        await chains.close()
 
 
 async def test_an_endpoint_of_another_chain_is_not_believed(model: CosmosChains) -> None:

@@ -16,6 +16,7 @@ from server.chains.registry import Chains
 from server.chains.view import ReadView
 from server.errors import NotFound, NotSupported
 from server.upstream import open_session
+from tests.serving import serve_app
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -62,19 +63,12 @@ async def old_node(
 
     app = web.Application()
     app.router.add_get("/{path:.*}", answer)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-    settings = {
-        "profile": "devnet",
-        "chains": {"cosmoshub": {"endpoints": [{"label": "old", "url": url, "kind": "rest"}]}},
-    }
-    async with open_session() as session:
+    async with serve_app(app) as url, open_session() as session:
+        endpoints = [{"label": "old", "url": url, "kind": "rest"}]
+        settings = {"profile": "devnet", "chains": {"cosmoshub": {"endpoints": endpoints}}}
         chains = Chains.load(Settings.model_validate(settings), session)
         yield chains.get("cosmoshub").driver, asked
         await chains.close()
-    await runner.cleanup()
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import aiohttp
 import grpc
 import pytest
-from aiohttp import web
 
 from runtime.settings import Settings
 from server.app import Gateway
+from tests.serving import serve_app
 from transcoder.app import create_app
 
 if TYPE_CHECKING:
@@ -33,12 +33,11 @@ async def base(tmp_path: Path) -> AsyncIterator[str]:
     )
     gateway = await Gateway.create(settings)
     await gateway.start()
-    async with grpc.aio.insecure_channel(private) as channel:
-        runner = web.AppRunner(create_app(channel, settings.http, credential="t" * 20), access_log=None)
-        await runner.setup()
-        await web.TCPSite(runner, "127.0.0.1", 0).start()
-        yield f"http://127.0.0.1:{runner.addresses[0][1]}"
-        await runner.cleanup()
+    async with (
+        grpc.aio.insecure_channel(private) as channel,
+        serve_app(create_app(channel, settings.http, credential="t" * 20)) as url,
+    ):
+        yield url
     await gateway.drain(0)
 
 

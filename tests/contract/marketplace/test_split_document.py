@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 import aiohttp
 import grpc
 import pytest
-from aiohttp import web
 
 from runtime.config_errors import ConfigError
 from runtime.settings import Settings
 from server.app import Gateway
 from tests.contract.marketplace.conftest import METHODS
+from tests.serving import serve_app
 from transcoder.app import create_app
 
 if TYPE_CHECKING:
@@ -48,20 +48,17 @@ async def test_over_the_private_listener_alone(tmp_path: Path) -> None:
         assert typed is grpc.StatusCode.INVALID_ARGUMENT
         assert await status_of(private) is grpc.StatusCode.UNAUTHENTICATED
         assert await status_of(private, (("x-waypost-credential", CREDENTIAL),)) is grpc.StatusCode.OK
-        async with grpc.aio.insecure_channel(private) as channel, aiohttp.ClientSession() as session:
-            runner = web.AppRunner(create_app(channel, settings.http, credential=CREDENTIAL), access_log=None)
-            await runner.setup()
-            try:
-                await web.TCPSite(runner, "127.0.0.1", 0).start()
-                base = f"http://127.0.0.1:{runner.addresses[0][1]}"
-                async with session.get(f"{base}/openrpc.json") as response:
-                    names = {method["name"] for method in (await response.json())["methods"]}
-                assert {name for name in names if name.startswith("svc_")} == set(METHODS)
-                request = {"jsonrpc": "2.0", "id": 1, "method": "rpc.discover"}
-                async with session.post(f"{base}/local/v1", json=request) as response:
-                    assert {method["name"] for method in (await response.json())["result"]["methods"]} == names
-            finally:
-                await runner.cleanup()
+        async with (
+            grpc.aio.insecure_channel(private) as channel,
+            serve_app(create_app(channel, settings.http, credential=CREDENTIAL)) as base,
+            aiohttp.ClientSession() as session,
+        ):
+            async with session.get(f"{base}/openrpc.json") as response:
+                names = {method["name"] for method in (await response.json())["methods"]}
+            assert {name for name in names if name.startswith("svc_")} == set(METHODS)
+            request = {"jsonrpc": "2.0", "id": 1, "method": "rpc.discover"}
+            async with session.post(f"{base}/local/v1", json=request) as response:
+                assert {method["name"] for method in (await response.json())["result"]["methods"]} == names
     finally:
         await gateway.drain(0)
 

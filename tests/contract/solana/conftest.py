@@ -17,6 +17,7 @@ from runtime.settings import Settings
 from server.chains.registry import Chains
 from server.upstream import open_session
 from server.upstream.observer import Measured
+from tests.serving import serve_app
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -76,12 +77,8 @@ async def serve(ledger: Ledger) -> AsyncIterator[Front]:
 
     app = application(ledger)
     app.middlewares.append(twist)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    front.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-    yield front
-    await runner.cleanup()
+    async with serve_app(app) as front.url:
+        yield front
 
 
 @pytest.fixture

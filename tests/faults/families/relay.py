@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 
+from tests.serving import serve_app
+
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
 
@@ -116,14 +118,8 @@ async def relay(target: str, http: aiohttp.ClientSession) -> AsyncIterator[Relay
     one = Relay(target, http)
     app = web.Application()
     app.router.add_route("*", "/{path:.*}", one.serve)
-    runner = web.AppRunner(app, shutdown_timeout=0.1, access_log=None)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    one.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-    try:
+    async with serve_app(app) as one.url:
         yield one
-    finally:
-        await runner.cleanup()
 
 
 async def honest(ask: Ask) -> Answer:

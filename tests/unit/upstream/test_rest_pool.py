@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 
 import pytest
 from aiohttp import web
@@ -12,6 +12,7 @@ from aiohttp import web
 from runtime.settings import EndpointSettings
 from server.errors import NotFound, UpstreamUnavailable
 from server.upstream import CallPolicy, Classified, HeadQuery, IdentityCheck, RestPool, Verdict, open_session
+from tests.serving import serve_app
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -33,31 +34,21 @@ class Table:
 
 @asynccontextmanager
 async def pool_of(*handlers: Handler, **options: object) -> AsyncIterator[tuple[RestPool, Table]]:
-    runners: list[web.AppRunner] = []
     endpoints = []
-    for number, handler in enumerate(handlers):
-        app = web.Application()
-        app.router.add_get("/{path:.*}", handler)
-        runner = web.AppRunner(app)
-        await runner.setup()
-        site = web.TCPSite(runner, "127.0.0.1", 0)
-        await site.start()
-        port = runner.addresses[0][1]
-        endpoints.append(
-            EndpointSettings.model_validate(
-                {"label": f"n{number}", "url": f"http://127.0.0.1:{port}/base/?key=k", "kind": "rest"}
-            )
-        )
-        runners.append(runner)
     table = Table()
-    async with open_session() as http:
+    async with AsyncExitStack() as served, open_session() as http:
+        for number, handler in enumerate(handlers):
+            app = web.Application()
+            app.router.add_get("/{path:.*}", handler)
+            url = await served.enter_async_context(serve_app(app))
+            endpoints.append(
+                EndpointSettings.model_validate({"label": f"n{number}", "url": f"{url}/base/?key=k", "kind": "rest"})
+            )
         pool = RestPool("chain", endpoints, table, http, block_time=6.0, **options)  # type: ignore[arg-type]
         try:
             yield pool, table
         finally:
             await pool.close()
-            for runner in runners:
-                await runner.cleanup()
 
 
 def answering(body: str, status: int = 200, **headers: str) -> Handler:
