@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from solders.pubkey import Pubkey
 from waypost.v1 import token_pb2
 
 from server.chains.capabilities import Balance
-from server.chains.newest import NOBODY, Told, read_newest
+from server.chains.newest import NOBODY, Told
 from server.chains.solana import layouts
 from server.chains.solana.answers import (
     Account,
@@ -21,19 +21,18 @@ from server.chains.solana.answers import (
 )
 from server.chains.solana.heads import COMMITMENT
 from server.chains.solana.keys import METADATA_PROGRAM, TOKEN_2022_PROGRAM, TOKEN_PROGRAM, metadata_address, parse_key
+from server.chains.solana.settling import read_settled, read_value
 from server.chains.sound_answers import read_sound, read_sound_together
 from server.chains.view import ReadView
 from server.errors import NotAToken, NotSupported, UpstreamUnavailable
 from server.upstream.policy import CallPolicy
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Sequence
 
     from server.chains.facts import ChainFacts
     from server.chains.solana.layouts import Mint, Texts
     from server.upstream.pool import Pool
-
-Answer = TypeVar("Answer")
 
 _STATE = {"commitment": COMMITMENT}
 _BASE64 = {"commitment": COMMITMENT, "encoding": "base64"}
@@ -52,19 +51,7 @@ class AccountReader:
         """Return the lamports of an address, 0 for one that was never used; NotSupported for a chosen block."""
         refuse_history(view)
         key = parse_key(address, "address")
-
-        async def read(avoid: frozenset[str]) -> Told[int]:
-            found, endpoint = await read_sound(
-                self._pool,
-                "getBalance",
-                [str(key), _STATE],
-                read_amount,
-                CallPolicy(avoid=avoid),
-                deadline=view.deadline,
-            )
-            return Told(found.value, endpoint, found.context.slot)
-
-        told = await self._read_newest(read, view)
+        told = await read_value(self._pool, "getBalance", [str(key), _STATE], read_amount, view)
         return Balance(address, told.block, told.answer, self._facts.native.decimals)
 
     async def read_token_balance(self, address: str, token: str, view: ReadView) -> Balance:
@@ -92,7 +79,7 @@ class AccountReader:
             return Told((accounts, raw), endpoint, slot)
 
         try:
-            told = await self._read_newest(read, view)
+            told = await read_settled(self._pool, read, view)
         except NotAToken:
             raise self._no_mint(token, "token") from None
         accounts, raw = told.answer
@@ -111,7 +98,7 @@ class AccountReader:
         async def read(avoid: frozenset[str]) -> Told[Accounts]:
             return await self._accounts([key, metaplex], view, avoid)
 
-        answer = (await self._read_newest(read, view)).answer
+        answer = (await read_settled(self._pool, read, view)).answer
         mint = self._mint(answer, address, "address")
         texts = await self._texts(key, mint, metaplex, answer.value[1:], view)
         return token_pb2.GetTokenMetadataResponse(
@@ -159,13 +146,6 @@ class AccountReader:
             deadline=view.deadline,
         )
         return Told(answer, endpoint, answer.context.slot)
-
-    async def _read_newest(
-        self, read: Callable[[frozenset[str]], Awaitable[Told[Answer]]], view: ReadView
-    ) -> Told[Answer]:
-        told = await read_newest(self._pool, read)
-        view.settle(told.block, told.endpoint)
-        return told
 
     def _mint(self, answer: Accounts, written: str, field: str) -> Mint:
         account = answer.value[0]

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from server.chains.capabilities import Health, State
 from server.chains.judgement import Judgement
-from server.chains.newest import Told, majority_height, read_newest
+from server.chains.newest import Told, majority_height
 from server.chains.solana.answers import read_slot
+from server.chains.solana.settling import read_settled
 from server.chains.sound_answers import read_sound
 from server.errors import NotSupported
 from server.upstream.policy import CallPolicy
@@ -41,8 +42,7 @@ class HeadReader:
             )
             return Told(None, endpoint, slot)
 
-        told = await read_newest(self._pool, read)
-        view.settle(told.block, told.endpoint)
+        told = await read_settled(self._pool, read, view)
         return told.block
 
     async def read_health(self) -> Health:

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from solders.pubkey import Pubkey
 
 from server.chains.holdings import Holding, Holdings
-from server.chains.newest import Told, read_newest
+from server.chains.newest import Told
 from server.chains.solana import layouts
 from server.chains.solana.answers import Accounts, account_bytes, read_accounts, read_amount
 from server.chains.solana.answers import read_holdings as read_token_accounts
 from server.chains.solana.heads import COMMITMENT
 from server.chains.solana.keys import TOKEN_2022_PROGRAM, TOKEN_PROGRAM, parse_key
+from server.chains.solana.settling import read_settled
 from server.chains.sound_answers import read_sound_together
 from server.upstream.policy import CallPolicy
 
@@ -78,8 +79,7 @@ class HoldingReader:
             )
             return Told(held, endpoint, slot)
 
-        told = await read_newest(self._pool, read)
-        view.settle(told.block, told.endpoint)
+        told = await read_settled(self._pool, read, view)
         coins, amounts, mints = told.answer
         for accounts in mints:
             self._learn(unknown, accounts)

@@ -6,13 +6,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from server.chains.newest import Told, read_newest
 from server.chains.solana.accounts import refuse_history
 from server.chains.solana.answers import Context, Count  # noqa: TC001 - msgspec evaluates the annotations
 from server.chains.solana.heads import COMMITMENT
 from server.chains.solana.keys import parse_key
-from server.chains.sound_answers import read_sound
-from server.upstream.policy import CallPolicy
+from server.chains.solana.settling import read_value
 
 if TYPE_CHECKING:
     from server.chains.view import ReadView
@@ -48,18 +46,5 @@ class ProgramReader:
         """
         refuse_history(view)
         key = parse_key(address, "address")
-
-        async def read(avoid: frozenset[str]) -> Told[_Program | None]:
-            found, endpoint = await read_sound(
-                self._pool,
-                "getAccountInfo",
-                [str(key), _CONFIG],
-                _read_program,
-                CallPolicy(avoid=avoid),
-                deadline=view.deadline,
-            )
-            return Told(found.value, endpoint, found.context.slot)
-
-        told = await read_newest(self._pool, read)
-        view.settle(told.block, told.endpoint)
-        return told.answer.space if told.answer is not None and told.answer.executable else 0
+        program = (await read_value(self._pool, "getAccountInfo", [str(key), _CONFIG], _read_program, view)).answer
+        return program.space if program is not None and program.executable else 0
