@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 MAX_BATCH_BYTES = 256 * 1024
 """A batch is closed before it grows beyond this; one longer call goes alone."""
 
+# Longer answers are read beside the event loop: one that is too deep for the parser is gone through token by token.
+_LARGE = 1024 * 1024
+
 _REFUSING_STATUSES = frozenset({400, 405, 413, 415, 422})
 _TIMER_SLACK = 0.001
 _IS_ABOUT_BATCHES = re.compile(r"batch", re.IGNORECASE)
@@ -110,8 +113,8 @@ class Batcher:
     async def submit_alone(self, cargo: Cargo, timeout: float, purpose: Purpose = "heavy") -> Answer:
         """Return what became of a call, or of a bundle, that shares its request with no other.
 
-        A bundle answers with the JSON array of its results in order; where one is missing, with the error that is an
-        answer, or else with the first failure.
+        A bundle answers with its results in order; where one is missing, with the error that is an answer, or else
+        with the first failure.
         """
         calls = (cargo,) if isinstance(cargo, bytes) else cargo
         loop = asyncio.get_running_loop()
@@ -165,7 +168,10 @@ class Batcher:
         if isinstance(got, Failure):
             item.resolve(got, exchange)
             return
-        outcome = decode_single(got.body, item.number)
+        if len(got.body) > _LARGE:
+            outcome = await asyncio.to_thread(decode_single, got.body, item.number)
+        else:
+            outcome = decode_single(got.body, item.number)
         item.resolve(explain_status(outcome, got) if isinstance(outcome, Failure) else outcome, exchange)
 
     async def _send_batch(self, items: list[_Item], purpose: Purpose) -> None:
@@ -259,7 +265,7 @@ class Batcher:
         """Return the answers of a bundle as one."""
         results = [answer.outcome for answer in answers if isinstance(answer.outcome, bytes)]
         if len(results) == len(answers):
-            return Answer(b"[%b]" % b",".join(results), answers[-1].exchange)
+            return Answer(tuple(results), answers[-1].exchange)
         failed = [answer for answer in answers if not isinstance(answer.outcome, bytes)]
         return next(filter(self._is_final, failed), failed[0])
 

@@ -45,9 +45,9 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What became of one call, and the exchange that it was part of."""
+    """What became of one call, and the exchange that it was part of; of a bundle the results in its calls' order."""
 
-    outcome: Outcome
+    outcome: Outcome | tuple[bytes, ...]
     exchange: Exchange
 
 

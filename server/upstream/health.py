@@ -84,12 +84,14 @@ class Health:
         result does not close the breaker: a node may know its head and fail every read.
         """
         outcome, exchange = answer.outcome, answer.exchange
-        if isinstance(outcome, bytes):
+        if isinstance(outcome, bytes | tuple):
             is_cheap = not (policy.heavy or policy.caller_made)
             if vouches:
                 self._credit(endpoint, exchange, is_cheap=is_cheap)
             else:
                 self._measure(endpoint, exchange, is_cheap=is_cheap)
+            if isinstance(outcome, tuple):
+                return Reply(b"", endpoint.label, exchange.seconds, exchange.headers, parts=outcome)
             return Reply(outcome, endpoint.label, exchange.seconds, exchange.headers)
         if isinstance(outcome, NodeError):
             return self._settle_error(endpoint, outcome, exchange, policy)

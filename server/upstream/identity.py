@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from server.upstream.failures import Failure, Kind
-from server.upstream.jsonrpc import NodeError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -98,7 +97,7 @@ class Identity:
         if isinstance(outcome, Failure):
             self._recheck_at = self._endpoint.clock() + _RECHECK_SECONDS
             return outcome
-        reason = None if isinstance(outcome, NodeError) else self._judge(outcome)
+        reason = self._judge(outcome) if isinstance(outcome, bytes) else None
         was_excluded = self._endpoint.exclusion is not None
         self._endpoint.exclusion = reason
         if reason is not None:

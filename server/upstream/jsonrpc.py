@@ -27,16 +27,31 @@ _READ_CHARACTERS = 8 * _MESSAGE_CHARACTERS
 _URL = re.compile(r"[a-z][a-z0-9+.-]{0,30}://\S+", re.IGNORECASE)
 
 
-class _Envelope(msgspec.Struct):
-    id: msgspec.Raw = msgspec.Raw()
-    result: msgspec.Raw = msgspec.Raw()
-    error: msgspec.Raw = msgspec.Raw()
+# An escaped character takes six bytes.
+_READ_BYTES = 6 * _READ_CHARACTERS
+# A character cut in two, or a pair of escapes, takes fewer.
+_LONGEST_CHARACTER = 12
+_NULL = b"null"
 
 
-class _ErrorObject(msgspec.Struct):
+class _ErrorObject(msgspec.Struct, gc=False):
     code: msgspec.Raw = msgspec.Raw()
     message: msgspec.Raw = msgspec.Raw()
     data: msgspec.Raw = msgspec.Raw()
+
+
+class _Envelope(msgspec.Struct):
+    id: msgspec.Raw = msgspec.Raw()
+    result: msgspec.Raw = msgspec.Raw()
+    error: _ErrorObject | None = None
+
+
+class _OddEnvelope(msgspec.Struct):
+    """One whose error is no object."""
+
+    id: msgspec.Raw = msgspec.Raw()
+    result: msgspec.Raw = msgspec.Raw()
+    error: msgspec.Raw = msgspec.Raw()
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +67,11 @@ Outcome = bytes | NodeError | Failure
 """What became of one request: the JSON of its result, the node's error, or why there is no answer."""
 
 _encoder = msgspec.json.Encoder()
+# Answers may be 32 MiB long: one pass over them tells all their parts.
 _envelope = msgspec.json.Decoder(_Envelope)
 _envelopes = msgspec.json.Decoder(list[_Envelope])
+_odd_envelope = msgspec.json.Decoder(_OddEnvelope)
+_odd_envelopes = msgspec.json.Decoder(list[_OddEnvelope])
 _error_object = msgspec.json.Decoder(_ErrorObject)
 
 
@@ -76,13 +94,13 @@ def decode_single(body: bytes, number: int) -> Outcome:
     if not _is_utf8(body):
         return Failure(Kind.NOT_JSON_RPC, "an answer that is not UTF-8")
     try:
-        envelope = _envelope.decode(body)
+        envelope = _open(body)
     except RecursionError:
         return _decode_deep(body, number)
     except msgspec.DecodeError:
         return _describe_body(body)
-    if _is_present(envelope.error):
-        return decode_error(bytes(envelope.error))
+    if envelope.error is not None and (error := _error_of(envelope.error)) is not None:
+        return error
     if not envelope.result:
         return Failure(Kind.NOT_JSON_RPC, "an answer with neither result nor error")
     if _number(envelope.id) != number:
@@ -99,7 +117,7 @@ def decode_batch(body: bytes, numbers: Sequence[int]) -> dict[int, Outcome] | No
     if not _is_utf8(body):
         return Failure(Kind.NOT_JSON_RPC, "an answer that is not UTF-8")
     try:
-        envelopes = _envelopes.decode(body)
+        envelopes = _open_all(body)
     except (msgspec.DecodeError, RecursionError):
         return _decode_refusal(body)
     asked = set(numbers)
@@ -110,28 +128,49 @@ def decode_batch(body: bytes, numbers: Sequence[int]) -> dict[int, Outcome] | No
             continue
         if number in outcomes:
             outcomes[number] = Failure(Kind.WRONG_ID, "two answers to one request")
-        elif _is_present(envelope.error):
-            outcomes[number] = decode_error(bytes(envelope.error))
+        elif envelope.error is not None and (error := _error_of(envelope.error)) is not None:
+            outcomes[number] = error
         elif envelope.result:
             outcomes[number] = bytes(envelope.result)
         else:
             outcomes[number] = Failure(Kind.NOT_JSON_RPC, "an answer with neither result nor error")
     if not outcomes and numbers:
-        if len(envelopes) == 1 and _is_present(envelopes[0].error):
-            return decode_error(bytes(envelopes[0].error))
+        if len(envelopes) == 1 and (error := _error_of(envelopes[0].error)) is not None:
+            return error
         kind = Kind.WRONG_ID if envelopes else Kind.MISSING
         return Failure(kind, "the answers to other requests" if envelopes else "an empty batch")
     return outcomes
 
 
-def decode_error(raw: bytes) -> NodeError:
-    """Return an error member, whatever shape the node gave it."""
+def _open(body: bytes) -> _Envelope | _OddEnvelope:
     try:
-        parts = _error_object.decode(raw)
-    except (msgspec.DecodeError, RecursionError):
-        return NodeError(None, _text(raw), None)
-    data = bytes(parts.data) if _is_present(parts.data) else None
-    return NodeError(_number(parts.code), _text(bytes(parts.message)), data)
+        return _envelope.decode(body)
+    except msgspec.ValidationError:
+        return _odd_envelope.decode(body)
+
+
+def _open_all(body: bytes) -> Sequence[_Envelope | _OddEnvelope]:
+    try:
+        return _envelopes.decode(body)
+    except msgspec.ValidationError:
+        return _odd_envelopes.decode(body)
+
+
+def _error_of(error: _ErrorObject | msgspec.Raw | None) -> NodeError | None:
+    """Return an error member, whatever shape the node gave it; None where it has none."""
+    if error is None:
+        return None
+    if isinstance(error, msgspec.Raw):
+        # An object would have been read as one, unless another answer of the batch has an error of another shape.
+        text = error
+        if not _is_present(text):
+            return None
+        try:
+            error = _error_object.decode(text)
+        except (msgspec.DecodeError, RecursionError):
+            return NodeError(None, _text(text), None)
+    data = bytes(error.data) if _is_present(error.data) else None
+    return NodeError(_number(error.code), _text(error.message), data)
 
 
 def _decode_deep(body: bytes, number: int) -> Outcome:
@@ -147,12 +186,11 @@ def _decode_deep(body: bytes, number: int) -> Outcome:
 
 def _decode_refusal(body: bytes) -> NodeError | Failure:
     try:
-        envelope = _envelope.decode(body)
+        envelope = _open(body)
     except (msgspec.DecodeError, RecursionError):
         return _describe_body(body)
-    if _is_present(envelope.error):
-        return decode_error(bytes(envelope.error))
-    return Failure(Kind.NOT_JSON_RPC, "one object instead of a batch")
+    error = _error_of(envelope.error)
+    return Failure(Kind.NOT_JSON_RPC, "one object instead of a batch") if error is None else error
 
 
 def _describe_body(body: bytes) -> Failure:
@@ -167,7 +205,7 @@ def _describe_body(body: bytes) -> Failure:
 
 
 def _is_present(raw: msgspec.Raw) -> bool:
-    return bool(raw) and bytes(raw) != b"null"
+    return len(raw) > len(_NULL) or (bool(raw) and bytes(raw) != _NULL)
 
 
 def _is_utf8(body: bytes) -> bool:
@@ -188,14 +226,29 @@ def _number(raw: msgspec.Raw) -> int | None:
     return int(text)
 
 
-def _text(raw: bytes) -> str:
-    if not raw or raw == b"null":
+def _text(raw: msgspec.Raw) -> str:
+    """Return what a message says, as much of it as is told anybody."""
+    if not _is_present(raw):
         return ""
+    if len(raw) > _READ_BYTES:
+        return describe_text(_beginning(bytes(memoryview(raw)[:_READ_BYTES])))
     try:
         value = msgspec.json.decode(raw)
     except (msgspec.DecodeError, RecursionError):
         return ""
-    return describe_text(value if isinstance(value, str) else raw.decode(errors="replace"))
+    return describe_text(value if isinstance(value, str) else bytes(raw).decode(errors="replace"))
+
+
+def _beginning(cut: bytes) -> str:
+    """Return the text of a JSON value that is cut off somewhere."""
+    if not cut.startswith(b'"'):
+        return cut.decode(errors="ignore")
+    for end in range(len(cut), len(cut) - _LONGEST_CHARACTER, -1):
+        try:
+            return msgspec.json.decode(cut[:end] + b'"', type=str)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            continue
+    return ""
 
 
 def describe_text(text: str) -> str:

@@ -40,7 +40,8 @@ class Reply:
     """A node's answer: the JSON of `result` in the node's own bytes, the endpoint's label, the seconds it took.
 
     `refusals` are the errors by which endpoints that were asked before said that they cannot, by label. Of a REST
-    endpoint `result` is the body and `headers` are those of its answer, names in lower case.
+    endpoint `result` is the body and `headers` are those of its answer, names in lower case. A bundle has no `result`
+    but `parts`, one for each of its calls.
     """
 
     result: bytes
@@ -48,6 +49,7 @@ class Reply:
     latency: float
     headers: Mapping[str, str] = field(default_factory=dict, compare=False)
     refusals: Mapping[str, GatewayError] = field(default_factory=dict, compare=False)
+    parts: tuple[bytes, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

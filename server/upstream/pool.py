@@ -14,8 +14,6 @@ import math
 import time
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from server.errors import DeadlineExceeded, UpstreamUnavailable
 from server.upstream.absence import Absences
 from server.upstream.agreement import Agreement
@@ -167,8 +165,7 @@ class Pool:
         """
         cargo = tuple(self._encode(method, params) for method, params in calls)
         whole = await self._ask("+".join(method for method, _ in calls), cargo, policy, deadline)
-        results = msgspec.json.decode(whole.result, type=list[msgspec.Raw])
-        return tuple(Reply(bytes(result), whole.endpoint, whole.latency, refusals=whole.refusals) for result in results)
+        return tuple(Reply(part, whole.endpoint, whole.latency, refusals=whole.refusals) for part in whole.parts)
 
     async def _ask(self, method: str, call: Cargo, policy: CallPolicy, deadline: float | None) -> Reply:
         until = self._clock() + DEFAULT_DEADLINE_SECONDS if deadline is None else deadline

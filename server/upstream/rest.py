@@ -109,7 +109,7 @@ class Getter:
         return await self._start(self._exchange(call, timeout, "call"))
 
     async def submit_alone(self, cargo: Cargo, timeout: float, purpose: Purpose = "heavy") -> Answer:
-        """Return what became of a call; of a bundle the JSON array of its bodies, or the first that is no body."""
+        """Return what became of a call; of a bundle its bodies, or the first that is no body."""
         if isinstance(cargo, bytes):
             return await self._start(self._exchange(cargo, timeout, purpose))
         return await self._start(self._bundle(cargo, timeout, purpose))
@@ -130,13 +130,13 @@ class Getter:
     async def _bundle(self, calls: Sequence[bytes], timeout: float, purpose: Purpose) -> Answer:
         until = self._clock() + timeout
         bodies: list[bytes] = []
-        answer = Answer(b"[]", Exchange(self._clock()))
+        answer = Answer((), Exchange(self._clock()))
         for call in calls:
             answer = await self._exchange(call, until - self._clock(), purpose)
             if not isinstance(answer.outcome, bytes):
                 return answer
             bodies.append(answer.outcome)
-        return Answer(b"[%b]" % b",".join(bodies), answer.exchange)
+        return Answer(tuple(bodies), answer.exchange)
 
     async def _exchange(self, call: bytes, timeout: float, purpose: Purpose) -> Answer:
         asked = _call.decode(call)

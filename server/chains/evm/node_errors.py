@@ -89,8 +89,10 @@ class EvmErrors:
     def _halt(self, text: str, data: bytes | None) -> GatewayError | None:
         """Return why the virtual machine gave a call up, where nodes that use one error for all failures say so.
 
-        None for a revert: its words are the contract's own.
+        None for a revert: its words are the contract's own, and its data may be a megabyte of them.
         """
+        if "revert" in text:
+            return None
         why = f"{text} {error_text(data).lower()}"
         return None if "revert" in why or "0x" in why else self.explain_halt(why)
 

@@ -5,9 +5,11 @@ Sources: Solidity documentation, "Panic via assert and Error via require" (codes
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import msgspec
 
-from server.chains.evm.quantity import word
+from server.chains.evm.quantity import json_data, word
 from server.chains.evm.text import read_text
 from server.errors import Reverted
 
@@ -72,6 +74,10 @@ def revert_data(data: bytes | None) -> bytes | None:
 
     Nodes write `"0x..."`, `"Reverted 0x..."`, `{"data": ...}` or `{"originalError": {"data": ...}}`.
     """
+    if data is not None:
+        with suppress(ValueError):
+            # As most nodes write it: one pass over what may be megabytes.
+            return json_data(data)
     _, separator, digits = error_text(data).rpartition("0x")
     try:
         return bytes.fromhex(digits) if separator else None

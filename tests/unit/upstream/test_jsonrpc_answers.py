@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 
 import pytest
 from hypothesis import given
@@ -133,3 +134,42 @@ def test_every_result_comes_back_byte_for_byte(document: object) -> None:
     result = json.dumps(document).encode()
     assert decode_single(b'{"jsonrpc":"2.0","id":5,"result":' + result + b"}", 5) == result
     assert decode_batch(b'[{"id":5,"result":' + result + b"}]", [5]) == {5: result}
+
+
+def test_a_batch_may_hold_errors_of_several_shapes() -> None:
+    body = b'[{"id":1,"error":"odd"},{"id":2,"error":{"code":3,"message":"m"}},{"id":3,"error":null,"result":1}]'
+    assert decode_batch(body, [1, 2, 3]) == {1: NodeError(None, "odd", None), 2: NodeError(3, "m", None), 3: b"1"}
+
+
+@pytest.mark.parametrize("unit", ["a", "\0", "é", "€", "😀", '"', "\\", "\n", "ab\0"])
+@pytest.mark.parametrize("is_escaped", [True, False])
+@pytest.mark.parametrize("start", range(13))
+def test_of_a_long_message_the_beginning_is_told(unit: str, is_escaped: bool, start: int) -> None:
+    """Wherever it is cut: within a character, an escape or a pair of them."""
+    message = "x" * start + unit * 50_000
+    error = {"code": 3, "message": message, "data": "0x00"}
+    body = json.dumps({"id": 7, "error": error}, ensure_ascii=is_escaped).encode()
+    assert decode_single(body, 7) == NodeError(3, message[:500], b'"0x00"')
+
+
+@pytest.mark.parametrize("message", [["word"] * 20_000, {"a": "word " * 20_000}])
+def test_of_a_long_message_that_is_no_text_the_beginning_is_told(message: object) -> None:
+    body = json.dumps({"id": 7, "error": {"message": message}}).encode()
+    assert decode_single(body, 7) == NodeError(None, json.dumps(message)[:500], None)
+    assert decode_single(json.dumps({"id": 7, "error": [message]}).encode(), 7) == NodeError(
+        None, json.dumps([message])[:500], None
+    )
+
+
+def test_a_long_message_is_not_copied() -> None:
+    """Nodes repeat a megabyte of revert data in the message, each byte as an escape."""
+    data = "0x" + "00" * 100_000
+    error = {"code": 3, "message": "execution reverted: " + "\0" * 1_000_000, "data": data}
+    alone = json.dumps({"id": 7, "error": error}).encode()
+    batch = b"[%b]" % alone
+    for decode in (lambda: decode_single(alone, 7), lambda: decode_batch(batch, [7])):
+        tracemalloc.start()
+        decode()
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert peak < 2 * len(data)
