@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
+from difflib import SequenceMatcher
+from heapq import nlargest
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -10,6 +11,8 @@ if TYPE_CHECKING:
 
 # Comparing is quadratic in length, and no name of ours is longer.
 _LONGEST = 120
+# So many are compared letter by letter: those that have most letters in common, which is found out in linear time.
+_MOST_COMPARED = 16
 
 
 def nearest(name: str, known: Iterable[str], *, likeness: float = 0.6) -> str | None:
@@ -24,4 +27,15 @@ def nearest(name: str, known: Iterable[str], *, likeness: float = 0.6) -> str | 
 def nearest_few(name: str, known: Iterable[str], *, most: int, likeness: float = 0.6) -> list[str]:
     """Return at most so many of the known names, the most like `name` first; see `nearest`."""
     by_lower = {candidate.lower(): candidate for candidate in known}
-    return [by_lower[near] for near in get_close_matches(name[:_LONGEST].lower(), by_lower, n=most, cutoff=likeness)]
+    matcher = SequenceMatcher()
+    matcher.set_seq2(name[:_LONGEST].lower()[:_LONGEST])
+    hopeful: list[tuple[float, str]] = []
+    for candidate in by_lower:
+        matcher.set_seq1(candidate)
+        if matcher.real_quick_ratio() >= likeness and (bound := matcher.quick_ratio()) >= likeness:
+            hopeful.append((bound, candidate))
+    rated: list[tuple[float, str]] = []
+    for _, candidate in nlargest(_MOST_COMPARED, hopeful):
+        matcher.set_seq1(candidate)
+        rated.append((matcher.ratio(), candidate))
+    return [by_lower[near] for ratio, near in nlargest(most, rated) if ratio >= likeness]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any
 
 from waypost.v1 import marketplace_outcome_pb2
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from waypost.v1 import marketplace_pb2
 
     from server.abi.events import Event
+    from server.chains.contract_events import ContractLog
     from server.chains.registry import Chains
     from server.chains.view import ReadView
     from server.marketplace.methods import Method
@@ -28,6 +30,9 @@ LIMIT = 100
 
 MOST_BLOCKS = 10_000
 """Longest window (contract section 8)."""
+
+# The data of more is taken apart beside the event loop: each log may stand for twenty thousand values.
+_LARGE = 64 * 1024
 
 
 class Searches:
@@ -61,20 +66,28 @@ class Searches:
             limit=LIMIT,
             most_blocks=MOST_BLOCKS,
         )
-        logs = [
-            marketplace_outcome_pb2.MarketplaceEvent(
-                address=log.address,
-                block_number=log.block,
-                transaction_hash=log.transaction_hash,
-                log_index=log.log_index,
-                args=native(args),
-            )
-            for log in page.logs
-            if (args := _decode(events, log.topics, log.data)) is not None
-        ]
+        if sum(len(log.data) for log in page.logs) > _LARGE:
+            logs = await asyncio.to_thread(_messages, events, page.logs)
+        else:
+            logs = _messages(events, page.logs)
         return marketplace_outcome_pb2.MarketplaceEvents(
             count=len(logs), limit=LIMIT, has_more=page.cursor is not None, cursor=page.cursor, logs=logs
         )
+
+
+def _messages(events: Sequence[Event], logs: Sequence[ContractLog]) -> list[marketplace_outcome_pb2.MarketplaceEvent]:
+    """Return the logs that fit a form of the event as messages."""
+    return [
+        marketplace_outcome_pb2.MarketplaceEvent(
+            address=log.address,
+            block_number=log.block,
+            transaction_hash=log.transaction_hash,
+            log_index=log.log_index,
+            args=native(args),
+        )
+        for log in logs
+        if (args := _decode(events, log.topics, log.data)) is not None
+    ]
 
 
 def _decode(events: Sequence[Event], topics: Sequence[bytes], data: bytes) -> list[Any] | None:

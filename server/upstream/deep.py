@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 # A string that does not end reaches to the end of the text. If it were none, the search would start anew at every
 # quote in it.
 _TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)|[{}\[\]]', re.DOTALL)
+# Twice of what 1024 calls come to, two levels each: a text of brackets alone is given up early.
+_DEEPEST = 4096
 _COLON = re.compile(rb"\s*:\s*")
 
 
@@ -26,7 +28,7 @@ def split_members(text: bytes) -> dict[str, bytes]:
     """Return the members of a JSON object by name, each value in its own bytes, however deep they are.
 
     Raises:
-        ValueError: the text is no object, or its brackets do not match.
+        ValueError: the text is no object, nests deeper than traces do, or its brackets do not match.
     """
     members: dict[str, bytes] = {}
     open_brackets: list[bytes] = []
@@ -35,6 +37,8 @@ def split_members(text: bytes) -> dict[str, bytes]:
         mark = token[0]
         if mark in (b"{", b"["):
             open_brackets.append(mark)
+            if len(open_brackets) > _DEEPEST:
+                raise ValueError("nested more deeply than any trace")
         elif mark in (b"}", b"]"):
             if not open_brackets or open_brackets.pop() != (b"{" if mark == b"}" else b"["):
                 raise ValueError("brackets that do not match")

@@ -89,6 +89,8 @@ class Shelf:
 
     def find(self, request: bytes, state: RequestState) -> bytes | None:
         """Return the response of this very request if it still holds, and let the state say so; None otherwise."""
+        if len(request) > _LARGEST:
+            return None
         recall = self._recall
         key = (self._path, request)
         kept = recall.entries.get(key)

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import random
+import time
+from difflib import get_close_matches
+
 import pytest
 
 from runtime.nearest import nearest, nearest_few
+from runtime.operations import load_operations
 
 
 @pytest.mark.parametrize(
@@ -24,3 +29,28 @@ def test_the_nearest_few_come_in_their_order() -> None:
 
 def test_long_names_are_compared_by_their_beginning() -> None:
     assert nearest("a" * 1_000_000, ["a" * 120]) == "a" * 120
+
+
+def test_names_that_are_like_all_others_cost_little() -> None:
+    letters = list("svc_" + "ab_" * 36)
+    shuffle = random.Random(3).shuffle
+    known = []
+    for _ in range(401):
+        shuffle(letters)
+        known.append("".join(letters))
+    name = known.pop()
+    began = time.process_time()
+    # A batch of fifty such names took a quarter of a minute.
+    for _ in range(50):
+        nearest(name, known)
+    assert time.process_time() - began < 4
+
+
+def test_every_published_name_is_found_by_one_with_a_letter_wrong() -> None:
+    names = [name for operation in load_operations() for name in (operation.name, *operation.aliases)]
+    for name in names:
+        middle = len(name) // 2
+        meant = nearest(name[:middle] + "q" + name[middle + 1 :], names)
+        (usual,) = get_close_matches((name[:middle] + "q" + name[middle + 1 :]).lower(), map(str.lower, names), n=1)
+        assert meant is not None
+        assert meant.lower() == usual

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import time
 from typing import Any
 
 import aiohttp
@@ -153,3 +154,17 @@ def test_no_url_or_key_survives_whatever_is_around(before: str, token: str, afte
 @given(st.text())
 def test_redaction_is_stable(text: str) -> None:
     assert redact_text(redact_text(text)) == redact_text(text)
+
+
+def test_a_very_long_text_is_cut_between_words() -> None:
+    key = "wp_" + "k" * 43
+    for before in range(65_536 - 60, 65_536 + 3):
+        told = redact_text("x" * (before - 1) + " " + key + " " + "y" * 100_000)
+        assert "kkk" not in told
+        assert told.endswith("more characters)")
+    assert redact_text("z" * 70_000) == "... (70000 more characters)"
+    began = time.process_time()
+    for _ in range(5):
+        redact_text("password " * 4_000_000)
+    # To the end of each it was a minute in all.
+    assert time.process_time() - began < 4

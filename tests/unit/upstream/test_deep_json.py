@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 import pytest
@@ -39,3 +40,13 @@ def test_a_deep_result_is_read_and_a_deep_mess_is_not() -> None:
     assert decode_single(b'{"jsonrpc":"2.0", "result" : ' + deep + b' , "id": 7 }', 7) == deep
     for body in (b'{"id":8,"result":' + deep + b"}", b'{"id":7,"result":' + deep, b'{"id":7,"error":' + deep + b"}"):
         assert isinstance(decode_single(body, 7), Failure)
+
+
+def test_a_text_of_brackets_alone_is_given_up_early() -> None:
+    began = time.process_time()
+    for text in (b"[" * 32_000_000, b'{"result":' * 3_000_000):
+        with pytest.raises(ValueError, match="more deeply than any trace"):
+            split_members(text)
+        assert isinstance(decode_single(b'{"id":7,"result":' + text, 7), Failure)
+    # Half a second: what the parser takes to refuse them. To the end of each it was a quarter of a minute.
+    assert time.process_time() - began < 3
