@@ -1,4 +1,4 @@
-"""Lets price feeds of the local chains tell what a test wants."""
+"""What price feeds of the local chains tell, and letting them tell what a test wants."""
 
 from __future__ import annotations
 
@@ -6,10 +6,16 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from devnet.evm.calls import encode_call, to_hex
-from devnet.evm.feeds import aggregator_of, round_data, shifted
+from devnet.evm.feeds import aggregator_of, load_feeds, round_data, shifted
+from devnet.offchain.prices import load_coins
 
 if TYPE_CHECKING:
     from devnet.launcher import Devnet
+
+DOLLARS = {coin.symbol: coin.price for coin in load_coins().values()}
+FEEDS = load_feeds()
+CHAINLINK = {f"{row['chain']} {row['pair']}": row for row in FEEDS["chainlink"]}
+PYTH = {f"{row['chain']} {row['pair']}": row for row in FEEDS["pyth"]}
 
 _LATER = 1_000  # the number of a round: feeds may skip some, and the devnet has told a few by itself
 
