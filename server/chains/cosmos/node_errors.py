@@ -49,6 +49,9 @@ class _Rule:
         return Classified(self.verdict, self.error(told, metadata={"oldestBlock": oldest[1]}), lacks=self.lacks)
 
 
+# Reasons are a sentence or two; what is longer is read no further.
+_MOST_READ = 64 * 1024
+
 _OWN: dict[str, type[GatewayError]] = {HeightMissing.__name__: HeightMissing}
 _UNKNOWN = _Rule(Verdict.UNCLEAR, UpstreamUnavailable, "the nodes refused the call for an unknown reason")
 
@@ -65,7 +68,7 @@ class CosmosErrors:
         """Return the verdict on a node's error; CometBFT tells the reason in `data`, the REST gateway in `message`."""
         if http_status == 429:
             return Classified(Verdict.LIMITED, UpstreamUnavailable("the nodes are throttling the gateway; try again"))
-        text = f"{message} {'' if data is None else data.decode(errors='replace')}".lower()
+        text = f"{message} {'' if data is None else data[:_MOST_READ].decode(errors='replace')}".lower()
         for rule in self._rules:
             if any(words in text for words in rule.words):
                 return rule.judge(text)

@@ -31,6 +31,8 @@ _REVERT_WORDS = (
 _REASON = re.compile(
     r"(?:execution reverted|reverted with reason string|revert)[:\s]+'?(.{1,256}?)'?$", re.IGNORECASE | re.DOTALL
 )
+# Nodes say in a few words why they gave a call up; what is longer is read no further.
+_MOST_READ = 8192
 _OLDEST = re.compile(r"(?:earliest available|lowest height)(?: is)? #?(\d{1,18})", re.IGNORECASE)
 
 
@@ -93,12 +95,12 @@ class EvmErrors:
         """
         if "revert" in text:
             return None
-        why = f"{text} {error_text(data).lower()}"
+        why = f"{text} {error_text(data)[:_MOST_READ].lower()}"
         return None if "revert" in why or "0x" in why else self.explain_halt(why)
 
     def explain_halt(self, words: str) -> GatewayError | None:
         """Return why a call was given up, by a node's words for it; None where they do not tell."""
-        text = words.lower()
+        text = words[: 2 * _MOST_READ].lower()
         rules = (rule for rule in self._rules if rule.verdict is Verdict.ANSWER and rule.fits(text))
         return next((_error(rule, text) for rule in rules), None)
 

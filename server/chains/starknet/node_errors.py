@@ -20,6 +20,7 @@ _TABLE = Path(__file__).with_name("errors.toml")
 # What contracts say themselves: short texts that the node spells out next to their felts.
 _QUOTED = re.compile(r"\('([ -~]{1,31})'\)")
 _MOST_WORDS = 4
+_MOST_READ = 128 * 1024
 
 
 class ContractMissing(NotSupported):
@@ -76,12 +77,17 @@ class StarknetErrors:
         """
         if http_status == 429:
             return Classified(Verdict.LIMITED, UpstreamUnavailable("the nodes are throttling the gateway; try again"))
-        details = (data or b"").decode("utf-8", "replace")
+        details = _ends(data or b"").decode("utf-8", "replace")
         text = f"{message} {details}".lower()
         rule = next((rule for rule in self._rules if rule.fits(text)), None) or self._codes.get(code, _UNKNOWN)
         is_sick = rule.verdict is Verdict.UNCLEAR and http_status >= 500
         words = _reverted_words(details) if rule.error is Reverted else ""
         return Classified(Verdict.SICK if is_sick else rule.verdict, rule.error(rule.message + words), lacks=rule.lacks)
+
+
+def _ends(data: bytes) -> bytes:
+    """Return the details of an error, of very long ones beginning and end: what failed innermost stands last."""
+    return data if len(data) <= 2 * _MOST_READ else data[:_MOST_READ] + b" " + data[-_MOST_READ:]
 
 
 def _reverted_words(details: str) -> str:

@@ -7,14 +7,21 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from server.chains.bitcoin.node_errors import BitcoinErrors
 from server.chains.bitcoin.scans import _read_scan
+from server.chains.cosmos.node_errors import CosmosErrors
 from server.chains.evm.log_entries import place_of, read_entries
 from server.chains.evm.multicall import decode_aggregate3
+from server.chains.evm.node_errors import EvmErrors
 from server.chains.evm.simulation_answers import parse_traced_call
 from server.chains.evm.trace_frames import parse_trace_list
+from server.chains.solana.node_errors import SolanaErrors
+from server.chains.starknet.node_errors import StarknetErrors
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from server.upstream.verdicts import ErrorTable
 
 # Hashes of integers are their rests modulo this.
 SAME_HASH = (1 << 61) - 1
@@ -88,3 +95,29 @@ def test_results_that_share_their_bytes_are_no_answer_of_multicall() -> None:
     answer = word(32) + word(count) + word(32 * count) * count + shared
     with pytest.raises(ValueError, match="outside"):
         decode_aggregate3(answer, count)
+
+
+@pytest.mark.parametrize(
+    "errors", [EvmErrors(), StarknetErrors(), CosmosErrors(), SolanaErrors(), BitcoinErrors("core")]
+)
+@pytest.mark.parametrize(
+    "piece", ["limited to 1,", "('a", "entry point ", "range 1 ", "lowest height is 1", "the method 'a"]
+)
+def test_what_a_node_says_at_length_is_judged_in_linear_time(errors: ErrorTable, piece: str) -> None:
+    said = piece * (30_000_000 // len(piece))
+    data = b'"%b"' % said.encode()
+    # A step that starts anew at every word would take hours.
+    assert seconds_of(lambda: errors.classify(200, 3, said[:500], data)) < 5
+
+
+def test_why_a_simulation_failed_is_told_in_linear_time() -> None:
+    words = "limited to 1," * 2_000_000
+    call = b'{"type":"CALL","gasUsed":"0x1","error":"%b"}' % words.encode()
+    assert seconds_of(lambda: parse_traced_call(call)) < 5
+
+
+def test_what_failed_innermost_is_told_of_long_details() -> None:
+    details = b'"' + b"0x1 " * 200_000 + b"('not enough')" + b'"'
+    told = StarknetErrors().classify(200, 40, "Contract error", details)
+    assert told.error is not None
+    assert told.error.message.endswith(": not enough")
