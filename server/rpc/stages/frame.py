@@ -10,6 +10,8 @@ import asyncio
 from time import monotonic
 from typing import TYPE_CHECKING
 
+import grpc
+
 from runtime.metrics import success_counter
 from server.rpc.stages.errors import answer_failure, trailing_metadata
 from server.rpc.stages.identity import state_starter
@@ -56,15 +58,22 @@ class Frame:
 
 
 async def _fail(name: str, state: RequestState, context: Context, failure: BaseException) -> NoReturn:
+    # What a failure's traceback holds is what every frame on its way has read: a megabyte that would wait for the
+    # garbage collector, as the call's state holds the failure on, and gRPC its own end of the call.
     try:
         await answer_failure(name, state, context, failure)
     except asyncio.CancelledError:
         report_ended_by_caller(name, state)
         raise
+    except grpc.aio.AbortError as end:
+        report_failure(name, state)
+        end.__traceback__ = end.__context__ = None
+        raise
     except BaseException:
         report_failure(name, state)
         raise
     finally:
-        # The call's state holds the failure on, and its traceback what every frame on the way has read: a megabyte that
-        # would wait for the garbage collector.
-        failure.__traceback__ = failure.__context__ = failure.__cause__ = None
+        if failure is state.error:
+            failure.__traceback__ = failure.__context__ = failure.__cause__ = None
+        # A defect stays as it is: another call may be about to log it as well.
+        del failure

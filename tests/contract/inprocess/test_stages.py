@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import copy
+import gc
+import weakref
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -205,3 +208,52 @@ async def test_internal_services_do_not_exist_here(rig: Rig) -> None:
     with pytest.raises(grpc.aio.AioRpcError) as caught:
         await call(b"", timeout=5)
     assert caught.value.code() is StatusCode.UNIMPLEMENTED
+
+
+async def test_a_defect_that_two_calls_meet_is_logged_whole_for_each(
+    rig: Rig, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def stumble() -> None:
+        await asyncio.sleep(0.02)
+        try:
+            raise KeyError("beneath")
+        except KeyError as cause:
+            raise ValueError("on top") from cause
+
+    shared = asyncio.create_task(stumble())
+
+    async def servicer(request: Any, context: Any) -> Any:
+        await asyncio.shield(shared)
+
+    rig.serve(servicer)
+    for got, _ in await asyncio.gather(failure(rig), failure(rig)):
+        assert got["code"] is StatusCode.INTERNAL
+    lines = [record.getMessage() for record in caplog.records if "unexpected failure" in record.getMessage()]
+    assert len(lines) == 2
+    assert all("KeyError" in line and "ValueError" in line and "in stumble" in line for line in lines)
+
+
+class Blob:
+    """What a servicer has read when it fails."""
+
+
+@pytest.mark.parametrize("error", [NotFound("gone"), ValueError("a defect"), asyncio.CancelledError()], ids=repr)
+async def test_what_a_call_has_read_goes_with_its_failure(rig: Rig, error: BaseException) -> None:
+    async def servicer(request: Any, context: Any) -> Any:
+        read = Blob()
+        rig.seen.append(weakref.ref(read))
+        try:
+            raise KeyError("beneath")
+        except KeyError as cause:
+            raise copy.copy(error) from cause
+
+    rig.serve(servicer)
+    gc.collect()
+    gc.disable()
+    try:
+        await failure(rig)
+        async with asyncio.timeout(5):
+            while rig.seen[0]() is not None:  # noqa: ASYNC110  # the server lets go of the call in its own time
+                await asyncio.sleep(0.01)
+    finally:
+        gc.enable()
