@@ -1,13 +1,40 @@
-"""What is remembered of a chain's health between two questions about it."""
+"""A chain's health: what endpoints tell of their newest blocks, and what is remembered between two questions."""
 
 from __future__ import annotations
 
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
+from server.chains.capabilities import Health
+from server.chains.newest import majority_height
+
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
     from server.chains.capabilities import State
     from server.upstream.pool import Pool
+
+
+_STALE_BLOCKS = 30
+_STALE_SECONDS = 120.0
+
+
+def stale_after(block_time: float) -> float:
+    """Return how many seconds old a head may be: 30 block times, but 2 minutes at least.
+
+    Clocks differ, and blocks come late.
+    """
+    return max(_STALE_BLOCKS * block_time, _STALE_SECONDS)
+
+
+class Heard(NamedTuple):
+    """What an endpoint told of its newest block; `latency` in seconds."""
+
+    endpoint: str
+    height: int
+    latency: float
+    is_fresh: bool
 
 
 class _Judged(NamedTuple):
@@ -23,8 +50,20 @@ class Judgement:
         self._pool = pool
         self._judged: _Judged | None = None
 
-    def judge(self, state: State) -> State:
-        """Take note of the state that a health question found, and return it."""
+    def judge_heads(self, heard: Sequence[Heard], asked_at: datetime) -> Health:
+        """Return the health by what was heard: `ok` where any head is fresh, `down` where nobody told one.
+
+        The height is the one that most of the fresh endpoints have reached, of all where none is fresh.
+        """
+        for one in heard:
+            self._pool.observe_head(one.endpoint, one.height)
+        if not heard:
+            return Health(self._judge("down"), self._pool.heads.head(), None, asked_at)
+        fresh = [one for one in heard if one.is_fresh]
+        height = majority_height(one.height for one in fresh or heard)
+        return Health(self._judge("ok" if fresh else "degraded"), height, min(one.latency for one in heard), asked_at)
+
+    def _judge(self, state: State) -> State:
         self._judged = _Judged(state, self._pool.heads.head(), time.monotonic())
         return state
 

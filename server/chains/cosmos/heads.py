@@ -8,22 +8,18 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from server.chains.capabilities import Health, State
 from server.chains.cosmos.members import Height, timestamp_of
-from server.chains.judgement import Judgement
-from server.chains.newest import Told, majority_height, read_newest
+from server.chains.judgement import Heard, Judgement, stale_after
+from server.chains.newest import Told, read_newest
 from server.chains.sound_answers import read_sound
 from server.upstream.policy import CallPolicy
 
 if TYPE_CHECKING:
+    from server.chains.capabilities import Health, State
     from server.chains.cosmos.nodes import CosmosNodes
     from server.chains.view import ReadView
 
 LATEST = "/cosmos/base/tendermint/v1beta1/blocks/latest"
-
-# A head is stale when it is older than 30 block times, but not before 2 minutes: clocks differ, blocks come late.
-_STALE_BLOCKS = 30
-_STALE_SECONDS = 120.0
 
 
 class _Header(msgspec.Struct):
@@ -51,7 +47,7 @@ class HeadReader:
 
     def __init__(self, nodes: CosmosNodes, *, judges_age: bool = True) -> None:
         self._nodes = nodes
-        stale = max(_STALE_BLOCKS * nodes.facts.block_time, _STALE_SECONDS)
+        stale = stale_after(nodes.facts.block_time)
         self._stale_after = stale if judges_age else None
         self._judgement = Judgement(nodes.rest)
 
@@ -72,9 +68,7 @@ class HeadReader:
     async def read_health(self) -> Health:
         """Ask every REST endpoint for its newest block and judge the best answer (decisions section 3.1)."""
         asked_at = datetime.now(UTC)
-        heights: list[int] = []
-        fresh: list[int] = []
-        latencies: list[float] = []
+        heard: list[Heard] = []
         for answer in await self._nodes.rest.probe(LATEST, []):
             if answer.result is None:
                 continue
@@ -82,15 +76,9 @@ class HeadReader:
                 head = parse_head(answer.result)
             except ValueError:
                 continue
-            self._nodes.rest.observe_head(answer.endpoint, head.height)
-            heights.append(head.height)
-            latencies.append(answer.latency)
-            if self._stale_after is None or time.time() - head.made_at <= self._stale_after:
-                fresh.append(head.height)
-        if not heights:
-            return Health(self._judgement.judge("down"), self._nodes.rest.heads.head(), None, asked_at)
-        state = self._judgement.judge("ok" if fresh else "degraded")
-        return Health(state, majority_height(fresh or heights), min(latencies), asked_at)
+            is_fresh = self._stale_after is None or time.time() - head.made_at <= self._stale_after
+            heard.append(Heard(answer.endpoint, head.height, answer.latency, is_fresh))
+        return self._judgement.judge_heads(heard, asked_at)
 
     def last_state(self) -> State | None:
         """Return the last known state; see `Judgement`."""

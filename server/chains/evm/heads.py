@@ -8,20 +8,15 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from server.chains.capabilities import Health, State
 from server.chains.evm.newest import read_newest_height
 from server.chains.evm.quantity import quantity
-from server.chains.judgement import Judgement
-from server.chains.newest import majority_height
+from server.chains.judgement import Heard, Judgement, stale_after
 
 if TYPE_CHECKING:
+    from server.chains.capabilities import Health, State
     from server.chains.evm.chain import EvmChain
     from server.chains.view import ReadView
     from server.upstream.pool import Pool
-
-# A head is stale when it is older than 30 block times, but not before 2 minutes: clocks differ, blocks come late.
-_STALE_BLOCKS = 30
-_STALE_SECONDS = 120.0
 
 
 class _Header(msgspec.Struct):
@@ -35,7 +30,7 @@ class HeadReader:
     def __init__(self, chain: EvmChain, pool: Pool, *, judges_age: bool = True) -> None:
         self._chain = chain
         self._pool = pool
-        self._stale_after = max(_STALE_BLOCKS * chain.facts.block_time, _STALE_SECONDS) if judges_age else None
+        self._stale_after = stale_after(chain.facts.block_time) if judges_age else None
         self._judgement = Judgement(pool)
 
     async def read_height(self, view: ReadView) -> int:
@@ -48,23 +43,15 @@ class HeadReader:
         """Ask every endpoint for its newest block and judge the best answer (decisions section 3.1)."""
         asked_at = datetime.now(UTC)
         answers = await self._pool.probe("eth_getBlockByNumber", ["latest", False])
-        heights: list[int] = []
-        fresh: list[int] = []
-        latencies: list[float] = []
+        heard: list[Heard] = []
         for answer in answers:
             head = _parse_head(answer.result)
             if head is None:
                 continue
             height, made_at = head
-            self._pool.observe_head(answer.endpoint, height)
-            heights.append(height)
-            latencies.append(answer.latency)
-            if self._stale_after is None or time.time() - made_at <= self._stale_after:
-                fresh.append(height)
-        if not heights:
-            return Health(self._judgement.judge("down"), self._pool.heads.head(), None, asked_at)
-        state = self._judgement.judge("ok" if fresh else "degraded")
-        return Health(state, majority_height(fresh or heights), min(latencies), asked_at)
+            is_fresh = self._stale_after is None or time.time() - made_at <= self._stale_after
+            heard.append(Heard(answer.endpoint, height, answer.latency, is_fresh))
+        return self._judgement.judge_heads(heard, asked_at)
 
     def last_state(self) -> State | None:
         """Return the last known state; see `Judgement`."""

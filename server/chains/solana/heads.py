@@ -6,9 +6,8 @@ import asyncio
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from server.chains.capabilities import Health, State
-from server.chains.judgement import Judgement
-from server.chains.newest import Told, majority_height
+from server.chains.judgement import Heard, Judgement
+from server.chains.newest import Told
 from server.chains.solana.answers import read_slot
 from server.chains.solana.settling import read_settled
 from server.chains.sound_answers import read_sound
@@ -16,6 +15,7 @@ from server.errors import NotSupported
 from server.upstream.policy import CallPolicy
 
 if TYPE_CHECKING:
+    from server.chains.capabilities import Health, State
     from server.chains.view import ReadView
     from server.upstream.policy import ProbeResult
     from server.upstream.pool import Pool
@@ -49,23 +49,15 @@ class HeadReader:
         """Ask every endpoint for its newest slot, and whether it keeps pace with the cluster (`getHealth`)."""
         asked_at = datetime.now(UTC)
         slots, healths = await asyncio.gather(self._pool.probe(*SLOT), self._pool.probe("getHealth", []))
-        heights: list[int] = []
-        fresh: list[int] = []
-        latencies: list[float] = []
+        heard: list[Heard] = []
         for answer, health in zip(slots, healths, strict=True):
             slot = _slot_of(answer)
             if slot is None:
                 continue
-            self._pool.observe_head(answer.endpoint, slot)
-            heights.append(slot)
-            latencies.append(answer.latency)
             # Some providers switch `getHealth` off: what they do not tell is not held against them.
-            if health.result is not None or isinstance(health.error, NotSupported):
-                fresh.append(slot)
-        if not heights:
-            return Health(self._judgement.judge("down"), self._pool.heads.head(), None, asked_at)
-        state = self._judgement.judge("ok" if fresh else "degraded")
-        return Health(state, majority_height(fresh or heights), min(latencies), asked_at)
+            keeps_pace = health.result is not None or isinstance(health.error, NotSupported)
+            heard.append(Heard(answer.endpoint, slot, answer.latency, keeps_pace))
+        return self._judgement.judge_heads(heard, asked_at)
 
     def last_state(self) -> State | None:
         """Return the last known state; see `Judgement`."""

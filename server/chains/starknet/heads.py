@@ -6,21 +6,17 @@ import time
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from server.chains.capabilities import Health, State
-from server.chains.judgement import Judgement
-from server.chains.newest import Told, majority_height, read_newest
+from server.chains.judgement import Heard, Judgement, stale_after
+from server.chains.newest import Told, read_newest
 from server.chains.sound_answers import read_sound
 from server.chains.starknet.answers import json_members, json_number
 from server.upstream.policy import CallPolicy
 
 if TYPE_CHECKING:
+    from server.chains.capabilities import Health, State
     from server.chains.facts import ChainFacts
     from server.chains.view import ReadView
     from server.upstream.pool import Pool
-
-# A head is stale when it is older than 30 block times, but not before 2 minutes: clocks differ, blocks come late.
-_STALE_BLOCKS = 30
-_STALE_SECONDS = 120.0
 
 
 class HeadReader:
@@ -28,7 +24,7 @@ class HeadReader:
 
     def __init__(self, facts: ChainFacts, pool: Pool, *, judges_age: bool) -> None:
         self._pool = pool
-        self._stale_after = max(_STALE_BLOCKS * facts.block_time, _STALE_SECONDS) if judges_age else None
+        self._stale_after = stale_after(facts.block_time) if judges_age else None
         self._judgement = Judgement(pool)
 
     async def read_height(self, view: ReadView) -> int:
@@ -49,23 +45,15 @@ class HeadReader:
         """Ask every endpoint for its newest block and judge the best answer (decisions section 3.1)."""
         asked_at = datetime.now(UTC)
         answers = await self._pool.probe("starknet_getBlockWithTxHashes", ["latest"])
-        heights: list[int] = []
-        fresh: list[int] = []
-        latencies: list[float] = []
+        heard: list[Heard] = []
         for answer in answers:
             head = _parse_head(answer.result)
             if head is None:
                 continue
             height, made_at = head
-            self._pool.observe_head(answer.endpoint, height)
-            heights.append(height)
-            latencies.append(answer.latency)
-            if self._stale_after is None or time.time() - made_at <= self._stale_after:
-                fresh.append(height)
-        if not heights:
-            return Health(self._judgement.judge("down"), self._pool.heads.head(), None, asked_at)
-        state = self._judgement.judge("ok" if fresh else "degraded")
-        return Health(state, majority_height(fresh or heights), min(latencies), asked_at)
+            is_fresh = self._stale_after is None or time.time() - made_at <= self._stale_after
+            heard.append(Heard(answer.endpoint, height, answer.latency, is_fresh))
+        return self._judgement.judge_heads(heard, asked_at)
 
     def last_state(self) -> State | None:
         """Return the last known state; see `Judgement`."""
