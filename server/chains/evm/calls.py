@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from server.chains.capabilities import CallRequest, CallResult, GasEstimate
 from server.chains.evm.address import parse_address
 from server.chains.evm.newest import read_newest_height
-from server.chains.evm.proofs import LOOKS, Proofs, look_at, looked
+from server.chains.evm.proofs import LOOKS, Proofs, look_at, read_look
 from server.chains.evm.quantity import UINT256_MAX, block_tag, json_count, json_data
 from server.chains.evm.reverts import is_revert_payload, reverted
 from server.chains.newest import NOBODY, Told, read_newest
@@ -67,11 +67,7 @@ class CallReader:
         then the options. An answer at which `read` raises ValueError is asked of other endpoints.
         """
         if not self._chain.history_is_pinned:
-            reply = await self._between_proofs(method, params, view, options)
-            try:
-                return read(reply.result)
-            except ValueError:
-                raise _malformed(reply) from None
+            return await self._between_proofs(method, params, view, read, options)
         if view.block is None:
             return await self._at_latest(method, params, view, read, options)
         return await self._pinned(method, params, view, read, options)
@@ -84,8 +80,8 @@ class CallReader:
             newest = await read_newest_height(self._pool, view.deadline)
             view.settle(newest.block, newest.endpoint)
         else:
-            look = await self._pool.call(*look_at(self._chain, None), deadline=view.deadline)
-            view.settle(looked(look), look.endpoint)
+            look = look_at(self._chain, None)
+            view.settle(*await read_sound(self._pool, *look, read_look, deadline=view.deadline))
 
     async def _pinned(
         self,
@@ -125,22 +121,36 @@ class CallReader:
         return answer if before == after == view.block else await self._pinned(method, params, view, read, options)
 
     async def _between_proofs(
-        self, method: str, params: dict[str, Any], view: ReadView, options: tuple[object, ...]
-    ) -> Reply:
+        self,
+        method: str,
+        params: dict[str, Any],
+        view: ReadView,
+        read: Callable[[bytes], Answer],
+        options: tuple[object, ...],
+    ) -> Answer:
         look = look_at(self._chain, view.block)
         call: tuple[str, list[object]] = (method, [params, block_tag(view.block), *options])
+
+        def read_all(results: Sequence[bytes]) -> tuple[int, Answer, int]:
+            before, result, after = results
+            return read_look(before), read(result), read_look(after)
+
         for _ in range(LOOKS):
             try:
-                replies = await self._pool.call_together((look, call, look), _made_up(view), deadline=view.deadline)
+                (before, answer, after), endpoint = await read_sound_together(
+                    self._pool, (look, call, look), read_all, _made_up(view), deadline=view.deadline
+                )
             except Reverted:
                 if view.block is None:
                     raise
-                return await self._reverted(call, view)
-            first, answer, second = replies
-            before, after = looked(first), looked(second)
+                reply = await self._reverted(call, view)
+                try:
+                    return read(reply.result)
+                except ValueError:
+                    raise _malformed(reply) from None
             self._chain.check_block(view, before)
             if before == after:
-                view.settle(after, answer.endpoint)
+                view.settle(after, endpoint)
                 return answer
         raise UpstreamDisagrees(f"{self._chain.slug} moves on faster than the call runs; try again")
 

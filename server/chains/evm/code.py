@@ -16,12 +16,11 @@ from eth_hash.auto import keccak
 
 from server.chains.capabilities import Code
 from server.chains.evm.address import address_bytes, parse_address
-from server.chains.evm.answers import data_of
 from server.chains.evm.newest import read_newest_height
 from server.chains.evm.probe import NO_CODE, CodeProof, code_proof_program, parse_code_proof
-from server.chains.evm.quantity import block_tag, json_data
+from server.chains.evm.quantity import block_tag, check_count, json_data
 from server.chains.newest import Told
-from server.chains.sound_answers import read_sound
+from server.chains.sound_answers import Doubtful, read_sound
 from server.checksum import checksum_address
 from server.errors import InvalidArgument, NotSupported, Reverted, UpstreamUnavailable
 from server.upstream.policy import CallPolicy
@@ -90,14 +89,24 @@ class CodeReader:
         program = "0x" + code_proof_program(self._chain, address_bytes(account)).hex()
         await self._planner.in_turn()
         policy = CallPolicy(min_block=block, prefer=view.endpoint, held=True)
+        params = [{"data": program}, block_tag(block)]
         try:
-            reply = await self._pool.call(
-                "eth_call", [{"data": program}, block_tag(block)], policy, deadline=view.deadline
+            proof, endpoint = await read_sound(
+                self._pool, "eth_call", params, _read_proof, policy, deadline=view.deadline
             )
-            proof = parse_code_proof(data_of(reply))
-            return Told(proof, reply.endpoint, proof.block)
-        except (Reverted, NotSupported, InvalidArgument, ValueError):
+        except (Reverted, NotSupported, InvalidArgument):
             return None
+        return Told(proof, endpoint, proof.block)
+
+
+def _read_proof(result: bytes) -> CodeProof:
+    """Return the proof; Doubtful for what is none: nodes that run no such program answer all sorts of things."""
+    try:
+        proof = parse_code_proof(json_data(result))
+        check_count(proof.block)
+        return proof
+    except ValueError:
+        raise Doubtful(NotSupported("the nodes run no code without an address")) from None
 
 
 def _matches(code: bytes, proof: CodeProof) -> bool:

@@ -52,6 +52,7 @@ _REFUSALS = (Reverted, NotSupported, InvalidArgument)
 _AVOIDED_SECONDS = 600.0
 # What a call of an address without code returns.
 _NOTHING = b'"0x"'
+_WORD = 32
 
 
 class Answer(NamedTuple):
@@ -110,6 +111,7 @@ class Executions:
                 reply = await self._pool.call("eth_call", params, steered, deadline=deadline)
                 try:
                     number, *outcomes = decode_aggregate3(json_data(reply.result), len(calls) + 1)
+                    self._check_own(calls, outcomes)
                     return Told(outcomes, reply.endpoint, check_count(word(number.data)))
                 except ValueError:
                     if avoid or reply.result == _NOTHING:
@@ -128,12 +130,23 @@ class Executions:
         observe_fold(self._chain.slug, len(calls))
         return Answer(told.block, told.endpoint, told.answer)
 
+    def _check_own(self, calls: Sequence[Call], outcomes: Sequence[Outcome]) -> None:
+        """Raise ValueError where Multicall3's own functions, which tell balances, returned less than a word."""
+        multicall = self._chain.multicall
+        for call, outcome in zip(calls, outcomes, strict=True):
+            if call.target == multicall and outcome.success and len(outcome.data) < _WORD:
+                raise ValueError("not what Multicall3 answers")
+
     async def _at(
         self, block: int, execute: Callable[[frozenset[str]], Awaitable[Told[list[Outcome]]]]
     ) -> Told[list[Outcome]]:
         """Return what an endpoint tells of this block; one that tells another block's state is not the last word."""
-        told = await execute(NOBODY)
-        return told if told.block == block else await execute(frozenset({told.endpoint}))
+        avoid = NOBODY
+        while True:
+            told = await execute(avoid)
+            if told.block == block or told.endpoint in avoid:
+                return told
+            avoid |= {told.endpoint}
 
     async def run_one_by_one(
         self, block: int | None, calls: Sequence[Call], policy: CallPolicy, deadline: float | None

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from server.chains.evm.quantity import quantity
-from server.errors import UpstreamUnavailable
+from server.chains.sound_answers import read_sound
+from server.errors import NotFound
 
 if TYPE_CHECKING:
     from server.upstream.pool import Pool
@@ -25,8 +26,13 @@ class FinalizedReader:
 
     async def read(self) -> int:
         """Return the number of the newest final block; GatewayError where no node tells one."""
-        reply = await self._pool.call("eth_getBlockByNumber", ["finalized", False])
-        try:
-            return quantity(msgspec.json.decode(reply.result, type=_Header).number)
-        except (msgspec.MsgspecError, RecursionError, ValueError):
-            raise UpstreamUnavailable(f"endpoint {reply.endpoint} does not tell its newest final block") from None
+        number, _ = await read_sound(
+            self._pool, "eth_getBlockByNumber", ["finalized", False], _read_number, deadline=None
+        )
+        return number
+
+
+def _read_number(result: bytes) -> int:
+    if result == b"null":
+        raise NotFound("no block is final yet")
+    return quantity(msgspec.json.decode(result, type=_Header).number)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from server.chains.evm.answers import number_of
-from server.chains.evm.quantity import quantity
+from server.chains.evm.quantity import json_count, quantity
 from server.chains.passthrough import AllowList, check_members, load_strictly, refuse
+from server.chains.sound_answers import read_sound
 from server.errors import RangeTooLarge
 from server.upstream.policy import CallPolicy
 
@@ -52,7 +52,8 @@ class PassThrough:
             return
         head = self._pool.heads.head()
         if head is None:
-            head = number_of(await self._pool.call("eth_blockNumber", [], deadline=view.deadline))
+            told, _ = await read_sound(self._pool, "eth_blockNumber", [], json_count, deadline=view.deadline)
+            head = told
         most = ALLOWED.options("eth_getLogs", "logs")["most"]
         _check_range(head if first is None else first, head if last is None else last, most)
 

@@ -9,18 +9,18 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from server.chains.evm.answers import data_of
 from server.chains.evm.probe import code_proof_program, parse_code_proof
-from server.chains.evm.quantity import block_tag
+from server.chains.evm.quantity import block_tag, check_count, json_data
 from server.chains.newest import Told
-from server.errors import UpstreamDisagrees, UpstreamUnavailable
+from server.chains.sound_answers import read_sound
+from server.errors import UpstreamDisagrees
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from typing import TypeVar
 
     from server.chains.evm.chain import EvmChain
-    from server.upstream.policy import CallPolicy, Reply
+    from server.upstream.policy import CallPolicy
     from server.upstream.pool import Pool
 
     Answer = TypeVar("Answer")
@@ -34,12 +34,9 @@ def look_at(chain: EvmChain, block: int | None) -> tuple[str, list[object]]:
     return "eth_call", [{"data": "0x" + code_proof_program(chain, bytes(20)).hex()}, block_tag(block)]
 
 
-def looked(reply: Reply) -> int:
-    """Return the block that an execution really ran at; UpstreamUnavailable where the answer does not tell it."""
-    try:
-        return parse_code_proof(data_of(reply)).block
-    except ValueError:
-        raise UpstreamUnavailable(f"endpoint {reply.endpoint} does not tell the block of a call") from None
+def read_look(result: bytes) -> int:
+    """Return the block that an execution really ran at; ValueError where the answer does not tell it."""
+    return check_count(parse_code_proof(json_data(result)).block)
 
 
 class Proofs:
@@ -68,11 +65,15 @@ class Proofs:
         method, params = look_at(self._chain, block)
         look = replace(policy, joinable=False)
         for _ in range(LOOKS):
-            before = await self._pool.call(method, params, look, deadline=deadline)
-            others = frozenset(self._pool.labels) - {before.endpoint}
-            steered = replace(policy, prefer=before.endpoint, avoid=others)
+            before, endpoint = await read_sound(self._pool, method, params, read_look, look, deadline=deadline)
+            steered = replace(policy, prefer=endpoint, avoid=frozenset(self._pool.labels) - {endpoint})
             answer = await ask(steered)
-            after = await self._pool.call(method, params, replace(steered, joinable=False), deadline=deadline)
-            if before.endpoint == after.endpoint and looked(before) == looked(after):
-                return Told(answer, after.endpoint, looked(after))
+            reply = await self._pool.call(method, params, replace(steered, joinable=False), deadline=deadline)
+            try:
+                after = read_look(reply.result)
+            except ValueError:
+                look = replace(look, prefer=None, disbelieved=look.disbelieved | {reply.endpoint})
+                continue
+            if endpoint == reply.endpoint and before == after:
+                return Told(answer, endpoint, after)
         raise UpstreamDisagrees(f"{self._chain.slug} moves on faster than the call runs; try again")

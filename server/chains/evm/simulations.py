@@ -7,7 +7,6 @@ them, never configured: an interface is passed over for a while once all of them
 
 from __future__ import annotations
 
-import asyncio
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,6 +14,7 @@ from server.chains.contract_simulations import Simulation
 from server.chains.evm.quantity import json_count, json_data
 from server.chains.evm.reverts import describe_revert, is_revert_payload
 from server.chains.evm.simulation_answers import Ran, parse_simulated_blocks, parse_traced_call
+from server.chains.sound_answers import Doubtful
 from server.errors import GatewayError, InvalidArgument, NotSupported, OutOfGas, Reverted, UpstreamUnavailable
 
 if TYPE_CHECKING:
@@ -28,9 +28,6 @@ if TYPE_CHECKING:
 REMEMBERED_SECONDS = 600.0
 """How long an interface that no node of a chain has is not asked for."""
 
-# Larger answers are taken apart beside the event loop.
-_LARGE = 256 * 1024
-
 
 class _Interface(NamedTuple):
     """One way to run a call: the method, its first parameter, those after the block, and how its answer is read."""
@@ -39,6 +36,13 @@ class _Interface(NamedTuple):
     first: Callable[[dict[str, Any]], dict[str, Any]]
     options: tuple[object, ...]
     parse: Callable[[bytes], Ran]
+
+    def read(self, result: bytes) -> Ran:
+        """Return what the call did; Doubtful for an answer in another shape: a node may know a method by name alone."""
+        try:
+            return self.parse(result)
+        except ValueError:
+            raise Doubtful(NotSupported(f"the nodes answer {self.method} in a shape of their own")) from None
 
 
 # In the order of preference. Transfers of coin are no logs of a contract: `traceTransfers` stays off.
@@ -75,9 +79,10 @@ class Simulator:
             if self._lacking.get(interface.method, 0.0) > self._clock():
                 continue
             try:
-                told = await self._calls.run(interface.method, interface.first(params), view, bytes, *interface.options)
-                ran = await _parse(interface, told)
-            except (*_LACKS, ValueError):
+                ran = await self._calls.run(
+                    interface.method, interface.first(params), view, interface.read, *interface.options
+                )
+            except _LACKS:
                 # Told apart from a call that the nodes refuse by its running through another interface.
                 unable.append(interface.method)
                 continue
@@ -123,7 +128,3 @@ class Simulator:
         except (Reverted, *_LACKS):
             gas = None
         return Ran(True, data, gas, None, None)
-
-
-async def _parse(interface: _Interface, told: bytes) -> Ran:
-    return interface.parse(told) if len(told) <= _LARGE else await asyncio.to_thread(interface.parse, told)

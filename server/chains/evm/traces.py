@@ -88,9 +88,12 @@ class TraceReader:
             GatewayError: an endpoint has it and failed.
         """
         strange: set[str] = set()
+        given_up: GatewayError | None = None
         while True:
             able = [label for label in self._pool.labels if label not in strange and not self._lacks(tracer, label)]
             if not able:
+                if given_up is not None:
+                    raise given_up
                 return None
             # Whoever the pool likes best, unless some are known to be unable.
             prefer = None if len(able) == len(self._pool.labels) else able[0]
@@ -104,6 +107,11 @@ class TraceReader:
                 await self._prove_mined(wanted, view)
                 self._forbear(tracer, error.refusals)
                 return None
+            if read_refusal(reply.result) is not None:
+                # Others may have more time for it.
+                given_up = UpstreamUnavailable(f"endpoint {reply.endpoint} of {self._slug} gave the trace up")
+                strange |= {reply.endpoint, prefer or reply.endpoint}
+                continue
             try:
                 frames = await self._parse(tracer, reply)
             except ValueError:
@@ -119,8 +127,6 @@ class TraceReader:
             return frames
 
     async def _parse(self, tracer: Tracer, reply: Reply) -> Frames:
-        if read_refusal(reply.result) is not None:
-            raise UpstreamUnavailable(f"endpoint {reply.endpoint} of {self._slug} gave the trace up")
         if len(reply.result) > _LARGE:
             return await asyncio.to_thread(tracer.parse, reply.result)
         return tracer.parse(reply.result)
