@@ -12,7 +12,7 @@ from devnet.launcher import Devnet
 from runtime.settings import Settings
 from server.chains.registry import Chains
 from server.upstream import open_session
-from server.upstream.observer import Measured
+from tests.tallies import EndpointTally
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -20,17 +20,6 @@ if TYPE_CHECKING:
     from devnet.bitcoin.node import BitcoinNode
     from server.chains.bitcoin.driver import BitcoinDriver
     from server.upstream.cache import Cache
-
-
-class Tally(Measured):
-    """Lists the endpoints of the requests that callers cause."""
-
-    def __init__(self) -> None:
-        self.asked: list[str] = []
-
-    def sent(self, chain: str, endpoint: str, purpose: str, calls: int) -> None:
-        if purpose in ("call", "heavy"):
-            self.asked.append(endpoint)
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
@@ -54,12 +43,12 @@ async def http() -> AsyncIterator[aiohttp.ClientSession]:
 
 
 @pytest.fixture
-def tally() -> Tally:
-    return Tally()
+def tally() -> EndpointTally:
+    return EndpointTally()
 
 
 def open_chains(
-    http: aiohttp.ClientSession, tally: Tally, endpoints: list[dict[str, str]], cache: Cache | None = None
+    http: aiohttp.ClientSession, tally: EndpointTally, endpoints: list[dict[str, str]], cache: Cache | None = None
 ) -> Chains:
     """Return the gateway's chains with these endpoints for Bitcoin."""
     settings = Settings.model_validate({"profile": "devnet", "chains": {"bitcoin": {"endpoints": endpoints}}})
@@ -75,13 +64,13 @@ def endpoints_of(node: BitcoinNode, name: str = "bcoin") -> list[dict[str, str]]
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def driver(node: BitcoinNode, tally: Tally) -> AsyncIterator[BitcoinDriver]:
+async def driver(node: BitcoinNode, tally: EndpointTally) -> AsyncIterator[BitcoinDriver]:
     """A driver on the seeded node, whose endpoints have proved themselves before the test counts."""
     async with open_session() as session:
         chains = open_chains(session, tally, endpoints_of(node))
         driver = chains.get("bitcoin").driver
         await driver.read_health()  # type: ignore[union-attr]
         await driver.esplora.probe("/blocks", [])  # type: ignore[union-attr]
-        tally.asked.clear()
+        tally.requests.clear()
         yield driver  # type: ignore[misc]
         await chains.close()

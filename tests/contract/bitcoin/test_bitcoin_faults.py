@@ -13,9 +13,10 @@ from devnet import known_bitcoin as known
 from server.chains.view import ReadView
 from server.errors import NotFound, NotSupported, UpstreamDisagrees, UpstreamUnavailable
 from server.upstream import open_session
-from tests.contract.bitcoin.conftest import Tally, endpoints_of, open_chains
+from tests.contract.bitcoin.conftest import endpoints_of, open_chains
 from tests.contract.bitcoin.fronts import Front, front
 from tests.faults.families import relay as faults
+from tests.tallies import EndpointTally
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -40,7 +41,7 @@ async def fronts(node: BitcoinNode, http: aiohttp.ClientSession) -> AsyncIterato
 @asynccontextmanager
 async def drive(endpoints: list[dict[str, str]]) -> AsyncIterator[Any]:
     async with open_session() as session:
-        chains = open_chains(session, Tally(), endpoints)
+        chains = open_chains(session, EndpointTally(), endpoints)
         yield chains.get("bitcoin").driver
         await chains.close()
 

@@ -12,30 +12,31 @@ from devnet import known_bitcoin as known
 from server.chains.view import ReadView
 from server.upstream import open_session
 from server.upstream.cache import Cache
-from tests.contract.bitcoin.conftest import Tally, endpoints_of, open_chains
+from tests.contract.bitcoin.conftest import endpoints_of, open_chains
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from devnet.bitcoin.node import BitcoinNode
+    from tests.tallies import EndpointTally
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def remembering(moving: BitcoinNode, tally: Tally) -> AsyncIterator[Any]:
+async def remembering(moving: BitcoinNode, tally: EndpointTally) -> AsyncIterator[Any]:
     async with open_session() as session:
         chains = open_chains(session, tally, endpoints_of(moving), Cache(1 << 20))
         yield chains.get("bitcoin").driver
         await chains.close()
 
 
-async def test_the_same_question_is_asked_once(remembering: Any, tally: Tally) -> None:
+async def test_the_same_question_is_asked_once(remembering: Any, tally: EndpointTally) -> None:
     first = await remembering.read_block_by_number(known.PAYMENTS, ReadView())
-    asked = len(tally.asked)
+    asked = len(tally.requests)
     assert await remembering.read_block_by_number(known.PAYMENTS, ReadView()) == first
-    assert len(tally.asked) == asked
+    assert len(tally.requests) == asked
     balances = await asyncio.gather(*(remembering.read_balance(known.P2SH, ReadView()) for _ in range(20)))
     assert {balance.raw for balance in balances} == {known.CONFIRMED[known.P2SH]}
-    assert sorted(tally.asked[asked:]) == ["bcoin-core"] + ["bcoin-esplora"] * 3
+    assert sorted(tally.requests[asked:]) == ["bcoin-core"] + ["bcoin-esplora"] * 3
 
 
 async def test_confirmations_follow_the_head(remembering: Any, moving: BitcoinNode) -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from devnet.bitcoin.node import BitcoinNode
     from server.chains.bitcoin.driver import BitcoinDriver
-    from tests.contract.bitcoin.conftest import Tally
+    from tests.tallies import EndpointTally
 
 
 async def ask(http: aiohttp.ClientSession, node: BitcoinNode, method: str, *params: object) -> bytes:
@@ -29,9 +29,9 @@ async def ask(http: aiohttp.ClientSession, node: BitcoinNode, method: str, *para
     return text.removeprefix(b'{"jsonrpc":"2.0","result":').removesuffix(b',"id":7}')
 
 
-async def test_the_height_is_the_nodes(driver: BitcoinDriver, tally: Tally) -> None:
+async def test_the_height_is_the_nodes(driver: BitcoinDriver, tally: EndpointTally) -> None:
     assert await driver.read_height(ReadView()) == known.HEIGHT
-    assert tally.asked == ["bcoin-core"]
+    assert tally.requests == ["bcoin-core"]
 
 
 async def test_health_tells_the_head(driver: BitcoinDriver) -> None:
@@ -44,7 +44,7 @@ async def test_health_tells_the_head(driver: BitcoinDriver) -> None:
 
 @pytest.mark.parametrize("number", [0, 1, known.PAYMENTS, known.HEIGHT])
 async def test_a_block_is_the_nodes_own_bytes(
-    driver: BitcoinDriver, node: BitcoinNode, http: aiohttp.ClientSession, tally: Tally, number: int
+    driver: BitcoinDriver, node: BitcoinNode, http: aiohttp.ClientSession, tally: EndpointTally, number: int
 ) -> None:
     view = ReadView()
     block = (await driver.read_block_by_number(number, view)).bitcoin
@@ -53,10 +53,10 @@ async def test_a_block_is_the_nodes_own_bytes(
     assert block.native.json == await ask(http, node, "getblock", block_hash, 1)
     assert json.loads(block.native.json)["confirmations"] == known.HEIGHT - number + 1
     assert view.block == known.HEIGHT
-    assert tally.asked == ["bcoin-core"] * 2
+    assert tally.requests == ["bcoin-core"] * 2
     again = (await driver.read_block_by_hash(block_hash.upper(), ReadView())).bitcoin
     assert again == block
-    assert tally.asked == ["bcoin-core"] * 3
+    assert tally.requests == ["bcoin-core"] * 3
 
 
 async def test_blocks_that_are_not_there(driver: BitcoinDriver) -> None:
@@ -67,32 +67,32 @@ async def test_blocks_that_are_not_there(driver: BitcoinDriver) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "0x" + "ab" * 32, "ab" * 31, "zz" * 32, "ab" * 32 + " ", "٣" * 64])
-async def test_what_is_no_block_hash(driver: BitcoinDriver, tally: Tally, text: str) -> None:
+async def test_what_is_no_block_hash(driver: BitcoinDriver, tally: EndpointTally, text: str) -> None:
     with pytest.raises(InvalidArgument) as caught:
         await driver.read_block_by_hash(text, ReadView())
     assert caught.value.field == "hash"
-    assert tally.asked == []
+    assert tally.requests == []
 
 
 @pytest.mark.parametrize("number", [-1, 1 << 31, 1 << 70])
-async def test_no_node_is_asked_for_what_is_no_height(driver: BitcoinDriver, tally: Tally, number: int) -> None:
+async def test_no_node_is_asked_for_what_is_no_height(driver: BitcoinDriver, tally: EndpointTally, number: int) -> None:
     with pytest.raises(NotFound):
         await driver.read_block_by_number(number, ReadView())
-    assert tally.asked == []
+    assert tally.requests == []
 
 
 @pytest.mark.parametrize("address", known.CONFIRMED)
 async def test_balances_are_confirmed_and_exact(
-    driver: BitcoinDriver, node: BitcoinNode, http: aiohttp.ClientSession, tally: Tally, address: str
+    driver: BitcoinDriver, node: BitcoinNode, http: aiohttp.ClientSession, tally: EndpointTally, address: str
 ) -> None:
     balance = await driver.read_balance(address, ReadView())
     assert (balance.address, balance.raw, balance.decimals) == (address, known.CONFIRMED[address], 8)
     assert balance.block == known.HEIGHT
     # The tip before and after, and the address between them; once in a while whether the nodes have that tip.
-    assert tally.asked == ["bcoin-esplora"] * 3 + ["bcoin-core"]
-    tally.asked.clear()
+    assert tally.requests == ["bcoin-esplora"] * 3 + ["bcoin-core"]
+    tally.requests.clear()
     assert await driver.read_balance(address, ReadView()) == balance
-    assert tally.asked == ["bcoin-esplora"] * 3
+    assert tally.requests == ["bcoin-esplora"] * 3
     if address != known.P2TR:
         scan: Any = json.loads(
             await ask(http, node, "scantxoutset", "start", [f"addr({address})"]), parse_float=Decimal
@@ -105,18 +105,18 @@ async def test_an_address_in_capitals_is_the_same_one(driver: BitcoinDriver) -> 
     assert (balance.address, balance.raw) == (known.P2WPKH.upper(), known.CONFIRMED[known.P2WPKH])
 
 
-async def test_the_past_is_refused(driver: BitcoinDriver, tally: Tally) -> None:
+async def test_the_past_is_refused(driver: BitcoinDriver, tally: EndpointTally) -> None:
     with pytest.raises(NotSupported) as caught:
         await driver.read_balance(known.P2PKH, ReadView(block=500))
     assert caught.value.field == "blockHeight"
-    assert tally.asked == []
+    assert tally.requests == []
 
 
-async def test_bad_addresses_reach_no_node(driver: BitcoinDriver, tally: Tally) -> None:
+async def test_bad_addresses_reach_no_node(driver: BitcoinDriver, tally: EndpointTally) -> None:
     with pytest.raises(InvalidArgument) as caught:
         await driver.read_balance("1BoatSLRHtKNngkdXEeobR76b53LETtpyX", ReadView())
     assert caught.value.field == "address"
-    assert tally.asked == []
+    assert tally.requests == []
 
 
 async def test_callers_own_calls(driver: BitcoinDriver, node: BitcoinNode, http: aiohttp.ClientSession) -> None:
@@ -144,12 +144,12 @@ async def test_callers_own_calls(driver: BitcoinDriver, node: BitcoinNode, http:
     ],
 )
 async def test_calls_that_are_not_passed_on(
-    driver: BitcoinDriver, tally: Tally, method: str, params: bytes | None, field: str
+    driver: BitcoinDriver, tally: EndpointTally, method: str, params: bytes | None, field: str
 ) -> None:
     with pytest.raises(InvalidArgument) as caught:
         await driver.pass_call(method, params, ReadView())
     assert caught.value.field == field
-    assert tally.asked == []
+    assert tally.requests == []
 
 
 async def test_many_at_once_get_their_own_answers(driver: BitcoinDriver) -> None:

@@ -14,23 +14,12 @@ from devnet.watchdog import Watchdog
 from runtime.settings import Settings
 from server.chains.registry import Chains
 from server.upstream import open_session
-from server.upstream.observer import Measured
+from tests.tallies import EndpointTally
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from server.chains.cosmos.driver import CosmosDriver
-
-
-class Tally(Measured):
-    """Counts the HTTP requests that callers cause."""
-
-    def __init__(self) -> None:
-        self.requests: list[str] = []
-
-    def sent(self, chain: str, endpoint: str, purpose: str, calls: int) -> None:
-        if purpose in ("call", "heavy"):
-            self.requests.append(endpoint)
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
@@ -55,12 +44,12 @@ def settings_of(model: CosmosChains) -> Settings:
 
 
 @pytest.fixture
-def tally() -> Tally:
-    return Tally()
+def tally() -> EndpointTally:
+    return EndpointTally()
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def chains(model: CosmosChains, tally: Tally) -> AsyncIterator[Chains]:
+async def chains(model: CosmosChains, tally: EndpointTally) -> AsyncIterator[Chains]:
     async with open_session() as http:
         loaded = Chains.load(settings_of(model), http, observer=tally)
         yield loaded

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from devnet.cosmos.process import CosmosChains
     from server.chains.cosmos.driver import CosmosDriver
-    from tests.contract.cosmos.conftest import Tally
+    from tests.tallies import EndpointTally
 
 HUB = CHAINS["cosmoshub"]
 BOB, STAKER = address(HUB, known.BOB), address(HUB, known.ALICE)
@@ -38,7 +38,7 @@ READS: dict[str, Callable[[CosmosDriver, ReadView], Awaitable[Any]]] = {
 
 
 @pytest.mark.parametrize("name", READS)
-async def test_block_0_is_not_the_newest_one(driver: CosmosDriver, tally: Tally, name: str) -> None:
+async def test_block_0_is_not_the_newest_one(driver: CosmosDriver, tally: EndpointTally, name: str) -> None:
     with pytest.raises(NotFound, match="blocks begin at 1") as refused:
         await READS[name](driver, ReadView(0))
     assert refused.value.field == "blockHeight"
@@ -62,7 +62,7 @@ async def test_a_forgotten_height_needs_an_archive(driver: CosmosDriver) -> None
 
 
 @pytest.mark.parametrize("what", ["read_block_by_number", "read_block_transactions", "read_block_results"])
-async def test_there_is_no_block_0(driver: CosmosDriver, tally: Tally, what: str) -> None:
+async def test_there_is_no_block_0(driver: CosmosDriver, tally: EndpointTally, what: str) -> None:
     with pytest.raises(NotFound):
         await getattr(driver, what)(0, ReadView())
     assert tally.requests == []

@@ -24,7 +24,7 @@ from tests.faults.families.relay import Answer, Ask, relay
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from tests.contract.cosmos.conftest import Tally
+    from tests.tallies import EndpointTally
 
 HUB = CHAINS["cosmoshub"]
 ALICE, BOB = address(HUB, known.ALICE), address(HUB, known.BOB)
@@ -42,7 +42,7 @@ async def still() -> AsyncIterator[CosmosChains]:
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def cached(still: CosmosChains, tally: Tally) -> AsyncIterator[Any]:
+async def cached(still: CosmosChains, tally: EndpointTally) -> AsyncIterator[Any]:
     async with open_session() as http:
         chains = Chains.load(settings_of(still), http, observer=tally, cache=Cache(1 << 20))
         driver: Any = chains.get("cosmoshub").driver
@@ -58,7 +58,7 @@ async def test_time_alone_makes_no_block_where_none_is_wanted(cached: Any) -> No
     assert await cached.read_height(ReadView()) == HEAD
 
 
-async def test_state_is_asked_once(cached: Any, tally: Tally) -> None:
+async def test_state_is_asked_once(cached: Any, tally: EndpointTally) -> None:
     reads = [
         lambda view: cached.read_token_balance(BOB, HUB.denom, view),
         lambda view: cached.read_token_metadata(HUB.denom, view),
@@ -82,7 +82,7 @@ async def test_state_is_asked_once(cached: Any, tally: Tally) -> None:
         assert len(tally.requests) == number
 
 
-async def test_heights_are_told_apart(cached: Any, tally: Tally) -> None:
+async def test_heights_are_told_apart(cached: Any, tally: EndpointTally) -> None:
     async def held(height: int | None) -> int:
         return int((await cached.read_token_balance(BOB, HUB.denom, ReadView(height))).raw)
 
@@ -100,7 +100,7 @@ async def test_amounts_beyond_64_bits_are_kept_whole(cached: Any) -> None:
         assert _BALANCE.decode(_BALANCE.encode(balance)) == balance
 
 
-async def test_documents_are_kept_for_good_once_nodes_tell_a_later_head(cached: Any, tally: Tally) -> None:
+async def test_documents_are_kept_for_good_once_nodes_tell_a_later_head(cached: Any, tally: EndpointTally) -> None:
     block = await cached.read_block_by_number(STAKED, ReadView())
     listed = (await cached.read_block_transactions(STAKED, ReadView())).cosmos
     receipt = await cached.read_receipt(listed.transactions[0].txhash, ReadView())
@@ -126,13 +126,13 @@ async def test_blocks_are_final_once_they_are_made(cached: Any) -> None:
     assert cached.memory.finality.block == HEAD
 
 
-async def test_the_same_question_at_once_is_asked_once(cached: Any, tally: Tally) -> None:
+async def test_the_same_question_at_once_is_asked_once(cached: Any, tally: EndpointTally) -> None:
     answers = await asyncio.gather(*(cached.read_supply(HUB.denom, ReadView(cache=CacheUse())) for _ in range(20)))
     assert len({answer.amount for answer in answers}) == 1
     assert len(tally.requests) == 1
 
 
-async def test_answers_without_a_height_are_believed_and_not_kept(still: CosmosChains, tally: Tally) -> None:
+async def test_answers_without_a_height_are_believed_and_not_kept(still: CosmosChains, tally: EndpointTally) -> None:
     """A proxy may hide the header that tells it."""
 
     async def hide(ask: Ask) -> Answer:

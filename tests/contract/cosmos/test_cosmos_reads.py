@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from devnet.cosmos.process import CosmosChains
     from server.chains.cosmos.driver import CosmosDriver
     from server.chains.registry import Chains
-    from tests.contract.cosmos.conftest import Tally
+    from tests.tallies import EndpointTally
 
 HUB = CHAINS["cosmoshub"]
 ALICE, BOB = address(HUB, known.ALICE), address(HUB, known.BOB)
@@ -53,7 +53,7 @@ async def test_balances_of_native_ibc_and_factory_denoms(chains: Chains, slug: s
     assert nobody.raw == 0
 
 
-async def test_one_request_answers_a_native_balance(driver: CosmosDriver, tally: Tally) -> None:
+async def test_one_request_answers_a_native_balance(driver: CosmosDriver, tally: EndpointTally) -> None:
     await driver.read_token_balance(BOB, HUB.denom, ReadView())
     assert tally.requests == ["model"]
 
@@ -201,7 +201,7 @@ async def test_noble_has_no_rewards(chains: Chains) -> None:
         await chains.get("noble").driver.read_rewards(address(noble, known.ALICE), ReadView())
 
 
-async def test_every_page_is_read(driver: CosmosDriver, monkeypatch: pytest.MonkeyPatch, tally: Tally) -> None:
+async def test_every_page_is_read(driver: CosmosDriver, monkeypatch: pytest.MonkeyPatch, tally: EndpointTally) -> None:
     monkeypatch.setattr("server.chains.cosmos.nodes._PAGE_ROWS", "1")
     rows = await driver.read_validators("BOND_STATUS_BONDED", ReadView())
     assert len(rows) == 3
@@ -221,7 +221,7 @@ async def test_every_page_is_read(driver: CosmosDriver, monkeypatch: pytest.Monk
     ],
 )
 async def test_wrong_addresses_are_refused_before_any_node_is_asked(
-    driver: CosmosDriver, tally: Tally, wrong: str
+    driver: CosmosDriver, tally: EndpointTally, wrong: str
 ) -> None:
     with pytest.raises(InvalidArgument):
         await driver.read_account(wrong, ReadView())

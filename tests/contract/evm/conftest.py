@@ -12,24 +12,13 @@ import pytest_asyncio
 from runtime.settings import Settings
 from server.chains.registry import Chains
 from server.upstream import open_session
-from server.upstream.observer import Measured
 from tests.contract.evm.nodes import Anvil, LatestOnly, build_arbitrum, build_world
+from tests.tallies import CallTally
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
 
     from server.chains.evm.driver import EvmDriver
-
-
-class Tally(Measured):
-    """Counts the HTTP requests that callers cause, with the JSON-RPC calls in each."""
-
-    def __init__(self) -> None:
-        self.requests: list[int] = []
-
-    def sent(self, chain: str, endpoint: str, purpose: str, calls: int) -> None:
-        if purpose in ("call", "heavy"):
-            self.requests.append(calls)
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
@@ -76,13 +65,13 @@ async def hyperliquid(session: aiohttp.ClientSession) -> AsyncIterator[tuple[Anv
 
 
 @pytest.fixture
-def tally() -> Tally:
-    return Tally()
+def tally() -> CallTally:
+    return CallTally()
 
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def chains(
-    ethereum: Anvil, arbitrum: Anvil, bare: Anvil, hyperliquid: tuple[Anvil, LatestOnly], tally: Tally
+    ethereum: Anvil, arbitrum: Anvil, bare: Anvil, hyperliquid: tuple[Anvil, LatestOnly], tally: CallTally
 ) -> AsyncIterator[Chains]:
     """The gateway's chains on the local nodes; every endpoint has proved its chain id before the test counts."""
     urls = {"ethereum": ethereum.url, "arbitrum": arbitrum.url, "base": bare.url, "hyperliquid": hyperliquid[1].url}
@@ -111,7 +100,7 @@ def driver(chains: Chains) -> EvmDriver:
 
 
 @pytest.fixture
-def requests(tally: Tally) -> Callable[[list[int]], Iterator[None]]:
+def requests(tally: CallTally) -> Callable[[list[int]], Iterator[None]]:
     """`with requests([3]):` the block inside sends exactly one HTTP request with three JSON-RPC calls."""
 
     @contextmanager

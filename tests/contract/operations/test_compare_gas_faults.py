@@ -22,9 +22,9 @@ from server.sources.prices import Prices, open_prices
 from server.sources.prices.on_chain import OnChainFeeds
 from server.storage.database import open_database
 from server.upstream import open_session
-from server.upstream.observer import Measured
 from tests.contract.operations.conftest import unchanged
 from tests.contract.operations.telling import tell
+from tests.tallies import ChainTally
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -37,19 +37,8 @@ FEED = {row["chain"] + " " + row["pair"]: row for row in load_feeds()["chainlink
 ETHER = FEED["ethereum ETH / USD"]
 
 
-class Tally(Measured):
-    """Counts requests that callers cause, by chain."""
-
-    def __init__(self) -> None:
-        self.requests: list[str] = []
-
-    def sent(self, chain: str, endpoint: str, purpose: str, calls: int) -> None:
-        if purpose in ("call", "heavy"):
-            self.requests.append(chain)
-
-
 @asynccontextmanager
-async def opened(settings: dict[str, Any], tally: Tally) -> AsyncIterator[Chains]:
+async def opened(settings: dict[str, Any], tally: ChainTally) -> AsyncIterator[Chains]:
     """The gateway's chains without a cache; every endpoint has proved its chain id."""
     async with open_session() as http:
         chains = Chains.load(Settings.model_validate(settings), http, observer=tally)
@@ -73,7 +62,7 @@ def comparison(chains: Chains) -> GasComparison:
 
 
 async def test_every_chain_is_asked_in_one_request(full_devnet: Devnet):
-    tally = Tally()
+    tally = ChainTally()
     async with opened(full_devnet.settings_overrides(), tally) as chains:
         costs = await comparison(chains).compare(time.monotonic() + 10)
     assert len(costs) == 16
@@ -82,7 +71,7 @@ async def test_every_chain_is_asked_in_one_request(full_devnet: Devnet):
 
 
 async def test_an_off_chain_source_of_prices_costs_one_request_more(full_devnet: Devnet, tmp_path: Path):
-    tally = Tally()
+    tally = ChainTally()
     settings = full_devnet.settings_overrides()
     async with opened(settings, tally) as chains, AsyncExitStack() as lifetime:
         http = await lifetime.enter_async_context(open_session())
@@ -98,7 +87,7 @@ async def test_an_off_chain_source_of_prices_costs_one_request_more(full_devnet:
 async def test_a_chain_that_does_not_answer_is_left_out_and_named(full_devnet: Devnet):
     settings = full_devnet.settings_overrides()
     settings["chains"] = {slug: table for slug, table in settings["chains"].items() if slug not in ("monad", "base")}
-    tally = Tally()
+    tally = ChainTally()
     async with opened(settings, tally) as chains:
         with capture_logs() as logs:
             costs = await comparison(chains).compare(time.monotonic() + 10)
@@ -113,7 +102,7 @@ async def test_a_chain_that_does_not_answer_is_left_out_and_named(full_devnet: D
 async def test_a_chain_whose_price_is_unknown_comes_last_without_a_cost(full_devnet: Devnet):
     settings = full_devnet.settings_overrides()
     settings["chains"] = {slug: settings["chains"][slug] for slug in ("ethereum", "monad", "berachain", "scroll")}
-    async with unchanged(full_devnet, "ethereum"), opened(settings, Tally()) as chains:
+    async with unchanged(full_devnet, "ethereum"), opened(settings, ChainTally()) as chains:
         await tell(full_devnet, ETHER, "0")
         costs = await comparison(chains).compare(time.monotonic() + 10)
     assert [(cost.chain, cost.usd is None, cost.l1_usd is None) for cost in costs] == [
@@ -132,7 +121,7 @@ async def test_a_silent_chain_costs_the_others_no_row(full_devnet: Devnet):
 
     settings = full_devnet.settings_overrides()
     async with AsyncExitStack() as ending:
-        chains = await ending.enter_async_context(opened(settings, Tally()))
+        chains = await ending.enter_async_context(opened(settings, ChainTally()))
         silent = await asyncio.start_server(say_nothing, "127.0.0.1", 0)
         ending.callback(silent.close)
         port = silent.sockets[0].getsockname()[1]
@@ -160,7 +149,7 @@ async def test_nothing_at_all_is_an_error(full_devnet: Devnet):
 async def test_a_feed_beyond_its_heartbeat_is_not_live(full_devnet: Devnet):
     settings = full_devnet.settings_overrides()
     settings["chains"] = {"ethereum": settings["chains"]["ethereum"]}
-    async with unchanged(full_devnet, "ethereum"), opened(settings, Tally()) as chains:
+    async with unchanged(full_devnet, "ethereum"), opened(settings, ChainTally()) as chains:
         prices = on_chain(chains)
         await tell(full_devnet, ETHER, ETHER["price"])
         assert str((await prices.read(["ETH"], deadline=None))["ETH"].value) == ETHER["price"]
@@ -178,7 +167,7 @@ async def test_a_feed_behind_a_stopped_sequencer_is_not_live(full_devnet: Devnet
     settings = full_devnet.settings_overrides()
     settings["chains"] = {"arbitrum": settings["chains"]["arbitrum"]}
     sequencer = next(row for row in load_feeds()["sequencer"] if row["chain"] == "arbitrum")
-    async with unchanged(full_devnet, "arbitrum"), opened(settings, Tally()) as chains:
+    async with unchanged(full_devnet, "arbitrum"), opened(settings, ChainTally()) as chains:
         prices = on_chain(chains)
         assert set(await prices.read(["ETH", "HYPE"], deadline=None)) == {"ETH", "HYPE"}
         await tell(full_devnet, sequencer, "1")

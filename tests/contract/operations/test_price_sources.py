@@ -17,9 +17,9 @@ from server.sources.prices import open_prices
 from server.storage.database import open_database
 from server.upstream import open_session
 from server.upstream.cache import open_cache
-from server.upstream.observer import Measured
 from tests.contract.operations.conftest import unchanged
 from tests.contract.operations.telling import CHAINLINK, DOLLARS, FEEDS, PYTH, tell
+from tests.tallies import ChainTally
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -31,19 +31,8 @@ if TYPE_CHECKING:
 EURO = DOLLARS["EUR"]
 
 
-class Tally(Measured):
-    """Counts requests that callers cause, by chain or source."""
-
-    def __init__(self) -> None:
-        self.requests: list[str] = []
-
-    def sent(self, chain: str, endpoint: str, purpose: str, calls: int) -> None:
-        if purpose in ("call", "heavy"):
-            self.requests.append(chain)
-
-
 @asynccontextmanager
-async def opened(settings: dict[str, Any], tally: Tally, folder: Path) -> AsyncIterator[Opened]:
+async def opened(settings: dict[str, Any], tally: ChainTally, folder: Path) -> AsyncIterator[Opened]:
     """The prices of a gateway without its servicers; every EVM endpoint has proved its chain id."""
     whole = Settings.model_validate(settings)
     async with AsyncExitStack() as lifetime:
@@ -86,7 +75,7 @@ async def test_a_round_that_is_no_live_price_counts_for_nobody(
     row = CHAINLINK["ethereum EIGEN / USD"]
     async with (
         unchanged(full_devnet, "ethereum"),
-        opened(full_devnet.settings_overrides(), Tally(), tmp_path) as (prices, _),
+        opened(full_devnet.settings_overrides(), ChainTally(), tmp_path) as (prices, _),
     ):
         told = (await prices.read(["EIGEN"], deadline=None))["EIGEN"]
         assert (told.value, told.sources) == (DOLLARS["EIGEN"], ("chainlink", "defillama", "pyth"))
@@ -108,7 +97,7 @@ async def test_a_report_that_nobody_promised_to_renew_counts_for_two_hours(full_
     async with (
         unchanged(full_devnet, "arbitrum"),
         unchanged(full_devnet, "base"),
-        opened(full_devnet.settings_overrides(), Tally(), tmp_path) as (prices, _),
+        opened(full_devnet.settings_overrides(), ChainTally(), tmp_path) as (prices, _),
     ):
         for price, age, expected in (
             (market * Decimal("1.02"), 7100, (market * Decimal("1.01"), ("defillama", "pyth"))),
@@ -126,7 +115,7 @@ async def test_feeds_on_several_chains_are_one_source_and_stand_in_for_each_othe
     async with (
         unchanged(full_devnet, "ethereum"),
         unchanged(full_devnet, "arbitrum"),
-        opened(settings, Tally(), tmp_path) as (prices, _),
+        opened(settings, ChainTally(), tmp_path) as (prices, _),
     ):
         await tell(full_devnet, CHAINLINK["ethereum LINK / USD"], "13.6")
         await tell(full_devnet, CHAINLINK["arbitrum LINK / USD"], "13.9")
@@ -141,7 +130,7 @@ async def test_a_lending_markets_oracle_is_no_second_opinion(full_devnet: Devnet
     """Aave's oracles pass on what Chainlink tells."""
     async with (
         unchanged(full_devnet, "arbitrum"),
-        opened(full_devnet.settings_overrides(), Tally(), tmp_path) as (prices, _),
+        opened(full_devnet.settings_overrides(), ChainTally(), tmp_path) as (prices, _),
     ):
         for told in (None, "0"):
             if told is not None:
@@ -155,7 +144,7 @@ async def test_an_exchange_rate_needs_the_price_it_is_a_rate_to(full_devnet: Dev
     async with (
         unchanged(full_devnet, "ethereum"),
         unchanged(full_devnet, "arbitrum"),
-        opened(settings, Tally(), tmp_path) as (prices, _),
+        opened(settings, ChainTally(), tmp_path) as (prices, _),
     ):
         await tell(full_devnet, CHAINLINK["ethereum USDS / USD"], "0.99", age=1800)
         told = (await prices.read(["sUSDS"], deadline=None))["sUSDS"]
@@ -167,7 +156,7 @@ async def test_an_exchange_rate_needs_the_price_it_is_a_rate_to(full_devnet: Dev
 
 
 async def test_what_it_costs_in_requests(full_devnet: Devnet, tmp_path: Path):
-    tally = Tally()
+    tally = ChainTally()
     table = load_price_table().feeds
     async with opened(full_devnet.settings_overrides(), tally, tmp_path) as (prices, history):
         await prices.read(["ETH"], deadline=None)

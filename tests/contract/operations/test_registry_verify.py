@@ -16,9 +16,9 @@ from server.chains.deployed import lacking, read_deployed
 from server.chains.registry import Chains
 from server.chains.solana.keys import TOKEN_PROGRAM
 from server.errors import NotAvailable
-from server.upstream.observer import Measured
 from server.upstream.transport import open_session
 from tests.contract.operations.conftest import unchanged
+from tests.tallies import CallTally
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,17 +35,6 @@ REGISTERED = {
 POOL = BOOK.find_contract("aave-v3", CHAIN, "pool").address
 
 
-class Tally(Measured):
-    """Counts the HTTP requests that callers cause."""
-
-    def __init__(self) -> None:
-        self.requests: list[int] = []
-
-    def sent(self, chain: str, endpoint: str, purpose: str, calls: int) -> None:
-        if purpose in ("call", "heavy"):
-            self.requests.append(calls)
-
-
 @pytest.fixture
 def config(full_devnet: Devnet, tmp_path: Path) -> str:
     path = tmp_path / "waypost.toml"
@@ -59,7 +48,7 @@ async def verify(*arguments: str) -> int:
 
 
 async def test_every_registered_address_is_asked_for_in_few_requests(full_devnet: Devnet):
-    tally = Tally()
+    tally = CallTally()
     async with unchanged(full_devnet, CHAIN) as node, open_session() as http:
         await node.call("anvil_setCode", POOL, "0x6001600101")
         chains = Chains.load(Settings.model_validate(full_devnet.settings_overrides()), http, observer=tally)

@@ -16,25 +16,14 @@ from devnet.solana.world import build_world
 from runtime.settings import Settings
 from server.chains.registry import Chains
 from server.upstream import open_session
-from server.upstream.observer import Measured
 from tests.serving import serve_app
+from tests.tallies import CallTally
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
     from server.chains.solana.driver import SolanaDriver
     from server.upstream.cache import Cache
-
-
-class Tally(Measured):
-    """Counts the HTTP requests that callers cause, with the JSON-RPC calls in each."""
-
-    def __init__(self) -> None:
-        self.requests: list[int] = []
-
-    def sent(self, chain: str, endpoint: str, purpose: str, calls: int) -> None:
-        if purpose in ("call", "heavy"):
-            self.requests.append(calls)
 
 
 @dataclass
@@ -95,12 +84,12 @@ async def judge(node: Front) -> AsyncIterator[AsyncClient]:
 
 
 @pytest.fixture
-def tally() -> Tally:
-    return Tally()
+def tally() -> CallTally:
+    return CallTally()
 
 
 @asynccontextmanager
-async def drive(tally: Tally, cache: Cache | None = None, **urls: str) -> AsyncIterator[SolanaDriver]:
+async def drive(tally: CallTally, cache: Cache | None = None, **urls: str) -> AsyncIterator[SolanaDriver]:
     """The gateway's driver on these endpoints, by label."""
     endpoints = [{"label": label, "url": url} for label, url in urls.items()]
     settings = Settings.model_validate({"profile": "devnet", "chains": {"solana": {"endpoints": endpoints}}})
@@ -112,7 +101,7 @@ async def drive(tally: Tally, cache: Cache | None = None, **urls: str) -> AsyncI
 
 
 @pytest.fixture
-async def driver(node: Front, tally: Tally) -> AsyncIterator[SolanaDriver]:
+async def driver(node: Front, tally: CallTally) -> AsyncIterator[SolanaDriver]:
     """The driver on one endpoint, which has proved its genesis."""
     async with drive(tally, local=node.url) as opened:
         await opened.pool.call("getVersion", [])

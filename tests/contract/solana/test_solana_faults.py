@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from devnet.solana.ledger import Ledger
-    from tests.contract.solana.conftest import Front, Tally
+    from tests.contract.solana.conftest import Front
+    from tests.tallies import CallTally
 
 DEAD = "http://127.0.0.1:9"
 BEHIND = {"error": {"code": -32005, "message": "Node is behind by 900 slots", "data": {"numSlotsBehind": 900}}}
@@ -41,20 +42,20 @@ async def _read_everything(driver: Any) -> None:
         assert (await driver.read_block_by_number(known.FIRST_SLOT + 1, ReadView())).solana.hash
 
 
-async def test_a_dead_endpoint(fronts: list[Front], tally: Tally):
+async def test_a_dead_endpoint(fronts: list[Front], tally: CallTally):
     async with drive(tally, dead=DEAD, one=fronts[0].url, two=fronts[1].url) as driver:
         await _read_everything(driver)
         assert (await driver.read_health()).state == "ok"
 
 
-async def test_another_chain_is_never_asked(fronts: list[Front], tally: Tally):
+async def test_another_chain_is_never_asked(fronts: list[Front], tally: CallTally):
     fronts[0].twists["getGenesisHash"] = lambda _: {"result": "EtWTRABZaYq6iMfeYKouRu166VU2xqa1wcaWoxPkrZBG"}
     async with drive(tally, devnet=fronts[0].url, one=fronts[1].url, two=fronts[2].url) as driver:
         await _read_everything(driver)
     assert {method for method, _ in fronts[0].asked} <= {"getGenesisHash"}
 
 
-async def test_a_pruned_endpoint_fails_over(fronts: list[Front], tally: Tally):
+async def test_a_pruned_endpoint_fails_over(fronts: list[Front], tally: CallTally):
     words = "Block cleaned up, does not exist on node. First available block: 299999999"
     fronts[0].twists["getBlock"] = lambda _: {"error": {"code": -32001, "message": words}}
     fronts[1].twists["getBlock"] = lambda _: {"error": {"code": -32011, "message": "Transaction history is off"}}
@@ -65,7 +66,7 @@ async def test_a_pruned_endpoint_fails_over(fronts: list[Front], tally: Tally):
             await driver.read_block_by_number(known.SKIPPED[0], ReadView())
 
 
-async def test_a_throttling_endpoint_is_spared(fronts: list[Front], tally: Tally):
+async def test_a_throttling_endpoint_is_spared(fronts: list[Front], tally: CallTally):
     limit = {"error": {"code": -32005, "message": "daily request count exceeded, request rate limited"}}
     for method in ("getBalance", "getTokenAccountsByOwner", "getMultipleAccounts", "getBlock"):
         fronts[0].twists[method] = lambda _: limit
@@ -73,7 +74,7 @@ async def test_a_throttling_endpoint_is_spared(fronts: list[Front], tally: Tally
         await _read_everything(driver)
 
 
-async def test_health_of_nodes_behind(fronts: list[Front], tally: Tally):
+async def test_health_of_nodes_behind(fronts: list[Front], tally: CallTally):
     urls = {"one": fronts[0].url, "two": fronts[1].url}
     async with drive(tally, **urls) as driver:
         fronts[0].twists["getHealth"] = lambda _: BEHIND
@@ -90,7 +91,7 @@ async def test_health_of_nodes_behind(fronts: list[Front], tally: Tally):
             await driver.read_balance(str(known.ALICE), ReadView())
 
 
-async def test_a_second_read_is_not_older_than_the_first(fronts: list[Front], ledger: Ledger, tally: Tally):
+async def test_a_second_read_is_not_older_than_the_first(fronts: list[Front], ledger: Ledger, tally: CallTally):
     """A metadata pointer names a third account: a machine that is behind may not answer about that."""
     mint = known.key_of("mint that points elsewhere")
     world.make_mint(ledger, mint, known.TOKEN_2022, 3)
@@ -111,7 +112,7 @@ async def test_a_second_read_is_not_older_than_the_first(fronts: list[Front], le
             assert (await driver.read_token_metadata(str(mint.pubkey()), ReadView())).solana.decimals == 3
 
 
-async def test_nodes_refuse_reads_at_slots_that_they_have_not_reached(fronts: list[Front], tally: Tally):
+async def test_nodes_refuse_reads_at_slots_that_they_have_not_reached(fronts: list[Front], tally: CallTally):
     async with drive(tally, one=fronts[0].url) as driver:
         slot = await driver.read_height(ReadView())
         options = {"minContextSlot": slot + 1}
@@ -121,7 +122,7 @@ async def test_nodes_refuse_reads_at_slots_that_they_have_not_reached(fronts: li
         assert b"12345678901" in reply.result
 
 
-async def test_another_transaction_is_not_believed(fronts: list[Front], ledger: Ledger, tally: Tally):
+async def test_another_transaction_is_not_believed(fronts: list[Front], ledger: Ledger, tally: CallTally):
     wanted, other = world.failed(ledger), world.versioned(ledger)
     call = {"jsonrpc": "2.0", "id": 1, "method": "getTransaction"}
     spoilt: list[str] = []
@@ -148,7 +149,7 @@ async def test_another_transaction_is_not_believed(fronts: list[Front], ledger: 
 
 @pytest.mark.parametrize("what", ["token balance", "holdings"])
 async def test_token_accounts_of_somebody_else_are_not_believed(
-    fronts: list[Front], ledger: Ledger, tally: Tally, what: str
+    fronts: list[Front], ledger: Ledger, tally: CallTally, what: str
 ) -> None:
     """Bob holds none: a node that answers about Alice must not make him rich."""
     bob, usdc = str(known.BOB), str(known.USDC)

@@ -14,7 +14,8 @@ from server.errors import InvalidArgument, UpstreamUnavailable
 
 if TYPE_CHECKING:
     from server.chains.solana.driver import SolanaDriver
-    from tests.contract.solana.conftest import Front, Tally
+    from tests.contract.solana.conftest import Front
+    from tests.tallies import CallTally
 
 ALICE = str(known.ALICE)
 # Listed with decimals that are not the mints', which must not matter.
@@ -22,7 +23,7 @@ USDC, WET, NAMELESS = (KnownAsset(str(mint), 1) for mint in (known.USDC, known.T
 NO_MINT = KnownAsset(str(known.BOB), 5)
 
 
-async def test_accounts_of_both_programs_are_added_up_by_mint(driver: SolanaDriver, tally: Tally, node: Front):
+async def test_accounts_of_both_programs_are_added_up_by_mint(driver: SolanaDriver, tally: CallTally, node: Front):
     found = await driver.read_holdings(ALICE, [USDC, WET, NAMELESS, NO_MINT], view := ReadView())
     assert found.rows == (
         Holding(None, known.ALICE_LAMPORTS, 9),

@@ -13,7 +13,8 @@ from tests.unit.cache.conftest import Clock
 
 if TYPE_CHECKING:
     from devnet.solana.ledger import Ledger
-    from tests.contract.solana.conftest import Front, Tally
+    from tests.contract.solana.conftest import Front
+    from tests.tallies import CallTally
 
 HOUR = 3600.0
 
@@ -22,7 +23,7 @@ async def _read(driver: object, slot: int) -> bytes:
     return (await driver.read_block_by_number(slot, ReadView())).SerializeToString()  # type: ignore[attr-defined]
 
 
-async def test_a_finalized_block_is_asked_for_once(node: Front, ledger: Ledger, tally: Tally):
+async def test_a_finalized_block_is_asked_for_once(node: Front, ledger: Ledger, tally: CallTally):
     clock = Clock()
     cache = Cache(1 << 20, clock=clock)
     async with drive(tally, cache, local=node.url) as driver:
@@ -39,7 +40,7 @@ async def test_a_finalized_block_is_asked_for_once(node: Front, ledger: Ledger, 
         assert node.asked == []
 
 
-async def test_what_no_node_calls_finalized_is_not_kept(node: Front, tally: Tally):
+async def test_what_no_node_calls_finalized_is_not_kept(node: Front, tally: CallTally):
     clock = Clock()
     node.twists["getSlot"] = lambda params: (
         {"result": known.FIRST_SLOT - 1} if params[0]["commitment"] == "finalized" else None
@@ -54,7 +55,7 @@ async def test_what_no_node_calls_finalized_is_not_kept(node: Front, tally: Tall
         assert [method for method, _ in node.asked].count("getBlock") == 1
 
 
-async def test_balances_are_read_every_time(node: Front, tally: Tally):
+async def test_balances_are_read_every_time(node: Front, tally: CallTally):
     async with drive(tally, Cache(1 << 20, clock=Clock()), local=node.url) as driver:
         for _ in range(3):
             await driver.read_balance(str(known.ALICE), ReadView())

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
     from devnet.solana.ledger import Ledger
     from server.chains.solana.driver import SolanaDriver
-    from tests.contract.solana.conftest import Front, Tally
+    from tests.contract.solana.conftest import Front
+    from tests.tallies import CallTally
 
 METADATA = [
     (known.USDC, known.USDC_METADATA),
@@ -48,7 +49,7 @@ async def test_health_and_height(driver: SolanaDriver, judge: AsyncClient):
     assert await driver.read_height(ReadView()) == slot
 
 
-async def test_balance(driver: SolanaDriver, judge: AsyncClient, tally: Tally):
+async def test_balance(driver: SolanaDriver, judge: AsyncClient, tally: CallTally):
     view = ReadView()
     balance = await driver.read_balance(str(known.ALICE), view)
     told = await judge.get_balance(known.ALICE)
@@ -60,7 +61,7 @@ async def test_balance(driver: SolanaDriver, judge: AsyncClient, tally: Tally):
 
 @pytest.mark.parametrize(("mint", "raw"), HELD)
 async def test_token_balance_is_the_sum_of_all_accounts(
-    driver: SolanaDriver, judge: AsyncClient, tally: Tally, mint: Pubkey, raw: int
+    driver: SolanaDriver, judge: AsyncClient, tally: CallTally, mint: Pubkey, raw: int
 ):
     balance = await driver.read_token_balance(str(known.ALICE), str(mint), ReadView())
     assert (balance.raw, balance.decimals) == (raw, known.DECIMALS[str(mint)])
@@ -82,7 +83,7 @@ async def test_a_node_that_parses_accounts_all_the_same(driver: SolanaDriver, no
 
 @pytest.mark.parametrize(("mint", "texts"), METADATA)
 async def test_metadata(
-    driver: SolanaDriver, judge: AsyncClient, tally: Tally, mint: Pubkey, texts: tuple[str | None, ...]
+    driver: SolanaDriver, judge: AsyncClient, tally: CallTally, mint: Pubkey, texts: tuple[str | None, ...]
 ):
     token = (await driver.read_token_metadata(str(mint), ReadView())).solana
     told = tuple(getattr(token, name) if token.HasField(name) else None for name in ("name", "symbol", "uri"))
@@ -92,7 +93,7 @@ async def test_metadata(
     assert tally.requests == [1]
 
 
-async def test_metadata_behind_a_pointer_to_a_third_account(driver: SolanaDriver, ledger: Ledger, tally: Tally):
+async def test_metadata_behind_a_pointer_to_a_third_account(driver: SolanaDriver, ledger: Ledger, tally: CallTally):
     mint, target = known.key_of("far mint"), known.key_of("far metadata").pubkey()
     world.make_mint(ledger, mint, target, 4)
     texts = ("Far\0away", " FAR ", "u" * 300)
@@ -110,7 +111,7 @@ def test_the_address_of_metaplex_metadata():
     assert str(metadata_address(known.USDC)) == "5x38Kp4hvdomTCnCrAny4UtMUt5rQBdB6px2K1Ui45Wq"
 
 
-async def test_blocks_in_the_nodes_own_bytes(driver: SolanaDriver, judge: AsyncClient, tally: Tally):
+async def test_blocks_in_the_nodes_own_bytes(driver: SolanaDriver, judge: AsyncClient, tally: CallTally):
     slot = known.FIRST_SLOT + 17
     block = (await driver.read_block_by_number(slot, ReadView())).solana
     told = (await judge.get_block(slot, max_supported_transaction_version=0)).value
@@ -140,7 +141,7 @@ async def test_slots_without_a_block(driver: SolanaDriver, slot: int, error: typ
         await driver.read_block_by_number(slot, ReadView())
 
 
-async def test_transactions(driver: SolanaDriver, judge: AsyncClient, ledger: Ledger, tally: Tally):
+async def test_transactions(driver: SolanaDriver, judge: AsyncClient, ledger: Ledger, tally: CallTally):
     for signature in (world.versioned(ledger), world.failed(ledger), next(iter(ledger.executed))):
         tally.requests.clear()
         found = (await driver.read_transaction(signature, ReadView())).solana
@@ -196,7 +197,7 @@ async def test_unknown_and_pending_transactions_differ(
         await driver.read_transaction(str(Signature.new_unique()), ReadView())
 
 
-async def test_old_state_is_refused_without_asking(driver: SolanaDriver, tally: Tally):
+async def test_old_state_is_refused_without_asking(driver: SolanaDriver, tally: CallTally):
     alice, usdc = str(known.ALICE), str(known.USDC)
     for read in (
         driver.read_balance(alice, ReadView(block=5)),
@@ -219,7 +220,7 @@ async def test_what_is_no_mint(driver: SolanaDriver):
         assert refused.value.field == "token"
 
 
-async def test_bad_addresses_reach_no_node(driver: SolanaDriver, tally: Tally):
+async def test_bad_addresses_reach_no_node(driver: SolanaDriver, tally: CallTally):
     bad = "0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045"
     reads = [
         (driver.read_balance(bad, ReadView()), "address"),

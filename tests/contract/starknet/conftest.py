@@ -14,23 +14,12 @@ from devnet.watchdog import Watchdog
 from runtime.settings import Settings
 from server.chains.registry import Chains
 from server.upstream import open_session
-from server.upstream.observer import Measured
+from tests.tallies import CallTally
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
 
     from server.chains.starknet.driver import StarknetDriver
-
-
-class Tally(Measured):
-    """Counts the HTTP requests that callers cause, with the JSON-RPC calls in each."""
-
-    def __init__(self) -> None:
-        self.requests: list[int] = []
-
-    def sent(self, chain: str, endpoint: str, purpose: str, calls: int) -> None:
-        if purpose in ("call", "heavy"):
-            self.requests.append(calls)
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
@@ -50,12 +39,12 @@ async def node(session: aiohttp.ClientSession) -> AsyncIterator[StarknetNode]:
 
 
 @pytest.fixture
-def tally() -> Tally:
-    return Tally()
+def tally() -> CallTally:
+    return CallTally()
 
 
 @pytest.fixture
-async def load(tally: Tally) -> AsyncIterator[Callable[..., StarknetDriver]]:
+async def load(tally: CallTally) -> AsyncIterator[Callable[..., StarknetDriver]]:
     """`load(a=url, b=url)`: the gateway's driver on these endpoints, by label."""
     async with open_session() as http:
         opened: list[Chains] = []
@@ -72,7 +61,7 @@ async def load(tally: Tally) -> AsyncIterator[Callable[..., StarknetDriver]]:
 
 
 @pytest.fixture
-async def driver(load: Callable[..., StarknetDriver], node: StarknetNode, tally: Tally) -> StarknetDriver:
+async def driver(load: Callable[..., StarknetDriver], node: StarknetNode, tally: CallTally) -> StarknetDriver:
     """The driver on the local chain, which has proved its chain id."""
     loaded = load(local=node.endpoints["starknet"][0].url)
     await loaded.pool.call("starknet_chainId", [])
@@ -81,7 +70,7 @@ async def driver(load: Callable[..., StarknetDriver], node: StarknetNode, tally:
 
 
 @pytest.fixture
-def requests(tally: Tally) -> Callable[[list[int]], Iterator[None]]:
+def requests(tally: CallTally) -> Callable[[list[int]], Iterator[None]]:
     """`with requests([3]):` the block inside sends exactly one HTTP request with three JSON-RPC calls."""
 
     @contextmanager
