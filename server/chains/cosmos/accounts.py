@@ -10,6 +10,7 @@ from waypost.v1 import cosmos_pb2
 
 from server.chains.cosmos.members import Digits, members_of, native
 from server.chains.cosmos.names import parse_account
+from server.chains.cosmos.node_errors import HeightMissing
 from server.errors import NotFound
 
 if TYPE_CHECKING:
@@ -37,6 +38,8 @@ class AccountReader:
         account = parse_account(address, self._nodes.facts.bech32, "address")
         try:
             return await self._nodes.get(_ROUTE, view, partial(_read, account), path=f"{_ROUTE}/{account}")
+        except HeightMissing:
+            raise
         except NotFound:
             raise NotFound(f"{self._nodes.slug} has no account of that address: it was never used") from None
 

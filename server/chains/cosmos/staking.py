@@ -208,6 +208,8 @@ class StakingReader:
 
         try:
             return await self._nodes.get(route, view, read, path=f"{_STAKING}/validators/{name}")
+        except HeightMissing:
+            raise
         except NotFound:
             raise NotFound(f"{self._nodes.slug} has no validator of that address") from None
 

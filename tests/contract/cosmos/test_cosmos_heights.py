@@ -9,7 +9,7 @@ import pytest
 from aiohttp import web
 
 from devnet import known_cosmos as known
-from devnet.cosmos.world import CHAINS, address
+from devnet.cosmos.world import CHAINS, address, operator
 from runtime.settings import Settings
 from server.chains.registry import Chains
 from server.chains.view import ReadView
@@ -28,12 +28,15 @@ if TYPE_CHECKING:
 
 HUB = CHAINS["cosmoshub"]
 BOB, STAKER = address(HUB, known.BOB), address(HUB, known.ALICE)
+OPERATOR = operator(HUB, 2)
 HEIGHT = "x-cosmos-block-height"
 
 READS: dict[str, Callable[[CosmosDriver, ReadView], Awaitable[Any]]] = {
     "balance": lambda driver, view: driver.read_token_balance(BOB, HUB.denom, view),
     "metadata": lambda driver, view: driver.read_token_metadata(HUB.denom, view),
     "delegations": lambda driver, view: driver.read_delegations(STAKER, view),
+    "account": lambda driver, view: driver.read_account(STAKER, view),
+    "validator": lambda driver, view: driver.read_validator(OPERATOR, view),
 }
 
 
