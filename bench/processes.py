@@ -38,12 +38,11 @@ async def python(
     Its standard error goes to `log`, else to ours; it runs on `processors`, else on ours.
     """
     child = await asyncio.create_subprocess_exec(
-        sys.executable,
-        *arguments,
-        stdout=asyncio.subprocess.DEVNULL,
-        stderr=log,
-        preexec_fn=None if processors is None else lambda: os.sched_setaffinity(0, processors),
+        sys.executable, *arguments, stdout=asyncio.subprocess.DEVNULL, stderr=log
     )
+    if processors is not None:
+        # It has one thread yet: all that it starts later run there too.
+        os.sched_setaffinity(child.pid, processors)
     try:
         await _listening(child, port)
         yield child.pid
