@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 from grpc import StatusCode
 from waypost.v1 import common_pb2
 
-from server.errors import GatewayError, InvalidArgument
+from server.errors import GatewayError, InvalidArgument, release
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -64,6 +64,7 @@ async def gather_rows(reads: Sequence[Awaitable[Row]], failed: Callable[[int, Ga
         if isinstance(outcome, GatewayError):
             failures.append(outcome)
             rows.append(failed(index, outcome))
+            release(outcome)
         elif isinstance(outcome, BaseException):
             raise outcome
         else:

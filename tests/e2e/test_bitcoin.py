@@ -90,7 +90,7 @@ async def test_a_call_of_the_callers_own(gateway: RunningGateway) -> None:
         ("getBalance", bitcoin(address=known.P2PKH, blockHeight=500), 400, "NOT_SUPPORTED", "blockHeight"),
         ("getBalance", bitcoin(address="mipcBbFg9gMiCh81Kj8tqqdgoZub1ZJRfn"), 400, "INVALID_ARGUMENT", "address"),
         ("getBlockByHash", [bitcoin(hash="0x" + "ab" * 32)], 400, "INVALID_ARGUMENT", "params[0].hash"),
-        ("getBlockByHash", [bitcoin(hash="ab" * 32)], 404, "NOT_FOUND", None),
+        ("getBlockByHash", [bitcoin(hash="ab" * 32)], 404, "NOT_FOUND", "params[0].hash"),
         ("getBlockTransactions", bitcoin(blockNumber=1), 400, "CHAIN_UNSUPPORTED", "chain"),
         ("chainRpc", bitcoin(method="sendrawtransaction", params=["00"]), 400, "INVALID_ARGUMENT", "method"),
     ],

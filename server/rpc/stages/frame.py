@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import grpc
 
 from runtime.metrics import success_counter
+from server.errors import release
 from server.rpc.stages.errors import answer_failure, trailing_metadata
 from server.rpc.stages.identity import state_starter
 from server.rpc.stages.telemetry import report_ended_by_caller, report_failure
@@ -67,13 +68,13 @@ async def _fail(name: str, state: RequestState, context: Context, failure: BaseE
         raise
     except grpc.aio.AbortError as end:
         report_failure(name, state)
-        end.__traceback__ = end.__context__ = None
+        release(end)
         raise
     except BaseException:
         report_failure(name, state)
         raise
     finally:
         if failure is state.error:
-            failure.__traceback__ = failure.__context__ = failure.__cause__ = None
+            release(failure)
         # A defect stays as it is: another call may be about to log it as well.
         del failure
