@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import event
 from sqlalchemy.engine import make_url
+from sqlalchemy.exc import OperationalError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from server.storage.migrations import upgrade
 
 if TYPE_CHECKING:
     from sqlalchemy.engine import URL
+
+BUSY_MILLISECONDS = 5000
+"""How long a statement waits for another process's transaction on an SQLite file."""
+
+TURN_SECONDS = 30.0
+"""How long an opening waits for those of other processes: migrations take seconds on a busy machine."""
+
+_PAUSE_SECONDS = 0.1
 
 # Drivers that work on an event loop, by backend.
 _DRIVERS = {"sqlite": "sqlite+aiosqlite", "postgresql": "postgresql+asyncpg"}
@@ -34,11 +45,24 @@ async def open_database(url: str) -> AsyncEngine:
     if target.get_backend_name() == "sqlite":
         event.listen(engine.sync_engine, "connect", _configure_sqlite)
     try:
-        await upgrade(engine)
+        await _upgrade_in_turn(engine)
     except BaseException:
         await engine.dispose()
         raise
     return engine
+
+
+async def _upgrade_in_turn(engine: AsyncEngine) -> None:
+    """Apply the migrations; while another process that starts too holds an SQLite file, wait for it."""
+    until = monotonic() + TURN_SECONDS
+    while True:
+        try:
+            return await upgrade(engine)
+        except OperationalError as error:
+            # "database is locked", or "locking protocol" where several open it at once.
+            if "lock" not in str(error.orig) or monotonic() >= until:
+                raise
+        await asyncio.sleep(_PAUSE_SECONDS)
 
 
 def _make_private_file(url: URL) -> None:
@@ -53,7 +77,7 @@ def _make_private_file(url: URL) -> None:
 def _configure_sqlite(connection: Any, record: Any) -> None:
     cursor = connection.cursor()
     # Readers do not wait for the command line's writes, and a writer waits for another instead of failing.
+    cursor.execute(f"PRAGMA busy_timeout = {BUSY_MILLISECONDS}")
     cursor.execute("PRAGMA journal_mode = WAL")
-    cursor.execute("PRAGMA busy_timeout = 5000")
     cursor.execute("PRAGMA synchronous = NORMAL")
     cursor.close()

@@ -56,8 +56,8 @@ async def left() -> AsyncIterator[Any]:
 
 def _kind(one: object) -> str | None:
     if isinstance(one, types.FrameType):
-        code = one.f_code
-        return f"frame of {code.co_qualname}" if "site-packages" not in code.co_filename else None
+        is_ours = one.f_globals.get("__name__", "").startswith(OURS)
+        return f"frame of {one.f_code.co_qualname}" if is_ours else None
     kind = type(one)
     return f"{kind.__module__}.{kind.__qualname__}" if kind.__module__.startswith(OURS) else None
 

@@ -11,7 +11,7 @@ import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from sqlalchemy import inspect
-from sqlalchemy.exc import DatabaseError
+from sqlalchemy.exc import DatabaseError, OperationalError
 
 from server.access.keys import KeyStore
 from server.storage.database import open_database
@@ -70,6 +70,32 @@ async def test_processes_that_start_together_take_turns(url: str, tmp_path: Path
     engine = await open_database(url)
     assert await KeyStore(engine).list_keys() == []
     await engine.dispose()
+
+
+@pytest.mark.parametrize("is_new", [True, False])
+async def test_an_opening_waits_for_a_slow_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_new: bool) -> None:
+    monkeypatch.setattr("server.storage.database.BUSY_MILLISECONDS", 10)
+    file = tmp_path / "keys.db"
+    if not is_new:
+        await (await open_database(f"sqlite:///{file}")).dispose()
+    other = sqlite3.connect(file, isolation_level=None)
+    other.execute("BEGIN EXCLUSIVE")
+    opening = asyncio.create_task(open_database(f"sqlite:///{file}"))
+    await asyncio.sleep(0.5)
+    assert not opening.done()
+    other.execute("COMMIT")
+    other.close()
+    await (await opening).dispose()
+
+
+async def test_a_file_that_stays_locked_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("server.storage.database.BUSY_MILLISECONDS", 10)
+    monkeypatch.setattr("server.storage.database.TURN_SECONDS", 0.3)
+    other = sqlite3.connect(tmp_path / "keys.db", isolation_level=None)
+    other.execute("BEGIN EXCLUSIVE")
+    with pytest.raises(OperationalError, match="locked"):
+        await open_database(f"sqlite:///{tmp_path / 'keys.db'}")
+    other.close()
 
 
 async def test_the_command_line_writes_while_the_gateway_reads(url: str) -> None:
