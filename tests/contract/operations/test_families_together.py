@@ -6,39 +6,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-import pytest_asyncio
 
 from devnet import evm, known_bitcoin, known_cosmos, known_solana
 from devnet.cosmos.world import CHAINS
 from devnet.local_chain import FAMILIES
 from devnet.status import describe
-from runtime.settings import load_settings
 from server.chains.facts import load_facts
-from tests.e2e.gateway import RunningGateway, run_gateway
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
     from devnet.launcher import Devnet
+    from tests.e2e.gateway import RunningGateway
 
 HUB = CHAINS["cosmoshub"]
 PAGES = Path(__file__).parents[3] / "docs" / "chains"
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def gateway(full_devnet: Devnet, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[RunningGateway]:
-    """A gateway over every local chain; starknet has no endpoint."""
-    overrides = full_devnet.settings_overrides() | {
-        "storage": {"url": f"sqlite+aiosqlite:///{tmp_path_factory.mktemp('together') / 'waypost.db'}"},
-        "grpc": {"host": "127.0.0.1", "port": 0},
-        "http": {"host": "127.0.0.1", "port": 0},
-    }
-    async with run_gateway(load_settings(environ={}, overrides=overrides)) as running:
-        yield running
-
-
-async def rows(gateway: RunningGateway, method: str, params: Any) -> list[dict[str, Any]]:
-    found = await gateway.ask(method, params)
+async def rows(faces: RunningGateway, method: str, params: Any) -> list[dict[str, Any]]:
+    found = await faces.ask(method, params)
     assert "error" not in found, found
     data = found["result"]["data"]
     assert data["count"] == len(data["results"])
@@ -46,7 +30,7 @@ async def rows(gateway: RunningGateway, method: str, params: Any) -> list[dict[s
     return listed
 
 
-async def test_blocks_of_all_families_in_one_call(gateway: RunningGateway) -> None:
+async def test_blocks_of_all_families_in_one_call(faces: RunningGateway) -> None:
     items = [
         {"chain": "bitcoin", "block": known_bitcoin.PAYMENTS},
         {"chain": "solana", "block": known_solana.SKIPPED[0]},
@@ -56,7 +40,7 @@ async def test_blocks_of_all_families_in_one_call(gateway: RunningGateway) -> No
         {"chain": "ethereum", "block": 10**9},
         {"chain": "ethereum", "block": 26050010},
     ]
-    found = await rows(gateway, "getBlockByNumber", items)
+    found = await rows(faces, "getBlockByNumber", items)
     assert [(row["chain"], row["height"]) for row in found] == [(item["chain"], str(item["block"])) for item in items]
     reasons = [row["error"]["reason"] if "error" in row else None for row in found]
     assert reasons == [None, "NOT_FOUND", None, "ARCHIVE_REQUIRED", None, "NOT_FOUND", None]
@@ -66,16 +50,16 @@ async def test_blocks_of_all_families_in_one_call(gateway: RunningGateway) -> No
             assert row["block"]["number"] == row["height"]
     assert [row["error"]["code"] for row in found if "error" in row] == [404, 400, 404]
     written = ",".join(f"{item['chain']}:{item['block']}" for item in items)
-    again = await rows(gateway, "getBlockByNumber", {"items": written})
+    again = await rows(faces, "getBlockByNumber", {"items": written})
     assert [row.get("error") for row in again] == [row.get("error") for row in found]
     hashes = [{"chain": row["chain"], "hash": row["block"]["hash"]} for row in found if "block" in row]
-    named = await rows(gateway, "getBlockByHash", [one for one in hashes if one["chain"] != "solana"])
+    named = await rows(faces, "getBlockByHash", [one for one in hashes if one["chain"] != "solana"])
     assert [row["block"]["number"] for row in named] == [str(items[place]["block"]) for place in (0, 4, 6)]
 
 
-async def test_transactions_of_all_families_in_one_call(gateway: RunningGateway) -> None:
+async def test_transactions_of_all_families_in_one_call(faces: RunningGateway) -> None:
     asked = {"chain": "cosmoshub", "blockNumber": HUB.first + known_cosmos.SENT_AT}
-    listed = (await gateway.ask("getBlockTransactions", asked))["result"]["data"]["transactions"]
+    listed = (await faces.ask("getBlockTransactions", asked))["result"]["data"]["transactions"]
     items = [
         {"chain": "solana", "hash": known_solana.VERSIONED},
         {"chain": "cosmoshub", "hash": listed[0]["txhash"]},
@@ -83,18 +67,18 @@ async def test_transactions_of_all_families_in_one_call(gateway: RunningGateway)
         {"chain": "starknet", "hash": "0xabc"},
         {"chain": "ethereum", "hash": "0x" + "ab" * 32},
     ]
-    found = await rows(gateway, "getTransactionByHash", items)
+    found = await rows(faces, "getTransactionByHash", items)
     assert [(row["chain"], row["hash"]) for row in found] == [(item["chain"], item["hash"]) for item in items]
     assert ["transaction" in row for row in found] == [True, True, False, False, False]
     assert [row["error"]["code"] for row in found[2:]] == [404, 503, 404]
     # A family without the operation is the caller's mistake, and refuses the whole call.
-    error = (await gateway.ask("getTransactionByHash", [*items, {"chain": "bitcoin", "hash": "ab" * 32}]))["error"]
+    error = (await faces.ask("getTransactionByHash", [*items, {"chain": "bitcoin", "hash": "ab" * 32}]))["error"]
     assert (error["code"], error["data"]["reason"]) == (400, "CHAIN_UNSUPPORTED")
     assert error["data"]["field"] == f"params[{len(items)}].chain"
 
 
-async def test_health_tells_of_every_chain(gateway: RunningGateway) -> None:
-    told = (await gateway.ask("getHealth", {}))["result"]["data"]["chains"]
+async def test_health_tells_of_every_chain(faces: RunningGateway) -> None:
+    told = (await faces.ask("getHealth", {}))["result"]["data"]["chains"]
     named = [slug for slugs in told.values() for slug in slugs]
     assert sorted(named) == sorted(load_facts())
     assert len(named) == 24
