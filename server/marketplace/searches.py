@@ -29,7 +29,7 @@ LIMIT = 100
 """Most events of a page (decisions section 5.1)."""
 
 MOST_BLOCKS = 10_000
-"""Longest window (contract section 8)."""
+"""Longest window, both of its ends counted (contract section 8)."""
 
 # The data of more is taken apart beside the event loop: each log may stand for twenty thousand values.
 _LARGE = 64 * 1024

@@ -32,7 +32,7 @@ _SENDER = {
 }
 _VALUE = Field("value", 5, "string", "Native coin to send with the call, in wei. Unset means none.", "optional")
 _HEIGHT = Field("height", 6, "string", "Block to call at, a number or latest, as which unset counts.", "optional")
-_FROM_BLOCK = Field("from_block", 7, "string", "Oldest block. Unset means 10,000 below to_block.", "optional")
+_FROM_BLOCK = Field("from_block", 7, "string", "Oldest block. Unset means 9,999 below to_block.", "optional")
 _TO_BLOCK = Field("to_block", 8, "string", "Newest block, a number or latest, as which unset counts.", "optional")
 _CURSOR = Field("cursor", 9, "string", "Cursor of the previous answer, which holds its window.", "optional")
 

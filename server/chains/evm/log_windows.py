@@ -50,7 +50,7 @@ class LogWindows:
         return Window(lowest, Place(top + 1, 0), lowest if blocks.from_block is None else None)
 
     async def find_within(self, blocks: BlockRange, view: ReadView, most: int) -> Window:
-        """Return a window of at most `most` blocks below its end; without a `from_block` it begins that far below.
+        """Return a window of at most `most` blocks, both ends counted; without a `from_block` it has that many.
 
         The window travels whole in the cursors of its pages.
 
@@ -64,13 +64,13 @@ class LogWindows:
             end = highest if blocks.cursor is None else Cursor.parse(blocks.cursor).top
             if end is not None:
                 carried = None if blocks.cursor is None else Cursor.parse(blocks.cursor).low
-                lowest = max(end - most, 0) if carried is None else carried
+                lowest = max(end - most + 1, 0) if carried is None else carried
                 blocks = replace(blocks, from_block=str(lowest))
-        if lowest is not None and highest is not None and highest - lowest > most:
-            raise _too_large(highest - lowest, most)
-        window = await self.find(blocks, view, most)
-        if window.top - window.low > most:
-            raise _too_large(window.top - window.low, most)
+        if lowest is not None and highest is not None and highest - lowest >= most:
+            raise _too_large(highest - lowest + 1, most)
+        window = await self.find(blocks, view, most - 1)
+        if window.top - window.low >= most:
+            raise _too_large(window.top - window.low + 1, most)
         return Window(window.low, window.below, window.low)
 
     async def _continued(

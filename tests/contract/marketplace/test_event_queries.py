@@ -93,7 +93,7 @@ async def test_without_bounds_the_newest_ten_thousand_blocks_are_searched(market
     node = marketplace.devnet.nodes["avalanche"]
     head = int(await node.call("eth_blockNumber"), 16)
     whole = await marketplace.call(TRANSFER, **WHERE)
-    first = await marketplace.call(TRANSFER, **WHERE, fromBlock=head - 10_000, toBlock=head)
+    first = await marketplace.call(TRANSFER, **WHERE, fromBlock=head - 9_999, toBlock=head)
     assert whole["logs"] == first["logs"] != []
     older = await marketplace.call(TRANSFER, **WHERE, toBlock=whole["logs"][0]["blockNumber"] - 1)
     assert older["logs"] == whole["logs"][1:]
@@ -102,9 +102,10 @@ async def test_without_bounds_the_newest_ten_thousand_blocks_are_searched(market
 @pytest.mark.parametrize(
     ("bounds", "reason"),
     [
-        ({"fromBlock": CHAIN.height - 10_001, "toBlock": CHAIN.height}, "RANGE_TOO_LARGE"),
-        ({"fromBlock": CHAIN.height - 10_001}, "RANGE_TOO_LARGE"),
-        ({"fromBlock": 0, "toBlock": 10_001}, "RANGE_TOO_LARGE"),
+        ({"fromBlock": CHAIN.height - 10_000, "toBlock": CHAIN.height}, "RANGE_TOO_LARGE"),
+        ({"fromBlock": CHAIN.height - 10_000}, "RANGE_TOO_LARGE"),
+        ({"fromBlock": 0, "toBlock": 10_000}, "RANGE_TOO_LARGE"),
+        ({"fromBlock": 0, "cursor": 10_000}, "RANGE_TOO_LARGE"),
         ({"fromBlock": 0, "cursor": CHAIN.height}, "RANGE_TOO_LARGE"),
         ({"cursor": f"{CHAIN.height}:0:5"}, "RANGE_TOO_LARGE"),
         ({"fromBlock": CHAIN.height, "toBlock": CHAIN.height - 1}, "INVALID_ARGUMENT"),
@@ -119,11 +120,36 @@ async def test_windows_that_cannot_be_are_refused(marketplace: Marketplace, boun
     assert error["data"]["field"] in bounds or error["data"]["field"] == "fromBlock"
 
 
+async def test_a_window_that_is_too_long_is_counted_with_both_of_its_ends(marketplace: Marketplace) -> None:
+    node = marketplace.devnet.nodes["avalanche"]
+    head = int(await node.call("eth_blockNumber"), 16)
+    for bounds, blocks in (
+        ({"fromBlock": head - 10_000, "toBlock": head}, 10_001),
+        ({"fromBlock": head - 10_000}, 10_001),
+        ({"fromBlock": 1, "toBlock": 10_002}, 10_002),
+    ):
+        error = await marketplace.refused(APPROVAL, **WHERE, **bounds)
+        assert error["message"].startswith(f"fromBlock: the range covers {blocks} blocks; ask for at most 10000")
+        assert error["data"]["mostBlocks"] == "10000"
+
+
+async def test_an_omitted_oldest_block_makes_a_window_of_ten_thousand(marketplace: Marketplace) -> None:
+    async with crowded(marketplace.devnet.nodes["avalanche"]) as expected:
+        newest = expected[0][0]
+        # The window travels in the cursor of a page that is not the last.
+        for bounds, end in (({}, newest), ({"toBlock": newest}, newest), ({"toBlock": newest - 1}, newest - 1)):
+            page = await marketplace.call(APPROVAL, **WHERE, **bounds)
+            assert page["cursor"].split(":")[2] == str(end - 9_999)
+            rest = await marketplace.call(APPROVAL, **WHERE, **bounds, cursor=page["cursor"])
+            assert list(map(place, rest["logs"]))[:80] == [one for one in expected if one[0] <= end][100:180]
+
+
 @pytest.mark.parametrize(
     "bounds",
     [
-        {"fromBlock": CHAIN.height - 10_000, "toBlock": CHAIN.height},
-        {"fromBlock": 0, "toBlock": 10_000},
+        {"fromBlock": CHAIN.height - 9_999, "toBlock": CHAIN.height},
+        {"fromBlock": 0, "toBlock": 9_999},
+        {"fromBlock": 0, "cursor": 9_999},
         {"toBlock": 3},
         {"fromBlock": CHAIN.height + 5_000, "toBlock": CHAIN.height + 9_000},
         {"fromBlock": "latest"},
