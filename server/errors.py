@@ -127,10 +127,14 @@ class ResponseTooLarge(GatewayError):
 
 
 class Reverted(GatewayError):
-    """The contract call reverted: an answer of the chain, with the decoded reason."""
+    """The contract call reverted: an answer of the chain, with the decoded reason.
+
+    `payload` is all that it reverted with. It never leaves the server: `metadata` holds a beginning of it.
+    """
 
     status = StatusCode.FAILED_PRECONDITION
     reason = "REVERTED"
+    payload: bytes = b""
 
 
 class OutOfGas(Reverted):

@@ -153,7 +153,7 @@ def _reason(method: Method, data: bytes) -> str | None:
 
 def _explained(method: Method, error: Reverted) -> Reverted:
     """Return the failure with its reason in the words of the ABI, where it has some."""
-    words = _reason(method, bytes.fromhex(error.metadata.get("data", "0x")[2:]))
+    words = _reason(method, error.payload)
     return error if words is None else Reverted(words, metadata=error.metadata)
 
 

@@ -52,13 +52,15 @@ def describe_revert(data: bytes) -> str:
 
 
 def reverted(data: bytes) -> Reverted:
-    """Return the failure of a call that reverted with `data`; its metadata holds `selector` and `data` in hex."""
+    """Return the failure of a call that reverted with `data`; its metadata holds `selector` and `data` (cut) in hex."""
     metadata = {"data": "0x" + data[:_MAX_DATA].hex()}
     if len(data) >= 4:
         metadata["selector"] = "0x" + data[:4].hex()
     if len(data) > _MAX_DATA:
         metadata["dataLength"] = str(len(data))
-    return Reverted(describe_revert(data), metadata=metadata)
+    failure = Reverted(describe_revert(data), metadata=metadata)
+    failure.payload = data
+    return failure
 
 
 def is_revert_payload(data: bytes) -> bool:

@@ -120,7 +120,7 @@ class Simulator:
             if "data" not in error.metadata and not isinstance(error, OutOfGas):
                 # Refused before anything ran: the sender cannot pay.
                 raise
-            return Ran(False, bytes.fromhex(error.metadata.get("data", "0x")[2:]), None, (), error.message)
+            return Ran(False, error.payload, None, (), error.message)
         if is_revert_payload(data):
             return Ran(False, data, None, (), describe_revert(data))
         try:

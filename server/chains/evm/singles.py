@@ -79,5 +79,5 @@ class SingleReads:
         except Reverted as error:
             if isinstance(error, OutOfGas):
                 self._quarantine.add(call.target)
-            return policy.prefer, Outcome(False, bytes.fromhex(error.metadata.get("data", "0x")[2:]))
+            return policy.prefer, Outcome(False, error.payload)
         return endpoint, Outcome(True, data)

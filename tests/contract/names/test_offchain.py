@@ -6,15 +6,18 @@ import asyncio
 import time
 from typing import TYPE_CHECKING
 
+import aiohttp
 import pytest
 from web3 import AsyncHTTPProvider, AsyncWeb3
 
-from devnet import known_names
+from devnet import known, known_names
 from devnet.evm.names import node_of
 from devnet.ports import free_port
 from server.errors import NotFound, NotSupported, UpstreamUnavailable
+from server.sources.names.lookups import OFFCHAIN_LOOKUP
 from server.sources.names.names import MAX_LOOKUPS
 from server.sources.names.normalisation import dns_encode
+from server.sources.names.resolver import address_question
 from tests.contract.names import gateway
 from tests.contract.names.conftest import opened
 
@@ -74,6 +77,21 @@ async def test_a_primary_name_may_point_back_off_the_chain(site: Site) -> None:
     assert await site.reverse(known_names.TRAVELLER) == NAME
     assert len(site.gateway.asked) == 1
     assert len(site.proxy.asked) == 2
+
+
+@pytest.mark.parametrize("name", known_names.OFFCHAIN_ADDRESSES)
+async def test_a_look_up_travels_whole_where_there_is_no_multicall3(name: str, site: Site) -> None:
+    question = {"to": known_names.UNIVERSAL_RESOLVER, "data": "0x" + address_question(name).hex()}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "eth_call", "params": [question, "latest"]}
+    async with aiohttp.ClientSession() as http, http.post(site.node.url, json=body) as response:
+        revert = bytes.fromhex((await response.json())["error"]["data"][2:])
+    assert len(revert) > 1024
+    assert revert[:4] == OFFCHAIN_LOOKUP
+    assert await site.resolve(name) == known_names.OFFCHAIN_ADDRESSES[name]
+    await site.node.call("anvil_setCode", known.MULTICALL3, "0x")
+    assert await site.resolve(name) == known_names.OFFCHAIN_ADDRESSES[name]
+    folded, single = site.gateway.asked
+    assert (folded.sender, folded.data) == (single.sender, single.data)
 
 
 async def test_a_name_unknown_to_its_gateway_is_not_found(site: Site) -> None:
