@@ -9,6 +9,7 @@ import msgspec
 from waypost.v1 import block_pb2, common_pb2
 
 from server.chains.bitcoin.answers import MAX_HEIGHT, Height, read_hash
+from server.chains.bitcoin.heights import explain_missing_height
 from server.chains.newest import NOBODY, UNTOLD, Told, read_newest
 from server.chains.sound_answers import read_sound
 from server.errors import InvalidArgument, NotFound, UpstreamDisagrees
@@ -71,7 +72,7 @@ class BlockReader:
                     self._pool, "getblockhash", [number], read_hash, policy, deadline=view.deadline
                 )
             except NotFound:
-                raise self._missing(f"block {number}") from None
+                raise await explain_missing_height(self._pool, number, view) from None
             # A hash of no block is no answer, and between the two calls the block may have lost its place in the chain.
             with suppress(NotFound):
                 block, confirmations = await self._read(block_hash, endpoint, view)

@@ -8,13 +8,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from server import errors
-from server.errors import GatewayError, UpstreamUnavailable
+from server.errors import GatewayError, NotFound, UpstreamUnavailable
 from server.upstream.verdicts import Classified, Verdict
 
 if TYPE_CHECKING:
     from server.upstream.learnt import Lack
 
 _TABLE = Path(__file__).with_name("errors.toml")
+
+
+class HeightMissing(NotFound):
+    """The chain has no block of that height, or not yet."""
+
+
+_OWN: dict[str, type[GatewayError]] = {HeightMissing.__name__: HeightMissing}
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +36,7 @@ class _Rule:
     def of(cls, table: dict[str, Any]) -> _Rule:
         return cls(
             verdict=Verdict(table["verdict"]),
-            error=getattr(errors, table["error"]),
+            error=_OWN.get(table["error"]) or getattr(errors, table["error"]),
             message=table["message"],
             words=tuple(table.get("words", ())),
             lacks=table.get("lacks"),

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from server.chains.bitcoin.heights import explain_missing_height
+from server.chains.bitcoin.node_errors import HeightMissing
 from server.chains.passthrough import AllowList, refuse
 from server.upstream.policy import CallPolicy
 
@@ -29,10 +31,14 @@ class PassThrough:
 
         Raises:
             InvalidArgument: the method or its parameters are not passed on (fields `method`, `params`).
+            NotFound: a height that the chain has not reached, with the newest one.
             GatewayError: what the node's error means.
         """
         items = ALLOWED.parse(method, params)
-        reply = await self._pool.call(method, items, _CALLERS_OWN, deadline=view.deadline)
+        try:
+            reply = await self._pool.call(method, items, _CALLERS_OWN, deadline=view.deadline)
+        except HeightMissing:
+            raise await explain_missing_height(self._pool, None, view) from None
         return reply.result
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from server import errors
 from server.chains.evm.log_limits import read_limit
 from server.chains.evm.reverts import error_text, revert_data, reverted
-from server.errors import ArchiveRequired, GatewayError, RangeTooLarge, Reverted, UpstreamUnavailable
+from server.errors import ArchiveRequired, GatewayError, NotFound, RangeTooLarge, Reverted, UpstreamUnavailable
 from server.upstream.verdicts import Classified, Verdict
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ _REASON = re.compile(
 )
 # Nodes say in a few words why they gave a call up; what is longer is read no further.
 _MOST_READ = 8192
+_NEWEST = re.compile(r"latest block number is (\d{1,18})", re.IGNORECASE)
 _OLDEST = re.compile(r"(?:earliest available|lowest height)(?: is)? #?(\d{1,18})", re.IGNORECASE)
 
 
@@ -124,6 +125,8 @@ def _revert(message: str, data: bytes | None) -> Reverted:
 def _error(rule: _Rule, message: str) -> GatewayError:
     if rule.error is RangeTooLarge:
         return rule.error(rule.message, metadata=read_limit(message))
+    if rule.error is NotFound and (newest := _NEWEST.search(message)):
+        return rule.error(f"{rule.message}: the newest is {newest[1]}", metadata={"head": newest[1]})
     oldest = _OLDEST.search(message) if rule.error is ArchiveRequired else None
     if oldest is None:
         return rule.error(rule.message)

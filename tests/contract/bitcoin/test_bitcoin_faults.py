@@ -139,6 +139,30 @@ async def test_a_block_that_one_node_lacks_is_read_from_another(fronts: list[Fro
             await driver.read_block_by_number(known.HEIGHT + 1, ReadView())
 
 
+# Bitcoin Core's words, and btcd's (btcjson.ErrRPCOutOfRange).
+@pytest.mark.parametrize(("code", "words"), [(-8, "Block height out of range"), (-1, "Block number out of range")])
+async def test_a_height_above_the_chain_is_not_found_with_the_head(fronts: list[Front], code: int, words: str) -> None:
+    async def refuse(what: str) -> tuple[int, bytes] | None:
+        if what == "getblockhash" and fronts[0].asked.count(what) > 1:
+            told = {"jsonrpc": "1.0", "result": None, "error": {"code": code, "message": words}, "id": 1}
+            return 200, json.dumps(told).encode()
+        return None
+
+    fronts[0].twist = refuse
+    async with drive(fronts[0].endpoints("one")) as driver:
+        await driver.read_height(ReadView())
+        fronts[0].asked.clear()
+        fronts[0].asked.append("getblockhash")
+        with pytest.raises(NotFound) as caught:
+            await driver.read_block_by_number(known.HEIGHT + 7, ReadView())
+        assert caught.value.message == f"bitcoin has no block {known.HEIGHT + 7} yet: the newest is {known.HEIGHT}"
+        assert caught.value.metadata == {"head": str(known.HEIGHT)}
+        assert fronts[0].asked[1:] == ["getblockhash", "getblockcount"]
+        with pytest.raises(NotFound) as caught:
+            await driver.pass_call("getblockhash", b"[%d]" % (known.HEIGHT + 7), ReadView())
+        assert caught.value.metadata == {"head": str(known.HEIGHT)}
+
+
 @pytest.mark.parametrize("method", ["getblock", "getblockhash"])
 async def test_another_block_is_not_believed(fronts: list[Front], node: BitcoinNode, method: str) -> None:
     params: list[Any] = [known.GENESIS, 1] if method == "getblock" else [0]

@@ -1,0 +1,36 @@
+"""Heights that the chain has not reached."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from server.chains.bitcoin.answers import read_height
+from server.chains.newest import Told, read_newest
+from server.chains.sound_answers import read_sound
+from server.errors import GatewayError, NotFound
+from server.upstream.policy import CallPolicy
+
+if TYPE_CHECKING:
+    from server.chains.view import ReadView
+    from server.upstream.pool import Pool
+
+
+async def explain_missing_height(pool: Pool, height: int | None, view: ReadView) -> NotFound:
+    """Return the error about a height that no node has, with the newest block (`head`) where a node tells it.
+
+    `height` is None where it is not known. One more request, made only after the failure.
+    """
+
+    async def read(avoid: frozenset[str]) -> Told[None]:
+        policy = CallPolicy(avoid=avoid)
+        head, endpoint = await read_sound(pool, "getblockcount", [], read_height, policy, deadline=view.deadline)
+        return Told(None, endpoint, head)
+
+    what = "a block of that height" if height is None else f"block {height}"
+    try:
+        head = (await read_newest(pool, read)).block
+    except GatewayError:
+        return NotFound(f"{pool.chain} has no {what}, or not yet")
+    if height is not None and height <= head:
+        return NotFound(f"{pool.chain} has no {what}, or not yet")
+    return NotFound(f"{pool.chain} has no {what} yet: the newest is {head}", metadata={"head": str(head)})
