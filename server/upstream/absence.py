@@ -42,6 +42,11 @@ class Absences:
         """Return whether the block is known to exist and is so new that some nodes may not have it yet."""
         return self._heads.is_near(block, self._fresh)
 
+    def is_old(self, block: int) -> bool:
+        """Return whether the block is known to lie so far below the head that every node that keeps it has it."""
+        head = self._heads.head()
+        return head is not None and head - block > self._fresh
+
     async def wait(self, block: int | None, tries: int, until: float) -> bool:
         """Wait before a call about `block`, which was asked for in vain `tries` times, is asked again.
 

@@ -55,6 +55,7 @@ class Router:
     """What the journeys of one pool share: endpoints, their carriers and checks, selection and health.
 
     With `hedges`, a cheap call that takes longer than its endpoint's 95th percentile is asked of one more endpoint.
+    `state_methods` read a block's state: what an endpoint can read by one of them, it can by the others.
     """
 
     def __init__(
@@ -67,6 +68,7 @@ class Router:
         absences: Absences,
         clock: Callable[[], float],
         hedges: Hedges | None = None,
+        state_methods: frozenset[str] = frozenset(),
     ) -> None:
         self._chain = chain
         self._carriers = carriers
@@ -76,6 +78,7 @@ class Router:
         self._absences = absences
         self._clock = clock
         self._hedges = hedges
+        self._state_methods = state_methods
 
     async def route(self, errand: Errand) -> Reply:
         """Return the first usable answer; raises the GatewayError that tells why there is none.
@@ -190,15 +193,22 @@ class Router:
         block = errand.policy.min_block
         if isinstance(got, Reply):
             if got.result != b"null":
-                endpoint.learnt.serve(errand.method, block)
+                is_old = block is not None and self._absences.is_old(block)
+                endpoint.learnt.serve(errand.method, block, is_old=is_old)
         elif got.lacks == "method" or (got.lacks and block is not None and not self._absences.is_fresh(block)):
             endpoint.learnt.refuse(errand.method, got.lacks, block)
 
     def _with_oldest(self, error: GatewayError, errand: Errand) -> GatewayError:
-        """Return an error about missing state with the oldest block that an endpoint is known to have, if any is."""
+        """Return an error about missing state with the oldest block that an endpoint is known to have, if any is.
+
+        That is learnt from reads of old blocks alone, by any method that reads state where the call does: what was read
+        at the head says nothing of what is kept.
+        """
         if not isinstance(error, ArchiveRequired) or "oldestBlock" in error.metadata:
             return error
-        known = [block for endpoint in self._carriers if (block := endpoint.learnt.oldest(errand.method)) is not None]
+        methods = self._state_methods if errand.method in self._state_methods else (errand.method,)
+        memories = [endpoint.learnt for endpoint in self._carriers]
+        known = [block for one in memories for method in methods if (block := one.oldest(method)) is not None]
         asked = errand.policy.min_block
         if asked is None or not known or min(known) <= asked:
             return error

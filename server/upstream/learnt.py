@@ -34,8 +34,11 @@ class Learnt:
         self._clock = clock
         self._methods: dict[str, _Method] = {}
 
-    def serve(self, method: str, block: int | None) -> None:
-        """Take note that the endpoint answered a call, about this block where it is known."""
+    def serve(self, method: str, block: int | None, *, is_old: bool = True) -> None:
+        """Take note that the endpoint answered a call, about this block where it is known.
+
+        Only an old block says anything about how far back the endpoint reads.
+        """
         known = self._methods.get(method)
         if block is None:
             if known is not None:
@@ -44,7 +47,7 @@ class Learnt:
         if known is None:
             known = self._methods[method] = _Method()
         known.missing_until = 0.0
-        if known.served is None or block < known.served:
+        if is_old and (known.served is None or block < known.served):
             known.served = block
         if block <= known.refused:
             # A refusal that another machine behind the same address does not share.
@@ -74,6 +77,6 @@ class Learnt:
         return block is not None and block <= known.refused and known.refused_until > self._clock()
 
     def oldest(self, method: str) -> int | None:
-        """Return the oldest block that the endpoint answered such a call about and has not refused since."""
+        """Return the oldest of the old blocks that the endpoint answered such a call about and has not refused since."""
         known = self._methods.get(method)
         return None if known is None else known.served

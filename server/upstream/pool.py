@@ -65,7 +65,8 @@ class Pool:
     `verify` is asked of every endpoint before its first use; an endpoint that fails is excluded by name and asked again
     every minute of traffic. With `head`, endpoints are asked for their newest block while the chain is in use, unless
     answers tell it anyway (`observe_head`). With `hedge`, slow cheap calls are asked of a second endpoint. Nothing is
-    sent while nobody asks.
+    sent while nobody asks. `state_methods` are those that read the state of a block, which endpoints keep or lack as a
+    whole.
     """
 
     def __init__(
@@ -81,6 +82,7 @@ class Pool:
         head: HeadQuery | None = None,
         observer: Observer | None = None,
         hedge: bool = False,
+        state_methods: frozenset[str] = frozenset(),
     ) -> None:
         self.chain = chain
         self._clock = clock
@@ -106,7 +108,15 @@ class Pool:
         self._absences = Absences(self.heads, block_time, clock)
         self._hedges = Hedges(chain, self._observer) if hedge and len(self._endpoints) > 1 else None
         self._router = Router(
-            chain, self._carriers, self._identities, self._selection, self._health, self._absences, clock, self._hedges
+            chain,
+            self._carriers,
+            self._identities,
+            self._selection,
+            self._health,
+            self._absences,
+            clock,
+            self._hedges,
+            state_methods,
         )
         self._head = head
         self._depth = max(2, math.ceil(_COMPARED_SECONDS / block_time))

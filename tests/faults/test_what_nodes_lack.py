@@ -99,6 +99,24 @@ async def test_missing_state_is_told_with_the_oldest_block_known(faulty: MakeFau
     assert caught.value.metadata["oldestBlock"] == "9"
 
 
+async def test_what_was_read_at_the_head_is_not_told_as_the_oldest_block(
+    faulty: MakeFaulty, make_pool: MakePool
+) -> None:
+    node = await faulty()
+    node.fault = pruned_below(5)
+    pool = make_pool(node.url)
+    for block in (5, 10, 9):  # before any head was heard, then at it
+        await at(pool, block)
+        pool.observe_head("alpha", 10)
+    with pytest.raises(ArchiveRequired) as caught:
+        await at(pool, 2)
+    assert "oldestBlock" not in caught.value.metadata
+    assert "answered lately" not in caught.value.message
+    await at(pool, 5)
+    with pytest.raises(ArchiveRequired, match="the oldest block answered lately is 5"):
+        await at(pool, 2)
+
+
 async def test_missing_state_is_told_with_the_oldest_block_that_the_node_names(
     faulty: MakeFaulty, make_pool: MakePool
 ) -> None:

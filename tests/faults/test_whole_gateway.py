@@ -218,11 +218,24 @@ async def test_state_that_no_node_keeps_is_told_with_the_oldest_block_known(
     devnet: Devnet, faulty: Callable[..., Any], tmp_path: Path
 ) -> None:
     height = devnet.nodes["ethereum"].chain.height
+    head = int(await devnet.nodes["ethereum"].call("eth_blockNumber"), 16)
     pruned = await faulty(devnet.endpoints["ethereum"])
     pruned.fault = pruned_below(height + 10)
+    old = balance_of(known.VITALIK, blockHeight=height + 3)
     async with gateway_on(tmp_path, pruned.url) as gateway:
+        # Nothing was read but the head: it is not what the nodes keep.
+        for method in ("getBalance", "getCode", "getBalance"):
+            there = await gateway.ask(method, balance_of(known.VITALIK, blockHeight=head))
+            assert there["result"]["data"]["blockHeight"] == head
+            there = await gateway.ask(method, balance_of(known.VITALIK))
+            assert there["result"]["data"]["blockHeight"] == head
+            gone = await gateway.ask(method, old)
+            assert gone["error"]["data"]["reason"] == "ARCHIVE_REQUIRED"
+            assert "oldest" not in gone["error"]["message"]
+            assert "oldestBlock" not in gone["error"]["data"]
         there = await gateway.ask("getBalance", balance_of(known.VITALIK, blockHeight=height + 12))
         assert there["result"]["data"]["blockHeight"] == height + 12
-        gone = await gateway.ask("getBalance", balance_of(known.VITALIK, blockHeight=height + 3))
-        assert gone["error"]["data"]["reason"] == "ARCHIVE_REQUIRED"
-        assert f"the oldest block answered lately is {height + 12}" in gone["error"]["message"]
+        for method in ("getBalance", "getCode"):
+            gone = await gateway.ask(method, old)
+            assert f"the oldest block answered lately is {height + 12}" in gone["error"]["message"]
+            assert gone["error"]["data"]["oldestBlock"] == str(height + 12)

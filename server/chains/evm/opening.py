@@ -24,6 +24,19 @@ if TYPE_CHECKING:
 
 _ERRORS = EvmErrors()
 
+# What they read is pruned together.
+_STATE_METHODS = frozenset(
+    {
+        "eth_call",
+        "eth_estimateGas",
+        "eth_getBalance",
+        "eth_getCode",
+        "eth_getProof",
+        "eth_getStorageAt",
+        "eth_getTransactionCount",
+    }
+)
+
 
 def open_driver(
     facts: ChainFacts,
@@ -50,6 +63,7 @@ def open_driver(
         head=HeadQuery("eth_blockNumber", [], json_quantity, _hash_call, _read_hash),
         observer=observer,
         hedge=hedge,
+        state_methods=_STATE_METHODS,
     )
     ask_finalized = FinalizedReader(pool).read if "finalized" in facts.finality else None
     memory = ChainMemory(facts.slug, cache, pool.heads, block_time=facts.block_time, ask_finalized=ask_finalized)
