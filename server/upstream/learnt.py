@@ -77,6 +77,6 @@ class Learnt:
         return block is not None and block <= known.refused and known.refused_until > self._clock()
 
     def oldest(self, method: str) -> int | None:
-        """Return the oldest of the old blocks that the endpoint answered such a call about and has not refused since."""
+        """Return the oldest of the old blocks that the endpoint answered such calls about and has not refused since."""
         known = self._methods.get(method)
         return None if known is None else known.served

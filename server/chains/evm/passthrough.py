@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from server.chains.evm.newest import read_newest_height
 from server.chains.evm.quantity import json_count, quantity
 from server.chains.passthrough import AllowList, check_members, load_strictly, refuse
 from server.chains.sound_answers import read_sound
@@ -14,6 +15,8 @@ from server.upstream.policy import CallPolicy
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    import msgspec
+
     from server.chains.view import ReadView
     from server.upstream.pool import Pool
 
@@ -21,6 +24,8 @@ if TYPE_CHECKING:
 _CALLERS_OWN = CallPolicy(heavy=True, caller_made=True, joinable=False)
 _LOG_MEMBERS = ("fromBlock", "toBlock", "blockHash", "address", "topics")
 _TRACER_MEMBERS = ("tracer", "tracerConfig")
+# A head that was heard longer ago is asked for again: the logs above it would be lost.
+_LATELY_SECONDS = 2.0
 # Tags that name the head or a block a little below it.
 _NEAR_HEAD = frozenset({"latest", "pending", "safe", "finalized"})
 
@@ -42,8 +47,31 @@ class PassThrough:
         items = ALLOWED.parse(method, params)
         if method == "eth_getLogs":
             await self._check_open_range(load_strictly(items[0]), view)
-        reply = await self._pool.call(method, items, _CALLERS_OWN, deadline=view.deadline)
+        try:
+            reply = await self._pool.call(method, items, _CALLERS_OWN, deadline=view.deadline)
+        except RangeTooLarge:
+            numbered = await self._with_head(method, items, view)
+            if numbered is None:
+                raise
+            reply = await self._pool.call(method, numbered, _CALLERS_OWN, deadline=view.deadline)
         return reply.result
+
+    async def _with_head(self, method: str, items: list[msgspec.Raw], view: ReadView) -> list[object] | None:
+        """Return the parameters of a log search with the newest block for `latest`; None where none is named so.
+
+        go-ethereum measures a range that ends at `latest`, or is left open, as if it ended at 2^64-1 (--rpc.rangelimit;
+        go-ethereum issue 35692).
+        """
+        wanted = load_strictly(items[0]) if method == "eth_getLogs" else {"blockHash": None}
+        named = [end for end in ("fromBlock", "toBlock") if wanted.get(end) in (None, "latest")]
+        if "blockHash" in wanted or not named:
+            return None
+        heads = self._pool.heads
+        head = heads.head()
+        heard = [age for label in self._pool.labels if (age := heads.age(label)) is not None]
+        if head is None or min(heard, default=_LATELY_SECONDS) >= _LATELY_SECONDS:
+            head = (await read_newest_height(self._pool, view.deadline)).block
+        return [wanted | dict.fromkeys(named, hex(head)), *items[1:]]
 
     async def _check_open_range(self, wanted: dict[str, Any], view: ReadView) -> None:
         """Check a range that ends, or begins, at the head, for which the head has to be known."""

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 
 import pytest
+from aiohttp import web
 
 from server.chains.view import ReadView
 from server.errors import InvalidArgument, NotSupported, RangeTooLarge, Reverted
-from tests.contract.evm.nodes import ALICE, PROBER, call_data
+from server.upstream import open_session
+from tests.contract.evm.nodes import ALICE, PROBER, USDC, LatestOnly, call_data, load
 
 
 async def ask(driver, method, params=None):
@@ -54,6 +57,83 @@ async def test_errors_mean_what_they_mean_elsewhere(driver):
         await ask(driver, "linea_estimateGas", [call])
     with pytest.raises(InvalidArgument, match="refused the parameters"):
         await ask(driver, "eth_getBalance", ["nobody", "latest"])
+
+
+class RangeLimited(LatestOnly):
+    """Measures ranges as go-ethereum does with --rpc.rangelimit: `latest`, or an end left out, is 2^64-1."""
+
+    limit = 5
+    LATEST = 2**64 - 1
+
+    async def _answer(self, request):
+        body = await request.json()
+        for item in body if isinstance(body, list) else [body]:
+            if item["method"] == "eth_getLogs":
+                self.asked.append(item["params"])
+                first, last = (self.number(item["params"][0].get(end)) for end in ("fromBlock", "toBlock"))
+                if (last - first) % 2**64 > self.limit:
+                    message = f"exceed maximum block range {self.limit}"
+                    error = {"code": -32602, "message": message}
+                    return web.json_response({"jsonrpc": "2.0", "id": item["id"], "error": error})
+        async with self._session.post(self._target, json=body) as response:
+            return web.json_response(await response.json())
+
+    def number(self, text):
+        return self.LATEST if text in (None, "latest") else 0 if text == "earliest" else int(text, 16)
+
+
+@pytest.fixture
+async def range_limited(ethereum, session, tally):
+    front = RangeLimited(ethereum.url, session)
+    front.asked = []
+    await front.start()
+    async with open_session() as http:
+        chains = await load(http, tally, geth=front.url)
+        yield chains.get("ethereum").driver, front
+        await chains.close()
+    await front.stop()
+
+
+@pytest.mark.parametrize("ends", [{}, {"toBlock": "latest"}, {"toBlock": None}])
+async def test_a_refused_tag_is_written_as_a_number_once(range_limited, ethereum, tally, ends):
+    driver, front = range_limited
+    head = await ethereum.height()
+    first = hex(ethereum.blocks["built"])
+    assert head - ethereum.blocks["built"] <= RangeLimited.limit
+    # The head that answers tell is known; had it been heard long ago, it would be asked for.
+    driver.pool.observe_head("geth", head)
+    tally.requests.clear()
+    wanted = {"fromBlock": first, "address": USDC} | ends
+    got = json.loads(await ask(driver, "eth_getLogs", [wanted]))
+    assert got == await ethereum.call("eth_getLogs", {"fromBlock": first, "toBlock": hex(head), "address": USDC})
+    assert got
+    assert front.asked == [[wanted], [wanted | {"toBlock": hex(head)}]]
+    assert tally.requests == [1, 1]
+
+
+async def test_a_range_that_is_refused_in_numbers_too_is_refused(range_limited, ethereum, tally):
+    driver, front = range_limited
+    head = await ethereum.height()
+    driver.pool.observe_head("geth", head)
+    tally.requests.clear()
+    with pytest.raises(RangeTooLarge):
+        await ask(driver, "eth_getLogs", [{"fromBlock": hex(head - 6), "toBlock": "latest"}])
+    assert tally.requests == [1, 1]
+    with pytest.raises(RangeTooLarge):
+        await ask(driver, "eth_getLogs", [{"fromBlock": hex(head - 6), "toBlock": hex(head)}])
+    assert tally.requests == [1, 1, 1]
+    assert len(front.asked) == 3
+
+
+async def test_a_head_that_was_not_heard_lately_is_asked_for(range_limited, ethereum, tally):
+    driver, front = range_limited
+    head = await ethereum.height()
+    driver.pool.observe_head("geth", head - 1)
+    driver.pool.heads._clock = lambda: time.monotonic() + 5
+    tally.requests.clear()
+    await ask(driver, "eth_getLogs", [{"fromBlock": hex(head - 2)}])
+    assert front.asked[-1] == [{"fromBlock": hex(head - 2), "toBlock": hex(head)}]
+    assert tally.requests == [1, 1, 1]
 
 
 async def test_open_log_ranges_are_measured_from_the_head(driver, ethereum):
