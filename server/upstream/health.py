@@ -48,7 +48,8 @@ class Setback:
 
     `final` is raised to the caller at once; `explaining` is what the caller gets if no other endpoint can; `lacks` is
     what the endpoint said to be missing. `suspect` is the exchange that counts against the endpoint if another one
-    answers the same call. `is_slow`: nothing was wrong but that no answer came in time.
+    answers the same call. `is_slow`: nothing was wrong but that no answer came in time. `refusal` is what follows if
+    the call is to blame.
     """
 
     words: str
@@ -58,6 +59,7 @@ class Setback:
     lacks: Lack | None = None
     suspect: Exchange | None = None
     is_slow: bool = False
+    refusal: GatewayError | None = None
 
     @property
     def is_lasting(self) -> bool:
@@ -125,6 +127,7 @@ class Health:
 
     def _settle_error(self, endpoint: Endpoint, error: NodeError, exchange: Exchange, policy: CallPolicy) -> Setback:
         judged = self._errors.classify(exchange.status, error.code, error.message, error.data)
+        refusal = judged.refusal if policy.may_be_refused else None
         if judged.verdict is Verdict.LIMITED or exchange.status == _TOO_MANY_REQUESTS:
             self._observer.failed(self._chain, endpoint.label, Kind.LIMITED)
             retry_after = judged.retry_after if exchange.retry_after is None else exchange.retry_after
@@ -136,13 +139,13 @@ class Health:
         if judged.verdict is Verdict.ELSEWHERE:
             self._observer.failed(self._chain, endpoint.label, Kind.CANNOT)
             self._measure(endpoint, exchange, is_cheap=False)
-            return Setback(judged.error.message, explaining=judged.error, lacks=judged.lacks)
+            return Setback(judged.error.message, explaining=judged.error, lacks=judged.lacks, refusal=refusal)
         self._observer.failed(self._chain, endpoint.label, Kind.NODE_ERROR)
         # What the outside caller made up may be what the node stumbles over: that proves nothing against it.
         if judged.verdict is Verdict.UNCLEAR:
             self._measure(endpoint, exchange, is_cheap=False)
             suspect = None if policy.caller_made else exchange
-            return Setback(judged.error.message, explaining=judged.error, suspect=suspect)
+            return Setback(judged.error.message, explaining=judged.error, suspect=suspect, refusal=refusal)
         if not policy.caller_made:
             self._blame(endpoint, exchange)
         return Setback("node error" if error.code is None else f"node error {error.code}")

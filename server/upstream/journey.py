@@ -123,16 +123,44 @@ class Router:
                     if policy.null_elsewhere and got.result == b"null":
                         return await self._doubt(got, errand, tried)
                     return replace(got, refusals=trail.refusals) if trail.refusals else got
+                if trail.blaming and (reply := await self._confirm(errand, trail, tried)) is not None:
+                    return reply
                 if got is not None and got.is_lasting:
                     hopeless.add(endpoint)
                 if got is not None and got.is_slow:
                     slow.add(endpoint)
                 if self._is_over(patience):
                     raise trail.late()
+            if trail.blaming and (reply := await self._confirm(errand, trail, tried, is_last=True)) is not None:
+                return reply
         for endpoint in self._carriers:
             if endpoint.exclusion is not None:
                 trail.note(endpoint.label, Setback(endpoint.exclusion))
         raise trail.exhausted()
+
+    async def _confirm(
+        self, errand: Errand, trail: Trail, tried: set[Endpoint], *, is_last: bool = False
+    ) -> Reply | None:
+        """Raise the error that blames the call if it is certain; return the reply that came instead, or None.
+
+        It is certain if a sound endpoint says it twice and another one, where there is a sound one, fails at the call
+        as well. The first who said it is asked once more for that. `is_last`: nobody else is left to be asked.
+        """
+        label = next(iter(trail.blaming))
+        first = next(endpoint for endpoint in self._carriers if endpoint.label == label)
+        is_confirmed = len(trail.blaming) > 1 or (
+            is_last and not any(other.is_sound and other is not first for other in self._carriers)
+        )
+        if not is_confirmed or not first.is_sound:
+            return None
+        said = trail.blaming[label]
+        if len(said) == 1:
+            got = await self._attempt(first, errand, trail, tried, is_final=True)
+            if isinstance(got, Reply):
+                return got
+        if len({error.message for error in said}) < len(said):
+            raise copy.copy(said[0])
+        return None
 
     def _is_over(self, patience: Patience) -> bool:
         return patience.until - self._clock() <= _TICK

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 class Trail:
     """Collects, per endpoint label, the last failure in short words, and keeps the first error that explains.
 
-    `refusals` are the errors by which endpoints said that they cannot, by label.
+    `refusals` are the errors by which endpoints said that they cannot, by label; `blaming` are those that may blame the
+    call for it, each as often as it was said.
     """
 
     def __init__(self, chain: str) -> None:
@@ -26,6 +27,7 @@ class Trail:
         self._retry_after: float | None = None
         self._suspects: list[tuple[Endpoint, Exchange]] = []
         self.refusals: dict[str, GatewayError] = {}
+        self.blaming: dict[str, list[GatewayError]] = {}
 
     def suspect(self, endpoint: Endpoint, exchange: Exchange) -> None:
         """Remember an endpoint that failed for a reason that may be the call's."""
@@ -39,6 +41,8 @@ class Trail:
     def note(self, label: str, setback: Setback) -> None:
         """Remember what became of an attempt at the endpoint."""
         self._words[label] = setback.words
+        if setback.refusal is not None:
+            self.blaming.setdefault(label, []).append(setback.refusal)
         error = setback.explaining
         if error is not None:
             self.refusals[label] = error

@@ -40,13 +40,15 @@ class Classified:
     """One node error, judged.
 
     `error` is what the caller gets if no endpoint can do better; its message names no URL. `retry_after` is in
-    seconds, for `LIMITED`. `lacks` says what the endpoint told to be missing, to be remembered for a while.
+    seconds, for `LIMITED`. `lacks` says what the endpoint told to be missing, to be remembered for a while. `refusal`
+    is what the error means if the call is to blame for it: if the endpoint repeats it and another one confirms it.
     """
 
     verdict: Verdict
     error: GatewayError
     retry_after: float | None = None
     lacks: Lack | None = None
+    refusal: GatewayError | None = None
 
 
 class ErrorTable(Protocol):

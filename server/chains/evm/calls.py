@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 
 Answer = TypeVar("Answer")
 
+PLAIN_CALLS = frozenset({"eth_call", "eth_estimateGas"})
+"""Methods that run one call, so that what all nodes refuse is the call. Other interfaces fall back on these."""
+
 
 class CallReader:
     """Runs callers' own calls on one chain."""
@@ -92,7 +95,7 @@ class CallReader:
         options: tuple[object, ...],
     ) -> Answer:
         whole = [params, block_tag(view.block), *options]
-        answer, _ = await read_sound(self._pool, method, whole, read, _made_up(view), deadline=view.deadline)
+        answer, _ = await read_sound(self._pool, method, whole, read, _made_up(method, view), deadline=view.deadline)
         return answer
 
     async def _at_latest(
@@ -112,7 +115,7 @@ class CallReader:
 
         async def ask(avoid: frozenset[str]) -> Told[tuple[int, Answer]]:
             (before, answer, after), endpoint = await read_sound_together(
-                self._pool, calls, read_all, _made_up(view, avoid), deadline=view.deadline
+                self._pool, calls, read_all, _made_up(method, view, avoid), deadline=view.deadline
             )
             return Told((before, answer), endpoint, after)
 
@@ -138,7 +141,7 @@ class CallReader:
         for _ in range(LOOKS):
             try:
                 (before, answer, after), endpoint = await read_sound_together(
-                    self._pool, (look, call, look), read_all, _made_up(view), deadline=view.deadline
+                    self._pool, (look, call, look), read_all, _made_up(method, view), deadline=view.deadline
                 )
             except Reverted:
                 if view.block is None:
@@ -163,7 +166,7 @@ class CallReader:
             except Reverted as error:
                 return error
 
-        told = await self._proofs.prove(view.block, ask, _made_up(view), view.deadline)
+        told = await self._proofs.prove(view.block, ask, _made_up(call[0], view), view.deadline)
         self._chain.check_block(view, told.block)
         if isinstance(told.answer, Reverted):
             raise told.answer
@@ -174,8 +177,15 @@ def _malformed(reply: Reply) -> UpstreamUnavailable:
     return UpstreamUnavailable(f"endpoint {reply.endpoint} answered with what cannot be its answer")
 
 
-def _made_up(view: ReadView, avoid: frozenset[str] = NOBODY) -> CallPolicy:
-    return CallPolicy(heavy=True, caller_made=True, min_block=view.block, prefer=view.endpoint, avoid=avoid)
+def _made_up(method: str, view: ReadView, avoid: frozenset[str] = NOBODY) -> CallPolicy:
+    return CallPolicy(
+        heavy=True,
+        caller_made=True,
+        min_block=view.block,
+        prefer=view.endpoint,
+        avoid=avoid,
+        may_be_refused=method in PLAIN_CALLS,
+    )
 
 
 def _params(call: CallRequest) -> dict[str, Any]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from runtime.redaction import redact_text
 from server import errors
 from server.chains.evm.log_limits import read_limit
 from server.chains.evm.reverts import error_text, revert_data, reverted
@@ -25,11 +26,13 @@ _REVERT_WORDS = (
     "vm execution error",
     "vm exception",
     "transaction: revert",
+    "transaction reverted",
     "revert:",
     "evm error: revert",
 )
 _REASON = re.compile(
-    r"(?:execution reverted|reverted with reason string|revert)[:\s]+'?(.{1,256}?)'?$", re.IGNORECASE | re.DOTALL
+    r"(?:(?:execution reverted|reverted with reason string|revert)[:\s]+|transaction reverted: )'?(.{1,256}?)'?$",
+    re.IGNORECASE | re.DOTALL,
 )
 # Nodes say in a few words why they gave a call up; what is longer is read no further.
 _MOST_READ = 8192
@@ -72,12 +75,15 @@ class EvmErrors:
         table = tomllib.loads(_TABLE.read_text(encoding="utf-8"))
         self._rules = tuple(map(_Rule.of, table["rules"]))
         self._codes: dict[int | None, _Rule] = {int(code): _Rule.of(rule) for code, rule in table["codes"].items()}
+        self._refusing = frozenset(table["refusals"]["codes"])
+        self._not_refusing = tuple(map(re.compile, table["refusals"]["patterns"]))
 
     def classify(self, http_status: int, code: int | None, message: str, data: bytes | None) -> Classified:
         """Return the verdict on a node's error; `data` is the JSON of the error's `data` member.
 
         The unknown is asked of the next endpoint and ends as 503. It marks this endpoint at once only with a server
-        error of HTTP, else only if another one answers the same call.
+        error of HTTP, else only if another one answers the same call. Where the call itself may be what is refused,
+        that is said besides (`refusal`), with the node's words.
         """
         text = message.lower()
         if http_status == 429:
@@ -87,7 +93,13 @@ class EvmErrors:
         for rule in self._rules:
             if rule.fits(text):
                 return _judge(rule, http_status, message)
-        return _judge(self._codes.get(code, _UNKNOWN), http_status, message)
+        judged = _judge(self._codes.get(code, _UNKNOWN), http_status, message)
+        if code not in self._refusing or http_status >= 500 or not text or self._is_about_the_node(text):
+            return judged
+        return replace(judged, refusal=_refusal(message, data))
+
+    def _is_about_the_node(self, text: str) -> bool:
+        return any(pattern.search(text) for pattern in self._not_refusing)
 
     def _halt(self, text: str, data: bytes | None) -> GatewayError | None:
         """Return why the virtual machine gave a call up, where nodes that use one error for all failures say so.
@@ -120,6 +132,12 @@ def _revert(message: str, data: bytes | None) -> Reverted:
     if match is None or "://" in match[1] or not (reason := match[1].strip()) or reason.startswith("0x"):
         return reverted(b"")
     return Reverted(f"execution reverted: {reason}", metadata={"data": "0x"})
+
+
+def _refusal(message: str, data: bytes | None) -> Reverted:
+    """Return what an error of unknown words means if the call is to blame for it."""
+    payload = revert_data(data)
+    return reverted(payload) if payload else Reverted(f"the nodes refuse the call: {redact_text(message)}")
 
 
 def _error(rule: _Rule, message: str) -> GatewayError:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from server.chains.evm.calls import PLAIN_CALLS
 from server.chains.evm.newest import read_newest_height
 from server.chains.evm.quantity import json_count, quantity
 from server.chains.passthrough import AllowList, check_members, load_strictly, refuse
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 
 # Nobody else's answer and nobody else's batch: the caller chose what it costs.
 _CALLERS_OWN = CallPolicy(heavy=True, caller_made=True, joinable=False)
+_MADE_UP = replace(_CALLERS_OWN, may_be_refused=True)
 _LOG_MEMBERS = ("fromBlock", "toBlock", "blockHash", "address", "topics")
 _TRACER_MEMBERS = ("tracer", "tracerConfig")
 # A head that was heard longer ago is asked for again: the logs above it would be lost.
@@ -48,7 +51,8 @@ class PassThrough:
         if method == "eth_getLogs":
             await self._check_open_range(load_strictly(items[0]), view)
         try:
-            reply = await self._pool.call(method, items, _CALLERS_OWN, deadline=view.deadline)
+            policy = _MADE_UP if method in PLAIN_CALLS else _CALLERS_OWN
+            reply = await self._pool.call(method, items, policy, deadline=view.deadline)
         except RangeTooLarge:
             numbered = await self._with_head(method, items, view)
             if numbered is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from server.chains.evm.multicall import GET_ETH_BALANCE, Call, Outcome
@@ -73,8 +74,9 @@ class SingleReads:
         if call.sender is not None:
             message["from"] = "0x" + call.sender.hex()
         try:
+            refusable = replace(policy, may_be_refused=True)
             data, endpoint = await read_sound(
-                self._pool, "eth_call", [message, tag], json_data, policy, deadline=deadline
+                self._pool, "eth_call", [message, tag], json_data, refusable, deadline=deadline
             )
         except Reverted as error:
             if isinstance(error, OutOfGas):

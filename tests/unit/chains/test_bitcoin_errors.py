@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.chains.bitcoin.node_errors import BitcoinErrors
+from server.chains.bitcoin.node_errors import BitcoinErrors, HeightMissing
 from server.errors import (
     ArchiveRequired,
     GatewayError,
@@ -28,7 +28,8 @@ SAID_BY_NODES = [
     (500, -5, "Block not found", Verdict.ELSEWHERE, NotFound),
     (500, -5, "No such mempool or blockchain transaction.", Verdict.ELSEWHERE, NotFound),
     (500, -5, "No such mempool transaction. Use -txindex to enable", Verdict.ELSEWHERE, NotSupported),
-    (500, -8, "Block height out of range", Verdict.ELSEWHERE, NotFound),
+    (500, -8, "Block height out of range", Verdict.ELSEWHERE, HeightMissing),
+    (500, -1, "Block number out of range", Verdict.ELSEWHERE, HeightMissing),
     (500, -8, "blockhash must be of length 64 (not 2, for '00')", Verdict.ANSWER, InvalidArgument),
     (500, -1, "Block not available (pruned data)", Verdict.ELSEWHERE, ArchiveRequired),
     (500, -1, "Block not available (not fully downloaded)", Verdict.ELSEWHERE, UpstreamUnavailable),
