@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
+
+from waypost.v1 import block_pb2
 
 from devnet import known
 from devnet.evm.world import load_world
+from tests.e2e.questions.question import OPERATIONS
 
 if TYPE_CHECKING:
     from devnet.launcher import Devnet
@@ -95,3 +99,54 @@ async def test_receipt_transaction_and_trace_of_one_hash(gateway: RunningGateway
     trace = await ask(gateway, "traceTransaction", {"chain": "ethereum", "hash": wanted})
     assert (trace["tracer"], trace["hash"]) == ("callTracer", wanted)
     assert (trace["trace"]["from"], trace["trace"]["to"]) == (receipt["from"], receipt["to"])
+
+
+# What stays hex in EVM answers: bytes, and the words of signatures; a block's nonce is eight bytes of its header.
+DATA = {"v", "r", "s", "yParity", "input", "data", "output", "extraData", "nonce", "status"}
+
+
+def hex_quantities(value: Any, name: str = "") -> list[tuple[str, str]]:
+    """Return the members, at any depth, that are written as hex and shorter than addresses and hashes."""
+    if isinstance(value, dict):
+        return [found for key, member in value.items() for found in hex_quantities(member, key)]
+    if isinstance(value, list):
+        return [found for member in value for found in hex_quantities(member, name)]
+    is_hex = isinstance(value, str) and value.startswith("0x") and len(value) < 40
+    return [(name, value)] if is_hex and name not in DATA else []
+
+
+async def test_quantities_have_one_form_in_all_answers(gateway: RunningGateway, devnet: Devnet) -> None:
+    node = devnet.nodes["ethereum"]
+    block = FIRST + known.CROWDED_AT
+    listed = await ask(gateway, "getBlockTransactions", {"chain": "ethereum", "blockNumber": block})
+    sent = listed["transactions"][0]
+    where = {"chain": "ethereum", "hash": sent["hash"]}
+    [by_number] = (await ask(gateway, "getBlockByNumber", [{"chain": "ethereum", "block": block}]))["results"]
+    [by_hash] = (await ask(gateway, "getBlockByHash", [{"chain": "ethereum", "hash": listed["hash"]}]))["results"]
+    [alone] = (await ask(gateway, "getTransactionByHash", [where]))["results"]
+    receipt = await ask(gateway, "getReceipt", where)
+    trace = await ask(gateway, "traceTransaction", where)
+    logs = await ask(gateway, "getLogs", {"chain": "ethereum", "fromBlock": block, "toBlock": block})
+    for answer in (listed, by_number, by_hash, alone, receipt, trace, logs):
+        assert hex_quantities(answer) == []
+    truth = await node.call("eth_getBlockByNumber", hex(block), True)
+    raw = await node.call("eth_getTransactionReceipt", sent["hash"])
+    assert sent["blockNumber"] == alone["transaction"]["blockNumber"] == receipt["blockNumber"] == str(block)
+    assert sent["blockTimestamp"] == alone["transaction"]["blockTimestamp"] == listed["timestamp"]
+    assert by_number["block"]["totalDifficulty"] == str(int(truth["totalDifficulty"], 16))
+    assert receipt["blobGasPrice"] == str(int(raw["blobGasPrice"], 16))
+    # Data words are the node's own.
+    assert by_number["block"]["nonce"] == truth["nonce"]
+    for word in ("v", "r", "s", "yParity"):
+        assert sent.get(word) == truth["transactions"][0].get(word)
+    request = block_pb2.GetBlockTransactionsRequest(chain="ethereum", block_number=block)
+    told: Any = await gateway.ask_grpc(OPERATIONS["getBlockTransactions"], request)
+    extra = json.loads(told.evm.transactions[0].extra.json)
+    assert (extra["blockNumber"], extra["blockTimestamp"]) == (str(block), listed["timestamp"])
+
+
+async def test_what_is_passed_on_stays_the_nodes_own(gateway: RunningGateway, devnet: Devnet) -> None:
+    tag = hex(FIRST + known.CROWDED_AT)
+    params = {"chain": "ethereum", "method": "eth_getBlockByNumber", "params": [tag, True]}
+    told = await ask(gateway, "chainRpc", params)
+    assert told["result"] == await devnet.nodes["ethereum"].call("eth_getBlockByNumber", tag, True)

@@ -2,7 +2,7 @@
 
 A member is typed where its meaning is the same on every chain; all others go to `extra` in the node's own bytes, so
 that fields of layer-2 chains, blobs or forks to come are never lost (facts: members differ by client, chain and age of
-the block).
+the block). Quantities among them are written as decimals (quantities.toml).
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from server.chains.evm.members import (
     decimal,
     is_null,
     items,
+    load_forms,
     number,
     read_members,
     text,
@@ -92,7 +93,7 @@ def parse_block(result: bytes) -> evm_pb2.EvmBlock:
     Raises:
         ValueError: the JSON is no such block.
     """
-    fields, extra = convert_members(read_members(result), _BLOCK)
+    fields, extra = convert_members(read_members(result), _BLOCK, load_forms("block"))
     block = evm_pb2.EvmBlock(**fields, transaction_count=len(fields.get("transactions", ())))
     if not block.number or not block.hash:
         raise ValueError("a block without number or hash")
@@ -134,15 +135,16 @@ def parse_transaction(result: bytes) -> transaction_pb2.EvmMinedTransaction:
         ValueError: the JSON is no transaction.
     """
     members = read_members(result)
-    place, _ = convert_members({name: raw for name, raw in members.items() if name in _PLACE}, _PLACE)
-    fields, extra = convert_members({name: raw for name, raw in members.items() if name not in _PLACE}, _TRANSACTION)
+    place, _ = convert_members({name: raw for name, raw in members.items() if name in _PLACE}, _PLACE, {})
+    rest = {name: raw for name, raw in members.items() if name not in _PLACE}
+    fields, extra = convert_members(rest, _TRANSACTION, load_forms("transaction"))
     if "hash" not in fields or "from_address" not in fields:
         raise ValueError("a transaction without hash or sender")
     return transaction_pb2.EvmMinedTransaction(**place, transaction=_build_transaction(fields, extra))
 
 
 def _transaction(raw: msgspec.Raw, base_fee: int | None) -> evm_pb2.EvmTransaction:
-    fields, extra = convert_members(read_members(raw), _TRANSACTION)
+    fields, extra = convert_members(read_members(raw), _TRANSACTION, load_forms("transaction"))
     transaction = _build_transaction(fields, extra)
     if base_fee is not None and transaction.type in _DYNAMIC_FEE_TYPES and transaction.HasField("max_fee_per_gas"):
         tip = int(transaction.max_priority_fee_per_gas or 0)

@@ -1,4 +1,4 @@
-"""Receipts of EVM transactions: the node's JSON as a typed message, the fields of layer-2 chains untouched."""
+"""Receipts of EVM transactions: the node's JSON as a typed message, with the rest of it (quantities as decimals)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from waypost.v1 import receipt_pb2
 
 from server.chains.evm.events import decode_logs
 from server.chains.evm.log_entries import parse_logs
-from server.chains.evm.members import address, convert_members, decimal, is_null, number, read_members, text
+from server.chains.evm.members import address, convert_members, decimal, is_null, load_forms, number, read_members, text
 
 if TYPE_CHECKING:
     import msgspec
@@ -61,7 +61,7 @@ def parse_receipt(result: bytes) -> receipt_pb2.EvmReceipt:
     Raises:
         ValueError: the JSON is no receipt of a mined transaction.
     """
-    fields, extra = convert_members(read_members(result), _RECEIPT)
+    fields, extra = convert_members(read_members(result), _RECEIPT, load_forms("receipt"))
     if not {"transaction_hash", "block_number", "from_address", "gas_used"} <= fields.keys():
         raise ValueError("a receipt lacks members")
     receipt = receipt_pb2.EvmReceipt(**fields)

@@ -10,9 +10,16 @@ from server.chains.view import ReadView
 from server.errors import InvalidArgument, NotFound
 from tests.contract.evm.nodes import ALICE, BOB
 
+# What a local node tells that has no field and is a quantity.
+DECIMALS = {
+    "totalDifficulty": lambda text: str(int(text, 16)),
+    "blockNumber": lambda text: str(int(text, 16)),
+    "blockTimestamp": lambda text: int(text, 16),
+}
 
-def texts(block: dict, *names: str) -> dict[str, str]:
-    return {name: block[name] for name in names}
+
+def decimals(document: dict, *names: str) -> dict[str, object]:
+    return {name: DECIMALS[name](document[name]) if name in DECIMALS else document[name] for name in names}
 
 
 async def test_a_block_by_number_and_by_hash_is_the_nodes_block(driver, ethereum, requests):
@@ -35,10 +42,11 @@ async def test_a_block_by_number_and_by_hash_is_the_nodes_block(driver, ethereum
     assert (by_number.state_root, by_number.logs_bloom) == (truth["stateRoot"], truth["logsBloom"])
 
 
-async def test_members_that_are_not_typed_are_kept_untouched(driver, ethereum):
+async def test_members_that_are_not_typed_are_kept_with_quantities_as_decimals(driver, ethereum):
     truth = await ethereum.block(hex(ethereum.blocks["sent"]))
     extra = json.loads((await driver.read_block_by_number(ethereum.blocks["sent"], ReadView())).evm.extra.json)
-    assert extra == texts(truth, *extra)
+    assert extra == decimals(truth, *extra)
+    assert extra["totalDifficulty"] == "0"
     assert "withdrawals" in extra
     assert not {"number", "hash", "transactions", "gasUsed"} & set(extra)
 
@@ -58,7 +66,9 @@ async def test_transactions_with_their_effective_price(driver, ethereum, request
     assert (transaction.type, transaction.nonce) == (2, int(sent["nonce"], 16))
     assert transaction.max_fee_per_gas == str(10**12)
     extra = json.loads(transaction.extra.json)
-    assert extra == texts(sent, *extra)
+    assert extra == decimals(sent, *extra)
+    assert extra["blockNumber"] == str(number)
+    assert extra["blockTimestamp"] == answer.timestamp.seconds
     assert {"r", "s", "blockHash"} <= set(extra)
 
 

@@ -36,7 +36,7 @@ async def test_a_transaction_is_the_nodes_with_its_block(driver, ethereum, reque
     assert (sent.type, sent.nonce, sent.transaction_index) == (2, int(truth["nonce"], 16), 0)
     assert sent.gas_price == str(int(receipt["effectiveGasPrice"], 16))
     extra = json.loads(sent.extra.json)
-    assert extra == {name: truth[name] for name in extra}
+    assert extra == {name: truth[name] for name in extra} | {"blockTimestamp": int(truth["blockTimestamp"], 16)}
     assert {"r", "s"} <= set(extra)
     assert not {"blockNumber", "blockHash", "from"} & set(extra)
 
@@ -58,6 +58,7 @@ async def test_a_receipt_is_the_nodes(driver, ethereum, requests):
     assert (log.address, list(log.topics), log.data) == (USDC, expected["topics"], expected["data"])
     assert (log.log_index, log.removed, log.transaction_hash) == (0, False, truth["transactionHash"])
     extra = json.loads(receipt.extra.json)
+    assert extra.pop("blobGasPrice") == str(int(truth["blobGasPrice"], 16))
     assert extra == {name: truth[name] for name in extra}
     assert "logsBloom" in extra
 

@@ -42,7 +42,7 @@ def test_a_block_before_london_has_no_base_fee():
 
 
 def test_layer_2_members_are_kept_in_the_nodes_own_bytes():
-    rest = b'"l1BlockNumber":"0x18d","sendCount":18446744073709551617,"we\\"ird":[1.10]'
+    rest = b'"sendRoot":"0x18d","sendCount":18446744073709551617,"we\\"ird":[1.10]'
     odd = b'{"number":"0x1","hash":"0xab","timestamp":"0x1","transactions":[],' + rest + b"}"
     assert parse_block(odd).extra.json == b"{" + rest + b"}"
 
@@ -60,8 +60,9 @@ def test_legacy_and_deposit_transactions():
     legacy = transaction(gasPrice="0x7", v="0x1b", r="0x1", s="0x2")
     deposit = transaction(type="0x7e", sourceHash=HASH, mint="0x0", isSystemTx=False)
     parsed = parse_block_transactions(block(baseFeePerGas="0xa", transactions=[legacy, deposit]), pays_tips=True)
+    assert json.loads(parsed.transactions[0].extra.json) == {"v": "0x1b", "r": "0x1", "s": "0x2"}
     assert [(one.type, one.gas_price) for one in parsed.transactions] == [(0, "7"), (0x7E, "0")]
-    assert json.loads(parsed.transactions[1].extra.json) == {"sourceHash": HASH, "mint": "0x0", "isSystemTx": False}
+    assert json.loads(parsed.transactions[1].extra.json) == {"sourceHash": HASH, "mint": "0", "isSystemTx": False}
 
 
 @pytest.mark.parametrize(

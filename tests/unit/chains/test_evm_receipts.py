@@ -38,10 +38,10 @@ def test_a_receipt_before_byzantium_has_a_root_and_no_status() -> None:
     assert (receipt.type, receipt.effective_gas_price) == (0, "")
 
 
-def test_fees_of_layer_2_chains_stay_as_the_node_wrote_them() -> None:
+def test_fees_of_layer_2_chains_are_decimals_and_the_rest_as_the_node_wrote_it() -> None:
     fees = {"l1Fee": "0x1b", "l1FeeScalar": "0.684", "gasUsedForL1": "0x7", "depositNonce": None, "timeboosted": False}
     receipt = parse(**fees, type="0x7e")
-    assert json.loads(receipt.extra.json) == {"logsBloom": "0x00", **fees}
+    assert json.loads(receipt.extra.json) == {"logsBloom": "0x00", **fees, "l1Fee": "27", "gasUsedForL1": "7"}
     assert receipt.type == 0x7E
 
 
