@@ -92,8 +92,13 @@ class Field:
 
 @cache
 def fields_of(message: Descriptor) -> tuple[Field, ...]:
-    """Return the message's fields in their order. Raises UnsupportedField for a field without a JSON form."""
-    return tuple(_field(descriptor) for descriptor in message.fields)
+    """Return the message's fields in their order, without those that only tell the order of a map's keys.
+
+    Raises:
+        UnsupportedField: a field has no JSON form.
+    """
+    orders = {member(descriptor).order for descriptor in message.fields}
+    return tuple(_field(descriptor) for descriptor in message.fields if descriptor.name not in orders)
 
 
 @cache
@@ -127,6 +132,12 @@ def _field(descriptor: FieldDescriptor) -> Field:
         if key.cpp_type != FieldDescriptor.CPPTYPE_STRING:
             raise UnsupportedField(f"{descriptor.full_name}: the keys of a map must be strings")
         entry = _field(value)
+    order = member(descriptor).order
+    if order:
+        keys = descriptor.containing_type.fields_by_name.get(order)
+        is_list = keys is not None and keys.label == FieldDescriptor.LABEL_REPEATED
+        if entry is None or keys is None or not is_list or keys.type != FieldDescriptor.TYPE_STRING:
+            raise UnsupportedField(f"{descriptor.full_name}: `order` names a list of strings beside a map")
     return Field(
         descriptor=descriptor,
         options=member(descriptor),

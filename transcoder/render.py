@@ -30,6 +30,7 @@ _NAMESPACE: dict[str, Any] = {
     "cursor": values.cursor,
     "native": values.native,
     "native_members": values.native_members,
+    "in_order": values.in_order,
     "nested": tree.nested,
 }
 
@@ -106,8 +107,11 @@ def _inlined(field: Field) -> list[str]:
 def _value(field: Field) -> str:
     source = f"m.{field.name}"
     if field.entry is not None:
+        one = _one(field.entry, "e")
+        if field.options.order:
+            return f"{{k: {one} for k, e in in_order({source}, m.{field.options.order})}}"
         # A map has no order of its own: sorted, equal messages print as equal bytes.
-        return f"{{k: {_one(field.entry, 'e')} for k, e in sorted({source}.items())}}"
+        return f"{{k: {one} for k, e in sorted({source}.items())}}"
     if field.options.format == options_pb2.FORMAT_TREE:
         return _tree(field, source)
     if field.repeated:

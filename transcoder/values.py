@@ -13,6 +13,8 @@ import orjson
 from transcoder.fields import SAFE
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from google.protobuf.timestamp_pb2 import Timestamp
     from waypost.v1.common_pb2 import NativeJson
 
@@ -78,3 +80,9 @@ def _fragment(raw: bytes | msgspec.Raw) -> orjson.Fragment:
         return orjson.Fragment(content if content.isascii() else str(content, "utf-8"))
     except UnicodeDecodeError as error:
         raise Unprintable("a native payload is not UTF-8") from error
+
+
+def in_order(entries: Mapping[str, Any], keys: Sequence[str]) -> list[tuple[str, Any]]:
+    """Return the entries of a map in the order of the keys; those that it does not name come last, sorted."""
+    told = {key: entries[key] for key in keys if key in entries}
+    return [*told.items(), *sorted((key, entry) for key, entry in entries.items() if key not in told)]

@@ -5,10 +5,14 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from waypost.v1 import block_pb2
+from eth_utils.address import to_checksum_address
+from eth_utils.crypto import keccak
+from waypost.v1 import block_pb2, transaction_pb2
 
 from devnet import known
+from devnet.evm.calls import to_hex
 from devnet.evm.world import load_world
+from tests.contract.operations.conftest import unchanged
 from tests.e2e.questions.question import OPERATIONS
 
 if TYPE_CHECKING:
@@ -99,6 +103,37 @@ async def test_receipt_transaction_and_trace_of_one_hash(gateway: RunningGateway
     trace = await ask(gateway, "traceTransaction", {"chain": "ethereum", "hash": wanted})
     assert (trace["tracer"], trace["hash"]) == ("callTracer", wanted)
     assert (trace["trace"]["from"], trace["trace"]["to"]) == (receipt["from"], receipt["to"])
+
+
+# Writes a log of three topics, the first words of its calldata, and of the rest as data.
+WRITER = "0x00000000000000000000000000000000000000f7"
+WRITER_CODE = "0x6060360360605f376040356020355f35606036035fa300"
+SWAP_V4 = "Swap(bytes32,address,int128,int128,uint160,uint128,int24,uint24)"
+
+
+async def test_a_swap_of_a_v4_pool_is_decoded_in_the_order_of_its_abi(gateway: RunningGateway, devnet: Devnet) -> None:
+    pool, values = "0x" + "c3" * 32, [-5 * 10**18, 7 * 10**9, 2**96, 10**20, -193_000, 3000]
+    topics = keccak(text=SWAP_V4) + bytes.fromhex(pool[2:]) + bytes.fromhex(known.ALICE[2:]).rjust(32, b"\0")
+    data = b"".join(value.to_bytes(32, "big", signed=value < 0) for value in values)
+    async with unchanged(devnet, "ethereum") as node:
+        await node.call("anvil_setCode", WRITER, WRITER_CODE)
+        sent = {"from": known.BOB, "to": WRITER, "data": to_hex(topics + data), "gas": hex(200_000)}
+        tx_hash = await node.call("eth_sendTransaction", sent)
+        await node.call("evm_mine")
+        receipt = await ask(gateway, "getReceipt", {"chain": "ethereum", "hash": tx_hash})
+        request = transaction_pb2.GetReceiptRequest(chain="ethereum", hash=tx_hash)
+        told: Any = await gateway.ask_grpc(OPERATIONS["getReceipt"], request)
+    expected = {
+        "id": pool,
+        "sender": known.ALICE,
+        **dict(zip(("amount0", "amount1", "sqrtPriceX96", "liquidity", "tick", "fee"), map(str, values), strict=True)),
+    }
+    [decoded] = receipt["decodedLogs"]
+    assert decoded == {"event": "Swap", "address": to_checksum_address(WRITER), "logIndex": 0, "args": expected}
+    assert list(decoded["args"]) == list(expected)
+    [same] = told.evm.decoded_logs
+    assert list(same.arg_names) == list(expected)
+    assert dict(same.args) == expected
 
 
 # What stays hex in EVM answers: bytes, and the words of signatures; a block's nonce is eight bytes of its header.

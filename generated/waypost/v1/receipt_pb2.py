@@ -28,7 +28,7 @@ from waypost.v1 import evm_pb2 as waypost_dot_v1_dot_evm__pb2
 from waypost.v1 import options_pb2 as waypost_dot_v1_dot_options__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18waypost/v1/receipt.proto\x12\nwaypost.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17waypost/v1/common.proto\x1a\x14waypost/v1/evm.proto\x1a\x18waypost/v1/options.proto\"\x9f\x04\n\nEvmReceipt\x12\x18\n\x10transaction_hash\x18\x01 \x01(\t\x12\x1c\n\x0c\x62lock_number\x18\x02 \x01(\tB\x06\x92\xb5\x18\x02\x08\t\x12\x12\n\nblock_hash\x18\x03 \x01(\t\x12\x19\n\x11transaction_index\x18\x04 \x01(\x05\x12\x1a\n\x0c\x66rom_address\x18\x05 \x01(\tR\x04\x66rom\x12\x17\n\x02to\x18\x06 \x01(\tB\x06\x92\xb5\x18\x02\x38\x01H\x00\x88\x01\x01\x12\x36\n\x06status\x18\x07 \x01(\x0e\x32\x19.waypost.v1.ReceiptStatusB\x06\x92\xb5\x18\x02\x38\x01H\x01\x88\x01\x01\x12\x18\n\x08gas_used\x18\x08 \x01(\tB\x06\x92\xb5\x18\x02\x08\t\x12#\n\x13\x63umulative_gas_used\x18\t \x01(\tB\x06\x92\xb5\x18\x02\x08\t\x12#\n\x13\x65\x66\x66\x65\x63tive_gas_price\x18\n \x01(\tB\x06\x92\xb5\x18\x02\x08\t\x12\x0c\n\x04type\x18\x0b \x01(\x05\x12%\n\x10\x63ontract_address\x18\x0c \x01(\tB\x06\x92\xb5\x18\x02\x38\x01H\x02\x88\x01\x01\x12 \n\x04logs\x18\r \x03(\x0b\x32\x12.waypost.v1.EvmLog\x12,\n\x0c\x64\x65\x63oded_logs\x18\x0e \x03(\x0b\x32\x16.waypost.v1.DecodedLog\x12-\n\x05\x65xtra\x18\x0f \x01(\x0b\x32\x16.waypost.v1.NativeJsonB\x06\x92\xb5\x18\x02@\x01\x42\x05\n\x03_toB\t\n\x07_statusB\x13\n\x11_contract_address\"\x9c\x01\n\nDecodedLog\x12\r\n\x05\x65vent\x18\x01 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x02 \x01(\t\x12\x11\n\tlog_index\x18\x03 \x01(\x05\x12.\n\x04\x61rgs\x18\x04 \x03(\x0b\x32 .waypost.v1.DecodedLog.ArgsEntry\x1a+\n\tArgsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"y\n\x0fStarknetReceipt\x12\x18\n\x10transaction_hash\x18\x01 \x01(\t\x12\x1c\n\x0c\x62lock_number\x18\x02 \x01(\tB\x06\x92\xb5\x18\x02\x08\t\x12.\n\x06native\x18\x03 \x01(\x0b\x32\x16.waypost.v1.NativeJsonB\x06\x92\xb5\x18\x02@\x01\"q\n\rCosmosReceipt\x12 \n\x02tx\x18\x01 \x01(\x0b\x32\x14.waypost.v1.CosmosTx\x12>\n\x0btx_response\x18\x02 \x01(\x0b\x32\x1c.waypost.v1.CosmosTxResponseR\x0btx_response\"w\n\x08\x43osmosTx\x12\x13\n\x04type\x18\x01 \x01(\tR\x05@type\x12&\n\x04\x62ody\x18\x02 \x01(\x0b\x32\x18.waypost.v1.CosmosTxBody\x12.\n\x06native\x18\x03 \x01(\x0b\x32\x16.waypost.v1.NativeJsonB\x06\x92\xb5\x18\x02@\x01\"h\n\x0c\x43osmosTxBody\x12(\n\x08messages\x18\x01 \x03(\x0b\x32\x16.waypost.v1.NativeJson\x12.\n\x06native\x18\x02 \x01(\x0b\x32\x16.waypost.v1.NativeJsonB\x06\x92\xb5\x18\x02@\x01\"\x95\x02\n\x10\x43osmosTxResponse\x12\x16\n\x06height\x18\x01 \x01(\tB\x06\x92\xb5\x18\x02\x08\t\x12\x0e\n\x06txhash\x18\x02 \x01(\t\x12\x0c\n\x04\x63ode\x18\x03 \x01(\x05\x12&\n\ngas_wanted\x18\x04 \x01(\tB\x06\x92\xb5\x18\x02\x08\tR\ngas_wanted\x12\"\n\x08gas_used\x18\x05 \x01(\tB\x06\x92\xb5\x18\x02\x08\tR\x08gas_used\x12\x35\n\ttimestamp\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x06\x92\xb5\x18\x02\x08\r\x12\x18\n\x07raw_log\x18\x07 \x01(\tR\x07raw_log\x12.\n\x06native\x18\x08 \x01(\x0b\x32\x16.waypost.v1.NativeJsonB\x06\x92\xb5\x18\x02@\x01*}\n\rReceiptStatus\x12\x1e\n\x1aRECEIPT_STATUS_UNSPECIFIED\x10\x00\x12%\n\x16RECEIPT_STATUS_SUCCESS\x10\x01\x1a\t\x9a\xb5\x18\x05\n\x03\x30x1\x12%\n\x16RECEIPT_STATUS_FAILURE\x10\x02\x1a\t\x9a\xb5\x18\x05\n\x03\x30x0BJ\n\x0e\x64\x65v.waypost.v1P\x01Z6github.com/waypost/waypost/gen/go/waypost/v1;waypostv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18waypost/v1/receipt.proto\x12\nwaypost.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17waypost/v1/common.proto\x1a\x14waypost/v1/evm.proto\x1a\x18waypost/v1/options.proto\"\x9f\x04\n\nEvmReceipt\x12\x18\n\x10transaction_hash\x18\x01 \x01(\t\x12\x1c\n\x0c\x62lock_number\x18\x02 \x01(\tB\x06\x92\xb5\x18\x02\x08\t\x12\x12\n\nblock_hash\x18\x03 \x01(\t\x12\x19\n\x11transaction_index\x18\x04 \x01(\x05\x12\x1a\n\x0c\x66rom_address\x18\x05 \x01(\tR\x04\x66rom\x12\x17\n\x02to\x18\x06 \x01(\tB\x06\x92\xb5\x18\x02\x38\x01H\x00\x88\x01\x01\x12\x36\n\x06status\x18\x07 \x01(\x0e\x32\x19.waypost.v1.ReceiptStatusB\x06\x92\xb5\x18\x02\x38\x01H\x01\x88\x01\x01\x12\x18\n\x08gas_used\x18\x08 \x01(\tB\x06\x92\xb5\x18\x02\x08\t\x12#\n\x13\x63umulative_gas_used\x18\t \x01(\tB\x06\x92\xb5\x18\x02\x08\t\x12#\n\x13\x65\x66\x66\x65\x63tive_gas_price\x18\n \x01(\tB\x06\x92\xb5\x18\x02\x08\t\x12\x0c\n\x04type\x18\x0b \x01(\x05\x12%\n\x10\x63ontract_address\x18\x0c \x01(\tB\x06\x92\xb5\x18\x02\x38\x01H\x02\x88\x01\x01\x12 \n\x04logs\x18\r \x03(\x0b\x32\x12.waypost.v1.EvmLog\x12,\n\x0c\x64\x65\x63oded_logs\x18\x0e \x03(\x0b\x32\x16.waypost.v1.DecodedLog\x12-\n\x05\x65xtra\x18\x0f \x01(\x0b\x32\x16.waypost.v1.NativeJsonB\x06\x92\xb5\x18\x02@\x01\x42\x05\n\x03_toB\t\n\x07_statusB\x13\n\x11_contract_address\"\xc1\x01\n\nDecodedLog\x12\r\n\x05\x65vent\x18\x01 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x02 \x01(\t\x12\x11\n\tlog_index\x18\x03 \x01(\x05\x12@\n\x04\x61rgs\x18\x04 \x03(\x0b\x32 .waypost.v1.DecodedLog.ArgsEntryB\x10\x92\xb5\x18\x0c\x92\x01\targ_names\x12\x11\n\targ_names\x18\x05 \x03(\t\x1a+\n\tArgsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"y\n\x0fStarknetReceipt\x12\x18\n\x10transaction_hash\x18\x01 \x01(\t\x12\x1c\n\x0c\x62lock_number\x18\x02 \x01(\tB\x06\x92\xb5\x18\x02\x08\t\x12.\n\x06native\x18\x03 \x01(\x0b\x32\x16.waypost.v1.NativeJsonB\x06\x92\xb5\x18\x02@\x01\"q\n\rCosmosReceipt\x12 \n\x02tx\x18\x01 \x01(\x0b\x32\x14.waypost.v1.CosmosTx\x12>\n\x0btx_response\x18\x02 \x01(\x0b\x32\x1c.waypost.v1.CosmosTxResponseR\x0btx_response\"w\n\x08\x43osmosTx\x12\x13\n\x04type\x18\x01 \x01(\tR\x05@type\x12&\n\x04\x62ody\x18\x02 \x01(\x0b\x32\x18.waypost.v1.CosmosTxBody\x12.\n\x06native\x18\x03 \x01(\x0b\x32\x16.waypost.v1.NativeJsonB\x06\x92\xb5\x18\x02@\x01\"h\n\x0c\x43osmosTxBody\x12(\n\x08messages\x18\x01 \x03(\x0b\x32\x16.waypost.v1.NativeJson\x12.\n\x06native\x18\x02 \x01(\x0b\x32\x16.waypost.v1.NativeJsonB\x06\x92\xb5\x18\x02@\x01\"\x95\x02\n\x10\x43osmosTxResponse\x12\x16\n\x06height\x18\x01 \x01(\tB\x06\x92\xb5\x18\x02\x08\t\x12\x0e\n\x06txhash\x18\x02 \x01(\t\x12\x0c\n\x04\x63ode\x18\x03 \x01(\x05\x12&\n\ngas_wanted\x18\x04 \x01(\tB\x06\x92\xb5\x18\x02\x08\tR\ngas_wanted\x12\"\n\x08gas_used\x18\x05 \x01(\tB\x06\x92\xb5\x18\x02\x08\tR\x08gas_used\x12\x35\n\ttimestamp\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x06\x92\xb5\x18\x02\x08\r\x12\x18\n\x07raw_log\x18\x07 \x01(\tR\x07raw_log\x12.\n\x06native\x18\x08 \x01(\x0b\x32\x16.waypost.v1.NativeJsonB\x06\x92\xb5\x18\x02@\x01*}\n\rReceiptStatus\x12\x1e\n\x1aRECEIPT_STATUS_UNSPECIFIED\x10\x00\x12%\n\x16RECEIPT_STATUS_SUCCESS\x10\x01\x1a\t\x9a\xb5\x18\x05\n\x03\x30x1\x12%\n\x16RECEIPT_STATUS_FAILURE\x10\x02\x1a\t\x9a\xb5\x18\x05\n\x03\x30x0BJ\n\x0e\x64\x65v.waypost.v1P\x01Z6github.com/waypost/waypost/gen/go/waypost/v1;waypostv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -58,6 +58,8 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_EVMRECEIPT'].fields_by_name['extra']._serialized_options = b'\222\265\030\002@\001'
   _globals['_DECODEDLOG_ARGSENTRY']._loaded_options = None
   _globals['_DECODEDLOG_ARGSENTRY']._serialized_options = b'8\001'
+  _globals['_DECODEDLOG'].fields_by_name['args']._loaded_options = None
+  _globals['_DECODEDLOG'].fields_by_name['args']._serialized_options = b'\222\265\030\014\222\001\targ_names'
   _globals['_STARKNETRECEIPT'].fields_by_name['block_number']._loaded_options = None
   _globals['_STARKNETRECEIPT'].fields_by_name['block_number']._serialized_options = b'\222\265\030\002\010\t'
   _globals['_STARKNETRECEIPT'].fields_by_name['native']._loaded_options = None
@@ -76,22 +78,22 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_COSMOSTXRESPONSE'].fields_by_name['timestamp']._serialized_options = b'\222\265\030\002\010\r'
   _globals['_COSMOSTXRESPONSE'].fields_by_name['native']._loaded_options = None
   _globals['_COSMOSTXRESPONSE'].fields_by_name['native']._serialized_options = b'\222\265\030\002@\001'
-  _globals['_RECEIPTSTATUS']._serialized_start=1596
-  _globals['_RECEIPTSTATUS']._serialized_end=1721
+  _globals['_RECEIPTSTATUS']._serialized_start=1633
+  _globals['_RECEIPTSTATUS']._serialized_end=1758
   _globals['_EVMRECEIPT']._serialized_start=147
   _globals['_EVMRECEIPT']._serialized_end=690
   _globals['_DECODEDLOG']._serialized_start=693
-  _globals['_DECODEDLOG']._serialized_end=849
-  _globals['_DECODEDLOG_ARGSENTRY']._serialized_start=806
-  _globals['_DECODEDLOG_ARGSENTRY']._serialized_end=849
-  _globals['_STARKNETRECEIPT']._serialized_start=851
-  _globals['_STARKNETRECEIPT']._serialized_end=972
-  _globals['_COSMOSRECEIPT']._serialized_start=974
-  _globals['_COSMOSRECEIPT']._serialized_end=1087
-  _globals['_COSMOSTX']._serialized_start=1089
-  _globals['_COSMOSTX']._serialized_end=1208
-  _globals['_COSMOSTXBODY']._serialized_start=1210
-  _globals['_COSMOSTXBODY']._serialized_end=1314
-  _globals['_COSMOSTXRESPONSE']._serialized_start=1317
-  _globals['_COSMOSTXRESPONSE']._serialized_end=1594
+  _globals['_DECODEDLOG']._serialized_end=886
+  _globals['_DECODEDLOG_ARGSENTRY']._serialized_start=843
+  _globals['_DECODEDLOG_ARGSENTRY']._serialized_end=886
+  _globals['_STARKNETRECEIPT']._serialized_start=888
+  _globals['_STARKNETRECEIPT']._serialized_end=1009
+  _globals['_COSMOSRECEIPT']._serialized_start=1011
+  _globals['_COSMOSRECEIPT']._serialized_end=1124
+  _globals['_COSMOSTX']._serialized_start=1126
+  _globals['_COSMOSTX']._serialized_end=1245
+  _globals['_COSMOSTXBODY']._serialized_start=1247
+  _globals['_COSMOSTXBODY']._serialized_end=1351
+  _globals['_COSMOSTXRESPONSE']._serialized_start=1354
+  _globals['_COSMOSTXRESPONSE']._serialized_end=1631
 # @@protoc_insertion_point(module_scope)

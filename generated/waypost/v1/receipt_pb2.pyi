@@ -54,7 +54,7 @@ class EvmReceipt(_message.Message):
     def __init__(self, transaction_hash: _Optional[str] = ..., block_number: _Optional[str] = ..., block_hash: _Optional[str] = ..., transaction_index: _Optional[int] = ..., from_address: _Optional[str] = ..., to: _Optional[str] = ..., status: _Optional[_Union[ReceiptStatus, str]] = ..., gas_used: _Optional[str] = ..., cumulative_gas_used: _Optional[str] = ..., effective_gas_price: _Optional[str] = ..., type: _Optional[int] = ..., contract_address: _Optional[str] = ..., logs: _Optional[_Iterable[_Union[_evm_pb2.EvmLog, _Mapping]]] = ..., decoded_logs: _Optional[_Iterable[_Union[DecodedLog, _Mapping]]] = ..., extra: _Optional[_Union[_common_pb2.NativeJson, _Mapping]] = ...) -> None: ...
 
 class DecodedLog(_message.Message):
-    __slots__ = ("event", "address", "log_index", "args")
+    __slots__ = ("event", "address", "log_index", "args", "arg_names")
     class ArgsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -66,11 +66,13 @@ class DecodedLog(_message.Message):
     ADDRESS_FIELD_NUMBER: _ClassVar[int]
     LOG_INDEX_FIELD_NUMBER: _ClassVar[int]
     ARGS_FIELD_NUMBER: _ClassVar[int]
+    ARG_NAMES_FIELD_NUMBER: _ClassVar[int]
     event: str
     address: str
     log_index: int
     args: _containers.ScalarMap[str, str]
-    def __init__(self, event: _Optional[str] = ..., address: _Optional[str] = ..., log_index: _Optional[int] = ..., args: _Optional[_Mapping[str, str]] = ...) -> None: ...
+    arg_names: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, event: _Optional[str] = ..., address: _Optional[str] = ..., log_index: _Optional[int] = ..., args: _Optional[_Mapping[str, str]] = ..., arg_names: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class StarknetReceipt(_message.Message):
     __slots__ = ("transaction_hash", "block_number", "native")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _TABLE = Path(__file__).with_name("events.toml")
 _DECLARATION = re.compile(r"(\w+)\((.*)\)")
-_ARGUMENT = re.compile(r"(address|u?int\d+)( indexed)? (\w+)")
+_ARGUMENT = re.compile(r"(address|u?int\d+|bytes32)( indexed)? (\w+)")
 _WORD = 32
 
 
@@ -38,7 +38,7 @@ class Argument:
     is_indexed: bool
 
     def read(self, word: bytes) -> str:
-        """Return the value of a 32-byte word: an address with checksum, an integer as decimal text.
+        """Return the value of a 32-byte word: an address with checksum, an integer as decimal text, bytes32 as hex.
 
         Raises:
             ValueError: the word is no value of the type.
@@ -47,6 +47,8 @@ class Argument:
             if any(word[:12]):
                 raise ValueError("more than an address")
             return checksum_address("0x" + word[12:].hex())
+        if self.type == "bytes32":
+            return "0x" + word.hex()
         is_signed = self.type.startswith("int")
         bits = int(self.type.lstrip("uint"))
         value = int.from_bytes(word, "big", signed=is_signed)
@@ -81,7 +83,7 @@ class Event:
         return 1 + sum(argument.is_indexed for argument in self.arguments)
 
     def read(self, topics: Sequence[bytes], data: bytes) -> dict[str, str]:
-        """Return the arguments by name, out of the topics after the first and the data.
+        """Return the arguments by name in their order, out of the topics after the first and the data.
 
         Raises:
             ValueError: the log does not fit.
@@ -116,6 +118,8 @@ def decode_logs(logs: Sequence[evm_pb2.EvmLog]) -> list[receipt_pb2.DecodedLog]:
         except ValueError:
             continue
         decoded.append(
-            receipt_pb2.DecodedLog(event=event.name, address=log.address, log_index=log.log_index, args=args)
+            receipt_pb2.DecodedLog(
+                event=event.name, address=log.address, log_index=log.log_index, args=args, arg_names=args
+            )
         )
     return decoded

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+
+import orjson
 import pytest
 from eth_abi import encode
 from eth_hash.auto import keccak
@@ -9,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from waypost.v1 import evm_pb2
 
-from server.chains.evm.events import decode_logs, load_events
+from server.chains.evm.events import Event, decode_logs, load_events
 from server.checksum import checksum_address
+from transcoder.render import members_renderer
 
 POOL = checksum_address("0x" + "12" * 20)
 ALICE = checksum_address("0x" + "a1" * 20)
@@ -26,6 +30,7 @@ KNOWN = {
 }
 SWAP_V2 = "0xd78ad95fa46c994b6551d0da85fc275fe613ce37657fb8d5e3d130840159d822"
 SWAP_V3 = "0xc42079f94a6350d7e6235f29174924f928cc2ac818eb64fed8004e115fbcca67"
+SWAP_V4 = "0x40e9cecb9f5f1f1c5b9c97dec2917b7ee92e57ba5563708daca94dd84ad7112f"
 
 
 def topic(value: str) -> str:
@@ -39,8 +44,12 @@ def log(topics: list[str], data: bytes = b"") -> evm_pb2.EvmLog:
 def test_the_topics_are_those_of_the_chains() -> None:
     found = {event.name: topic0 for (topic0, _), event in load_events().items() if event.name != "Swap"}
     assert found == KNOWN
-    assert {topic0 for (topic0, _), event in load_events().items() if event.name == "Swap"} == {SWAP_V2, SWAP_V3}
-    assert len(load_events()) == 9
+    assert {topic0 for (topic0, _), event in load_events().items() if event.name == "Swap"} == {
+        SWAP_V2,
+        SWAP_V3,
+        SWAP_V4,
+    }
+    assert len(load_events()) == 10
 
 
 def test_a_swap_of_v2_decodes() -> None:
@@ -54,6 +63,34 @@ def test_a_swap_of_v2_decodes() -> None:
         "amount1Out": str(2**255),
         "to": BOB,
     }
+
+
+def test_a_swap_of_v4_decodes_with_its_pool() -> None:
+    pool = "0x" + "c3" * 32
+    types = ["int128", "int128", "uint160", "uint128", "int24", "uint24"]
+    values = [-(2**127), 2**127 - 1, 2**160 - 1, 2**128 - 1, -887272, 2**24 - 1]
+    [decoded] = decode_logs([log([SWAP_V4, pool, topic(ALICE)], encode(types, values))])
+    assert decoded.event == "Swap"
+    names = ["id", "sender", "amount0", "amount1", "sqrtPriceX96", "liquidity", "tick", "fee"]
+    assert list(decoded.arg_names) == names
+    assert dict(decoded.args) == dict(zip(names, [pool, ALICE, *map(str, values)], strict=True))
+    beyond = encode(["int256"] * 6, [*values[:5], 2**24])
+    assert decode_logs([log([SWAP_V4, pool, topic(ALICE)], beyond)]) == []
+
+
+@pytest.mark.parametrize("event", load_events().values(), ids=lambda event: f"{event.name}-{event.topics}")
+def test_arguments_are_told_in_the_order_of_the_abi(event: Event) -> None:
+    indexed = [topic(hex(1)) for argument in event.arguments if argument.is_indexed]
+    plain = encode(["uint256"] * (len(event.arguments) - len(indexed)), [1] * (len(event.arguments) - len(indexed)))
+    [decoded] = decode_logs([log([event.topic0, *indexed], plain)])
+    assert list(decoded.arg_names) == [argument.name for argument in event.arguments]
+    assert set(decoded.args) == set(decoded.arg_names)
+    # On the JSON face they stand in that order, however the map is laid out.
+    told = json.loads(
+        orjson.dumps(members_renderer(decoded.DESCRIPTOR)(type(decoded).FromString(decoded.SerializeToString())))
+    )
+    assert list(told["args"]) == [argument.name for argument in event.arguments]
+    assert set(told) == {"event", "address", "logIndex", "args"}
 
 
 @given(

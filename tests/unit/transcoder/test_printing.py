@@ -16,6 +16,7 @@ from waypost.v1 import (
     gas_pb2,
     log_pb2,
     position_lending_pb2,
+    receipt_pb2,
     registry_pb2,
     system_pb2,
     transaction_pb2,
@@ -145,6 +146,18 @@ def test_maps_are_sorted() -> None:
     for key in ("zeta", "alpha", "mid"):
         answer.contracts[key].address = key
     assert list(printed(answer)["contracts"]) == ["alpha", "mid", "zeta"]
+
+
+def test_a_map_with_an_order_is_printed_in_it() -> None:
+    log = receipt_pb2.DecodedLog(args=dict.fromkeys(["alpha", "mid", "zeta"], "1"), arg_names=["zeta", "alpha"])
+    told = printed(log)
+    assert list(told["args"]) == ["zeta", "alpha", "mid"]
+    assert "argNames" not in told
+    # Messages that were kept from before the order was told print like any map.
+    log.ClearField("arg_names")
+    assert list(printed(log)["args"]) == ["alpha", "mid", "zeta"]
+    log.arg_names.extend(["gone", "mid"])
+    assert list(printed(log)["args"]) == ["mid", "alpha", "zeta"]
 
 
 def test_a_data_field_is_the_data_itself() -> None:
