@@ -20,6 +20,7 @@ class CallPolicy:
     endpoints known to be behind this block are asked last. `prefer`: label of the endpoint to ask first. `avoid`:
     labels of endpoints to ask last. `disbelieved`: labels of endpoints that gave no sound answer to this very call, to
     ask after all others, even those that rest.
+    `quotes`: the caller is told what a node said itself where it refused the call.
     `null_elsewhere`: a `null` result is asked of one more endpoint before it is believed. `held`: the call has waited
     for company already and leaves with the next batch.
     """
@@ -33,6 +34,7 @@ class CallPolicy:
     disbelieved: frozenset[str] = frozenset()
     null_elsewhere: bool = False
     held: bool = False
+    quotes: bool = False
 
 
 @dataclass(frozen=True, slots=True)
