@@ -24,6 +24,21 @@ def nearest(name: str, known: Iterable[str], *, likeness: float = 0.6) -> str | 
     return near[0] if near else None
 
 
+def edits_between(name: str, other: str, *, most: int) -> int | None:
+    """Return how many letters have to be added, removed, replaced or swapped with the next one; None beyond `most`."""
+    if abs(len(name) - len(other)) > most:
+        return None
+    before, last = [0] * (len(other) + 1), list(range(len(other) + 1))
+    for row, letter in enumerate(name, 1):
+        this = [row]
+        for column, opposite in enumerate(other, 1):
+            cost = min(last[column] + 1, this[column - 1] + 1, last[column - 1] + (letter != opposite))
+            is_swapped = row > 1 and column > 1 and letter == other[column - 2] and name[row - 2] == opposite
+            this.append(min(cost, before[column - 2] + 1) if is_swapped else cost)
+        before, last = last, this
+    return last[-1] if last[-1] <= most else None
+
+
 def nearest_few(name: str, known: Iterable[str], *, most: int, likeness: float = 0.6) -> list[str]:
     """Return at most so many of the known names, the most like `name` first; see `nearest`."""
     by_lower = {candidate.lower(): candidate for candidate in known}

@@ -32,7 +32,7 @@ transcoder (design section 5). Messages go to callers word for word: they never 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from grpc import StatusCode
 
@@ -41,11 +41,20 @@ if TYPE_CHECKING:
     from typing import Self
 
 
+class NodeWords(NamedTuple):
+    """What a node said in its error object, as callers may read it: `data` is JSON, None where it gave none."""
+
+    code: int | None
+    message: str
+    data: bytes | None
+
+
 class GatewayError(Exception):
     """A failure with its gRPC status, stable reason and a message that tells the caller what to change.
 
     `field` names the offending parameter by its JSON name (`params[2].hash` in multi-item operations);
     `retry_after_ms` says when trying again makes sense; `metadata` is added to `google.rpc.ErrorInfo`.
+    `node` is what the node itself said, where the caller chose the call and is told.
     `refusals` never leaves the server: what each endpoint said that could not do what was asked, by label.
     """
 
@@ -65,6 +74,7 @@ class GatewayError(Exception):
         self.field = field
         self.retry_after_ms = retry_after_ms
         self.metadata = metadata or {}
+        self.node: NodeWords | None = None
         self.refusals: Mapping[str, GatewayError] = {}
 
     def __copy__(self) -> Self:

@@ -13,6 +13,7 @@ from google.protobuf.message import DecodeError
 from google.rpc.error_details_pb2 import BadRequest, ErrorInfo, RetryInfo
 from google.rpc.status_pb2 import Status
 from grpc import StatusCode
+from waypost.v1.raw_pb2 import NodeError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -65,7 +66,8 @@ class Failure(Exception):
     """Why one item has no result: the contract's code, a message for the caller, and the stable reason.
 
     `field` names the parameter at fault (`params[2].hash` in multi-item operations); `retry_after_ms` says when
-    trying again makes sense; `facts` are what else the reason brings, by name (a revert: `selector` and `data`).
+    trying again makes sense; `facts` are what else the reason brings, by name (a revert: `selector` and `data`);
+    `node` is what a node said itself, where it is handed on.
     """
 
     def __init__(
@@ -77,6 +79,7 @@ class Failure(Exception):
         field: str | None = None,
         retry_after_ms: int | None = None,
         facts: Mapping[str, str] | None = None,
+        node: NodeError | None = None,
     ) -> None:
         super().__init__(message)
         self.code = code
@@ -85,6 +88,7 @@ class Failure(Exception):
         self.field = field
         self.retry_after_ms = retry_after_ms
         self.facts = facts or {}
+        self.node = node
 
     def body(self, identity: bytes, request_id: str) -> bytes:
         """Return the whole response object; `identity` is the request's id as it stood in the body."""
@@ -98,6 +102,8 @@ class Failure(Exception):
             data["jsonrpcCode"] = number
         for name, fact in self.facts.items():
             data.setdefault(name, fact)
+        if self.node is not None:
+            data["node"] = _printed_node(self.node)
         error = orjson.dumps({"code": self.code, "message": printable(self.message), "data": data})
         return b"".join((b'{"jsonrpc":"2.0","error":', error, b',"id":', identity, b"}"))
 
@@ -111,10 +117,10 @@ def from_status(error: AioRpcError) -> Failure:
     """Return the failure that a gRPC status stands for.
 
     The server's own statuses carry `ErrorInfo` with domain `waypost`: their message goes to the caller word for word.
-    The `metadata` of `ErrorInfo` become the failure's facts. Any other status was made by gRPC, and its text (which may
-    name hosts) is replaced.
+    The `metadata` of `ErrorInfo` become the failure's facts, a `NodeError` its `node`. Any other status was made by
+    gRPC, and its text (which may name hosts) is replaced.
     """
-    info, field, retry_after_ms = _details(error.trailing_metadata() or ())
+    info, field, retry_after_ms, node = _details(error.trailing_metadata() or ())
     code, reason, message = _row(error.code(), error.details() or "", own=info is not None)
     if info is None:
         return Failure(code, reason, message)
@@ -125,6 +131,7 @@ def from_status(error: AioRpcError) -> Failure:
         field=field,
         retry_after_ms=retry_after_ms,
         facts=dict(info.metadata),
+        node=node,
     )
 
 
@@ -141,13 +148,21 @@ def _row(status: StatusCode, details: str, *, own: bool) -> tuple[int, str, str]
     return STATUSES.get(status, OTHERWISE)
 
 
-def _details(metadata: Iterable[tuple[str, str | bytes]]) -> tuple[ErrorInfo | None, str | None, int | None]:
+def _printed_node(node: NodeError) -> dict[str, Any]:
+    printed: dict[str, Any] = {"code": node.code if node.HasField("code") else None, "message": printable(node.message)}
+    return printed | {"data": orjson.Fragment(node.data.json)} if node.HasField("data") else printed
+
+
+def _details(
+    metadata: Iterable[tuple[str, str | bytes]],
+) -> tuple[ErrorInfo | None, str | None, int | None, NodeError | None]:
     packed = next((value for key, value in metadata if key == DETAILS), None)
     info: ErrorInfo | None = None
     field: str | None = None
     retry_after_ms: int | None = None
+    node: NodeError | None = None
     if not isinstance(packed, bytes):
-        return info, field, retry_after_ms
+        return info, field, retry_after_ms, node
     try:
         for detail in Status.FromString(packed).details:
             if detail.Is(ErrorInfo.DESCRIPTOR):
@@ -159,6 +174,8 @@ def _details(metadata: Iterable[tuple[str, str | bytes]]) -> tuple[ErrorInfo | N
             elif detail.Is(RetryInfo.DESCRIPTOR):
                 delay = RetryInfo.FromString(detail.value).retry_delay
                 retry_after_ms = delay.seconds * 1000 + -(-delay.nanos // 1_000_000)
+            elif detail.Is(NodeError.DESCRIPTOR):
+                node = NodeError.FromString(detail.value)
     except DecodeError:
         pass  # a status without details that we can read still has its code
-    return info, field, retry_after_ms
+    return info, field, retry_after_ms, node

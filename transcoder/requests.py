@@ -87,13 +87,14 @@ def _items_reader(operation: Operation) -> Parameters:
     parts = fields_of(item)
 
     form = ":".join(part.json for part in parts)
+    as_array = f"; or write params as an array of objects: {items.options.example}" if items.options.example else ""
     wanted = f'params must be an array of objects or {{"{items.json}": "{form},..."}}'
 
     def read(raw: bytes | msgspec.Raw) -> Message:
         value = scalars.parsed(raw, "") if raw else None
         if value.__class__ is dict:
             if len(value) > 1 or (value and items.json not in value):
-                raise scalars.unknown(value, (items.json,), "")
+                raise scalars.unknown(value, (items.json,), "", as_array)
             value = value.get(items.json)
             if value.__class__ is str:
                 value = scalars.split(value, items.json, items.most)

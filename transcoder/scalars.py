@@ -37,6 +37,8 @@ _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,18})")
 _MOMENT = re.compile(
     r"([0-9]{4}-[0-9]{2}-[0-9]{2})[Tt]([0-9]{2}:[0-9]{2}:[0-9]{2})(?:\.([0-9]{1,9}))?([Zz]|[+-][0-9]{2}:[0-9]{2})"
 )
+# Beyond it a double no longer tells one whole number from the next.
+_LARGEST_WHOLE = (1 << 53) - 1
 # The seconds a Timestamp may hold: years 1 to 9999.
 _MOMENTS = (-62135596800, 253402300799)
 
@@ -51,6 +53,8 @@ def text(value: Any, where: str, field: Field) -> str:
         return str(value)
     if value.__class__ is int and field.options.format in ALSO_INTEGERS:
         return ALSO_INTEGERS[field.options.format](value)
+    if value.__class__ is float and field.options.format in ALSO_INTEGERS:
+        raise refused(where, field, "a whole number", value)
     raise refused(where, field, "text", value)
 
 
@@ -60,7 +64,7 @@ def integer(value: Any, where: str, field: Field) -> int:
     if value.__class__ is str and _INTEGER.fullmatch(value):
         number = int(value)
     if number.__class__ is not int:
-        raise refused(where, field, "an integer", value)
+        raise refused(where, field, "a whole number" if value.__class__ is float else "an integer", value)
     low, high = field.bounds
     if not low <= number <= high:
         low, high = narrowed(field)
@@ -201,8 +205,11 @@ def native(raw: msgspec.Raw, where: str, field: Field) -> NativeJson:
     return NativeJson(json=bytes(raw))
 
 
-def unknown(given: Iterable[str], known: tuple[str, ...], where: str) -> Failure:
-    """Return the failure for a member that the message does not have, with the nearest one that it has."""
+def unknown(given: Iterable[str], known: tuple[str, ...], where: str, otherwise: str = "") -> Failure:
+    """Return the failure for a member that the message does not have, with the nearest one that it has.
+
+    `otherwise` is what may be written as well, in words that follow the hint.
+    """
     name = next(member for member in given if member not in known)
     near = nearest(name, known)
     if near is not None:
@@ -211,14 +218,17 @@ def unknown(given: Iterable[str], known: tuple[str, ...], where: str) -> Failure
         hint = "known: " + ", ".join(known)
     else:
         hint = "the operation takes none"
-    message = f'unknown parameter "{clipped(name)}"; {hint}'
+    message = f'unknown parameter "{clipped(name)}"; {hint}{otherwise}'
     return Failure(400, "UNKNOWN_PARAMETER", message, field=where + clipped(name))
 
 
 def refused(where: str, field: Field | None, wanted: str, value: Any) -> Failure:
     """Return the failure for a value of the wrong JSON type: what it must be, what it was, what to write."""
     example = field.options.example if field is not None else ""
-    hint = f"; for example {example}" if example else ""
+    if value.__class__ is float and value.is_integer() and abs(value) <= _LARGEST_WHOLE:
+        hint = f"; write {int(value)}" if wanted == "a whole number" else ""
+    else:
+        hint = f"; for example {example}" if example else ""
     return Failure(
         400, "INVALID_ARGUMENT", f"{where} must be {wanted}, not {described(value)}{hint}", field=where or None
     )

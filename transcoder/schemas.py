@@ -119,7 +119,9 @@ class Schemas:
             if field.options.default_value:
                 schema["default"] = _default(field)
             if field.options.example:
-                schema["examples"] = [json.loads(field.options.example)]
+                # The first is of the local chains, which most readers ask first.
+                written = (field.options.example, field.options.mainnet_example)
+                schema["examples"] = [json.loads(example) for example in written if example]
         return schema
 
     def _list(self, field: Field, *, request: bool) -> Schema:

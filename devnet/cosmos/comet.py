@@ -47,8 +47,17 @@ def build_app(ledger: Ledger) -> web.Application:
             return web.json_response([_answer(ledger, item) for item in body])
         return web.json_response(_answer(ledger, body))
 
+    async def handle_get(request: web.Request) -> web.Response:
+        """Answer a method without parameters as a URI of its own; anything else is 404 in the words of Go's servers."""
+        method = _METHODS.get(request.path.removeprefix("/"))
+        if method is None or method[1]:
+            return web.Response(status=404, text="404 page not found\n")
+        ledger.move_on()
+        return web.json_response({"jsonrpc": "2.0", "id": -1, "result": method[0](ledger, {})})
+
     app = web.Application()
     app.router.add_post("/", handle)
+    app.router.add_get("/{path:.+}", handle_get)
     return app
 
 

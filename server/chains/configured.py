@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from runtime.config_errors import ConfigError
-from runtime.nearest import nearest
 from runtime.redaction import redact_text
 from server.chains.facts import load_facts
+from server.chains.suggestions import suggest_chain
 
 if TYPE_CHECKING:
     from runtime.settings import Settings
@@ -31,7 +31,7 @@ def check_configured(settings: Settings) -> None:
     mistakes: list[ConfigError] = []
     for slug, chain in settings.chains.items():
         if slug not in facts:
-            near = nearest(slug, facts)
+            near = suggest_chain(slug, facts)
             advice = f'did you mean "{near}"?' if near else f"the chains are {', '.join(facts)}"
             mistakes.append(ConfigError(f"chains.{redact_text(slug)}", "", f"there is no such chain: {advice}"))
             continue

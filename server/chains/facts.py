@@ -89,6 +89,7 @@ class ChainFacts:
     bech32: str = ""
     genesis: str = ""
     unverified: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
 
     @property
     def hex_id(self) -> str:
@@ -103,7 +104,7 @@ def parse_facts(slug: str, table: dict[str, Any]) -> ChainFacts:
         TypeError: an entry is missing, or unknown.
     """
     entries = dict(table)
-    for key in ("finality", "silent_tokens", "unverified"):
+    for key in ("finality", "silent_tokens", "unverified", "aliases"):
         entries[key] = tuple(entries.get(key, ()))
     entries["native"] = NativeCoin(**entries["native"])
     entries["endpoints"] = tuple(PublicEndpoint(**endpoint) for endpoint in entries["endpoints"])

@@ -6,7 +6,6 @@ import asyncio
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from runtime.nearest import nearest
 from runtime.settings import EndpointSettings
 from server.chains.bitcoin import opening as bitcoin
 from server.chains.capabilities import WritesAddresses
@@ -16,6 +15,7 @@ from server.chains.evm import opening as evm
 from server.chains.facts import ChainFacts, load_facts
 from server.chains.solana import opening as solana
 from server.chains.starknet import opening as starknet
+from server.chains.suggestions import advise_chain
 from server.errors import ChainUnknown, NotAvailable
 
 if TYPE_CHECKING:
@@ -110,9 +110,7 @@ class Chains:
         """Return the chain of that slug; ChainUnknown, naming the nearest slug, where there is none."""
         chain = self._chains.get(slug)
         if chain is None:
-            near = nearest(slug, self._chains)
-            advice = f"did you mean `{near}`?" if near else f"chains are: {', '.join(self._chains)}"
-            raise ChainUnknown(f"no chain has that slug; {advice}", field="chain")
+            raise ChainUnknown(f"no chain has that slug; {advise_chain(slug, self._chains)}", field="chain")
         return chain
 
     def capability(self, slug: str, wanted: Callable[..., Capability]) -> Capability:

@@ -47,8 +47,8 @@ class ReadsStaking(Protocol):
         """Return how much is staked in all."""
         ...
 
-    async def read_validators(self, status: str, view: ReadView) -> Sequence[cosmos_validator_pb2.Validator]:
-        """Return the validators of a status (`BOND_STATUS_BONDED`), those with most stake first."""
+    async def read_validators(self, status: str | None, view: ReadView) -> Sequence[cosmos_validator_pb2.Validator]:
+        """Return the validators of a status (`BOND_STATUS_BONDED`; None: of every one), those with most stake first."""
         ...
 
     async def read_validator(self, operator: str, view: ReadView) -> cosmos_validator_pb2.Validator:

@@ -52,9 +52,10 @@ class CosmosServicer(cosmos_pb2_grpc.CosmosServiceServicer):
     async def GetValidators(
         self, request: cosmos_validator_pb2.GetValidatorsRequest, context: Any
     ) -> cosmos_validator_pb2.GetValidatorsResponse:
-        """Return the validators of one status, the active ones by default."""
+        """Return the validators of one status, or of all; the active ones by default."""
         status = request.status or cosmos_validator_pb2.BOND_STATUS_BONDED
-        name = cosmos_validator_pb2.BondStatus.Name(status)
+        is_all = status == cosmos_validator_pb2.BOND_STATUS_ALL
+        name = None if is_all else cosmos_validator_pb2.BondStatus.Name(status)
         rows = await self._staking(request.chain).read_validators(name, open_view())
         return cosmos_validator_pb2.GetValidatorsResponse(chain=request.chain, count=len(rows), validators=rows)
 

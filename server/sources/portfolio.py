@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import time
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 import structlog
 
+from server.catalog.tokens import NATIVE
 from server.chains.holdings import KnownAsset, ReadsHoldings
 from server.chains.view import ReadView
 from server.errors import DeadlineExceeded, GatewayError, InvalidArgument
@@ -31,10 +33,17 @@ _LONGEST_SECONDS = 8.0
 _SHARE = 0.6
 
 
+class _Row(NamedTuple):
+    """An asset that has no price yet, and the symbol that prices it; None where no price is known to fit."""
+
+    asset: Asset
+    priced_by: str | None
+
+
 class _Held(NamedTuple):
     chain: str
     block: int | None
-    rows: list[tuple[Listing, Holding]]
+    rows: list[_Row]
     unread: tuple[str, ...]
 
 
@@ -100,15 +109,17 @@ class Portfolio:
         except GatewayError as error:
             return _failed(chain, error)
         coin = self._catalogue.coin(chain.slug)
-        rows = [(coin if row.address is None else known[row.address], row) for row in holdings.rows]
+        rows = [
+            _coin(chain, coin, row) if row.address is None else _listed(known[row.address], row)
+            for row in holdings.rows
+        ]
         return _Held(chain.slug, holdings.block, rows, holdings.unread)
 
     async def _read_prices(
         self, held: Sequence[_Held], deadline: float | None, cache: CacheUse | None
     ) -> dict[str, Decimal]:
         """Return US dollars by symbol for what is held and has a live price."""
-        listings = [listing for of_chain in held for listing, _ in of_chain.rows]
-        symbols = {price for listing in listings if (price := _price_symbol(listing)) is not None}
+        symbols = {row.priced_by for of_chain in held for row in of_chain.rows if row.priced_by is not None}
         if not symbols:
             return {}
         prices = await self._prices.read(symbols, deadline=deadline, cache=cache)
@@ -126,22 +137,22 @@ def _counts(listing: Listing) -> bool:
     return row.kind != "coin" and not row.mirrors_native and row.unverified != "address"
 
 
-def _price_symbol(listing: Listing) -> str | None:
-    return listing.token.price_of(listing.deployment)
+def _listed(listing: Listing, row: Holding) -> _Row:
+    token, deployment = listing
+    asset = Asset(deployment.symbol, token.name, deployment.address, row.raw, row.decimals, price=None)
+    return _Row(asset, token.price_of(deployment))
+
+
+def _coin(chain: Chain, listing: Listing | None, row: Holding) -> _Row:
+    """Return a chain's own coin; one that the catalogue does not know is called by its symbol and has no price."""
+    if listing is not None:
+        return _listed(listing, row)
+    symbol = chain.native.symbol
+    return _Row(Asset(symbol, symbol, NATIVE, row.raw, row.decimals, price=None), None)
 
 
 def _valued(held: _Held, prices: dict[str, Decimal]) -> ChainAssets:
-    assets = [
-        Asset(
-            symbol=listing.deployment.symbol,
-            name=listing.token.name,
-            address=listing.deployment.address,
-            raw=row.raw,
-            decimals=row.decimals,
-            price=prices.get(_price_symbol(listing) or ""),
-        )
-        for listing, row in held.rows
-    ]
+    assets = [replace(asset, price=prices.get(priced_by or "")) for asset, priced_by in held.rows]
     return ChainAssets(held.chain, held.block, by_value(assets), held.unread)
 
 

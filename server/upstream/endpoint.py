@@ -8,6 +8,7 @@ from server.upstream.breaker import Breaker, Circuit
 from server.upstream.http import Address
 from server.upstream.latency import LatencyWindow
 from server.upstream.learnt import Learnt
+from server.upstream.node_words import secrets_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -47,6 +48,7 @@ class Endpoint:
         self.in_flight = 0
         self._pending: dict[object, float] = {}
         self.address = Address(url, _HEADERS | dict(headers or {}))
+        self.secrets = secrets_of(url, headers or {})
         self._rate = _Bucket(rate, clock()) if rate else None
         self._paused_until = 0.0
         self._batch_items = _BATCH_ITEMS

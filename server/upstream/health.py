@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import structlog
@@ -10,13 +10,14 @@ import structlog
 from server.errors import ResponseTooLarge, UpstreamUnavailable
 from server.upstream.failures import Failure, Kind
 from server.upstream.jsonrpc import NodeError
+from server.upstream.node_words import quote_node
 from server.upstream.policy import CallPolicy, Reply
 from server.upstream.verdicts import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from server.errors import GatewayError
+    from server.errors import GatewayError, NodeWords
     from server.upstream.carrier import Answer, Exchange
     from server.upstream.endpoint import Endpoint
     from server.upstream.learnt import Lack
@@ -49,7 +50,7 @@ class Setback:
     `final` is raised to the caller at once; `explaining` is what the caller gets if no other endpoint can; `lacks` is
     what the endpoint said to be missing. `suspect` is the exchange that counts against the endpoint if another one
     answers the same call. `is_slow`: nothing was wrong but that no answer came in time. `refusal` is what follows if
-    the call is to blame.
+    the call is to blame. `node` is what the node said, where the policy has it quoted.
     """
 
     words: str
@@ -60,6 +61,7 @@ class Setback:
     suspect: Exchange | None = None
     is_slow: bool = False
     refusal: GatewayError | None = None
+    node: NodeWords | None = None
 
     @property
     def is_lasting(self) -> bool:
@@ -96,7 +98,8 @@ class Health:
                 return Reply(b"", endpoint.label, exchange.seconds, exchange.headers, parts=outcome)
             return Reply(outcome, endpoint.label, exchange.seconds, exchange.headers)
         if isinstance(outcome, NodeError):
-            return self._settle_error(endpoint, outcome, exchange, policy)
+            setback = self._settle_error(endpoint, outcome, exchange, policy)
+            return replace(setback, node=quote_node(outcome, endpoint.secrets)) if policy.quotes else setback
         return self.settle_failure(endpoint, outcome, exchange, policy)
 
     def settle_failure(self, endpoint: Endpoint, failure: Failure, exchange: Exchange, policy: CallPolicy) -> Setback:

@@ -214,7 +214,9 @@ class Router:
             self._health.convict(suspect, exchange)
         if isinstance(got, Setback) and got.final is not None:
             # A copy: this frame, which its traceback holds, holds the original.
-            raise copy.copy(got.final)
+            final = copy.copy(got.final)
+            final.node = got.node
+            raise final
         return got
 
     def _learn(self, endpoint: Endpoint, errand: Errand, got: Reply | Setback) -> None:
@@ -245,7 +247,7 @@ class Router:
             field=error.field,
             metadata=error.metadata | {"oldestBlock": str(min(known))},
         )
-        told.refusals = error.refusals
+        told.refusals, told.node = error.refusals, error.node
         return told
 
     def _spare(self, errand: Errand, tried: set[Endpoint]) -> Endpoint | None:

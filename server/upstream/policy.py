@@ -21,6 +21,7 @@ class CallPolicy:
     labels of endpoints to ask last. `disbelieved`: labels of endpoints that gave no sound answer to this very call, to
     ask after all others, even those that rest.
     `may_be_refused`: an error that nobody knows may be the call's own, if it is repeated and confirmed.
+    `quotes`: the caller is told what a node said itself where it refused the call.
     `null_elsewhere`: a `null` result is asked of one more endpoint before it is believed. `held`: the call has waited
     for company already and leaves with the next batch.
     """
@@ -35,6 +36,7 @@ class CallPolicy:
     null_elsewhere: bool = False
     held: bool = False
     may_be_refused: bool = False
+    quotes: bool = False
 
 
 @dataclass(frozen=True, slots=True)

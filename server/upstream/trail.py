@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from server.errors import DeadlineExceeded, GatewayError, UpstreamUnavailable
 
 if TYPE_CHECKING:
+    from server.errors import NodeWords
     from server.upstream.carrier import Exchange
     from server.upstream.endpoint import Endpoint
     from server.upstream.health import Setback
@@ -26,6 +27,7 @@ class Trail:
         self._explaining: GatewayError | None = None
         self._retry_after: float | None = None
         self._suspects: list[tuple[Endpoint, Exchange]] = []
+        self._node: NodeWords | None = None
         self.refusals: dict[str, GatewayError] = {}
         self.blaming: dict[str, list[GatewayError]] = {}
 
@@ -42,13 +44,19 @@ class Trail:
         """Remember what became of an attempt at the endpoint."""
         self._words[label] = setback.words
         if setback.refusal is not None:
-            self.blaming.setdefault(label, []).append(setback.refusal)
+            refusal = copy.copy(setback.refusal)
+            refusal.node = setback.node
+            self.blaming.setdefault(label, []).append(refusal)
         error = setback.explaining
+        is_explained = self._explaining is not None
         if error is not None:
             self.refusals[label] = error
         # "Unavailable" alone explains nothing: the summary of all endpoints says more.
         if self._explaining is None and type(error) is not UpstreamUnavailable:
             self._explaining = error
+        # The words of the node whose error is raised, else of the last that said anything.
+        if setback.node is not None and not is_explained:
+            self._node = setback.node
         if setback.retry_after is not None and (self._retry_after is None or setback.retry_after < self._retry_after):
             self._retry_after = setback.retry_after
 
@@ -63,13 +71,16 @@ class Trail:
                 f"no endpoint of {self._chain} answered: {self._summary()}", retry_after_ms=retry_after_ms
             )
         error.refusals = dict(self.refusals)
+        error.node = self._node
         return error
 
     def late(self) -> GatewayError:
         """Return the error of a call whose deadline passed."""
         if not self._words:
             return DeadlineExceeded(f"{self._chain} did not answer before the deadline")
-        return DeadlineExceeded(f"{self._chain} did not answer before the deadline: {self._summary()}")
+        error = DeadlineExceeded(f"{self._chain} did not answer before the deadline: {self._summary()}")
+        error.node = self._node
+        return error
 
     def _summary(self) -> str:
         return "; ".join(f"{label}: {words}" for label, words in self._words.items()) or "none is configured"

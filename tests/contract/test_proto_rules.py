@@ -182,6 +182,9 @@ def test_a_parameter_has_an_example_and_shows_whether_it_was_given(field: FieldD
     options = member(field)
     assert options.example, "no example"
     check_example(json.loads(options.example), field)
+    if options.mainnet_example:
+        check_example(json.loads(options.mainnet_example), field)
+        assert options.mainnet_example != options.example
     single = field.label != FieldDescriptor.LABEL_REPEATED
     if single and (not options.required or field.cpp_type in NUMERIC) and field.enum_type is None:
         assert field.has_presence, "0 or an empty text could not be told from none"

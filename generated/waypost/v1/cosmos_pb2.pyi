@@ -114,16 +114,20 @@ class UnbondingResponse(_message.Message):
     def __init__(self, delegator_address: _Optional[str] = ..., validator_address: _Optional[str] = ..., entries: _Optional[_Iterable[_Union[UnbondingEntry, _Mapping]]] = ...) -> None: ...
 
 class UnbondingEntry(_message.Message):
-    __slots__ = ("creation_height", "completion_time", "initial_balance", "balance")
+    __slots__ = ("creation_height", "completion_time", "initial_balance", "balance", "unbonding_id", "unbonding_on_hold_ref_count")
     CREATION_HEIGHT_FIELD_NUMBER: _ClassVar[int]
     COMPLETION_TIME_FIELD_NUMBER: _ClassVar[int]
     INITIAL_BALANCE_FIELD_NUMBER: _ClassVar[int]
     BALANCE_FIELD_NUMBER: _ClassVar[int]
+    UNBONDING_ID_FIELD_NUMBER: _ClassVar[int]
+    UNBONDING_ON_HOLD_REF_COUNT_FIELD_NUMBER: _ClassVar[int]
     creation_height: str
     completion_time: _timestamp_pb2.Timestamp
     initial_balance: str
     balance: str
-    def __init__(self, creation_height: _Optional[str] = ..., completion_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., initial_balance: _Optional[str] = ..., balance: _Optional[str] = ...) -> None: ...
+    unbonding_id: str
+    unbonding_on_hold_ref_count: str
+    def __init__(self, creation_height: _Optional[str] = ..., completion_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., initial_balance: _Optional[str] = ..., balance: _Optional[str] = ..., unbonding_id: _Optional[str] = ..., unbonding_on_hold_ref_count: _Optional[str] = ...) -> None: ...
 
 class GetRewardsRequest(_message.Message):
     __slots__ = ("chain", "delegator")

@@ -15,10 +15,12 @@ class BondStatus(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     BOND_STATUS_BONDED: _ClassVar[BondStatus]
     BOND_STATUS_UNBONDING: _ClassVar[BondStatus]
     BOND_STATUS_UNBONDED: _ClassVar[BondStatus]
+    BOND_STATUS_ALL: _ClassVar[BondStatus]
 BOND_STATUS_UNSPECIFIED: BondStatus
 BOND_STATUS_BONDED: BondStatus
 BOND_STATUS_UNBONDING: BondStatus
 BOND_STATUS_UNBONDED: BondStatus
+BOND_STATUS_ALL: BondStatus
 
 class GetValidatorsRequest(_message.Message):
     __slots__ = ("chain", "status")

@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from waypost.v1 import options_pb2 as waypost_dot_v1_dot_options__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1cwaypost/v1/nft_balance.proto\x12\nwaypost.v1\x1a\x18waypost/v1/options.proto\"\x8c\x02\n\x14GetNftBalanceRequest\x12#\n\x05\x63hain\x18\x01 \x01(\tB\x14\x92\xb5\x18\x10\x08\x01\x10\x01\x62\n\"ethereum\"\x12H\n\x08\x63ontract\x18\x02 \x01(\tB6\x92\xb5\x18\x32\x08\x03\x10\x01\x62,\"0xBC4CA0EdA7647A8aB7C2061c2E118A18a936f13D\"\x12G\n\x07\x61\x64\x64ress\x18\x03 \x01(\tB6\x92\xb5\x18\x32\x08\x03\x10\x01\x62,\"0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045\"\x12+\n\x0c\x62lock_height\x18\x04 \x01(\x03\x42\x10\x92\xb5\x18\x0c\x18\x00\x62\x08\x31\x37\x30\x30\x30\x30\x30\x30H\x00\x88\x01\x01\x42\x0f\n\r_block_height\"x\n\x15GetNftBalanceResponse\x12\r\n\x05\x63hain\x18\x01 \x01(\t\x12\x10\n\x08\x63ontract\x18\x02 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x03 \x01(\t\x12\x14\n\x0c\x62lock_height\x18\x04 \x01(\x03\x12\x17\n\x07\x62\x61lance\x18\x05 \x01(\tB\x06\x92\xb5\x18\x02\x08\t\"\xcd\x01\n\x13GetNftTokensRequest\x12#\n\x05\x63hain\x18\x01 \x01(\tB\x14\x92\xb5\x18\x10\x08\x01\x10\x01\x62\n\"ethereum\"\x12H\n\x08\x63ontract\x18\x02 \x01(\tB6\x92\xb5\x18\x32\x08\x03\x10\x01\x62,\"0xBC4CA0EdA7647A8aB7C2061c2E118A18a936f13D\"\x12G\n\x07\x61\x64\x64ress\x18\x03 \x01(\tB6\x92\xb5\x18\x32\x08\x03\x10\x01\x62,\"0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045\"\"\xa0\x01\n\x14GetNftTokensResponse\x12\r\n\x05\x63hain\x18\x01 \x01(\t\x12\x10\n\x08\x63ontract\x18\x02 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x03 \x01(\t\x12\x19\n\ttoken_ids\x18\x04 \x03(\tB\x06\x92\xb5\x18\x02\x08\t\x12\x15\n\x05total\x18\x05 \x01(\tB\x06\x92\xb5\x18\x02\x08\t\x12\x0e\n\x06\x63\x61pped\x18\x06 \x01(\x08\x12\x14\n\x0c\x62lock_height\x18\x07 \x01(\x03\"\xf6\x01\n\x1bGetNftErc1155BalanceRequest\x12#\n\x05\x63hain\x18\x01 \x01(\tB\x14\x92\xb5\x18\x10\x08\x01\x10\x01\x62\n\"ethereum\"\x12H\n\x08\x63ontract\x18\x02 \x01(\tB6\x92\xb5\x18\x32\x08\x03\x10\x01\x62,\"0xBC4CA0EdA7647A8aB7C2061c2E118A18a936f13D\"\x12G\n\x07\x61\x64\x64ress\x18\x03 \x01(\tB6\x92\xb5\x18\x32\x08\x03\x10\x01\x62,\"0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045\"\x12\x1f\n\x08token_id\x18\x04 \x01(\tB\r\x92\xb5\x18\t\x08\t\x10\x01\x62\x03\"1\"\"\x99\x01\n\x1cGetNftErc1155BalanceResponse\x12\r\n\x05\x63hain\x18\x01 \x01(\t\x12\x10\n\x08\x63ontract\x18\x02 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x03 \x01(\t\x12\x18\n\x08token_id\x18\x04 \x01(\tB\x06\x92\xb5\x18\x02\x08\t\x12\x17\n\x07\x62\x61lance\x18\x05 \x01(\tB\x06\x92\xb5\x18\x02\x08\t\x12\x14\n\x0c\x62lock_height\x18\x06 \x01(\x03\"\x87\x02\n\x19GetNftBatchBalanceRequest\x12#\n\x05\x63hain\x18\x01 \x01(\tB\x14\x92\xb5\x18\x10\x08\x01\x10\x01\x62\n\"ethereum\"\x12H\n\x08\x63ontract\x18\x02 \x01(\tB6\x92\xb5\x18\x32\x08\x03\x10\x01\x62,\"0xBC4CA0EdA7647A8aB7C2061c2E118A18a936f13D\"\x12Q\n\taddresses\x18\x03 \x03(\tB>\x92\xb5\x18:\x08\x03\x10\x01(dH\x01X\x01\x62.[\"0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045\"]\x12(\n\ttoken_ids\x18\x04 \x03(\tB\x15\x92\xb5\x18\x11\x08\t\x10\x01(dH\x01X\x01\x62\x05[\"1\"]\"\x80\x01\n\x1aGetNftBatchBalanceResponse\x12\r\n\x05\x63hain\x18\x01 \x01(\t\x12\x10\n\x08\x63ontract\x18\x02 \x01(\t\x12+\n\x07results\x18\x03 \x03(\x0b\x32\x1a.waypost.v1.NftPairBalance\x12\x14\n\x0c\x62lock_height\x18\x04 \x01(\x03\"T\n\x0eNftPairBalance\x12\x0f\n\x07\x61\x64\x64ress\x18\x01 \x01(\t\x12\x18\n\x08token_id\x18\x02 \x01(\tB\x06\x92\xb5\x18\x02\x08\t\x12\x17\n\x07\x62\x61lance\x18\x03 \x01(\tB\x06\x92\xb5\x18\x02\x08\tBJ\n\x0e\x64\x65v.waypost.v1P\x01Z6github.com/waypost/waypost/gen/go/waypost/v1;waypostv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1cwaypost/v1/nft_balance.proto\x12\nwaypost.v1\x1a\x18waypost/v1/options.proto\"\xba\x02\n\x14GetNftBalanceRequest\x12#\n\x05\x63hain\x18\x01 \x01(\tB\x14\x92\xb5\x18\x10\x08\x01\x10\x01\x62\n\"ethereum\"\x12v\n\x08\x63ontract\x18\x02 \x01(\tBd\x92\xb5\x18`\x08\x03\x10\x01\x62,\"0x1405DFC955AB436413284d2fe29F1744441312c6\"z,\"0xBC4CA0EdA7647A8aB7C2061c2E118A18a936f13D\"\x12G\n\x07\x61\x64\x64ress\x18\x03 \x01(\tB6\x92\xb5\x18\x32\x08\x03\x10\x01\x62,\"0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045\"\x12+\n\x0c\x62lock_height\x18\x04 \x01(\x03\x42\x10\x92\xb5\x18\x0c\x18\x00\x62\x08\x32\x36\x30\x35\x30\x30\x30\x31H\x00\x88\x01\x01\x42\x0f\n\r_block_height\"x\n\x15GetNftBalanceResponse\x12\r\n\x05\x63hain\x18\x01 \x01(\t\x12\x10\n\x08\x63ontract\x18\x02 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x03 \x01(\t\x12\x14\n\x0c\x62lock_height\x18\x04 \x01(\x03\x12\x17\n\x07\x62\x61lance\x18\x05 \x01(\tB\x06\x92\xb5\x18\x02\x08\t\"\xfb\x01\n\x13GetNftTokensRequest\x12#\n\x05\x63hain\x18\x01 \x01(\tB\x14\x92\xb5\x18\x10\x08\x01\x10\x01\x62\n\"ethereum\"\x12v\n\x08\x63ontract\x18\x02 \x01(\tBd\x92\xb5\x18`\x08\x03\x10\x01\x62,\"0x1405DFC955AB436413284d2fe29F1744441312c6\"z,\"0xBC4CA0EdA7647A8aB7C2061c2E118A18a936f13D\"\x12G\n\x07\x61\x64\x64ress\x18\x03 \x01(\tB6\x92\xb5\x18\x32\x08\x03\x10\x01\x62,\"0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045\"\"\xa0\x01\n\x14GetNftTokensResponse\x12\r\n\x05\x63hain\x18\x01 \x01(\t\x12\x10\n\x08\x63ontract\x18\x02 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x03 \x01(\t\x12\x19\n\ttoken_ids\x18\x04 \x03(\tB\x06\x92\xb5\x18\x02\x08\t\x12\x15\n\x05total\x18\x05 \x01(\tB\x06\x92\xb5\x18\x02\x08\t\x12\x0e\n\x06\x63\x61pped\x18\x06 \x01(\x08\x12\x14\n\x0c\x62lock_height\x18\x07 \x01(\x03\"\xa4\x02\n\x1bGetNftErc1155BalanceRequest\x12#\n\x05\x63hain\x18\x01 \x01(\tB\x14\x92\xb5\x18\x10\x08\x01\x10\x01\x62\n\"ethereum\"\x12v\n\x08\x63ontract\x18\x02 \x01(\tBd\x92\xb5\x18`\x08\x03\x10\x01\x62,\"0x9C5D3f7263d55C50e6896d1889dc7d8D896e3141\"z,\"0x495f947276749Ce646f68AC8c248420045cb7b5e\"\x12G\n\x07\x61\x64\x64ress\x18\x03 \x01(\tB6\x92\xb5\x18\x32\x08\x03\x10\x01\x62,\"0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045\"\x12\x1f\n\x08token_id\x18\x04 \x01(\tB\r\x92\xb5\x18\t\x08\t\x10\x01\x62\x03\"1\"\"\x99\x01\n\x1cGetNftErc1155BalanceResponse\x12\r\n\x05\x63hain\x18\x01 \x01(\t\x12\x10\n\x08\x63ontract\x18\x02 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x03 \x01(\t\x12\x18\n\x08token_id\x18\x04 \x01(\tB\x06\x92\xb5\x18\x02\x08\t\x12\x17\n\x07\x62\x61lance\x18\x05 \x01(\tB\x06\x92\xb5\x18\x02\x08\t\x12\x14\n\x0c\x62lock_height\x18\x06 \x01(\x03\"\xb5\x02\n\x19GetNftBatchBalanceRequest\x12#\n\x05\x63hain\x18\x01 \x01(\tB\x14\x92\xb5\x18\x10\x08\x01\x10\x01\x62\n\"ethereum\"\x12v\n\x08\x63ontract\x18\x02 \x01(\tBd\x92\xb5\x18`\x08\x03\x10\x01\x62,\"0x9C5D3f7263d55C50e6896d1889dc7d8D896e3141\"z,\"0x495f947276749Ce646f68AC8c248420045cb7b5e\"\x12Q\n\taddresses\x18\x03 \x03(\tB>\x92\xb5\x18:\x08\x03\x10\x01(dH\x01X\x01\x62.[\"0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045\"]\x12(\n\ttoken_ids\x18\x04 \x03(\tB\x15\x92\xb5\x18\x11\x08\t\x10\x01(dH\x01X\x01\x62\x05[\"1\"]\"\x80\x01\n\x1aGetNftBatchBalanceResponse\x12\r\n\x05\x63hain\x18\x01 \x01(\t\x12\x10\n\x08\x63ontract\x18\x02 \x01(\t\x12+\n\x07results\x18\x03 \x03(\x0b\x32\x1a.waypost.v1.NftPairBalance\x12\x14\n\x0c\x62lock_height\x18\x04 \x01(\x03\"T\n\x0eNftPairBalance\x12\x0f\n\x07\x61\x64\x64ress\x18\x01 \x01(\t\x12\x18\n\x08token_id\x18\x02 \x01(\tB\x06\x92\xb5\x18\x02\x08\t\x12\x17\n\x07\x62\x61lance\x18\x03 \x01(\tB\x06\x92\xb5\x18\x02\x08\tBJ\n\x0e\x64\x65v.waypost.v1P\x01Z6github.com/waypost/waypost/gen/go/waypost/v1;waypostv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -36,17 +36,17 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_GETNFTBALANCEREQUEST'].fields_by_name['chain']._loaded_options = None
   _globals['_GETNFTBALANCEREQUEST'].fields_by_name['chain']._serialized_options = b'\222\265\030\020\010\001\020\001b\n\"ethereum\"'
   _globals['_GETNFTBALANCEREQUEST'].fields_by_name['contract']._loaded_options = None
-  _globals['_GETNFTBALANCEREQUEST'].fields_by_name['contract']._serialized_options = b'\222\265\0302\010\003\020\001b,\"0xBC4CA0EdA7647A8aB7C2061c2E118A18a936f13D\"'
+  _globals['_GETNFTBALANCEREQUEST'].fields_by_name['contract']._serialized_options = b'\222\265\030`\010\003\020\001b,\"0x1405DFC955AB436413284d2fe29F1744441312c6\"z,\"0xBC4CA0EdA7647A8aB7C2061c2E118A18a936f13D\"'
   _globals['_GETNFTBALANCEREQUEST'].fields_by_name['address']._loaded_options = None
   _globals['_GETNFTBALANCEREQUEST'].fields_by_name['address']._serialized_options = b'\222\265\0302\010\003\020\001b,\"0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045\"'
   _globals['_GETNFTBALANCEREQUEST'].fields_by_name['block_height']._loaded_options = None
-  _globals['_GETNFTBALANCEREQUEST'].fields_by_name['block_height']._serialized_options = b'\222\265\030\014\030\000b\01017000000'
+  _globals['_GETNFTBALANCEREQUEST'].fields_by_name['block_height']._serialized_options = b'\222\265\030\014\030\000b\01026050001'
   _globals['_GETNFTBALANCERESPONSE'].fields_by_name['balance']._loaded_options = None
   _globals['_GETNFTBALANCERESPONSE'].fields_by_name['balance']._serialized_options = b'\222\265\030\002\010\t'
   _globals['_GETNFTTOKENSREQUEST'].fields_by_name['chain']._loaded_options = None
   _globals['_GETNFTTOKENSREQUEST'].fields_by_name['chain']._serialized_options = b'\222\265\030\020\010\001\020\001b\n\"ethereum\"'
   _globals['_GETNFTTOKENSREQUEST'].fields_by_name['contract']._loaded_options = None
-  _globals['_GETNFTTOKENSREQUEST'].fields_by_name['contract']._serialized_options = b'\222\265\0302\010\003\020\001b,\"0xBC4CA0EdA7647A8aB7C2061c2E118A18a936f13D\"'
+  _globals['_GETNFTTOKENSREQUEST'].fields_by_name['contract']._serialized_options = b'\222\265\030`\010\003\020\001b,\"0x1405DFC955AB436413284d2fe29F1744441312c6\"z,\"0xBC4CA0EdA7647A8aB7C2061c2E118A18a936f13D\"'
   _globals['_GETNFTTOKENSREQUEST'].fields_by_name['address']._loaded_options = None
   _globals['_GETNFTTOKENSREQUEST'].fields_by_name['address']._serialized_options = b'\222\265\0302\010\003\020\001b,\"0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045\"'
   _globals['_GETNFTTOKENSRESPONSE'].fields_by_name['token_ids']._loaded_options = None
@@ -56,7 +56,7 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_GETNFTERC1155BALANCEREQUEST'].fields_by_name['chain']._loaded_options = None
   _globals['_GETNFTERC1155BALANCEREQUEST'].fields_by_name['chain']._serialized_options = b'\222\265\030\020\010\001\020\001b\n\"ethereum\"'
   _globals['_GETNFTERC1155BALANCEREQUEST'].fields_by_name['contract']._loaded_options = None
-  _globals['_GETNFTERC1155BALANCEREQUEST'].fields_by_name['contract']._serialized_options = b'\222\265\0302\010\003\020\001b,\"0xBC4CA0EdA7647A8aB7C2061c2E118A18a936f13D\"'
+  _globals['_GETNFTERC1155BALANCEREQUEST'].fields_by_name['contract']._serialized_options = b'\222\265\030`\010\003\020\001b,\"0x9C5D3f7263d55C50e6896d1889dc7d8D896e3141\"z,\"0x495f947276749Ce646f68AC8c248420045cb7b5e\"'
   _globals['_GETNFTERC1155BALANCEREQUEST'].fields_by_name['address']._loaded_options = None
   _globals['_GETNFTERC1155BALANCEREQUEST'].fields_by_name['address']._serialized_options = b'\222\265\0302\010\003\020\001b,\"0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045\"'
   _globals['_GETNFTERC1155BALANCEREQUEST'].fields_by_name['token_id']._loaded_options = None
@@ -68,7 +68,7 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_GETNFTBATCHBALANCEREQUEST'].fields_by_name['chain']._loaded_options = None
   _globals['_GETNFTBATCHBALANCEREQUEST'].fields_by_name['chain']._serialized_options = b'\222\265\030\020\010\001\020\001b\n\"ethereum\"'
   _globals['_GETNFTBATCHBALANCEREQUEST'].fields_by_name['contract']._loaded_options = None
-  _globals['_GETNFTBATCHBALANCEREQUEST'].fields_by_name['contract']._serialized_options = b'\222\265\0302\010\003\020\001b,\"0xBC4CA0EdA7647A8aB7C2061c2E118A18a936f13D\"'
+  _globals['_GETNFTBATCHBALANCEREQUEST'].fields_by_name['contract']._serialized_options = b'\222\265\030`\010\003\020\001b,\"0x9C5D3f7263d55C50e6896d1889dc7d8D896e3141\"z,\"0x495f947276749Ce646f68AC8c248420045cb7b5e\"'
   _globals['_GETNFTBATCHBALANCEREQUEST'].fields_by_name['addresses']._loaded_options = None
   _globals['_GETNFTBATCHBALANCEREQUEST'].fields_by_name['addresses']._serialized_options = b'\222\265\030:\010\003\020\001(dH\001X\001b.[\"0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045\"]'
   _globals['_GETNFTBATCHBALANCEREQUEST'].fields_by_name['token_ids']._loaded_options = None
@@ -78,21 +78,21 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_NFTPAIRBALANCE'].fields_by_name['balance']._loaded_options = None
   _globals['_NFTPAIRBALANCE'].fields_by_name['balance']._serialized_options = b'\222\265\030\002\010\t'
   _globals['_GETNFTBALANCEREQUEST']._serialized_start=71
-  _globals['_GETNFTBALANCEREQUEST']._serialized_end=339
-  _globals['_GETNFTBALANCERESPONSE']._serialized_start=341
-  _globals['_GETNFTBALANCERESPONSE']._serialized_end=461
-  _globals['_GETNFTTOKENSREQUEST']._serialized_start=464
-  _globals['_GETNFTTOKENSREQUEST']._serialized_end=669
-  _globals['_GETNFTTOKENSRESPONSE']._serialized_start=672
-  _globals['_GETNFTTOKENSRESPONSE']._serialized_end=832
-  _globals['_GETNFTERC1155BALANCEREQUEST']._serialized_start=835
-  _globals['_GETNFTERC1155BALANCEREQUEST']._serialized_end=1081
-  _globals['_GETNFTERC1155BALANCERESPONSE']._serialized_start=1084
-  _globals['_GETNFTERC1155BALANCERESPONSE']._serialized_end=1237
-  _globals['_GETNFTBATCHBALANCEREQUEST']._serialized_start=1240
-  _globals['_GETNFTBATCHBALANCEREQUEST']._serialized_end=1503
-  _globals['_GETNFTBATCHBALANCERESPONSE']._serialized_start=1506
-  _globals['_GETNFTBATCHBALANCERESPONSE']._serialized_end=1634
-  _globals['_NFTPAIRBALANCE']._serialized_start=1636
-  _globals['_NFTPAIRBALANCE']._serialized_end=1720
+  _globals['_GETNFTBALANCEREQUEST']._serialized_end=385
+  _globals['_GETNFTBALANCERESPONSE']._serialized_start=387
+  _globals['_GETNFTBALANCERESPONSE']._serialized_end=507
+  _globals['_GETNFTTOKENSREQUEST']._serialized_start=510
+  _globals['_GETNFTTOKENSREQUEST']._serialized_end=761
+  _globals['_GETNFTTOKENSRESPONSE']._serialized_start=764
+  _globals['_GETNFTTOKENSRESPONSE']._serialized_end=924
+  _globals['_GETNFTERC1155BALANCEREQUEST']._serialized_start=927
+  _globals['_GETNFTERC1155BALANCEREQUEST']._serialized_end=1219
+  _globals['_GETNFTERC1155BALANCERESPONSE']._serialized_start=1222
+  _globals['_GETNFTERC1155BALANCERESPONSE']._serialized_end=1375
+  _globals['_GETNFTBATCHBALANCEREQUEST']._serialized_start=1378
+  _globals['_GETNFTBATCHBALANCEREQUEST']._serialized_end=1687
+  _globals['_GETNFTBATCHBALANCERESPONSE']._serialized_start=1690
+  _globals['_GETNFTBATCHBALANCERESPONSE']._serialized_end=1818
+  _globals['_NFTPAIRBALANCE']._serialized_start=1820
+  _globals['_NFTPAIRBALANCE']._serialized_end=1904
 # @@protoc_insertion_point(module_scope)

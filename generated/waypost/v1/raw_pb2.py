@@ -26,7 +26,7 @@ from waypost.v1 import common_pb2 as waypost_dot_v1_dot_common__pb2
 from waypost.v1 import options_pb2 as waypost_dot_v1_dot_options__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x14waypost/v1/raw.proto\x12\nwaypost.v1\x1a\x17waypost/v1/common.proto\x1a\x18waypost/v1/options.proto\"\x93\x01\n\x0f\x43hainRpcRequest\x12#\n\x05\x63hain\x18\x01 \x01(\tB\x14\x92\xb5\x18\x10\x08\x01\x10\x01\x62\n\"ethereum\"\x12)\n\x06method\x18\x02 \x01(\tB\x19\x92\xb5\x18\x15\x10\x01(dX\x01\x62\r\"eth_chainId\"\x12\x30\n\x06params\x18\x03 \x01(\x0b\x32\x16.waypost.v1.NativeJsonB\x08\x92\xb5\x18\x04\x62\x02[]\"Y\n\x10\x43hainRpcResponse\x12\r\n\x05\x63hain\x18\x01 \x01(\t\x12\x0e\n\x06method\x18\x02 \x01(\t\x12&\n\x06result\x18\x03 \x01(\x0b\x32\x16.waypost.v1.NativeJson2|\n\nRawService\x12n\n\x08\x43hainRpc\x12\x1b.waypost.v1.ChainRpcRequest\x1a\x1c.waypost.v1.ChainRpcResponse\"\'\x90\x02\x01\x8a\xb5\x18 *\x05\x02\x03\x04\x05\x06:\x05\x02\x03\x04\x05\x06\x62\x10Raw chain accessBJ\n\x0e\x64\x65v.waypost.v1P\x01Z6github.com/waypost/waypost/gen/go/waypost/v1;waypostv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x14waypost/v1/raw.proto\x12\nwaypost.v1\x1a\x17waypost/v1/common.proto\x1a\x18waypost/v1/options.proto\"\x93\x01\n\x0f\x43hainRpcRequest\x12#\n\x05\x63hain\x18\x01 \x01(\tB\x14\x92\xb5\x18\x10\x08\x01\x10\x01\x62\n\"ethereum\"\x12)\n\x06method\x18\x02 \x01(\tB\x19\x92\xb5\x18\x15\x10\x01(dX\x01\x62\r\"eth_chainId\"\x12\x30\n\x06params\x18\x03 \x01(\x0b\x32\x16.waypost.v1.NativeJsonB\x08\x92\xb5\x18\x04\x62\x02[]\"t\n\tNodeError\x12\x19\n\x04\x63ode\x18\x01 \x01(\x03\x42\x06\x92\xb5\x18\x02\x38\x01H\x00\x88\x01\x01\x12\x0f\n\x07message\x18\x02 \x01(\t\x12)\n\x04\x64\x61ta\x18\x03 \x01(\x0b\x32\x16.waypost.v1.NativeJsonH\x01\x88\x01\x01\x42\x07\n\x05_codeB\x07\n\x05_data\"Y\n\x10\x43hainRpcResponse\x12\r\n\x05\x63hain\x18\x01 \x01(\t\x12\x0e\n\x06method\x18\x02 \x01(\t\x12&\n\x06result\x18\x03 \x01(\x0b\x32\x16.waypost.v1.NativeJson2|\n\nRawService\x12n\n\x08\x43hainRpc\x12\x1b.waypost.v1.ChainRpcRequest\x1a\x1c.waypost.v1.ChainRpcResponse\"\'\x90\x02\x01\x8a\xb5\x18 *\x05\x02\x03\x04\x05\x06:\x05\x02\x03\x04\x05\x06\x62\x10Raw chain accessBJ\n\x0e\x64\x65v.waypost.v1P\x01Z6github.com/waypost/waypost/gen/go/waypost/v1;waypostv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -40,12 +40,16 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_CHAINRPCREQUEST'].fields_by_name['method']._serialized_options = b'\222\265\030\025\020\001(dX\001b\r\"eth_chainId\"'
   _globals['_CHAINRPCREQUEST'].fields_by_name['params']._loaded_options = None
   _globals['_CHAINRPCREQUEST'].fields_by_name['params']._serialized_options = b'\222\265\030\004b\002[]'
+  _globals['_NODEERROR'].fields_by_name['code']._loaded_options = None
+  _globals['_NODEERROR'].fields_by_name['code']._serialized_options = b'\222\265\030\0028\001'
   _globals['_RAWSERVICE'].methods_by_name['ChainRpc']._loaded_options = None
   _globals['_RAWSERVICE'].methods_by_name['ChainRpc']._serialized_options = b'\220\002\001\212\265\030 *\005\002\003\004\005\006:\005\002\003\004\005\006b\020Raw chain access'
   _globals['_CHAINRPCREQUEST']._serialized_start=88
   _globals['_CHAINRPCREQUEST']._serialized_end=235
-  _globals['_CHAINRPCRESPONSE']._serialized_start=237
-  _globals['_CHAINRPCRESPONSE']._serialized_end=326
-  _globals['_RAWSERVICE']._serialized_start=328
-  _globals['_RAWSERVICE']._serialized_end=452
+  _globals['_NODEERROR']._serialized_start=237
+  _globals['_NODEERROR']._serialized_end=353
+  _globals['_CHAINRPCRESPONSE']._serialized_start=355
+  _globals['_CHAINRPCRESPONSE']._serialized_end=444
+  _globals['_RAWSERVICE']._serialized_start=446
+  _globals['_RAWSERVICE']._serialized_end=570
 # @@protoc_insertion_point(module_scope)

@@ -16,6 +16,16 @@ class ChainRpcRequest(_message.Message):
     params: _common_pb2.NativeJson
     def __init__(self, chain: _Optional[str] = ..., method: _Optional[str] = ..., params: _Optional[_Union[_common_pb2.NativeJson, _Mapping]] = ...) -> None: ...
 
+class NodeError(_message.Message):
+    __slots__ = ("code", "message", "data")
+    CODE_FIELD_NUMBER: _ClassVar[int]
+    MESSAGE_FIELD_NUMBER: _ClassVar[int]
+    DATA_FIELD_NUMBER: _ClassVar[int]
+    code: int
+    message: str
+    data: _common_pb2.NativeJson
+    def __init__(self, code: _Optional[int] = ..., message: _Optional[str] = ..., data: _Optional[_Union[_common_pb2.NativeJson, _Mapping]] = ...) -> None: ...
+
 class ChainRpcResponse(_message.Message):
     __slots__ = ("chain", "method", "result")
     CHAIN_FIELD_NUMBER: _ClassVar[int]

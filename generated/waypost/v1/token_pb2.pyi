@@ -98,28 +98,34 @@ class CosmosTokenMetadata(_message.Message):
     def __init__(self, metadata: _Optional[_Union[DenomMetadata, _Mapping]] = ...) -> None: ...
 
 class DenomMetadata(_message.Message):
-    __slots__ = ("description", "denom_units", "base", "display", "name", "symbol")
+    __slots__ = ("description", "denom_units", "base", "display", "name", "symbol", "uri", "uri_hash")
     DESCRIPTION_FIELD_NUMBER: _ClassVar[int]
     DENOM_UNITS_FIELD_NUMBER: _ClassVar[int]
     BASE_FIELD_NUMBER: _ClassVar[int]
     DISPLAY_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     SYMBOL_FIELD_NUMBER: _ClassVar[int]
+    URI_FIELD_NUMBER: _ClassVar[int]
+    URI_HASH_FIELD_NUMBER: _ClassVar[int]
     description: str
     denom_units: _containers.RepeatedCompositeFieldContainer[DenomUnit]
     base: str
     display: str
     name: str
     symbol: str
-    def __init__(self, description: _Optional[str] = ..., denom_units: _Optional[_Iterable[_Union[DenomUnit, _Mapping]]] = ..., base: _Optional[str] = ..., display: _Optional[str] = ..., name: _Optional[str] = ..., symbol: _Optional[str] = ...) -> None: ...
+    uri: str
+    uri_hash: str
+    def __init__(self, description: _Optional[str] = ..., denom_units: _Optional[_Iterable[_Union[DenomUnit, _Mapping]]] = ..., base: _Optional[str] = ..., display: _Optional[str] = ..., name: _Optional[str] = ..., symbol: _Optional[str] = ..., uri: _Optional[str] = ..., uri_hash: _Optional[str] = ...) -> None: ...
 
 class DenomUnit(_message.Message):
-    __slots__ = ("denom", "exponent")
+    __slots__ = ("denom", "exponent", "aliases")
     DENOM_FIELD_NUMBER: _ClassVar[int]
     EXPONENT_FIELD_NUMBER: _ClassVar[int]
+    ALIASES_FIELD_NUMBER: _ClassVar[int]
     denom: str
     exponent: int
-    def __init__(self, denom: _Optional[str] = ..., exponent: _Optional[int] = ...) -> None: ...
+    aliases: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, denom: _Optional[str] = ..., exponent: _Optional[int] = ..., aliases: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class GetDenomSupplyRequest(_message.Message):
     __slots__ = ("chain", "denom")

@@ -28,7 +28,7 @@ from waypost.v1 import options_pb2 as waypost_dot_v1_dot_options__pb2
 from waypost.v1 import receipt_pb2 as waypost_dot_v1_dot_receipt__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1cwaypost/v1/transaction.proto\x12\nwaypost.v1\x1a\x17waypost/v1/common.proto\x1a\x14waypost/v1/evm.proto\x1a\x18waypost/v1/options.proto\x1a\x18waypost/v1/receipt.proto\"\x98\x01\n\x11GetReceiptRequest\x12#\n\x05\x63hain\x18\x01 \x01(\tB\x14\x92\xb5\x18\x10\x08\x01\x10\x01\x62\n\"ethereum\"\x12^\n\x04hash\x18\x02 \x01(\tBP\x92\xb5\x18L\x08\x04\x10\x01\x62\x44\"0x5c504ed432cb51138bcf09aa5e8a410dd4a1e204ef84bfed1be16dfba1b22060\"p\x01\"\xcb\x01\n\x12GetReceiptResponse\x12\r\n\x05\x63hain\x18\x01 \x01(\t\x12-\n\x03\x65vm\x18\x02 \x01(\x0b\x32\x16.waypost.v1.EvmReceiptB\x06\x92\xb5\x18\x02@\x01H\x00\x12\x37\n\x08starknet\x18\x03 \x01(\x0b\x32\x1b.waypost.v1.StarknetReceiptB\x06\x92\xb5\x18\x02@\x01H\x00\x12\x33\n\x06\x63osmos\x18\x04 \x01(\x0b\x32\x19.waypost.v1.CosmosReceiptB\x06\x92\xb5\x18\x02@\x01H\x00\x42\t\n\x07receipt\"\xc6\x01\n\x1bGetTransactionByHashRequest\x12\xa6\x01\n\x05items\x18\x01 \x03(\x0b\x32$.waypost.v1.GetTransactionByHashItemBq\x92\xb5\x18m\x10\x01(2X\x01\x62\x65[{\"chain\": \"ethereum\", \"hash\": \"0x5c504ed432cb51138bcf09aa5e8a410dd4a1e204ef84bfed1be16dfba1b22060\"}]\"\x9f\x01\n\x18GetTransactionByHashItem\x12#\n\x05\x63hain\x18\x01 \x01(\tB\x14\x92\xb5\x18\x10\x08\x01\x10\x01\x62\n\"ethereum\"\x12^\n\x04hash\x18\x02 \x01(\tBP\x92\xb5\x18L\x08\x04\x10\x01\x62\x44\"0x5c504ed432cb51138bcf09aa5e8a410dd4a1e204ef84bfed1be16dfba1b22060\"p\x01\"f\n\x1cGetTransactionByHashResponse\x12\r\n\x05\x63ount\x18\x01 \x01(\x05\x12\x37\n\x07results\x18\x02 \x03(\x0b\x32&.waypost.v1.GetTransactionByHashResult\"\xb0\x01\n\x1aGetTransactionByHashResult\x12\r\n\x05\x63hain\x18\x01 \x01(\t\x12\x0c\n\x04hash\x18\x02 \x01(\t\x12\x31\n\x0btransaction\x18\x03 \x01(\x0b\x32\x17.waypost.v1.TransactionH\x00\x88\x01\x01\x12(\n\x05\x65rror\x18\x04 \x01(\x0b\x32\x14.waypost.v1.RowErrorH\x01\x88\x01\x01\x42\x0e\n\x0c_transactionB\x08\n\x06_error\"\xfe\x01\n\x0bTransaction\x12\x36\n\x03\x65vm\x18\x01 \x01(\x0b\x32\x1f.waypost.v1.EvmMinedTransactionB\x06\x92\xb5\x18\x02@\x01H\x00\x12\x37\n\x06solana\x18\x02 \x01(\x0b\x32\x1d.waypost.v1.SolanaTransactionB\x06\x92\xb5\x18\x02@\x01H\x00\x12;\n\x08starknet\x18\x03 \x01(\x0b\x32\x1f.waypost.v1.StarknetTransactionB\x06\x92\xb5\x18\x02@\x01H\x00\x12\x37\n\x06\x63osmos\x18\x04 \x01(\x0b\x32\x1d.waypost.v1.CosmosTransactionB\x06\x92\xb5\x18\x02@\x01H\x00\x42\x08\n\x06\x66\x61mily\"\x80\x01\n\x13\x45vmMinedTransaction\x12\x1c\n\x0c\x62lock_number\x18\x01 \x01(\tB\x06\x92\xb5\x18\x02\x08\t\x12\x12\n\nblock_hash\x18\x02 \x01(\t\x12\x37\n\x0btransaction\x18\x03 \x01(\x0b\x32\x1a.waypost.v1.EvmTransactionB\x06\x92\xb5\x18\x02@\x01\"\x9d\x01\n\x11SolanaTransaction\x12\x1c\n\x0c\x62lock_number\x18\x01 \x01(\tB\x06\x92\xb5\x18\x02\x08\t\x12\x1a\n\x0c\x66rom_address\x18\x02 \x01(\tR\x04\x66rom\x12\x17\n\x02to\x18\x03 \x01(\tB\x06\x92\xb5\x18\x02\x38\x01H\x00\x88\x01\x01\x12.\n\x06native\x18\x04 \x01(\x0b\x32\x16.waypost.v1.NativeJsonB\x06\x92\xb5\x18\x02@\x01\x42\x05\n\x03_to\"\xbd\x01\n\x13StarknetTransaction\x12\x1c\n\x0c\x62lock_number\x18\x01 \x01(\tB\x06\x92\xb5\x18\x02\x08\t\x12\'\n\x0c\x66rom_address\x18\x02 \x01(\tB\x06\x92\xb5\x18\x02\x38\x01H\x00R\x04\x66rom\x88\x01\x01\x12\x17\n\x02to\x18\x03 \x01(\tB\x06\x92\xb5\x18\x02\x38\x01H\x01\x88\x01\x01\x12.\n\x06native\x18\x04 \x01(\x0b\x32\x16.waypost.v1.NativeJsonB\x06\x92\xb5\x18\x02@\x01\x42\x0f\n\r_from_addressB\x05\n\x03_to\"\xbf\x01\n\x11\x43osmosTransaction\x12\x1c\n\x0c\x62lock_number\x18\x01 \x01(\tB\x06\x92\xb5\x18\x02\x08\t\x12\'\n\x0c\x66rom_address\x18\x02 \x01(\tB\x06\x92\xb5\x18\x02\x38\x01H\x00R\x04\x66rom\x88\x01\x01\x12\x17\n\x02to\x18\x03 \x01(\tB\x06\x92\xb5\x18\x02\x38\x01H\x01\x88\x01\x01\x12\x32\n\x07receipt\x18\x04 \x01(\x0b\x32\x19.waypost.v1.CosmosReceiptB\x06\x92\xb5\x18\x02@\x01\x42\x0f\n\r_from_addressB\x05\n\x03_to\"\x9e\x01\n\x17TraceTransactionRequest\x12#\n\x05\x63hain\x18\x01 \x01(\tB\x14\x92\xb5\x18\x10\x08\x01\x10\x01\x62\n\"ethereum\"\x12^\n\x04hash\x18\x02 \x01(\tBP\x92\xb5\x18L\x08\x05\x10\x01\x62\x44\"0x5c504ed432cb51138bcf09aa5e8a410dd4a1e204ef84bfed1be16dfba1b22060\"p\x01\"}\n\x18TraceTransactionResponse\x12\r\n\x05\x63hain\x18\x01 \x01(\t\x12\x0c\n\x04hash\x18\x02 \x01(\t\x12\x0e\n\x06tracer\x18\x03 \x01(\t\x12\x34\n\x05trace\x18\x04 \x03(\x0b\x32\x16.waypost.v1.TraceFrameB\r\x92\xb5\x18\t\x08\x15j\x05\x63\x61lls\"\xa7\x02\n\nTraceFrame\x12\x13\n\x06parent\x18\x01 \x01(\x05H\x00\x88\x01\x01\x12\x0c\n\x04type\x18\x02 \x01(\t\x12\x1a\n\x0c\x66rom_address\x18\x03 \x01(\tR\x04\x66rom\x12\x17\n\x02to\x18\x04 \x01(\tB\x06\x92\xb5\x18\x02\x38\x01H\x01\x88\x01\x01\x12\x15\n\x05value\x18\x05 \x01(\tB\x06\x92\xb5\x18\x02\x08\t\x12\x13\n\x03gas\x18\x06 \x01(\tB\x06\x92\xb5\x18\x02\x08\t\x12\x18\n\x08gas_used\x18\x07 \x01(\tB\x06\x92\xb5\x18\x02\x08\t\x12\r\n\x05input\x18\x08 \x01(\t\x12\x0e\n\x06output\x18\t \x01(\t\x12\x12\n\x05\x65rror\x18\n \x01(\tH\x02\x88\x01\x01\x12\x1a\n\rrevert_reason\x18\x0b \x01(\tH\x03\x88\x01\x01\x42\t\n\x07_parentB\x05\n\x03_toB\x08\n\x06_errorB\x10\n\x0e_revert_reason2\x96\x03\n\x12TransactionService\x12l\n\nGetReceipt\x12\x1d.waypost.v1.GetReceiptRequest\x1a\x1e.waypost.v1.GetReceiptResponse\"\x1f\x90\x02\x01\x8a\xb5\x18\x18*\x03\x02\x05\x06:\x03\x02\x05\x06\x62\x0cTransactions\x12\x8e\x01\n\x14GetTransactionByHash\x12\'.waypost.v1.GetTransactionByHashRequest\x1a(.waypost.v1.GetTransactionByHashResponse\"#\x90\x02\x01\x8a\xb5\x18\x1c \x02*\x04\x02\x03\x05\x06:\x04\x02\x03\x05\x06\x62\x0cTransactions\x12\x80\x01\n\x10TraceTransaction\x12#.waypost.v1.TraceTransactionRequest\x1a$.waypost.v1.TraceTransactionResponse\"!\x90\x02\x01\x8a\xb5\x18\x1a*\x01\x02:\x01\x02@\nX\xb0\xea\x01\x62\x0cTransactionsBJ\n\x0e\x64\x65v.waypost.v1P\x01Z6github.com/waypost/waypost/gen/go/waypost/v1;waypostv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1cwaypost/v1/transaction.proto\x12\nwaypost.v1\x1a\x17waypost/v1/common.proto\x1a\x14waypost/v1/evm.proto\x1a\x18waypost/v1/options.proto\x1a\x18waypost/v1/receipt.proto\"\xe1\x01\n\x11GetReceiptRequest\x12#\n\x05\x63hain\x18\x01 \x01(\tB\x14\x92\xb5\x18\x10\x08\x01\x10\x01\x62\n\"ethereum\"\x12\xa6\x01\n\x04hash\x18\x02 \x01(\tB\x97\x01\x92\xb5\x18\x92\x01\x08\x04\x10\x01\x62\x44\"0x56d68c3e307b08712da1ae76874321d6997983d8e81dea2aa126be5b8bc4050b\"p\x01zD\"0x5c504ed432cb51138bcf09aa5e8a410dd4a1e204ef84bfed1be16dfba1b22060\"\"\xcb\x01\n\x12GetReceiptResponse\x12\r\n\x05\x63hain\x18\x01 \x01(\t\x12-\n\x03\x65vm\x18\x02 \x01(\x0b\x32\x16.waypost.v1.EvmReceiptB\x06\x92\xb5\x18\x02@\x01H\x00\x12\x37\n\x08starknet\x18\x03 \x01(\x0b\x32\x1b.waypost.v1.StarknetReceiptB\x06\x92\xb5\x18\x02@\x01H\x00\x12\x33\n\x06\x63osmos\x18\x04 \x01(\x0b\x32\x19.waypost.v1.CosmosReceiptB\x06\x92\xb5\x18\x02@\x01H\x00\x42\t\n\x07receipt\"\xaf\x02\n\x1bGetTransactionByHashRequest\x12\x8f\x02\n\x05items\x18\x01 \x03(\x0b\x32$.waypost.v1.GetTransactionByHashItemB\xd9\x01\x92\xb5\x18\xd4\x01\x10\x01(2X\x01\x62\x65[{\"chain\": \"ethereum\", \"hash\": \"0x56d68c3e307b08712da1ae76874321d6997983d8e81dea2aa126be5b8bc4050b\"}]ze[{\"chain\": \"ethereum\", \"hash\": \"0x5c504ed432cb51138bcf09aa5e8a410dd4a1e204ef84bfed1be16dfba1b22060\"}]\"\xe8\x01\n\x18GetTransactionByHashItem\x12#\n\x05\x63hain\x18\x01 \x01(\tB\x14\x92\xb5\x18\x10\x08\x01\x10\x01\x62\n\"ethereum\"\x12\xa6\x01\n\x04hash\x18\x02 \x01(\tB\x97\x01\x92\xb5\x18\x92\x01\x08\x04\x10\x01\x62\x44\"0x56d68c3e307b08712da1ae76874321d6997983d8e81dea2aa126be5b8bc4050b\"p\x01zD\"0x5c504ed432cb51138bcf09aa5e8a410dd4a1e204ef84bfed1be16dfba1b22060\"\"f\n\x1cGetTransactionByHashResponse\x12\r\n\x05\x63ount\x18\x01 \x01(\x05\x12\x37\n\x07results\x18\x02 \x03(\x0b\x32&.waypost.v1.GetTransactionByHashResult\"\xb0\x01\n\x1aGetTransactionByHashResult\x12\r\n\x05\x63hain\x18\x01 \x01(\t\x12\x0c\n\x04hash\x18\x02 \x01(\t\x12\x31\n\x0btransaction\x18\x03 \x01(\x0b\x32\x17.waypost.v1.TransactionH\x00\x88\x01\x01\x12(\n\x05\x65rror\x18\x04 \x01(\x0b\x32\x14.waypost.v1.RowErrorH\x01\x88\x01\x01\x42\x0e\n\x0c_transactionB\x08\n\x06_error\"\xfe\x01\n\x0bTransaction\x12\x36\n\x03\x65vm\x18\x01 \x01(\x0b\x32\x1f.waypost.v1.EvmMinedTransactionB\x06\x92\xb5\x18\x02@\x01H\x00\x12\x37\n\x06solana\x18\x02 \x01(\x0b\x32\x1d.waypost.v1.SolanaTransactionB\x06\x92\xb5\x18\x02@\x01H\x00\x12;\n\x08starknet\x18\x03 \x01(\x0b\x32\x1f.waypost.v1.StarknetTransactionB\x06\x92\xb5\x18\x02@\x01H\x00\x12\x37\n\x06\x63osmos\x18\x04 \x01(\x0b\x32\x1d.waypost.v1.CosmosTransactionB\x06\x92\xb5\x18\x02@\x01H\x00\x42\x08\n\x06\x66\x61mily\"\x80\x01\n\x13\x45vmMinedTransaction\x12\x1c\n\x0c\x62lock_number\x18\x01 \x01(\tB\x06\x92\xb5\x18\x02\x08\t\x12\x12\n\nblock_hash\x18\x02 \x01(\t\x12\x37\n\x0btransaction\x18\x03 \x01(\x0b\x32\x1a.waypost.v1.EvmTransactionB\x06\x92\xb5\x18\x02@\x01\"\x9d\x01\n\x11SolanaTransaction\x12\x1c\n\x0c\x62lock_number\x18\x01 \x01(\tB\x06\x92\xb5\x18\x02\x08\t\x12\x1a\n\x0c\x66rom_address\x18\x02 \x01(\tR\x04\x66rom\x12\x17\n\x02to\x18\x03 \x01(\tB\x06\x92\xb5\x18\x02\x38\x01H\x00\x88\x01\x01\x12.\n\x06native\x18\x04 \x01(\x0b\x32\x16.waypost.v1.NativeJsonB\x06\x92\xb5\x18\x02@\x01\x42\x05\n\x03_to\"\xbd\x01\n\x13StarknetTransaction\x12\x1c\n\x0c\x62lock_number\x18\x01 \x01(\tB\x06\x92\xb5\x18\x02\x08\t\x12\'\n\x0c\x66rom_address\x18\x02 \x01(\tB\x06\x92\xb5\x18\x02\x38\x01H\x00R\x04\x66rom\x88\x01\x01\x12\x17\n\x02to\x18\x03 \x01(\tB\x06\x92\xb5\x18\x02\x38\x01H\x01\x88\x01\x01\x12.\n\x06native\x18\x04 \x01(\x0b\x32\x16.waypost.v1.NativeJsonB\x06\x92\xb5\x18\x02@\x01\x42\x0f\n\r_from_addressB\x05\n\x03_to\"\xbf\x01\n\x11\x43osmosTransaction\x12\x1c\n\x0c\x62lock_number\x18\x01 \x01(\tB\x06\x92\xb5\x18\x02\x08\t\x12\'\n\x0c\x66rom_address\x18\x02 \x01(\tB\x06\x92\xb5\x18\x02\x38\x01H\x00R\x04\x66rom\x88\x01\x01\x12\x17\n\x02to\x18\x03 \x01(\tB\x06\x92\xb5\x18\x02\x38\x01H\x01\x88\x01\x01\x12\x32\n\x07receipt\x18\x04 \x01(\x0b\x32\x19.waypost.v1.CosmosReceiptB\x06\x92\xb5\x18\x02@\x01\x42\x0f\n\r_from_addressB\x05\n\x03_to\"\xe7\x01\n\x17TraceTransactionRequest\x12#\n\x05\x63hain\x18\x01 \x01(\tB\x14\x92\xb5\x18\x10\x08\x01\x10\x01\x62\n\"ethereum\"\x12\xa6\x01\n\x04hash\x18\x02 \x01(\tB\x97\x01\x92\xb5\x18\x92\x01\x08\x05\x10\x01\x62\x44\"0x56d68c3e307b08712da1ae76874321d6997983d8e81dea2aa126be5b8bc4050b\"p\x01zD\"0x5c504ed432cb51138bcf09aa5e8a410dd4a1e204ef84bfed1be16dfba1b22060\"\"}\n\x18TraceTransactionResponse\x12\r\n\x05\x63hain\x18\x01 \x01(\t\x12\x0c\n\x04hash\x18\x02 \x01(\t\x12\x0e\n\x06tracer\x18\x03 \x01(\t\x12\x34\n\x05trace\x18\x04 \x03(\x0b\x32\x16.waypost.v1.TraceFrameB\r\x92\xb5\x18\t\x08\x15j\x05\x63\x61lls\"\xa7\x02\n\nTraceFrame\x12\x13\n\x06parent\x18\x01 \x01(\x05H\x00\x88\x01\x01\x12\x0c\n\x04type\x18\x02 \x01(\t\x12\x1a\n\x0c\x66rom_address\x18\x03 \x01(\tR\x04\x66rom\x12\x17\n\x02to\x18\x04 \x01(\tB\x06\x92\xb5\x18\x02\x38\x01H\x01\x88\x01\x01\x12\x15\n\x05value\x18\x05 \x01(\tB\x06\x92\xb5\x18\x02\x08\t\x12\x13\n\x03gas\x18\x06 \x01(\tB\x06\x92\xb5\x18\x02\x08\t\x12\x18\n\x08gas_used\x18\x07 \x01(\tB\x06\x92\xb5\x18\x02\x08\t\x12\r\n\x05input\x18\x08 \x01(\t\x12\x0e\n\x06output\x18\t \x01(\t\x12\x12\n\x05\x65rror\x18\n \x01(\tH\x02\x88\x01\x01\x12\x1a\n\rrevert_reason\x18\x0b \x01(\tH\x03\x88\x01\x01\x42\t\n\x07_parentB\x05\n\x03_toB\x08\n\x06_errorB\x10\n\x0e_revert_reason2\x96\x03\n\x12TransactionService\x12l\n\nGetReceipt\x12\x1d.waypost.v1.GetReceiptRequest\x1a\x1e.waypost.v1.GetReceiptResponse\"\x1f\x90\x02\x01\x8a\xb5\x18\x18*\x03\x02\x05\x06:\x03\x02\x05\x06\x62\x0cTransactions\x12\x8e\x01\n\x14GetTransactionByHash\x12\'.waypost.v1.GetTransactionByHashRequest\x1a(.waypost.v1.GetTransactionByHashResponse\"#\x90\x02\x01\x8a\xb5\x18\x1c \x02*\x04\x02\x03\x05\x06:\x04\x02\x03\x05\x06\x62\x0cTransactions\x12\x80\x01\n\x10TraceTransaction\x12#.waypost.v1.TraceTransactionRequest\x1a$.waypost.v1.TraceTransactionResponse\"!\x90\x02\x01\x8a\xb5\x18\x1a*\x01\x02:\x01\x02@\nX\xb0\xea\x01\x62\x0cTransactionsBJ\n\x0e\x64\x65v.waypost.v1P\x01Z6github.com/waypost/waypost/gen/go/waypost/v1;waypostv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -39,7 +39,7 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_GETRECEIPTREQUEST'].fields_by_name['chain']._loaded_options = None
   _globals['_GETRECEIPTREQUEST'].fields_by_name['chain']._serialized_options = b'\222\265\030\020\010\001\020\001b\n\"ethereum\"'
   _globals['_GETRECEIPTREQUEST'].fields_by_name['hash']._loaded_options = None
-  _globals['_GETRECEIPTREQUEST'].fields_by_name['hash']._serialized_options = b'\222\265\030L\010\004\020\001bD\"0x5c504ed432cb51138bcf09aa5e8a410dd4a1e204ef84bfed1be16dfba1b22060\"p\001'
+  _globals['_GETRECEIPTREQUEST'].fields_by_name['hash']._serialized_options = b'\222\265\030\222\001\010\004\020\001bD\"0x56d68c3e307b08712da1ae76874321d6997983d8e81dea2aa126be5b8bc4050b\"p\001zD\"0x5c504ed432cb51138bcf09aa5e8a410dd4a1e204ef84bfed1be16dfba1b22060\"'
   _globals['_GETRECEIPTRESPONSE'].fields_by_name['evm']._loaded_options = None
   _globals['_GETRECEIPTRESPONSE'].fields_by_name['evm']._serialized_options = b'\222\265\030\002@\001'
   _globals['_GETRECEIPTRESPONSE'].fields_by_name['starknet']._loaded_options = None
@@ -47,11 +47,11 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_GETRECEIPTRESPONSE'].fields_by_name['cosmos']._loaded_options = None
   _globals['_GETRECEIPTRESPONSE'].fields_by_name['cosmos']._serialized_options = b'\222\265\030\002@\001'
   _globals['_GETTRANSACTIONBYHASHREQUEST'].fields_by_name['items']._loaded_options = None
-  _globals['_GETTRANSACTIONBYHASHREQUEST'].fields_by_name['items']._serialized_options = b'\222\265\030m\020\001(2X\001be[{\"chain\": \"ethereum\", \"hash\": \"0x5c504ed432cb51138bcf09aa5e8a410dd4a1e204ef84bfed1be16dfba1b22060\"}]'
+  _globals['_GETTRANSACTIONBYHASHREQUEST'].fields_by_name['items']._serialized_options = b'\222\265\030\324\001\020\001(2X\001be[{\"chain\": \"ethereum\", \"hash\": \"0x56d68c3e307b08712da1ae76874321d6997983d8e81dea2aa126be5b8bc4050b\"}]ze[{\"chain\": \"ethereum\", \"hash\": \"0x5c504ed432cb51138bcf09aa5e8a410dd4a1e204ef84bfed1be16dfba1b22060\"}]'
   _globals['_GETTRANSACTIONBYHASHITEM'].fields_by_name['chain']._loaded_options = None
   _globals['_GETTRANSACTIONBYHASHITEM'].fields_by_name['chain']._serialized_options = b'\222\265\030\020\010\001\020\001b\n\"ethereum\"'
   _globals['_GETTRANSACTIONBYHASHITEM'].fields_by_name['hash']._loaded_options = None
-  _globals['_GETTRANSACTIONBYHASHITEM'].fields_by_name['hash']._serialized_options = b'\222\265\030L\010\004\020\001bD\"0x5c504ed432cb51138bcf09aa5e8a410dd4a1e204ef84bfed1be16dfba1b22060\"p\001'
+  _globals['_GETTRANSACTIONBYHASHITEM'].fields_by_name['hash']._serialized_options = b'\222\265\030\222\001\010\004\020\001bD\"0x56d68c3e307b08712da1ae76874321d6997983d8e81dea2aa126be5b8bc4050b\"p\001zD\"0x5c504ed432cb51138bcf09aa5e8a410dd4a1e204ef84bfed1be16dfba1b22060\"'
   _globals['_TRANSACTION'].fields_by_name['evm']._loaded_options = None
   _globals['_TRANSACTION'].fields_by_name['evm']._serialized_options = b'\222\265\030\002@\001'
   _globals['_TRANSACTION'].fields_by_name['solana']._loaded_options = None
@@ -89,7 +89,7 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_TRACETRANSACTIONREQUEST'].fields_by_name['chain']._loaded_options = None
   _globals['_TRACETRANSACTIONREQUEST'].fields_by_name['chain']._serialized_options = b'\222\265\030\020\010\001\020\001b\n\"ethereum\"'
   _globals['_TRACETRANSACTIONREQUEST'].fields_by_name['hash']._loaded_options = None
-  _globals['_TRACETRANSACTIONREQUEST'].fields_by_name['hash']._serialized_options = b'\222\265\030L\010\005\020\001bD\"0x5c504ed432cb51138bcf09aa5e8a410dd4a1e204ef84bfed1be16dfba1b22060\"p\001'
+  _globals['_TRACETRANSACTIONREQUEST'].fields_by_name['hash']._serialized_options = b'\222\265\030\222\001\010\005\020\001bD\"0x56d68c3e307b08712da1ae76874321d6997983d8e81dea2aa126be5b8bc4050b\"p\001zD\"0x5c504ed432cb51138bcf09aa5e8a410dd4a1e204ef84bfed1be16dfba1b22060\"'
   _globals['_TRACETRANSACTIONRESPONSE'].fields_by_name['trace']._loaded_options = None
   _globals['_TRACETRANSACTIONRESPONSE'].fields_by_name['trace']._serialized_options = b'\222\265\030\t\010\025j\005calls'
   _globals['_TRACEFRAME'].fields_by_name['to']._loaded_options = None
@@ -107,33 +107,33 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_TRANSACTIONSERVICE'].methods_by_name['TraceTransaction']._loaded_options = None
   _globals['_TRANSACTIONSERVICE'].methods_by_name['TraceTransaction']._serialized_options = b'\220\002\001\212\265\030\032*\001\002:\001\002@\nX\260\352\001b\014Transactions'
   _globals['_GETRECEIPTREQUEST']._serialized_start=144
-  _globals['_GETRECEIPTREQUEST']._serialized_end=296
-  _globals['_GETRECEIPTRESPONSE']._serialized_start=299
-  _globals['_GETRECEIPTRESPONSE']._serialized_end=502
-  _globals['_GETTRANSACTIONBYHASHREQUEST']._serialized_start=505
-  _globals['_GETTRANSACTIONBYHASHREQUEST']._serialized_end=703
-  _globals['_GETTRANSACTIONBYHASHITEM']._serialized_start=706
-  _globals['_GETTRANSACTIONBYHASHITEM']._serialized_end=865
-  _globals['_GETTRANSACTIONBYHASHRESPONSE']._serialized_start=867
-  _globals['_GETTRANSACTIONBYHASHRESPONSE']._serialized_end=969
-  _globals['_GETTRANSACTIONBYHASHRESULT']._serialized_start=972
-  _globals['_GETTRANSACTIONBYHASHRESULT']._serialized_end=1148
-  _globals['_TRANSACTION']._serialized_start=1151
-  _globals['_TRANSACTION']._serialized_end=1405
-  _globals['_EVMMINEDTRANSACTION']._serialized_start=1408
-  _globals['_EVMMINEDTRANSACTION']._serialized_end=1536
-  _globals['_SOLANATRANSACTION']._serialized_start=1539
-  _globals['_SOLANATRANSACTION']._serialized_end=1696
-  _globals['_STARKNETTRANSACTION']._serialized_start=1699
-  _globals['_STARKNETTRANSACTION']._serialized_end=1888
-  _globals['_COSMOSTRANSACTION']._serialized_start=1891
-  _globals['_COSMOSTRANSACTION']._serialized_end=2082
-  _globals['_TRACETRANSACTIONREQUEST']._serialized_start=2085
-  _globals['_TRACETRANSACTIONREQUEST']._serialized_end=2243
-  _globals['_TRACETRANSACTIONRESPONSE']._serialized_start=2245
-  _globals['_TRACETRANSACTIONRESPONSE']._serialized_end=2370
-  _globals['_TRACEFRAME']._serialized_start=2373
-  _globals['_TRACEFRAME']._serialized_end=2668
-  _globals['_TRANSACTIONSERVICE']._serialized_start=2671
-  _globals['_TRANSACTIONSERVICE']._serialized_end=3077
+  _globals['_GETRECEIPTREQUEST']._serialized_end=369
+  _globals['_GETRECEIPTRESPONSE']._serialized_start=372
+  _globals['_GETRECEIPTRESPONSE']._serialized_end=575
+  _globals['_GETTRANSACTIONBYHASHREQUEST']._serialized_start=578
+  _globals['_GETTRANSACTIONBYHASHREQUEST']._serialized_end=881
+  _globals['_GETTRANSACTIONBYHASHITEM']._serialized_start=884
+  _globals['_GETTRANSACTIONBYHASHITEM']._serialized_end=1116
+  _globals['_GETTRANSACTIONBYHASHRESPONSE']._serialized_start=1118
+  _globals['_GETTRANSACTIONBYHASHRESPONSE']._serialized_end=1220
+  _globals['_GETTRANSACTIONBYHASHRESULT']._serialized_start=1223
+  _globals['_GETTRANSACTIONBYHASHRESULT']._serialized_end=1399
+  _globals['_TRANSACTION']._serialized_start=1402
+  _globals['_TRANSACTION']._serialized_end=1656
+  _globals['_EVMMINEDTRANSACTION']._serialized_start=1659
+  _globals['_EVMMINEDTRANSACTION']._serialized_end=1787
+  _globals['_SOLANATRANSACTION']._serialized_start=1790
+  _globals['_SOLANATRANSACTION']._serialized_end=1947
+  _globals['_STARKNETTRANSACTION']._serialized_start=1950
+  _globals['_STARKNETTRANSACTION']._serialized_end=2139
+  _globals['_COSMOSTRANSACTION']._serialized_start=2142
+  _globals['_COSMOSTRANSACTION']._serialized_end=2333
+  _globals['_TRACETRANSACTIONREQUEST']._serialized_start=2336
+  _globals['_TRACETRANSACTIONREQUEST']._serialized_end=2567
+  _globals['_TRACETRANSACTIONRESPONSE']._serialized_start=2569
+  _globals['_TRACETRANSACTIONRESPONSE']._serialized_end=2694
+  _globals['_TRACEFRAME']._serialized_start=2697
+  _globals['_TRACEFRAME']._serialized_end=2992
+  _globals['_TRANSACTIONSERVICE']._serialized_start=2995
+  _globals['_TRANSACTIONSERVICE']._serialized_end=3401
 # @@protoc_insertion_point(module_scope)

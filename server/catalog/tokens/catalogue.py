@@ -56,9 +56,9 @@ class TokenCatalogue:
         """Return what a chain has, by address in the chain's canonical writing."""
         return self._by_chain.get(slug, {})
 
-    def coin(self, slug: str) -> Listing:
-        """Return a chain's own coin; KeyError for a chain that the catalogue does not know."""
-        return next(listing for listing in self._by_chain[slug].values() if listing.deployment.kind == "coin")
+    def coin(self, slug: str) -> Listing | None:
+        """Return a chain's own coin; None where the catalogue does not know it."""
+        return next((listing for listing in self.on_chain(slug).values() if listing.deployment.kind == "coin"), None)
 
 
 def read_catalogue(folder: Path) -> TokenCatalogue:

@@ -65,6 +65,7 @@ class _SupplyAnswer(msgspec.Struct):
 class _Unit(msgspec.Struct):
     denom: str
     exponent: _Exponent = 0
+    aliases: list[str] | None = None
 
 
 class _Metadata(msgspec.Struct):
@@ -74,6 +75,8 @@ class _Metadata(msgspec.Struct):
     display: str = ""
     name: str = ""
     symbol: str = ""
+    uri: str = ""
+    uri_hash: str = ""
 
 
 class _MetadataAnswer(msgspec.Struct):
@@ -108,7 +111,10 @@ class BankReader:
             raise NotSupported(
                 f"{self._nodes.slug} describes {address} with an exponent that is no token's", field="address"
             )
-        units = [token_pb2.DenomUnit(denom=unit.denom, exponent=unit.exponent) for unit in found.denom_units]
+        units = [
+            token_pb2.DenomUnit(denom=unit.denom, exponent=unit.exponent, aliases=unit.aliases or ())
+            for unit in found.denom_units
+        ]
         metadata = token_pb2.DenomMetadata(
             description=found.description,
             denom_units=units,
@@ -116,6 +122,8 @@ class BankReader:
             display=found.display,
             name=found.name,
             symbol=found.symbol,
+            uri=found.uri,
+            uri_hash=found.uri_hash,
         )
         return token_pb2.GetTokenMetadataResponse(
             address=address, cosmos=token_pb2.CosmosTokenMetadata(metadata=metadata)

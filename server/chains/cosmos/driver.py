@@ -118,7 +118,7 @@ class CosmosDriver:
         """See `ReadsStaking`."""
         return await self._state.read_pool(view)
 
-    async def read_validators(self, status: str, view: ReadView) -> list[cosmos_validator_pb2.Validator]:
+    async def read_validators(self, status: str | None, view: ReadView) -> list[cosmos_validator_pb2.Validator]:
         """See `ReadsStaking`."""
         return await self._state.read_validators(status, view)
 

@@ -11,10 +11,11 @@ from server.chains.cosmos.heads import LATEST, parse_head
 from server.chains.cosmos.members import Height  # noqa: TC001 - msgspec evaluates the annotations
 from server.chains.cosmos.node_errors import CosmosErrors
 from server.chains.cosmos.nodes import CosmosNodes
+from server.chains.cosmos.swapped import CosmosCometPool, CosmosRestPool, explain_swapped
 from server.chains.cosmos.versions import SdkVersion
 from server.chains.memory import ChainMemory
 from server.chains.sound_answers import read_sound
-from server.upstream import HeadQuery, IdentityCheck, Pool, RestPool
+from server.upstream import HeadQuery, IdentityCheck
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -62,7 +63,7 @@ def open_driver(
         version.learn(result)
         return _wrong_chain(facts, result)
 
-    rest = RestPool(
+    rest = CosmosRestPool(
         facts.slug,
         [endpoint for endpoint in endpoints if endpoint.kind == "rest"],
         _ERRORS,
@@ -73,7 +74,7 @@ def open_driver(
         observer=observer,
         hedge=hedge,
     )
-    comet = Pool(
+    comet = CosmosCometPool(
         facts.slug,
         [endpoint for endpoint in endpoints if endpoint.kind == "comet"],
         _ERRORS,
@@ -102,7 +103,9 @@ def _read_status(result: bytes) -> int:
 
 
 def _wrong_chain(facts: ChainFacts, result: bytes) -> str | None:
-    """Return why a node that describes itself so is of another chain, None if it is of this one."""
+    """Return why a node that describes itself so is of another chain, or of another kind, None if it is right."""
+    if (swapped := explain_swapped(result)) is not None:
+        return swapped
     try:
         found = msgspec.json.decode(result, type=dict[str, msgspec.Raw])
         shape = found.get("default_node_info") or found["node_info"]

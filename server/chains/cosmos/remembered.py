@@ -128,10 +128,10 @@ class RememberedState:
         """See `StakingReader`."""
         return await self._recall(view, "pool", "", _POOL, lambda: self._staking.read_pool(view))
 
-    async def read_validators(self, status: str, view: ReadView) -> list[cosmos_validator_pb2.Validator]:
+    async def read_validators(self, status: str | None, view: ReadView) -> list[cosmos_validator_pb2.Validator]:
         """See `StakingReader`."""
         return await self._recall(
-            view, "validators", status, _VALIDATORS, lambda: self._staking.read_validators(status, view)
+            view, "validators", status or "", _VALIDATORS, lambda: self._staking.read_validators(status, view)
         )
 
     async def read_validator(self, operator: str, view: ReadView) -> cosmos_validator_pb2.Validator:

@@ -33,6 +33,15 @@ _VALIDATOR_TYPED = frozenset(
 )
 
 
+_STATES = frozenset(
+    (
+        cosmos_validator_pb2.BOND_STATUS_BONDED,
+        cosmos_validator_pb2.BOND_STATUS_UNBONDING,
+        cosmos_validator_pb2.BOND_STATUS_UNBONDED,
+    )
+)
+
+
 class _Coin(msgspec.Struct):
     denom: str
     amount: Digits
@@ -61,6 +70,8 @@ class _Entry(msgspec.Struct):
     completion_time: str
     initial_balance: Digits
     balance: Digits
+    unbonding_id: Digits | None = None
+    unbonding_on_hold_ref_count: Digits | None = None
 
 
 class _UnbondingRow(msgspec.Struct):
@@ -187,11 +198,12 @@ class StakingReader:
         """Return how much is staked in all."""
         return await self._nodes.get(f"{_STAKING}/pool", view, _read_pool)
 
-    async def read_validators(self, status: str, view: ReadView) -> list[cosmos_validator_pb2.Validator]:
-        """Return the validators of a status (`BOND_STATUS_BONDED`), those with most stake first."""
+    async def read_validators(self, status: str | None, view: ReadView) -> list[cosmos_validator_pb2.Validator]:
+        """Return the validators of a status (`BOND_STATUS_BONDED`; None: of every one), those with most stake first."""
         route = f"{_STAKING}/validators"
+        query = [] if status is None else [("status", status)]
         rows = await self._nodes.pages(
-            route, view, _read_validators, lambda row: row.operator_address, path=route, query=[("status", status)]
+            route, view, _read_validators, lambda row: row.operator_address, path=route, query=query
         )
         return sorted(rows, key=lambda row: (-int(row.tokens), row.operator_address))
 
@@ -251,6 +263,8 @@ def _read_unbondings(account: str, body: bytes) -> list[cosmos_pb2.UnbondingResp
                     completion_time=timestamp_of(entry.completion_time),
                     initial_balance=entry.initial_balance,
                     balance=entry.balance,
+                    unbonding_id=entry.unbonding_id,
+                    unbonding_on_hold_ref_count=entry.unbonding_on_hold_ref_count,
                 )
                 for entry in row.entries
             ],
@@ -283,6 +297,8 @@ def _validator(raw: msgspec.Raw) -> cosmos_validator_pb2.Validator:
     found = msgspec.json.decode(raw, type=_Validator)
     rates = found.commission.commission_rates
     status: Any = cosmos_validator_pb2.BondStatus.Value(found.status)
+    if status not in _STATES:
+        raise ValueError("no state of a validator")
     return cosmos_validator_pb2.Validator(
         operator_address=found.operator_address,
         consensus_pubkey=native(found.consensus_pubkey),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from waypost.v1 import receipt_pb2, transaction_pb2
 
+from server.chains.cosmos.bech32 import decode_bech32, encode_bech32
 from server.chains.cosmos.members import Gas, Height, Members, members_of, native, rest_of, timestamp_of
 from server.chains.cosmos.names import parse_hash
 from server.errors import NotFound
@@ -29,11 +30,26 @@ _RECEIVERS = (
     "grantee",
     "contract",
 )
+# Messages of a list of givers and one of receivers: `inputs` and `outputs` of (address, coins).
+_GIVERS, _GETTERS = "inputs", "outputs"
+# Messages that a validator's own account signs, and that name it by its operator address alone (MsgCreateValidator
+# leaves `delegator_address` empty since SDK 0.50: both addresses are of the same bytes).
+_SIGNED_BY_OPERATOR = frozenset(
+    (
+        "/cosmos.staking.v1beta1.MsgCreateValidator",
+        "/cosmos.staking.v1beta1.MsgEditValidator",
+        "/cosmos.distribution.v1beta1.MsgWithdrawValidatorCommission",
+    )
+)
 _RESPONSE_TYPED = frozenset(("height", "txhash", "code", "gas_wanted", "gas_used", "timestamp", "raw_log", "tx"))
 
 
 class _Body(msgspec.Struct):
     messages: list[msgspec.Raw]
+
+
+class _Party(msgspec.Struct):
+    address: str = ""
 
 
 class _Response(msgspec.Struct):
@@ -64,7 +80,7 @@ class TransactionReader:
     async def read_transaction(self, text: str, view: ReadView) -> transaction_pb2.Transaction:
         """Return the transaction with its block and the parties that its first message names."""
         receipt = await self._read(text, view)
-        sender, receiver = _parties(receipt)
+        sender, receiver = _parties(receipt, self._nodes.facts.bech32)
         return transaction_pb2.Transaction(
             cosmos=transaction_pb2.CosmosTransaction(
                 block_number=receipt.tx_response.height, from_address=sender, to=receiver, receipt=receipt
@@ -123,15 +139,37 @@ def _response(found: _Response, members: Members) -> receipt_pb2.CosmosTxRespons
     )
 
 
-def _parties(receipt: receipt_pb2.CosmosReceipt) -> tuple[str | None, str | None]:
+def _parties(receipt: receipt_pb2.CosmosReceipt, prefix: str) -> tuple[str | None, str | None]:
+    """Return who gives and who gets by the first message; None where it names nobody, or several."""
     messages = receipt.tx.body.messages
     first = members_of(messages[0].json) if messages else {}
-    return _named(first, _SENDERS), _named(first, _RECEIVERS)
+    sender = _named(first, _SENDERS) or _only(first, _GIVERS)
+    if sender is None and _text(first.get("@type", _NULL)) in _SIGNED_BY_OPERATOR:
+        sender = _account_of(_named(first, ("validator_address",)) or "", prefix)
+    return sender, _named(first, _RECEIVERS) or _only(first, _GETTERS)
 
 
 def _named(members: Members, names: tuple[str, ...]) -> str | None:
-    for name in names:
-        raw = members.get(name)
-        if raw is not None and bytes(raw)[:1] == b'"':
-            return msgspec.json.decode(raw, type=str) or None
-    return None
+    return next((text for name in names if (text := _text(members.get(name, _NULL)))), None)
+
+
+def _text(raw: msgspec.Raw) -> str | None:
+    return msgspec.json.decode(raw, type=str) if bytes(raw)[:1] == b'"' else None
+
+
+def _only(members: Members, name: str) -> str | None:
+    """Return the address of a list's one row; None for no list, or one of more rows."""
+    try:
+        rows = msgspec.json.decode(members.get(name, _NULL), type=list[_Party] | None)
+    except msgspec.ValidationError:
+        return None
+    return rows[0].address or None if rows is not None and len(rows) == 1 else None
+
+
+def _account_of(operator: str, prefix: str) -> str | None:
+    """Return the account of a validator's operator address, which is of the same bytes; None for what is none."""
+    try:
+        found, data = decode_bech32(operator)
+    except ValueError:
+        return None
+    return encode_bech32(prefix, data) if found == f"{prefix}valoper" else None

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from server.upstream.pool import Pool
 
 LATEST = "latest"
+# As many blocks as most nodes search at once.
+_EXAMPLE_BLOCKS = 1000
 
 
 class LogWindows:
@@ -45,7 +47,12 @@ class LogWindows:
         if lowest is None:
             lowest = head.block if blocks.from_block == LATEST else max(head.block - depth, 0)
         if highest is not None and lowest > highest:
-            raise _reversed(f"toBlock {highest} is below block {lowest}, where the range begins without a fromBlock")
+            begins = f"the latest block, {lowest}" if blocks.from_block == LATEST else f"block {lowest}"
+            raise InvalidArgument(
+                f"fromBlock: without one the range begins at {begins}, above toBlock {highest}; add a fromBlock of at "
+                f"most {highest}, for example {max(highest - _EXAMPLE_BLOCKS + 1, 0)}",
+                field="fromBlock",
+            )
         top = head.block if highest is None else min(highest, head.block)
         return Window(lowest, Place(top + 1, 0), lowest if blocks.from_block is None else None)
 

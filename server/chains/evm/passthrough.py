@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from server.chains.view import ReadView
     from server.upstream.pool import Pool
 
-# Nobody else's answer and nobody else's batch: the caller chose what it costs.
-_CALLERS_OWN = CallPolicy(heavy=True, caller_made=True, joinable=False)
+# Nobody else's answer and nobody else's batch: the caller chose what it costs, and reads what the node says to it.
+_CALLERS_OWN = CallPolicy(heavy=True, caller_made=True, joinable=False, quotes=True)
 _MADE_UP = replace(_CALLERS_OWN, may_be_refused=True)
 _LOG_MEMBERS = ("fromBlock", "toBlock", "blockHash", "address", "topics")
 _TRACER_MEMBERS = ("tracer", "tracerConfig")

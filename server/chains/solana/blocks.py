@@ -10,6 +10,7 @@ from waypost.v1 import block_pb2, common_pb2, transaction_pb2
 from server.chains.solana.answers import Count  # noqa: TC001 - msgspec evaluates the annotations
 from server.chains.solana.heads import COMMITMENT
 from server.chains.solana.keys import parse_signature
+from server.chains.solana.transfers import Instruction, plain_transfer
 from server.chains.solana.versions import HIGHEST_VERSION, named_version
 from server.chains.sound_answers import read_sound
 from server.errors import ArchiveRequired, InvalidArgument, NotFound, NotSupported, Pending, UpstreamUnavailable
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from server.chains.facts import ChainFacts
+    from server.chains.solana.transfers import Transfer
     from server.chains.view import ReadView
     from server.upstream.pool import Pool
 
@@ -40,6 +42,7 @@ class _Block(msgspec.Struct):
 
 class _Message(msgspec.Struct):
     accountKeys: Annotated[list[str], msgspec.Meta(min_length=1)]  # noqa: N815 - the node's own name
+    instructions: msgspec.Raw = msgspec.Raw()
 
 
 class _Signed(msgspec.Struct):
@@ -50,6 +53,16 @@ class _Signed(msgspec.Struct):
 class _Transaction(msgspec.Struct):
     slot: Count
     transaction: _Signed
+    meta: msgspec.Raw = msgspec.Raw()
+
+
+class _LoadedAddresses(msgspec.Struct):
+    writable: list[str] = []
+    readonly: list[str] = []
+
+
+class _Meta(msgspec.Struct):
+    loadedAddresses: _LoadedAddresses | None = None  # noqa: N815 - the node's own name
 
 
 class _Status(msgspec.Struct):
@@ -186,7 +199,23 @@ def _transaction(result: bytes, signature: str) -> transaction_pb2.SolanaTransac
     found = msgspec.json.decode(result, type=_Transaction)
     if found.transaction.signatures[0] != signature:
         raise ValueError("another transaction")
-    payer = found.transaction.message.accountKeys[0]
+    transfer = _plain_transfer(found)
     return transaction_pb2.SolanaTransaction(
-        block_number=str(found.slot), from_address=payer, native=common_pb2.NativeJson(json=result)
+        block_number=str(found.slot),
+        from_address=found.transaction.message.accountKeys[0] if transfer is None else transfer.sender,
+        to=None if transfer is None else transfer.receiver,
+        native=common_pb2.NativeJson(json=result),
     )
+
+
+def _plain_transfer(found: _Transaction) -> Transfer | None:
+    """Return the transfer that a transaction consists of; None where it is none, or is not written as expected."""
+    message = found.transaction.message
+    try:
+        instructions = msgspec.json.decode(message.instructions, type=list[Instruction])
+        meta = msgspec.json.decode(found.meta or _NULL, type=_Meta | None)
+    except (msgspec.MsgspecError, RecursionError):
+        return None
+    loaded = None if meta is None else meta.loadedAddresses
+    looked_up = [] if loaded is None else loaded.writable + loaded.readonly
+    return plain_transfer(instructions, message.accountKeys + looked_up)

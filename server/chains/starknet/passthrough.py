@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from server.chains.view import ReadView
     from server.upstream.pool import Pool
 
-# Nobody else's answer and nobody else's batch: the caller chose what it costs.
-_CALLERS_OWN = CallPolicy(heavy=True, caller_made=True, joinable=False)
+# Nobody else's answer and nobody else's batch: the caller chose what it costs, and reads what the node says to it.
+_CALLERS_OWN = CallPolicy(heavy=True, caller_made=True, joinable=False, quotes=True)
 _EVENT_MEMBERS = ("from_block", "to_block", "address", "keys", "chunk_size", "continuation_token")
 
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from waypost.v1 import common_pb2, receipt_pb2, transaction_pb2
 
 from server.chains.sound_answers import Doubtful, read_sound
-from server.chains.starknet.answers import json_felt, json_members, json_number, json_text, without
-from server.chains.starknet.felts import parse_hash
+from server.chains.starknet.answers import json_felt, json_items, json_members, json_number, json_text, without
+from server.chains.starknet.felts import ADDRESS_BOUND, parse_hash
 from server.errors import NotFound, Pending
 from server.upstream.policy import CallPolicy
 
@@ -32,6 +32,11 @@ _TYPED_IN_TRANSACTION = frozenset({"blockNumber", "from", "to"})
 _TYPED_IN_RECEIPT = frozenset({"chain", "transactionHash", "blockNumber"})
 # Who a transaction belongs to, by the kinds of the specification.
 _OWNERS = ("sender_address", "contract_address")
+# What accounts are called with: the number of calls, then each call. Cairo 1 writes a call as receiver, selector and
+# its own calldata behind their number; Cairo 0 lists the calls first (receiver, selector, offset, length) and the
+# calldata of all of them, behind their number, after that.
+_HEAD_CAIRO_1 = 4
+_HEAD_CAIRO_0 = 6
 _NULL = b"null"
 _PLAIN = CallPolicy()
 
@@ -145,14 +150,39 @@ def _members(result: bytes, wanted: int) -> Members:
 
 
 def transaction_message(placed: Placed) -> transaction_pb2.Transaction:
-    """Return the transaction as it is answered; `from` is its sender, or the contract that it belongs to."""
+    """Return the transaction as it is answered.
+
+    `from` is its sender, or the contract that it belongs to; `to` is whom an invoke calls that makes one call.
+    """
     owner = next((placed.transaction[name] for name in _OWNERS if name in placed.transaction), None)
     message = transaction_pb2.StarknetTransaction(
         block_number=str(placed.block),
         from_address=None if owner is None else json_text(owner),
+        to=_receiver(placed.transaction),
         native=common_pb2.NativeJson(json=without(placed.transaction, _TYPED_IN_TRANSACTION)),
     )
     return transaction_pb2.Transaction(starknet=message)
+
+
+def _receiver(transaction: Members) -> str | None:
+    """Return the contract that an invoke calls, as the node wrote it; None where it makes no or several calls.
+
+    None too for calldata that is not written as accounts want it, and for kinds that call nothing.
+    """
+    try:
+        if json_text(transaction["type"]) != "INVOKE" or "sender_address" not in transaction:
+            return None
+        items = json_items(transaction["calldata"])
+        felts = [json_felt(item) for item in items]
+    except (KeyError, ValueError):
+        return None
+    if len(felts) < _HEAD_CAIRO_1 or felts[0] != 1 or not 0 < felts[1] < ADDRESS_BOUND:
+        return None
+    is_cairo_1 = len(felts) == _HEAD_CAIRO_1 + felts[3]
+    is_cairo_0 = (
+        len(felts) >= _HEAD_CAIRO_0 and felts[3:6] == [0, felts[5], felts[5]] and len(felts) == _HEAD_CAIRO_0 + felts[5]
+    )
+    return json_text(items[1]) if is_cairo_1 or is_cairo_0 else None
 
 
 def receipt_message(placed: Placed) -> transaction_pb2.GetReceiptResponse:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from waypost.v1 import options_pb2
 
-from runtime.nearest import nearest
 from runtime.operations import member
+from server.chains.suggestions import advise_chain
 from server.errors import ChainUnknown, ChainUnsupported, NotAvailable
 from server.rpc.stages.paths import is_repeated, item_root, json_name, shown
 
@@ -82,15 +82,11 @@ class ChainRule:
         # `svc_*` is no name that callers know.
         name = "this method" if self._operation.name.endswith("*") else self._operation.name
         if slug not in self._families:
-            raise ChainUnknown(f"no chain has the slug {shown(slug)}; {self._suggestion(slug)}", field=path)
+            raise ChainUnknown(f"no chain has the slug {shown(slug)}; {advise_chain(slug, self._families)}", field=path)
         if slug not in self._have:
             raise ChainUnsupported(f"{name} does not exist on {slug}; it does on: {', '.join(self._have)}", field=path)
         answered = [other for other in self._have if other in self._answered]
         raise NotAvailable(f"{name} is not available on {slug} yet; it is on: {', '.join(answered)}", field=path)
-
-    def _suggestion(self, slug: str) -> str:
-        near = nearest(slug, self._families)
-        return f"did you mean `{near}`?" if near else f"chains are: {', '.join(self._families)}"
 
 
 def _never(operation: Operation) -> Step:

@@ -9,6 +9,7 @@ import grpc
 from google.protobuf.any_pb2 import Any as AnyMessage
 from google.protobuf.duration_pb2 import Duration
 from google.rpc import error_details_pb2, status_pb2
+from waypost.v1 import common_pb2, raw_pb2
 
 from runtime.logs import get_logger
 from server.errors import GatewayError, Internal, NotFound, Pending, UpstreamUnavailable
@@ -67,6 +68,7 @@ def trailing_metadata(state: RequestState) -> tuple[tuple[str, str | bytes], ...
 def describe(failure: GatewayError, state: RequestState) -> status_pb2.Status:
     """Return the failure as `google.rpc.Status`: ErrorInfo, RequestInfo, and where they apply BadRequest, RetryInfo.
 
+    Where the node's own words are handed on, they are a detail of type NodeError.
     What is not there, or not yet, is about the operation's subject where it names no other parameter.
     """
     details: list[Message] = [
@@ -83,6 +85,10 @@ def describe(failure: GatewayError, state: RequestState) -> status_pb2.Status:
         delay = Duration()
         delay.FromMilliseconds(failure.retry_after_ms)
         details.append(error_details_pb2.RetryInfo(retry_delay=delay))
+    if failure.node is not None:
+        code, text, data = failure.node
+        added = None if data is None else common_pb2.NativeJson(json=data)
+        details.append(raw_pb2.NodeError(code=code, message=text, data=added))
     details.append(error_details_pb2.RequestInfo(request_id=state.request_id))
     status = status_pb2.Status(code=failure.status.value[0], message=message)
     for detail in details:

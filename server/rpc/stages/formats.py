@@ -50,7 +50,7 @@ def _uint(text: str) -> str | None:
 def _block(text: str) -> str | None:
     if text == "latest" or (re.fullmatch(r"[0-9]{1,16}", text) and int(text) <= MAX_INTEGER):
         return None
-    return "write a block number in decimal digits, or `latest`"
+    return "write a whole block number in decimal digits, or `latest`"
 
 
 def _symbol(text: str) -> str | None:

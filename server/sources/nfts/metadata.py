@@ -99,7 +99,8 @@ class MetadataReader:
         if found.document is None:
             return Metadata(location.shown, None, found.problem, seconds)
         multi_id = token_id if is_multi else None
-        document = await _apart(len(found.document.others), rewrite, found.document, self._gateways, multi_id)
+        size = len(found.document.others) + len(found.document.image or "")
+        document = await _apart(size, rewrite, found.document, self._gateways, multi_id)
         return Metadata(location.shown, document, None, seconds)
 
     async def close(self) -> None:

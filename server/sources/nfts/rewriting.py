@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from server.sources.nfts.documents import MAX_DOCUMENT_BYTES
+from server.sources.nfts.images import show_image
 from server.sources.nfts.locations import PLACE, fill_in
 
 if TYPE_CHECKING:
@@ -32,7 +33,8 @@ _TEMPLATE = b"{locale}"
 def rewrite(document: Document, gateways: Gateways, token_id: int | None) -> Document:
     """Return the document with its addresses rewritten; `token_id` is that of an ERC-1155 token, else None.
 
-    The id is filled in nowhere if that made the document longer than documents may be.
+    Its image is None where it is none that may be handed out (`show_image`). The id is filled in nowhere if that made
+    the document longer than documents may be.
     """
     if token_id is not None:
         document = _filled(document, token_id)
@@ -50,7 +52,7 @@ def rewrite(document: Document, gateways: Gateways, token_id: int | None) -> Doc
 
     others = document.others
     return document._replace(
-        image=None if document.image is None else gateways.show(document.image),
+        image=None if document.image is None else show_image(document.image, gateways),
         others=_TEXT.sub(text_of, others) if _ADDRESS.search(others) else others,
     )
 

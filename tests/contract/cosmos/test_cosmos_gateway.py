@@ -74,7 +74,10 @@ async def test_shapes_of_the_contract(gateway: RunningGateway) -> None:
     supply = await data(gateway, "getDenomSupply", hub | {"denom": known.IBC_DENOM})
     assert supply["amount"] == {"denom": known.IBC_DENOM, "amount": str(known.IBC_HELD)}
     metadata = await data(gateway, "getTokenMetadata", hub | {"address": "uatom"})
-    assert metadata["metadata"]["denom_units"][1] == {"denom": "atom", "exponent": 6}
+    units = metadata["metadata"]["denom_units"]
+    assert units[0] == {"denom": "uatom", "exponent": 0, "aliases": ["microatom"]}
+    assert units[1] == {"denom": "atom", "exponent": 6, "aliases": []}
+    assert (metadata["metadata"]["uri"], metadata["metadata"]["uri_hash"]) == ("", "")
     account = await data(gateway, "getAccount", hub | {"address": BOB})
     assert account["account"] == {
         "@type": "/cosmos.auth.v1beta1.BaseAccount",
@@ -85,10 +88,21 @@ async def test_shapes_of_the_contract(gateway: RunningGateway) -> None:
     }
     assert len((await data(gateway, "getDelegations", hub | {"delegator": ALICE}))["delegation_responses"]) == 2
     unbonding = await data(gateway, "getUnbondingDelegations", hub | {"delegator": ALICE})
-    assert unbonding["unbonding_responses"][0]["entries"][0]["balance"] == str(known.UNDELEGATED)
+    [entry] = unbonding["unbonding_responses"][0]["entries"]
+    assert entry["balance"] == str(known.UNDELEGATED)
+    assert (entry["unbonding_id"], entry["unbonding_on_hold_ref_count"]) == ("1", "0")
     assert (await data(gateway, "getRewards", hub | {"delegator": ALICE}))["total"][0]["denom"] == "uatom"
     validators = await data(gateway, "getValidators", hub | {"status": "bonded"})
     assert (validators["count"], validators["validators"][0]["status"]) == (3, "BOND_STATUS_BONDED")
+    for status in ("all", "BOND_STATUS_ALL"):
+        every = await data(gateway, "getValidators", hub | {"status": status})
+        assert every["count"] == len(every["validators"]) == 4
+        stakes = [int(validator["tokens"]) for validator in every["validators"]]
+        assert stakes == sorted(stakes, reverse=True)
+        assert {validator["status"] for validator in every["validators"]} == {
+            "BOND_STATUS_BONDED",
+            "BOND_STATUS_UNBONDED",
+        }
     one = await data(gateway, "getValidator", hub | {"validator": operator(HUB, 1)})
     assert one["validator"] == validators["validators"][0]
     assert set((await data(gateway, "getStakingPool", hub))["pool"]) == {"not_bonded_tokens", "bonded_tokens"}

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from waypost.v1 import nft_pb2
 
 from devnet import known, known_nft
 from devnet.offchain import documents
@@ -98,6 +100,30 @@ async def test_documents_are_read_in_every_writing(site: Site, token_id: int) ->
     assert answer["metadata"] == expected
     assert answer["tokenURIRaw"] == known_nft.WRITTEN[token_id]
     assert "metadataError" not in answer
+
+
+@pytest.mark.parametrize(
+    ("image", "shown"),
+    [
+        ("javascript:alert(1)", None),
+        ("data:text/html,<script>alert(1)</script>", None),
+        ("data:image/svg+xml,<svg xmlns='http://www.w3.org/2000/svg' onload='alert(1)'/>", None),
+        ("<svg/>", None),
+        ("images/1.png", None),
+        ("data:image/png;base64,iVBORw0KGgo=", "data:image/png;base64,iVBORw0KGgo="),
+        ("https://host.example/1.png", "https://host.example/1.png"),
+    ],
+)
+async def test_an_image_is_an_address_or_a_picture_or_null_on_both_faces(
+    site: Site, monkeypatch: pytest.MonkeyPatch, image: str, shown: str | None
+) -> None:
+    monkeypatch.setitem(ODD, "good one #1.json", json.dumps({"name": "Odd", "image": image, "kept": image}))
+    answer, _ = await site.fresh("getNftMetadata", DOCUMENTS, tokenId="10")
+    assert answer["metadata"] == {"name": "Odd", "image": shown, "kept": image}
+    operation = next(one for one in load_operations() if one.name == "getNftMetadata")
+    request = nft_pb2.GetNftMetadataRequest(chain="ethereum", contract=DOCUMENTS, token_id="10")
+    metadata = (await site.running.ask_grpc(operation, request)).metadata
+    assert (metadata.image if metadata.HasField("image") else None) == shown
 
 
 async def test_members_keep_the_text_that_their_author_wrote(site: Site) -> None:

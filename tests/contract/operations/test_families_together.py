@@ -71,6 +71,8 @@ async def test_transactions_of_all_families_in_one_call(faces: RunningGateway) -
     assert [(row["chain"], row["hash"]) for row in found] == [(item["chain"], item["hash"]) for item in items]
     assert ["transaction" in row for row in found] == [True, True, False, False, False]
     assert [row["error"]["code"] for row in found[2:]] == [404, 503, 404]
+    ends = found[0]["transaction"]
+    assert (ends["from"], ends["to"]) == (str(known_solana.BANK), str(known_solana.BOB))
     # A family without the operation is the caller's mistake, and refuses the whole call.
     error = (await faces.ask("getTransactionByHash", [*items, {"chain": "bitcoin", "hash": "ab" * 32}]))["error"]
     assert (error["code"], error["data"]["reason"]) == (400, "CHAIN_UNSUPPORTED")

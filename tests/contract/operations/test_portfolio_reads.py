@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from structlog.testing import capture_logs
+from waypost.v1 import portfolio_pb2
 
 from devnet import known, known_bitcoin, known_cosmos, known_solana
 from devnet.cosmos.world import CHAINS as COSMOS
@@ -27,11 +28,13 @@ from server.sources.prices import Prices
 from server.sources.wallets import ChainAssets, ChainFailure, Wallet
 from server.upstream import open_session
 from server.upstream.observer import Measured
-from tests.contract.operations.conftest import unchanged
+from tests.contract.operations.conftest import OPERATIONS, unchanged
+from tests.e2e.gateway import run_gateway
 from tests.faults import simulator as faults
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
+    from pathlib import Path
 
     from devnet.launcher import Devnet
 
@@ -310,3 +313,36 @@ async def test_mistakes_of_the_caller_refuse_the_whole_call(
     assert caught.value.field == field
     assert words in caught.value.message
     assert tally.requests == []
+
+
+def without_coin(slug: str) -> TokenCatalogue:
+    """The catalogue as it is for a chain whose coin nobody has listed."""
+    return TokenCatalogue(
+        replace(token, deployments=tuple(row for row in token.deployments if (row.chain, row.kind) != (slug, "coin")))
+        for token in CATALOGUE
+    )
+
+
+async def test_a_coin_that_no_catalogue_lists_is_a_row_without_a_price(
+    full_devnet: Devnet, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    """Over both faces; the chain's other rows, and the other chain, are what they are otherwise."""
+    monkeypatch.setattr("server.rpc.portfolio.load_tokens", lambda: without_coin("moonbeam"))
+    settings = Settings.model_validate(
+        only(full_devnet, "moonbeam", "ethereum")
+        | {"storage": {"url": f"sqlite:///{tmp_path}/keys.db"}, "grpc": {"port": 0}}
+    )
+    asked = {"address": known.VITALIK, "chains": ["moonbeam", "ethereum"]}
+    async with run_gateway(settings) as running:
+        moonbeam, ethereum = (await running.ask("getPortfolio", asked))["result"]["data"]["chains"]
+        request = portfolio_pb2.GetPortfolioRequest(**asked)
+        typed = await running.ask_grpc(OPERATIONS["getPortfolio"], request)
+    assert (moonbeam["status"], ethereum["status"]) == ("ok", "ok")
+    [coin] = [asset for asset in moonbeam["assets"] if asset["address"] == "native"]
+    assert (coin["symbol"], coin["name"], coin["balanceRaw"]) == ("GLMR", "GLMR", str(known.NATIVE_AT_HEAD))
+    assert (coin["priceUsd"], coin["valueUsd"], coin["decimals"]) == (None, None, 18)
+    assert any(asset["priceUsd"] for asset in moonbeam["assets"])
+    assert moonbeam["unpriced"] >= 1
+    [same] = [asset for asset in typed.chains[0].holdings.assets if asset.address == "native"]
+    assert (same.symbol, same.balance_raw, same.HasField("price_usd")) == ("GLMR", coin["balanceRaw"], False)
+    assert any(asset["address"] == "native" and asset["priceUsd"] for asset in ethereum["assets"])

@@ -8,23 +8,29 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from solana.rpc.models import TokenAccountOpts
+from solders.instruction import Instruction
+from solders.pubkey import Pubkey
 from solders.signature import Signature
+from solders.system_program import TransferParams, transfer
 
 from devnet import known_solana as known
 from devnet.solana import programs, world
+from devnet.solana.facade import answer_one
 from server.chains.solana.keys import metadata_address
 from server.chains.view import ReadView
 from server.errors import ArchiveRequired, InvalidArgument, NotAToken, NotFound, NotSupported, Pending
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from solana.rpc.async_api import AsyncClient
-    from solders.pubkey import Pubkey
 
     from devnet.solana.ledger import Ledger
     from server.chains.solana.driver import SolanaDriver
     from tests.contract.solana.conftest import Front
     from tests.tallies import CallTally
 
+MEMO = "MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXgDLGmfcHr"
 METADATA = [
     (known.USDC, known.USDC_METADATA),
     (known.TOKEN_2022, known.TOKEN_2022_METADATA),
@@ -151,12 +157,73 @@ async def test_transactions(driver: SolanaDriver, judge: AsyncClient, ledger: Le
         ).value
         assert found.block_number == str(told.slot)
         assert found.from_address == str(told.transaction.transaction.message.account_keys[0])
-        assert not found.HasField("to")
         native, meta = json.loads(found.native.json), told.transaction.meta
         assert native["meta"]["fee"] == meta.fee
         assert native["meta"]["preBalances"] == meta.pre_balances
         assert native["meta"]["postBalances"] == meta.post_balances
         assert (native["meta"]["err"] is None) == (meta.err is None)
+
+
+async def test_a_plain_transfer_tells_its_sender_and_receiver(driver: SolanaDriver, ledger: Ledger):
+    """The receiver of the second stands in a look-up table; the third failed, and still says what it was."""
+    ends = [(known.BANK, known.ALICE), (known.BANK, known.BOB), (known.BOB, known.ALICE)]
+    signatures = [next(iter(ledger.executed)), world.versioned(ledger), world.failed(ledger)]
+    for signature, (sender, receiver) in zip(signatures, ends, strict=True):
+        found = (await driver.read_transaction(signature, ReadView())).solana
+        assert (found.from_address, found.to) == (str(sender), str(receiver))
+
+
+async def test_the_sender_of_a_transfer_need_not_pay_its_fee(driver: SolanaDriver, ledger: Ledger):
+    """Notes and fee settings stand beside a transfer; somebody else pays."""
+    bank, bob = known.key_of("bank"), known.key_of("bob")
+    memo = Instruction(Pubkey.from_string(MEMO), b"rent", [])
+    limit = Instruction(Pubkey.from_string("ComputeBudget111111111111111111111111111111"), b"\x02\x40\x0d\x03\x00", [])
+    pay = transfer(TransferParams(from_pubkey=known.BOB, to_pubkey=known.ALICE, lamports=1))
+    executed = ledger.execute([limit, pay, memo], [bank, bob])
+    found = (await driver.read_transaction(str(executed.transaction.signatures[0]), ReadView())).solana
+    assert (found.from_address, found.to) == (str(known.BOB), str(known.ALICE))
+
+
+async def test_what_is_no_plain_transfer_has_no_receiver(driver: SolanaDriver, ledger: Ledger):
+    """Two transfers, and a transfer between calls of other programs (wrapped SOL)."""
+    pay = transfer(TransferParams(from_pubkey=known.BANK, to_pubkey=known.ALICE, lamports=1))
+    twice = ledger.execute([pay, pay], [known.key_of("bank")])
+    wrapped = next(one for one in ledger.executed.values() if len(one.transaction.message.instructions) == 3)
+    for executed in (twice, wrapped):
+        found = (await driver.read_transaction(str(executed.transaction.signatures[0]), ReadView())).solana
+        assert found.from_address == str(known.BANK)
+        assert not found.HasField("to")
+
+
+def _without_instructions(message: dict[str, Any]) -> None:
+    del message["instructions"]
+
+
+def _with_odd_data(message: dict[str, Any]) -> None:
+    message["instructions"][0]["data"] = "0OIl"
+
+
+def _with_an_account_that_is_not_there(message: dict[str, Any]) -> None:
+    message["instructions"][0]["accounts"] = [0, 99]
+
+
+def _with_negative_places(message: dict[str, Any]) -> None:
+    message["instructions"][0]["accounts"] = [-1, -2]
+
+
+@pytest.mark.parametrize(
+    "twist", [_without_instructions, _with_odd_data, _with_an_account_that_is_not_there, _with_negative_places]
+)
+async def test_instructions_that_cannot_be_read_tell_no_receiver(
+    driver: SolanaDriver, node: Front, ledger: Ledger, twist: Callable[[dict[str, Any]], None]
+):
+    signature = next(iter(ledger.executed))
+    params = [signature, {"encoding": "json", "maxSupportedTransactionVersion": 0}]
+    answer = answer_one(ledger, {"id": 1, "method": "getTransaction", "params": params})["result"]
+    twist(answer["transaction"]["message"])
+    node.twists["getTransaction"] = lambda _: {"result": answer}
+    found = (await driver.read_transaction(signature, ReadView())).solana
+    assert (found.from_address, found.HasField("to")) == (str(known.BANK), False)
 
 
 async def test_the_version_that_a_node_names_is_asked_for(driver: SolanaDriver, node: Front):

@@ -71,8 +71,42 @@ async def test_a_transaction_is_the_nodes_with_its_block(driver, node, block, re
     with requests([2]):
         found = (await driver.read_transaction("0x" + wanted[2:].rjust(64, "0").upper(), ReadView())).starknet
     assert (found.block_number, found.from_address) == (str(known.CROWDED_BLOCK), known.ALICE)
-    assert not found.HasField("to")
+    assert found.to == known.ETH
     assert json.loads(found.native.json) == await node.call("starknet_getTransactionByHash", wanted)
+
+
+_CALL = [known.USDC, "0x5"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "calldata", "to"),
+    [
+        ("INVOKE", ["0x1", *_CALL, "0x0"], known.USDC),
+        ("INVOKE", ["0x1", *_CALL, "0x2", "0x9", "0x9"], known.USDC),
+        # Cairo 0: offset and length of the call's part, then all calldata.
+        ("INVOKE", ["0x1", *_CALL, "0x0", "0x2", "0x2", "0x9", "0x9"], known.USDC),
+        ("INVOKE", ["0x2", *_CALL, "0x0", *_CALL, "0x0"], None),
+        ("INVOKE", ["0x0"], None),
+        ("INVOKE", [], None),
+        ("INVOKE", ["0x1", *_CALL, "0x3", "0x9", "0x9"], None),
+        ("INVOKE", ["0x1", "0x0", "0x5", "0x0"], None),
+        ("INVOKE", ["0x1", hex(2**251), "0x5", "0x0"], None),
+        ("INVOKE", ["0x1", *_CALL, "none"], None),
+        ("INVOKE", "0x1", None),
+        ("DEPLOY_ACCOUNT", ["0x1", *_CALL, "0x0"], None),
+    ],
+)
+async def test_an_invoke_of_one_call_tells_whom_it_calls(load, node, session, block, kind, calldata, to):
+    async def rewrite(item, forward):
+        answer = await forward(item)
+        if item["method"] == "starknet_getTransactionByHash":
+            answer["result"] |= {"type": kind, "calldata": calldata}
+        return answer
+
+    async with front(node.endpoints["starknet"][0].url, session, rewrite) as url:
+        found = await load(a=url).read_transaction(block["transactions"][0]["transaction_hash"], ReadView())
+    assert found.starknet.from_address == known.ALICE
+    assert (found.starknet.to if found.starknet.HasField("to") else None) == to
 
 
 async def test_what_waits_for_a_block_is_pending(driver, node):

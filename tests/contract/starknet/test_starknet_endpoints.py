@@ -111,7 +111,11 @@ async def test_events_are_read_in_pages_of_bounded_size(driver, requests, params
 
 
 async def test_a_failing_contract_speaks_for_itself(driver):
-    with pytest.raises(EntryPointMissing, match="no such entry point"):
+    with pytest.raises(EntryPointMissing, match="no such entry point") as missing:
         await driver.pass_call("starknet_call", call(hex(int(known.OLD_TOKEN, 16)), "0x1"), ReadView())
-    with pytest.raises(Reverted, match="this always fails"):
+    with pytest.raises(Reverted, match="this always fails") as reverted:
         await driver.pass_call("starknet_call", call(hex(int(known.OLD_TOKEN, 16)), BURST), ReadView())
+    # The node's own words are there for the caller, too.
+    for failed in (missing, reverted):
+        assert failed.value.node.code is not None
+        assert failed.value.node.message

@@ -81,7 +81,12 @@ def test_every_operation_has_rules_that_compile_and_defaults_that_pass(operation
         ("getTopPrices", {"limit": 201}, "limit", "at most 200"),
         ("getTopPrices", {"currency": 9}, "currency", "is 9; write one of USD, EUR"),
         ("getYieldsLending", {"chain": "ethereum", "protocol": 99}, "protocol", "write one of lend-a, lend-b"),
-        ("getLogs", {"chain": "ethereum", "from_block": "pending"}, "fromBlock", "`pending`; write a block number"),
+        (
+            "getLogs",
+            {"chain": "ethereum", "from_block": "pending"},
+            "fromBlock",
+            "`pending`; write a whole block number",
+        ),
         ("getLogs", {"chain": "ethereum", "from_block": "0x10"}, "fromBlock", "decimal digits, or `latest`"),
         ("getLogs", {"chain": "ethereum", "topic0": "0x12"}, "topic0", "`0x12`; write 0x and 64 hex digits"),
         ("getLogs", {"chain": "ethereum", "address": WALLET[:-1]}, "address", "40 hex digits"),

@@ -84,13 +84,15 @@ def test_the_id_of_an_erc_1155_token_stands_in_every_text_but_names_of_members()
 def test_a_document_does_not_grow_beyond_what_documents_may_be() -> None:
     """64 digits in the place of four bytes would make 32 MiB of two."""
     most = (MAX_DOCUMENT_BYTES - 100) // 64
-    for member in ("name", "image", "a"):
+    for member in ("name", "a"):
         fits = parse_document(f'{{"{member}":"{"{id}" * most}"}}'.encode())
         assert rewrite(fits, GATEWAYS, 7) == rewrite(
             parse_document(f'{{"{member}":"{ID * most}"}}'.encode()), GATEWAYS, None
         )
         large = parse_document(f'{{"{member}":"{"{id}" * (most + 10)}"}}'.encode())
         assert rewrite(large, GATEWAYS, 7) == large
+    address = parse_document(f'{{"image":"ipfs://{CID}/{"{id}" * (most + 10)}"}}'.encode())
+    assert rewrite(address, GATEWAYS, 7).image is None
 
 
 def test_a_document_has_only_so_many_addresses_rewritten() -> None:

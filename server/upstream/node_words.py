@@ -1,0 +1,126 @@
+"""A node's own words for callers who asked that node: cut, and without the addresses and keys that may stand in them.
+
+Nodes behind proxies quote what they are configured with: URLs, hosts, addresses of machines, keys. What is known of the
+endpoint itself (its host, the keys in its URL and headers) is taken out wherever it stands, the rest by its form.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import re
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
+
+from runtime.redaction import redact
+from server.errors import NodeWords
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from server.upstream.jsonrpc import NodeError
+
+MAX_MESSAGE_CHARACTERS = 500
+"""Longest message that is handed on."""
+
+MAX_DATA_CHARACTERS = 1000
+"""Longest `data`, as JSON, that is handed on whole; of a longer one its beginning is, as text."""
+
+_HIDDEN = "(address)"
+_CUT = "…"
+# What is cut is read so far, so that nothing that has to be hidden is cut in two before it is looked at.
+_MOST_READ = 4 * MAX_DATA_CHARACTERS
+# As long as what may stand cut in two at the end of it.
+_DOUBTFUL_END = 256
+
+_NUMBERED = re.compile(
+    r"(?<![\d.])\d{1,3}(?:\.\d{1,3}){3}(?!\d)(?::\d{1,5})?|(?<![\w:.])[0-9A-Fa-f]*(?::[0-9A-Fa-f.]*){2,}(?!\w)"
+    r"|\[[0-9A-Fa-f:.]{2,45}\](?::\d{1,5})?"
+)
+_HOST = re.compile(r"(?<![\w.-])(?:[a-z0-9_-]+(?:\.[a-z0-9_-]+)+|localhost):\d{2,5}(?!\w)", re.IGNORECASE)
+_LOOKED_UP = re.compile(r"(?<=\blookup )[^\s:]+|(?<=\bno such host )[^\s:]+", re.IGNORECASE)
+# A part of a URL that is a key and no word.
+_KEY = re.compile(r"(?=.*\d).{12,}|.{24,}", re.DOTALL)
+_SHORTEST_HOST = 4
+
+
+def secrets_of(url: str, headers: Mapping[str, str]) -> re.Pattern[str] | None:
+    """Return what finds an endpoint's host and the keys in its URL and headers in a text; None where it has none."""
+    found = sorted({text for text in _secrets(url, headers) if text}, key=len, reverse=True)
+    return re.compile("|".join(map(re.escape, found)), re.IGNORECASE) if found else None
+
+
+def quote_node(error: NodeError, secrets: re.Pattern[str] | None) -> NodeWords:
+    """Return what a node said in its error object as callers may read it."""
+    message = _cut(_clean(error.message, secrets), MAX_MESSAGE_CHARACTERS)
+    return NodeWords(error.code, message, None if error.data is None else _quote_data(error.data, secrets))
+
+
+def _secrets(url: str, headers: Mapping[str, str]) -> Iterator[str]:
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    if len(host) >= _SHORTEST_HOST:
+        yield host
+    for text in (parts.username, parts.password):
+        yield unquote(text or "")
+    written = re.split(r"[/?&=#]", f"{parts.path}?{parts.query}")
+    for text in (*written, *map(unquote, written), *(word for value in headers.values() for word in value.split())):
+        if _KEY.fullmatch(text):
+            yield text
+
+
+def _quote_data(data: bytes, secrets: re.Pattern[str] | None) -> bytes:
+    """Return the JSON of an error's `data` to be handed on."""
+    if len(data) <= _MOST_READ:
+        try:
+            value = _clean_all(redact(json.loads(data)), secrets)
+            text = json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "replace").decode()
+        except (ValueError, RecursionError):
+            text = ""
+        if text and len(text) <= MAX_DATA_CHARACTERS:
+            return text.encode()
+    beginning = data[:_MOST_READ].decode("utf-8", "ignore")
+    cleaned = _clean(beginning.removeprefix('"'), secrets)
+    if len(data) > _MOST_READ:
+        cleaned = cleaned[:-_DOUBTFUL_END]
+    return json.dumps(_cut(cleaned + _CUT, MAX_DATA_CHARACTERS), ensure_ascii=False).encode("utf-8", "replace")
+
+
+def _clean_all(value: Any, secrets: re.Pattern[str] | None) -> Any:
+    if isinstance(value, str):
+        return _hide(value, secrets)
+    if isinstance(value, list):
+        return [_clean_all(element, secrets) for element in value]
+    if isinstance(value, dict):
+        return {_hide(name, secrets): _clean_all(member, secrets) for name, member in value.items()}
+    return value
+
+
+def _clean(text: str, secrets: re.Pattern[str] | None) -> str:
+    return _hide(str(redact(text)), secrets)
+
+
+def _hide(text: str, secrets: re.Pattern[str] | None) -> str:
+    if secrets is not None:
+        text = secrets.sub(_HIDDEN, text)
+    text = _LOOKED_UP.sub(_HIDDEN, _HOST.sub(_HIDDEN, text))
+    return _NUMBERED.sub(_hide_numbered, text)
+
+
+def _hide_numbered(match: re.Match[str]) -> str:
+    """Return what stands for the address of a machine; times and the like stay."""
+    text = match[0]
+    bare = text[1 : text.index("]")] if text.startswith("[") else text
+    if not bare.strip(":"):
+        return text
+    for written in (bare, bare.rstrip(":."), bare.partition(":")[0]):
+        try:
+            ipaddress.ip_address(written)
+        except ValueError:
+            continue
+        return _HIDDEN + text[len(text.rstrip(":")) :]
+    return text
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 1] + _CUT
