@@ -33,6 +33,7 @@ _log = structlog.get_logger("waypost.prices")
 _FETCH_SECONDS = 10.0
 _PATIENCE = 2.0
 _STORED_SECONDS = 3.0
+_CLOSE_SECONDS = 2.0
 _SHARE = 0.8
 # How long sources are not asked again: about the running day, which grows by an hour an hour; about a day of which
 # too few hours are known, or none, and which they may never know; and after a failure.
@@ -102,7 +103,9 @@ class PriceHistory:
         return points
 
     async def close(self) -> None:
-        """Give up what is in flight."""
+        """Give up what is in flight; what is being stored may still be."""
+        if self._storing:
+            await asyncio.wait(self._storing, timeout=_CLOSE_SECONDS)
         tasks = [*self._fetches.values(), *self._storing]
         for task in tasks:
             task.cancel()
