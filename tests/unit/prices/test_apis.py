@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from aiohttp import web
 from yarl import URL
 
 from runtime.version import VERSION
@@ -19,6 +17,7 @@ from server.sources.prices.coingecko import CoinGecko
 from server.sources.prices.defillama import DefiLlama
 from server.sources.prices.frankfurter import Frankfurter
 from server.sources.prices.source import Day, Observation
+from tests.recordings.hourly import Hourly, hourly_price
 from tests.recordings.replay import Replay, recorded, replaying
 from tests.unit.prices.conftest import pool_of
 
@@ -45,31 +44,6 @@ BITCOIN_DAYS = {
     date(2027, 1, 13): day("90500.25", "90100.75", 1_799_884_799, 0, 12),
     date(2027, 1, 15): day("91234.5678", "91234.5678", 1_799_971_200, 0),
 }
-
-
-@dataclass
-class Hourly(Replay):
-    """DefiLlama with a price for every hour, `shift` seconds off it; what is asked from `failing` on fails so often."""
-
-    shift: int = 0
-    failing: int | None = None
-    failures: int = 0
-
-    @staticmethod
-    def price(seconds: int) -> Decimal:
-        return Decimal(1000 + seconds // 3600 * 7919 % 997)
-
-    async def answer(self, request: web.Request) -> web.Response:
-        self.asked.append(str(request.rel_url))
-        start, span = int(request.query["start"]), int(request.query["span"])
-        if start == self.failing and self.failures:
-            self.failures -= 1
-            return web.Response(status=500)
-        points = [
-            {"timestamp": moment + self.shift, "price": int(self.price(moment))}
-            for moment in range(start, start + span * 3600, 3600)
-        ]
-        return web.json_response({"coins": {LLAMA["BTC"]: {"symbol": "BTC", "confidence": 0.99, "prices": points}}})
 
 
 def llama(pool: RestPool) -> DefiLlama:
@@ -180,7 +154,7 @@ async def test_defillama_tells_every_hour_of_90_days_in_several_requests():
     assert sorted(days) == [at(first).date() + timedelta(days=number) for number in range(90)]
     for number, told in enumerate(days[one] for one in sorted(days)):
         hours = range(24) if number < 89 else range(9)
-        prices = [Hourly.price(first + number * 86_400 + hour * 3600) for hour in hours]
+        prices = [hourly_price(first + number * 86_400 + hour * 3600) for hour in hours]
         assert (told.maximum, told.last) == (max(prices), prices[-1])
         assert told.hours == sum(1 << hour for hour in hours)
 
