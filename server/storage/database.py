@@ -87,8 +87,13 @@ def _make_private_file(url: URL) -> None:
 
 def _configure_sqlite(connection: Any, record: Any) -> None:
     cursor = connection.cursor()
-    # Readers do not wait for the command line's writes, and a writer waits for another instead of failing.
-    cursor.execute(f"PRAGMA busy_timeout = {BUSY_MILLISECONDS}")
-    cursor.execute("PRAGMA journal_mode = WAL")
-    cursor.execute("PRAGMA synchronous = NORMAL")
+    try:
+        # Readers do not wait for the command line's writes, and a writer waits for another instead of failing.
+        cursor.execute(f"PRAGMA busy_timeout = {BUSY_MILLISECONDS}")
+        cursor.execute("PRAGMA journal_mode = WAL")
+        cursor.execute("PRAGMA synchronous = NORMAL")
+    except BaseException:
+        # Not the pool's yet: nobody else would close it, and its thread would outlive the event loop.
+        connection.close()
+        raise
     cursor.close()
