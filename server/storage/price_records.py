@@ -151,7 +151,7 @@ def join_days(known: Mapping[date, KnownDay], new: Mapping[date, KnownDay]) -> d
 
 def _fold(known: PricedDay, new: PricedDay) -> PricedDay:
     """Return a day out of two accounts of one source."""
-    return PricedDay(*known[:3], *_join(KnownDay(*known[3:]), KnownDay(*new[3:])))
+    return known._replace(**_join(KnownDay(*known[3:]), KnownDay(*new[3:]))._asdict())
 
 
 def _join(known: KnownDay, new: KnownDay) -> KnownDay:
