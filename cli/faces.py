@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import grpc
 from aiohttp import web
-from sqlalchemy.exc import SQLAlchemyError
 
 from cli.refusals import http_refusal, listen_refusal, metrics_refusal, storage_refusal
 from runtime.config_errors import ConfigError
@@ -19,6 +18,7 @@ from runtime.metrics import set_build
 from runtime.metrics_listener import start_metrics
 from runtime.version import VERSION
 from server.app import Gateway, ListenError
+from server.storage.failures import STORAGE_FAILURES
 from transcoder.app import create_app
 from transcoder.serving import Runner
 
@@ -69,8 +69,8 @@ async def run_gateway(
         await _open_metrics(stack, settings, worker)
         try:
             gateway = await Gateway.create(settings)
-        except (OSError, SQLAlchemyError) as error:
-            raise storage_refusal(error) from None
+        except STORAGE_FAILURES as error:
+            raise storage_refusal(error, settings) from None
         stack.push_async_callback(lambda: gateway.drain(ending.remaining()))
         try:
             grpc_port = await gateway.start()

@@ -7,12 +7,12 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy.exc import SQLAlchemyError
-
-from cli.options import add_config, read_settings
+from cli.options import add_config, add_network, read_settings
 from cli.refusals import storage_refusal
 from server.access.keys import KeyNotFound, KeyStore
 from server.storage.database import open_database
+from server.storage.failures import STORAGE_FAILURES, describe_database
+from server.storage.reserve import set_aside
 
 if TYPE_CHECKING:
     import argparse
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 # Names that the gateway itself uses for callers without an own key.
 RESERVED = ("demo", "local")
+
+_LONGEST_SECONDS = 60.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,6 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     revoke.add_argument("key", help="number of the key, the beginning shown by list, or the key itself")
     for action in (create, listing, revoke):
         add_config(action)
+        add_network(action)
         action.add_argument("--json", action="store_true", help="print JSON")
 
 
@@ -47,41 +50,59 @@ def run(arguments: argparse.Namespace) -> int:
     settings = read_settings(arguments)
     try:
         return asyncio.run(_run(arguments, settings))
+    except STORAGE_FAILURES as error:
+        still = "the key is NOT revoked and still works: " if arguments.action == "revoke" else ""
+        mistake = storage_refusal(error, settings)
+        print(f"config error: {mistake.key} = {mistake.value}: {still}{mistake.fix}", file=sys.stderr)
+        return 1
     except (KeyNotFound, ValueError) as error:
-        print(str(error), file=sys.stderr)
+        print(f"{error}; looked in {_database(settings)}", file=sys.stderr)
         return 1
 
 
 async def _run(arguments: argparse.Namespace, settings: Settings) -> int:
-    try:
-        engine = await open_database(settings.storage.url.get_secret_value())
-    except (OSError, SQLAlchemyError) as error:
-        raise storage_refusal(error) from None
+    # On a full disk even a look into the list needs room, by which the key to revoke is found.
+    spends_reserve = arguments.action != "create"
+    engine = await open_database(
+        settings.storage.url.get_secret_value(), settings.profile, spends_reserve=spends_reserve
+    )
     try:
         store = KeyStore(engine)
-        if arguments.action == "create":
-            await _create(store, arguments)
-        elif arguments.action == "revoke":
-            record = await store.revoke_key(arguments.key)
-            print(json.dumps(_row(record)) if arguments.json else f"key {record.id} ({record.name}) is revoked")
-        else:
-            _list(await store.list_keys(), as_json=arguments.json)
+        # PostgreSQL itself would wait for another session's lock for ever.
+        async with asyncio.timeout(_LONGEST_SECONDS):
+            if arguments.action == "create":
+                await _create(store, arguments, settings)
+            elif arguments.action == "revoke":
+                record = await store.revoke_key(arguments.key)
+                print(json.dumps(_row(record)) if arguments.json else f"key {record.id} ({record.name}) is revoked")
+                print(f"in {_database(settings)}", file=sys.stderr)
+            else:
+                _list(await store.list_keys(), settings, as_json=arguments.json)
+        if spends_reserve and not await set_aside(engine):
+            print("the space set aside for revocations is used up: free some on that disk", file=sys.stderr)
     finally:
         await engine.dispose()
     return 0
 
 
-async def _create(store: KeyStore, arguments: argparse.Namespace) -> None:
+def _database(settings: Settings) -> str:
+    """Return whose database it is and where it lies."""
+    return f"the {settings.profile} database: {describe_database(settings.storage.url.get_secret_value())}"
+
+
+async def _create(store: KeyStore, arguments: argparse.Namespace, settings: Settings) -> None:
     number, key = await store.create_key(arguments.name, arguments.rate, arguments.burst)
     if arguments.json:
         print(json.dumps({"id": number, "name": arguments.name, "key": key}))
     else:
         print(key)
         print(f"key {number} for {arguments.name}; keep it now, it cannot be shown again", file=sys.stderr)
+    print(f"in {_database(settings)}", file=sys.stderr)
 
 
-def _list(records: list[KeyRecord], *, as_json: bool) -> None:
+def _list(records: list[KeyRecord], settings: Settings, *, as_json: bool) -> None:
     rows = [_row(record) for record in records]
+    print(f"in {_database(settings)}", file=sys.stderr)
     if as_json:
         print(json.dumps(rows, indent=2))
         return

@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from runtime.config_errors import ConfigError
+from server.storage.failures import describe_database, explain_failure
 
 if TYPE_CHECKING:
     from typing import TextIO
+
+    from runtime.settings import Settings
 
 
 def print_config_error(error: ConfigError, stream: TextIO) -> None:
@@ -18,13 +21,12 @@ def print_config_error(error: ConfigError, stream: TextIO) -> None:
         print(f"config error: {stated}{origin}\n         fix: {mistake.fix}", file=stream)
 
 
-def storage_refusal(error: Exception) -> ConfigError:
-    """Return the mistake behind a database that cannot be opened; the error's own text may hold a password."""
-    fix = (
-        f"the database cannot be opened ({type(error).__name__}): give a file that this user may write, or a "
-        "PostgreSQL database that answers and takes that user"
-    )
-    return ConfigError("storage.url", "(hidden)", fix)
+def storage_refusal(error: BaseException, settings: Settings) -> ConfigError:
+    """Return the mistake behind a database that cannot be opened; the URL may hold a password and stays hidden."""
+    url = settings.storage.url.get_secret_value()
+    cause, fix = explain_failure(error, url)
+    stated = f"the {settings.profile} database ({describe_database(url)}) cannot be used: {cause}; {fix}"
+    return ConfigError("storage.url", "(hidden)", stated)
 
 
 def listen_refusal(error: OSError) -> ConfigError:

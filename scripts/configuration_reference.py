@@ -61,7 +61,7 @@ endpoints = [
 ```
 """
 
-_SPECIAL = {"storage.url": "in the user's data folder"}
+_SPECIAL = {"storage.url": "a file of the profile's own"}
 
 
 def render() -> str:

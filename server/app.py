@@ -138,10 +138,10 @@ class Gateway:
     async def create(cls, settings: Settings, *, servicers: Iterable[type] = SERVICERS) -> Gateway:
         """Return a gateway for the settings: database migrated, chains loaded, nothing bound and nothing asked yet.
 
-        Raises OSError or `sqlalchemy.exc.SQLAlchemyError` when the key store cannot be opened, ConfigError for chains
-        or apps of the settings that cannot be.
+        Raises what `server.storage.failures.STORAGE_FAILURES` names when the database cannot be opened, ConfigError for
+        chains or apps of the settings that cannot be.
         """
-        database = await open_database(settings.storage.url.get_secret_value())
+        database = await open_database(settings.storage.url.get_secret_value(), settings.profile)
         http = open_session()
         try:
             cache = open_cache(settings)

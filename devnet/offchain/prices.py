@@ -18,7 +18,8 @@ WORD = "stand-in"
 """What the devnet calls it: our own code that answers in the real one's shape."""
 
 _CONFIDENCE = 0.99
-_SECONDS = {"h": 3600, "d": 24 * 3600}
+_SECONDS = {"m": 60, "h": 3600, "d": 24 * 3600, "w": 7 * 24 * 3600}
+# The real one's limit is not documented.
 _LONGEST_SPAN = 500
 _OWN = "standin:"
 _BASE = "/prices"
@@ -68,7 +69,9 @@ async def _current(request: web.Request) -> web.Response:
 
 
 async def _chart(request: web.Request) -> web.Response:
-    start, span, period = request.query.get("start", ""), request.query.get("span", ""), request.query.get("period", "")
+    """Answer a price for each moment from `start` on that is not in the future, `period` apart."""
+    start, span = request.query.get("start", ""), request.query.get("span", "")
+    period = request.query.get("period", "1d").lower()
     step = int(period[:-1] or 0) * _SECONDS.get(period[-1:], 0) if period[:-1].isdigit() else 0
     if not (start.isdigit() and span.isdigit() and step and int(span) <= _LONGEST_SPAN):
         return web.json_response({"message": "start, span or period is wrong"}, status=400)

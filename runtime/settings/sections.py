@@ -29,6 +29,7 @@ CREDENTIAL_LENGTH = 16
 _SQLITE = ("sqlite+aiosqlite:///", "sqlite:///")
 _POSTGRESQL = ("postgresql+asyncpg://", "postgresql://", "postgres://")
 _POSTGRESQL_OPTIONS = {"ssl", "sslmode", "host"}
+_ROOT = Path(__file__).resolve().parents[2]
 
 
 def _check_credential(value: SecretStr | None) -> SecretStr | None:
@@ -68,8 +69,14 @@ def _check_postgresql(text: str) -> str:
     return f"{_POSTGRESQL[0]}{parts.netloc}{parts.path}" + (f"?{urlencode(options)}" if options else "")
 
 
-def default_storage_url() -> str:
-    """Return the URL of the SQLite file in the user's data folder (`$XDG_DATA_HOME`, else `~/.local/share`)."""
+def default_storage_url(profile: str = "mainnet") -> str:
+    """Return the URL of a profile's own SQLite file.
+
+    Mainnet's lies in the user's data folder (`$XDG_DATA_HOME`, else `~/.local/share`), the devnet's with all else that
+    the devnet makes: in `.devnet/` below the tree's root, gone with `make clean`.
+    """
+    if profile == "devnet":
+        return f"{_SQLITE[0]}{_ROOT / '.devnet' / 'storage' / 'waypost.db'}"
     base = os.environ.get("XDG_DATA_HOME") or os.path.join(os.path.expanduser("~"), ".local", "share")
     return f"{_SQLITE[0]}{Path(base) / 'waypost' / 'waypost.db'}"
 
@@ -149,8 +156,9 @@ class StorageSettings(Section):
     url: Annotated[SecretStr, AfterValidator(_check_storage)] = Field(
         default_factory=lambda: SecretStr(default_storage_url()),
         description="Database URL: `sqlite:///` and the path of a file (four slashes for an absolute one), or "
-        "`postgresql://user:password@host:5432/database`. The default is `waypost/waypost.db` in the user's data "
-        "folder.",
+        "`postgresql://user:password@host:5432/database`. A database takes processes of one profile only. By "
+        "default mainnet's is `waypost/waypost.db` in the user's data folder, the devnet's "
+        "`.devnet/storage/waypost.db`.",
     )
     url_env: str | None = Field(default=None, description="Environment variable that holds the URL.")
     url_file: str | None = Field(default=None, description="File that holds the URL.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, SecretStr, model_validator
 from pydantic_settings import BaseSettings, InitSettingsSource, SettingsConfigDict
 
 from runtime.config_errors import Refusal
@@ -26,6 +26,7 @@ from runtime.settings.sections import (
     ServerLimits,
     StorageSettings,
     TranscoderSettings,
+    default_storage_url,
 )
 from runtime.settings.sources import SOURCES as OFF_CHAIN
 from runtime.settings.sources import PricesSettings, SourceSettings
@@ -111,6 +112,16 @@ class Settings(BaseSettings):
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Return the constructor's arguments, then what `load_settings` has read."""
         return (init_settings, *(InitSettingsSource(settings_cls, values) for values in SOURCES.get()))
+
+    @model_validator(mode="after")
+    def _choose_database(self) -> Settings:
+        """Give each profile a database of its own where none is named: what one writes the other never reads."""
+        if "url" not in self.storage.model_fields_set:
+            url = SecretStr(default_storage_url(self.profile))
+            # The tree is frozen for everybody else; the section stays one whose URL was not given.
+            self.__dict__["storage"] = self.storage.model_copy(update={"url": url})
+            self.storage.model_fields_set.discard("url")
+        return self
 
     @model_validator(mode="after")
     def _check_sources(self) -> Settings:

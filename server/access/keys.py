@@ -10,9 +10,12 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from sqlalchemy import func, insert, select, update
+from sqlalchemy.exc import DBAPIError
 
 from runtime.settings import FASTEST_RATE, SLOWEST_RATE
+from server.storage.reserve import give_up_beside, give_up_inside, is_full
 from server.storage.tables import keys
+from server.storage.turns import write_in_turn
 
 if TYPE_CHECKING:
     from typing import Any
@@ -79,7 +82,7 @@ class KeyStore:
             "burst": burst,
             "created_at": datetime.now(UTC),
         }
-        async with self._engine.begin() as connection:
+        async with write_in_turn(self._engine) as connection:
             result = await connection.execute(insert(keys).values(**row))
             made = result.inserted_primary_key
             assert made is not None
@@ -94,15 +97,25 @@ class KeyStore:
     async def revoke_key(self, id_or_prefix: int | str) -> KeyRecord:
         """Revoke a key by id or by the beginning of its text and return it; revoking twice keeps the first time.
 
-        Every server process refuses it within 5 seconds. Raises KeyNotFound.
+        Every server process refuses it within 5 seconds. On a full disk the space set aside for it is used. Raises
+        KeyNotFound; `sqlalchemy.exc.SQLAlchemyError` when the database refuses, and then the key still works.
         """
+        try:
+            return await self._revoke(id_or_prefix)
+        except DBAPIError as error:
+            if not is_full(error):
+                raise
+        give_up_beside(self._engine.url)
+        return await self._revoke(id_or_prefix, spends_reserve=True)
+
+    async def _revoke(self, id_or_prefix: int | str, *, spends_reserve: bool = False) -> KeyRecord:
         text = str(id_or_prefix).strip()
         if text.isascii() and text.isdigit():
             matches = keys.c.id == int(text)
         else:
             # What is shown of a key, or the key itself.
             matches = keys.c.hash == digest(text) if is_key_text(text) else keys.c.prefix == text
-        async with self._engine.begin() as connection:
+        async with write_in_turn(self._engine) as connection:
             found = [_record(row) for row in await connection.execute(select(keys).where(matches))]
             if len(found) != 1:
                 raise KeyNotFound(
@@ -110,6 +123,8 @@ class KeyStore:
                 )
             if found[0].revoked_at is not None:
                 return found[0]
+            if spends_reserve:
+                await give_up_inside(connection)
             await connection.execute(update(keys).where(keys.c.id == found[0].id).values(revoked_at=datetime.now(UTC)))
             row = (await connection.execute(select(keys).where(keys.c.id == found[0].id))).one()
             return _record(row)

@@ -87,7 +87,10 @@ class PriceServicer(price_pb2_grpc.PriceServiceServicer):
             symbol=request.symbol,
             name=self._name(request.symbol),
             currency=request.currency,
-            prices=[price_pb2.PricePoint(date=point.day.isoformat(), price=float(point.value)) for point in points],
+            prices=[
+                price_pb2.PricePoint(date=point.day.isoformat(), price=float(point.value), complete=point.is_complete)
+                for point in points
+            ],
         )
 
     async def _read(self, symbols: Collection[str]) -> Mapping[str, Price]:

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import event
 from sqlalchemy.engine import make_url
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import OperationalError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from server.storage.migrations import upgrade
+from server.storage.reserve import give_up_beside, is_full, set_aside
+from server.storage.turns import is_busy
 
 if TYPE_CHECKING:
     from sqlalchemy.engine import URL
@@ -29,11 +31,14 @@ _PAUSE_SECONDS = 0.1
 _DRIVERS = {"sqlite": "sqlite+aiosqlite", "postgresql": "postgresql+asyncpg"}
 
 
-async def open_database(url: str) -> AsyncEngine:
+async def open_database(url: str, profile: str | None = None, *, spends_reserve: bool = False) -> AsyncEngine:
     """Return an engine for the URL with every migration applied; an SQLite file and its folder are made if missing.
 
-    Raises OSError when the file or its folder cannot be made or the server cannot be reached,
-    `sqlalchemy.exc.SQLAlchemyError` when the database refuses.
+    A new database becomes the `profile`'s and takes no process of another one; None skips that (tests, tools). With
+    `spends_reserve` the space set aside for revocations is used where the disk is full, and not set aside anew.
+
+    Raises OSError when the file or its folder cannot be made or the server cannot be reached, `WrongProfile` when the
+    database is another profile's, `sqlalchemy.exc.SQLAlchemyError` when it refuses.
     """
     target = make_url(url)
     target = target.set(drivername=_DRIVERS.get(target.get_backend_name(), target.drivername))
@@ -45,22 +50,28 @@ async def open_database(url: str) -> AsyncEngine:
     if target.get_backend_name() == "sqlite":
         event.listen(engine.sync_engine, "connect", _configure_sqlite)
     try:
-        await _upgrade_in_turn(engine)
+        try:
+            await _upgrade_in_turn(engine, profile)
+        except SQLAlchemyError as error:
+            if not (spends_reserve and is_full(error) and give_up_beside(engine.url)):
+                raise
+            await _upgrade_in_turn(engine, profile)
+        if not spends_reserve:
+            await set_aside(engine)
     except BaseException:
         await engine.dispose()
         raise
     return engine
 
 
-async def _upgrade_in_turn(engine: AsyncEngine) -> None:
+async def _upgrade_in_turn(engine: AsyncEngine, profile: str | None) -> None:
     """Apply the migrations; while another process that starts too holds an SQLite file, wait for it."""
     until = monotonic() + TURN_SECONDS
     while True:
         try:
-            return await upgrade(engine)
+            return await upgrade(engine, profile, lock_seconds=TURN_SECONDS)
         except OperationalError as error:
-            # "database is locked", or "locking protocol" where several open it at once.
-            if "lock" not in str(error.orig) or monotonic() >= until:
+            if not is_busy(error) or monotonic() >= until:
                 raise
         await asyncio.sleep(_PAUSE_SECONDS)
 
@@ -76,8 +87,13 @@ def _make_private_file(url: URL) -> None:
 
 def _configure_sqlite(connection: Any, record: Any) -> None:
     cursor = connection.cursor()
-    # Readers do not wait for the command line's writes, and a writer waits for another instead of failing.
-    cursor.execute(f"PRAGMA busy_timeout = {BUSY_MILLISECONDS}")
-    cursor.execute("PRAGMA journal_mode = WAL")
-    cursor.execute("PRAGMA synchronous = NORMAL")
+    try:
+        # Readers do not wait for the command line's writes, and a writer waits for another instead of failing.
+        cursor.execute(f"PRAGMA busy_timeout = {BUSY_MILLISECONDS}")
+        cursor.execute("PRAGMA journal_mode = WAL")
+        cursor.execute("PRAGMA synchronous = NORMAL")
+    except BaseException:
+        # Not the pool's yet: nobody else would close it, and its thread would outlive the event loop.
+        connection.close()
+        raise
     cursor.close()

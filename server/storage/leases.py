@@ -9,6 +9,7 @@ from sqlalchemy import delete, or_, update
 
 from server.storage.dialects import insert_new
 from server.storage.tables import leases
+from server.storage.turns import write_in_turn
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,7 +36,7 @@ class Lease:
         now = self._clock()
         until = now + timedelta(seconds=seconds)
         row = {"name": self._name, "holder": self._holder, "until": until}
-        async with self._engine.begin() as connection:
+        async with write_in_turn(self._engine) as connection:
             mine = or_(leases.c.holder == self._holder, leases.c.until <= now)
             renewed = await connection.execute(
                 update(leases).where(leases.c.name == self._name, mine).values(holder=self._holder, until=until)
@@ -47,5 +48,5 @@ class Lease:
 
     async def release(self) -> None:
         """Leave the lease to the next one at once, if it is this holder's."""
-        async with self._engine.begin() as connection:
+        async with write_in_turn(self._engine) as connection:
             await connection.execute(delete(leases).where(leases.c.name == self._name, leases.c.holder == self._holder))

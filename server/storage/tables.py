@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Boolean, Column, Date, DateTime, Float, Integer, LargeBinary, MetaData, String, Table, Text
+from sqlalchemy import Column, Date, DateTime, Float, Integer, LargeBinary, MetaData, String, Table, Text
 from sqlalchemy.types import TypeDecorator
 
 if TYPE_CHECKING:
@@ -90,12 +90,26 @@ price_days = Table(
     Column("symbol", String(32), primary_key=True),
     # In UTC.
     Column("day", Date, primary_key=True),
+    # The off-chain source, or the gateway's own collector.
+    Column("source", String(32), primary_key=True),
     Column("maximum", ExactDecimal, nullable=False),
     Column("last", ExactDecimal, nullable=False),
-    # Whether the whole day is known, not only the part of it in which somebody collected.
-    Column("is_whole", Boolean, nullable=False),
+    # When the last price was.
+    Column("last_at", UtcDateTime, nullable=False),
+    # The hours of the day that are known: bit 0 stands for the one that begins at midnight.
+    Column("hours", Integer, nullable=False),
 )
-"""The highest and the last price of each day, in US dollars."""
+"""The highest and the last price of each day by source, in US dollars."""
+
+price_requests = Table(
+    "price_requests",
+    metadata,
+    Column("symbol", String(32), primary_key=True),
+    # In UTC.
+    Column("day", Date, primary_key=True),
+    Column("asked_at", UtcDateTime, nullable=False),
+)
+"""When the off-chain sources were last asked about a day, whatever they knew of it."""
 
 leases = Table(
     "leases",
@@ -105,3 +119,19 @@ leases = Table(
     Column("until", UtcDateTime, nullable=False),
 )
 """Who does what only one gateway on a database does, and until when the others leave it to it."""
+
+properties = Table(
+    "properties",
+    metadata,
+    Column("name", String(32), primary_key=True),
+    Column("value", Text, nullable=False),
+)
+"""What holds for the database as a whole: `profile`, the only one whose processes it takes."""
+
+reserve = Table(
+    "reserve",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("filling", LargeBinary, nullable=False),
+)
+"""Pages of an SQLite file that a revocation may use where the file cannot grow. Empty in other databases."""

@@ -135,9 +135,11 @@ class GetPriceHistoryResponse(_message.Message):
     def __init__(self, symbol: _Optional[str] = ..., name: _Optional[str] = ..., currency: _Optional[_Union[Currency, str]] = ..., prices: _Optional[_Iterable[_Union[PricePoint, _Mapping]]] = ...) -> None: ...
 
 class PricePoint(_message.Message):
-    __slots__ = ("date", "price")
+    __slots__ = ("date", "price", "complete")
     DATE_FIELD_NUMBER: _ClassVar[int]
     PRICE_FIELD_NUMBER: _ClassVar[int]
+    COMPLETE_FIELD_NUMBER: _ClassVar[int]
     date: str
     price: float
-    def __init__(self, date: _Optional[str] = ..., price: _Optional[float] = ...) -> None: ...
+    complete: bool
+    def __init__(self, date: _Optional[str] = ..., price: _Optional[float] = ..., complete: bool = ...) -> None: ...

@@ -86,7 +86,8 @@ class PriceServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def GetPriceHistory(self, request, context):
-        """Returns one price per day of one token, the day's maximum. Use it for charts of up to 90 days.
+        """Returns one price per day of one token, the day's maximum. Use it for charts of up to 90 days; a day that is known
+        in part only says so.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 KEPT_DAYS = 400
 """How many days' highest prices are kept."""
 
+SOURCE = "collector"
+"""The source of the days that it makes out of settled prices."""
+
 _log = structlog.get_logger("waypost.prices")
 
 _READ_SECONDS = 20.0
@@ -119,7 +122,7 @@ def _days(told: Sequence[Observation], now: datetime) -> list[PricedDay]:
         by_symbol.setdefault(one.symbol, []).append(one)
     settled = {symbol: settle(observations) for symbol, observations in by_symbol.items()}
     return [
-        PricedDay(symbol, now.date(), price.value, price.value, is_whole=False)
+        PricedDay(symbol, now.date(), SOURCE, price.value, price.value, now, 1 << now.hour)
         for symbol, price in settled.items()
         if price is not None
     ]

@@ -24,12 +24,16 @@ if TYPE_CHECKING:
 NAME = "defillama"
 
 _IDS_PER_REQUEST = 100
+_HOUR_SECONDS = 3600
 # Prices that DefiLlama itself trusts less are no price.
 _LEAST_CONFIDENCE = Decimal("0.7")
 # With this key DefiLlama repeats what CoinGecko says.
 _REPEATED = "coingecko"
-# Four points a day keep 90 days within one request.
-_POINTS_PER_DAY = 4
+# DefiLlama's limit on the points of a request is not documented; 500 are taken to be within it.
+_DAYS_PER_REQUEST = 20
+_POINTS_PER_DAY = 24
+# How far from the full hour a price is looked for, so that every hour has one (by default six minutes).
+_SEARCH_WIDTH = "30m"
 
 
 class _Coin(msgspec.Struct):
@@ -90,21 +94,33 @@ class DefiLlama:
         ]
 
     async def read_days(self, symbol: str, days: int, deadline: float) -> Mapping[date, Day]:
-        """Return the highest of four prices a day; see `HistorySource`."""
+        """Return the highest of the hourly prices of each day; see `HistorySource`."""
         key = self._coins.get(symbol)
         if key is None:
             return {}
-        today = datetime.fromtimestamp(self._wall(), UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+        now = self._wall()
+        today = datetime.fromtimestamp(now, UTC).replace(hour=0, minute=0, second=0, microsecond=0)
         first = today - timedelta(days=days - 1)
-        query = [
-            ("start", str(int(first.timestamp()))),
-            ("span", str(days * _POINTS_PER_DAY)),
-            ("period", f"{24 // _POINTS_PER_DAY}h"),
-        ]
+        # Of the running day the hours so far.
+        hours = int((now - first.timestamp()) // _HOUR_SECONDS) + 1
+        per_request = _DAYS_PER_REQUEST * _POINTS_PER_DAY
+        lines = await asyncio.gather(
+            *(
+                self._read_line(
+                    key, int(first.timestamp()) + at * _HOUR_SECONDS, min(per_request, hours - at), deadline
+                )
+                for at in range(0, hours, per_request)
+            )
+        )
+        points = [(point.timestamp, point.price) for line in lines for point in line]
+        return daily(points, first.date(), today.date(), NAME)
+
+    async def _read_line(self, key: str, start: int, hours: int, deadline: float) -> list[_Point]:
+        """Return the hourly prices of a coin from a full hour on (unix seconds)."""
+        query = [("start", str(start)), ("span", str(hours)), ("period", "1h"), ("searchWidth", _SEARCH_WIDTH)]
         answer = await self._pool.get(f"/chart/{key}", query, AGENT, name="/chart", deadline=deadline)
         line = read_shape(answer.result, _Chart, NAME).coins.get(key)
-        points = [] if line is None else [(point.timestamp, point.price) for point in line.prices]
-        return daily(points, first.date(), today.date(), NAME)
+        return [] if line is None else line.prices
 
     def _publisher(self, key: str) -> str:
         return _REPEATED if key.startswith(f"{_REPEATED}:") else NAME

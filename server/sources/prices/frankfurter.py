@@ -15,6 +15,7 @@ import msgspec
 from server.sources.endpoints import AGENT
 from server.sources.prices.shape import is_price, read_shape
 from server.sources.prices.source import EURO, Day, Observation
+from server.storage.price_records import ALL_HOURS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -56,8 +57,7 @@ class Frankfurter:
         rate = latest.rates.get(_DOLLAR)
         if latest.base != EURO or rate is None or not is_price(rate):
             return []
-        told_at = datetime(latest.date.year, latest.date.month, latest.date.day, tzinfo=UTC)
-        return [Observation(EURO, NAME, rate, told_at)]
+        return [Observation(EURO, NAME, rate, _midnight(latest.date))]
 
     async def read_days(self, symbol: str, days: int, deadline: float) -> Mapping[date, Day]:
         """Return the rate of each working day; see `HistorySource`."""
@@ -70,4 +70,13 @@ class Frankfurter:
         if series.base != EURO:
             return {}
         told = {day: rates.get(_DOLLAR) for day, rates in series.rates.items() if first <= day <= today}
-        return {day: Day(rate, rate) for day, rate in told.items() if rate is not None and is_price(rate)}
+        # One rate is all that there is of a day.
+        return {
+            day: Day(rate, rate, _midnight(day), ALL_HOURS)
+            for day, rate in told.items()
+            if rate is not None and is_price(rate)
+        }
+
+
+def _midnight(day: date) -> datetime:
+    return datetime(day.year, day.month, day.day, tzinfo=UTC)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from typing import TYPE_CHECKING, NamedTuple
 
 import structlog
@@ -12,17 +14,16 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from server.errors import GatewayError, PriceUnavailable
 from server.sources.prices.source import EURO
-from server.storage.price_records import PricedDay, merge_days
+from server.storage.price_records import ALL_HOURS, KnownDay, KnownDays, PricedDay, join_days, join_sources
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from datetime import date
-    from decimal import Decimal
 
     from server.sources.prices.source import HistorySource
     from server.storage.price_records import PriceRecords
 
-    Days = Mapping[date, PricedDay]
+    Days = Mapping[date, KnownDay]
 
 LONGEST_DAYS = 90
 """How far back prices are told."""
@@ -32,19 +33,27 @@ _log = structlog.get_logger("waypost.prices")
 _FETCH_SECONDS = 10.0
 _PATIENCE = 2.0
 _STORED_SECONDS = 3.0
+_CLOSE_SECONDS = 2.0
 _SHARE = 0.8
-# How long a source's account of a symbol is not asked for again: it grows by an hour an hour; a failure passes sooner.
-_AGAIN_SECONDS = 3600.0
+# How long sources are not asked again: about the running day, which grows by an hour an hour; about a day of which
+# too few hours are known, or none, and which they may never know; and after a failure.
+_RUNNING_AGAIN = timedelta(hours=1)
+_PARTIAL_AGAIN = timedelta(hours=6)
 _AFTER_FAILURE_SECONDS = 30.0
+_ONE = Decimal(1)
 # Banks publish no rates on holidays: the last one before counts for so many days.
 _RATE_DAYS = 7
 
 
 class PricePoint(NamedTuple):
-    """The highest price of a day (UTC) in the currency asked for."""
+    """The highest price of a day (UTC) in the currency asked for.
+
+    `is_complete` says that it is the whole day's: the day is over and at least 22 of its hours are known.
+    """
 
     day: date
     value: Decimal
+    is_complete: bool
 
 
 class PriceHistory:
@@ -62,8 +71,13 @@ class PriceHistory:
         self._sources = sources
         self._clock = clock
         self._wall = wall
-        self._attempts: dict[str, _Attempt] = {}
-        self._fetches: dict[str, asyncio.Task[Days]] = {}
+        # When a symbol's fetch last ended, and until when it is left alone after a failure, on the monotonic clock.
+        self._ended: dict[str, float] = {}
+        self._paused: dict[str, float] = {}
+        self._fetches: dict[str, asyncio.Task[KnownDays]] = {}
+        # What the database did not take.
+        self._unstored: dict[str, _Unstored] = {}
+        self._storing: set[asyncio.Task[None]] = set()
 
     async def read(self, symbol: str, days: int, currency: str, deadline: float | None) -> list[PricePoint]:
         """Return the last `days` days (at most 90), today included, oldest first; unknown days are left out.
@@ -76,65 +90,77 @@ class PriceHistory:
             PriceUnavailable: nothing is stored and no source answers, or in euros no rate is known.
         """
         known = await self._known(symbol, days, deadline)
-        if currency != EURO:
-            return [PricePoint(day, known[day].maximum) for day in sorted(known)]
-        rates = await self._known(EURO, days + _RATE_DAYS, deadline)
-        points = [
-            PricePoint(day, known[day].maximum / rate)
-            for day in sorted(known)
-            if (rate := _rate(rates, day)) is not None
-        ]
+        today = self._now().date()
+        rates = await self._known(EURO, days + _RATE_DAYS, deadline) if currency == EURO else None
+        points = []
+        for day in sorted(known):
+            rate = _ONE if rates is None else _rate(rates, day)
+            if rate is not None:
+                row = known[day]
+                points.append(PricePoint(day, row.maximum / rate, row.is_whole and day < today))
         if known and not points:
             raise PriceUnavailable("the euro's exchange rate of these days is not known; ask in US dollars")
         return points
 
     async def close(self) -> None:
-        """Give up what is in flight."""
-        tasks = list(self._fetches.values())
+        """Give up what is in flight; what is being stored may still be."""
+        if self._storing:
+            await asyncio.wait(self._storing, timeout=_CLOSE_SECONDS)
+        tasks = [*self._fetches.values(), *self._storing]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
+    def _now(self) -> datetime:
+        return datetime.fromtimestamp(self._wall(), UTC)
+
     async def _known(self, symbol: str, days: int, deadline: float | None) -> Days:
-        """Return the last days of a token by day: what is stored, and once an hour what the sources add to it.
+        """Return the last days of a token by day: what is stored, and what the sources add where they are to be asked.
 
         Today goes on, so it is asked for even where every day before is known, but then not waited for long.
         """
-        today = datetime.fromtimestamp(self._wall(), UTC).date()
+        now = self._now()
+        today = now.date()
         first = today - timedelta(days=days - 1)
         began = self._clock()
-        stored = await self._stored(symbol, first, today)
-        attempt = self._attempts.get(symbol)
-        if attempt is not None and attempt.succeeded and attempt.ended >= began:
+        stored = await self._stored(symbol, _oldest(symbol, today), today)
+        if self._ended.get(symbol, -math.inf) >= began:
             # Somebody else's fetch ended meanwhile: what it brought may not have been there yet.
-            stored = await self._stored(symbol, first, today)
-        patience = _FETCH_SECONDS if stored is None or not _is_whole(stored, first, today) else _PATIENCE
-        if attempt is None or attempt.until <= self._clock() or (stored is None and attempt.succeeded):
-            fetched = await self._ask(symbol, patience, deadline)
-        else:
-            fetched = {} if attempt.succeeded else None
-        if not stored and not self._sources:
+            stored = await self._stored(symbol, _oldest(symbol, today), today)
+        due = _due(stored, symbol, now)
+        fetched: KnownDays | None = None
+        if due is not None and self._sources and self._paused.get(symbol, 0.0) <= self._clock():
+            waits = any(_is_due(stored, first + timedelta(days=number), now) for number in range(days - 1))
+            patience = _FETCH_SECONDS if waits or today not in stored.days else _PATIENCE
+            fetched = await self._ask(symbol, (today - due).days + 1, patience, deadline)
+        known = stored.days if fetched is None else join_days(stored.days, fetched.days)
+        known = {day: row for day, row in known.items() if first <= day}
+        if not known and not self._sources:
             raise PriceUnavailable(f"no past prices of {symbol} are stored yet, and no source of them is configured")
-        if not stored and fetched is None:
+        if not known and due is not None and fetched is None:
             raise PriceUnavailable(f"no source of past prices of {symbol} answers; try again")
-        recent = {day: row for day, row in (fetched or {}).items() if first <= day}
-        return merge_days(stored or {}, recent)
+        return known
 
-    async def _stored(self, symbol: str, first: date, last: date) -> Days | None:
-        """Return the stored days, None where the database fails."""
+    async def _stored(self, symbol: str, first: date, last: date) -> KnownDays:
+        """Return what is stored, and what could not be."""
         try:
             async with asyncio.timeout(_STORED_SECONDS):
-                return await self._records.read_days(symbol, first, last)
+                stored = await self._records.read(symbol, first, last)
         except (SQLAlchemyError, OSError) as error:
             # Its text may hold the database's address.
             _log.warning("stored prices cannot be read", failure=type(error).__name__)
-            return None
+            stored = KnownDays({}, {})
+        unstored = self._unstored.get(symbol)
+        if unstored is None:
+            return stored
+        told = unstored.known()
+        return KnownDays(join_days(told.days, stored.days), {**stored.asked, **told.asked})
 
-    async def _ask(self, symbol: str, patience: float, deadline: float | None) -> Days | None:
+    async def _ask(self, symbol: str, days: int, patience: float, deadline: float | None) -> KnownDays | None:
         """Return what the sources tell within the patience, None where they do not; callers share what is under way."""
         fetch = self._fetches.get(symbol)
         if fetch is None:
-            fetch = self._fetches[symbol] = asyncio.create_task(self._fetch(symbol))
+            fetch = self._fetches[symbol] = asyncio.create_task(self._fetch(symbol, days))
             fetch.add_done_callback(lambda done: self._settle(symbol, done))
         if deadline is not None:
             patience = min(patience, (deadline - self._clock()) * _SHARE)
@@ -142,23 +168,24 @@ class PriceHistory:
         await asyncio.wait((fetch,), timeout=max(patience, 0.0))
         return fetch.result() if fetch.done() and not fetch.cancelled() and fetch.exception() is None else None
 
-    def _settle(self, symbol: str, fetch: asyncio.Task[Days]) -> None:
+    def _settle(self, symbol: str, fetch: asyncio.Task[KnownDays]) -> None:
         del self._fetches[symbol]
         if fetch.cancelled():
             return
         error = fetch.exception()
-        if error is not None and not isinstance(error, GatewayError):
+        if error is None:
+            self._ended[symbol] = self._clock()
+            return
+        if not isinstance(error, GatewayError):
             _log.error("past prices cannot be read", symbol=symbol, failure=type(error).__name__)
-        seconds = _AGAIN_SECONDS if error is None else _AFTER_FAILURE_SECONDS
-        ended = self._clock()
-        self._attempts[symbol] = _Attempt(ended, ended + seconds, error is None)
+        self._paused[symbol] = self._clock() + _AFTER_FAILURE_SECONDS
 
-    async def _fetch(self, symbol: str) -> Days:
+    async def _fetch(self, symbol: str, days: int) -> KnownDays:
         """Return and store the days of the first source that has any; GatewayError where none does and one fails."""
-        days = LONGEST_DAYS + (_RATE_DAYS if symbol == EURO else 0)
         deadline = self._clock() + _FETCH_SECONDS
-        today = datetime.fromtimestamp(self._wall(), UTC).date()
+        now = self._now()
         failure: GatewayError | None = None
+        rows: list[PricedDay] = []
         for source in self._sources:
             try:
                 told = await source.read_days(symbol, days, deadline)
@@ -167,37 +194,74 @@ class PriceHistory:
                 failure = failure or error
                 continue
             if told:
-                rows = {
-                    day: PricedDay(symbol, day, row.maximum, row.last, is_whole=day < today)
+                rows = [
+                    PricedDay(symbol, day, source.name, row.maximum, row.last, row.last_at, row.hours)
                     for day, row in told.items()
-                }
-                await self._store(list(rows.values()))
-                return rows
-        if failure is not None:
+                ]
+                break
+        if not rows and failure is not None:
             raise failure
-        return {}
+        asked = dict.fromkeys((now.date() - timedelta(days=number) for number in range(days)), now)
+        storing = asyncio.create_task(self._store(symbol, _Unstored({row[:3]: row for row in rows}, asked)))
+        self._storing.add(storing)
+        storing.add_done_callback(self._storing.discard)
+        # Callers do not wait longer than that for a busy database.
+        await asyncio.wait((storing,), timeout=_STORED_SECONDS)
+        return KnownDays(join_sources(rows), asked)
 
-    async def _store(self, rows: Sequence[PricedDay]) -> None:
+    async def _store(self, symbol: str, told: _Unstored) -> None:
+        """Store what was told, and what could not be stored before; what cannot be now is kept in memory."""
+        before = self._unstored.get(symbol)
+        if before is not None:
+            told = _Unstored({**before.rows, **told.rows}, {**before.asked, **told.asked})
+        # Until it is stored it is found here.
+        self._unstored[symbol] = told
         try:
-            await self._records.note((), rows)
+            requests = [(symbol, day, at) for day, at in told.asked.items()]
+            await self._records.note((), list(told.rows.values()), requests)
         except (SQLAlchemyError, OSError) as error:
             _log.warning("past prices cannot be stored", failure=type(error).__name__)
+        else:
+            if self._unstored.get(symbol) is told:
+                del self._unstored[symbol]
 
 
-class _Attempt(NamedTuple):
-    """When the sources were asked last and how it went, and until when they are not asked again."""
+class _Unstored(NamedTuple):
+    """Days of a token by the key of their row, and when sources were asked about which day."""
 
-    ended: float
-    until: float
-    succeeded: bool
+    rows: Mapping[tuple[str, date, str], PricedDay]
+    asked: Mapping[date, datetime]
+
+    def known(self) -> KnownDays:
+        return KnownDays(join_sources(self.rows.values()), self.asked)
 
 
-def _is_whole(stored: Days, first: date, today: date) -> bool:
-    """Return whether every day from the first on is known: whole days, and something of today."""
-    before = range((today - first).days)
-    return today in stored and all(
-        (row := stored.get(first + timedelta(days=number))) is not None and row.is_whole for number in before
-    )
+def _oldest(symbol: str, today: date) -> date:
+    return today - timedelta(days=LONGEST_DAYS + (_RATE_DAYS if symbol == EURO else 0) - 1)
+
+
+def _due(stored: KnownDays, symbol: str, now: datetime) -> date | None:
+    """Return the oldest day that the sources are to be asked about, None where there is none."""
+    today = now.date()
+    oldest = _oldest(symbol, today)
+    days = (oldest + timedelta(days=number) for number in range((today - oldest).days + 1))
+    return next((day for day in days if _is_due(stored, day, now)), None)
+
+
+def _is_due(stored: KnownDays, day: date, now: datetime) -> bool:
+    """Return whether the sources are to be asked about a day.
+
+    The running day every hour. Another one as long as too few of its hours are known, and not again for six hours; also
+    where it was asked about before it was over.
+    """
+    asked, row = stored.asked.get(day), stored.days.get(day)
+    # A clock that was set back does not silence the sources.
+    age = None if asked is None or asked > now else now - asked
+    if day == now.date():
+        return age is None or age >= _RUNNING_AGAIN
+    if row is None or not row.is_whole:
+        return age is None or age >= _PARTIAL_AGAIN
+    return asked is not None and asked.date() <= day and row.hours != ALL_HOURS
 
 
 def _rate(rates: Days, day: date) -> Decimal | None:

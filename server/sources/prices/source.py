@@ -35,10 +35,15 @@ class Observation:
 
 @dataclass(frozen=True, slots=True)
 class Day:
-    """The highest and the last price of a day in US dollars."""
+    """The highest and the last price of a day (UTC) in US dollars.
+
+    `last_at` is when the last one was, `hours` which hours of the day are known, a bit each (see `ALL_HOURS`).
+    """
 
     maximum: Decimal
     last: Decimal
+    last_at: datetime
+    hours: int
 
 
 class PriceSource(Protocol):

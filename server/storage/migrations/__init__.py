@@ -1,5 +1,5 @@
 """Migrations, applied by the program itself: nobody runs a tool by hand."""
 
-from server.storage.migrations.runner import upgrade
+from server.storage.migrations.runner import WrongProfile, upgrade
 
-__all__ = ["upgrade"]
+__all__ = ["WrongProfile", "upgrade"]

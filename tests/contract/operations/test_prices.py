@@ -73,13 +73,13 @@ async def test_top_prices_are_ranked_by_chains_then_price(client: Client, curren
     assert (await client.ask("getTopPrices")).count == 50
 
 
-async def test_history_is_the_highest_of_each_day(client: Client):
-    # The stand-in tells a price every six hours. Where one falls in between, another symbol is asked for.
+async def test_history_is_the_highest_of_each_days_hours(client: Client):
+    # The stand-in tells another price every hour. Where one begins in between, another symbol is asked for.
     for symbol in ("wstETH", "MORPHO"):
         now = datetime.now(UTC)
         answer = await client.ask("getPriceHistory", symbol=symbol, days=90)
         euros = await client.ask("getPriceHistory", symbol=symbol, days=2, currency="CURRENCY_EUR")
-        if datetime.now(UTC).timestamp() // 21_600 == now.timestamp() // 21_600:
+        if datetime.now(UTC).timestamp() // 3600 == now.timestamp() // 3600:
             break
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
     assert len(answer.prices) == 90
@@ -87,14 +87,16 @@ async def test_history_is_the_highest_of_each_day(client: Client):
     for number, point in enumerate(reversed(answer.prices)):
         day = midnight - timedelta(days=number)
         assert point.date == day.date().isoformat()
-        told = [int((day + timedelta(hours=hour)).timestamp()) for hour in (0, 6, 12, 18)]
+        told = [int((day + timedelta(hours=hour)).timestamp()) for hour in range(24)]
         highest = max(past_price(DOLLARS[answer.symbol], at) for at in told if at <= now.timestamp())
         assert point.price == pytest.approx(float(highest), rel=1e-14)
+        assert point.complete == (number > 0)
     assert len((await client.ask("getPriceHistory", symbol=answer.symbol)).prices) == 30
     yesterday = midnight - timedelta(days=1)
-    last = int((yesterday + timedelta(hours=18)).timestamp())
+    last = int((yesterday + timedelta(hours=23)).timestamp())
     expected = Decimal(repr(answer.prices[-2].price)) / past_price(EURO, last)
     assert euros.prices[0].price == pytest.approx(float(expected), rel=1e-12)
+    assert [point.complete for point in euros.prices] == [True, False]
 
 
 async def test_without_a_live_source_there_is_no_price_and_no_zero(full_devnet: Devnet, tmp_path: Path):

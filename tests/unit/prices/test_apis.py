@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from yarl import URL
 
 from runtime.version import VERSION
 from server.errors import GatewayError, UpstreamUnavailable
@@ -16,6 +17,7 @@ from server.sources.prices.coingecko import CoinGecko
 from server.sources.prices.defillama import DefiLlama
 from server.sources.prices.frankfurter import Frankfurter
 from server.sources.prices.source import Day, Observation
+from tests.recordings.hourly import Hourly, hourly_price
 from tests.recordings.replay import Replay, recorded, replaying
 from tests.unit.prices.conftest import pool_of
 
@@ -27,14 +29,21 @@ SPK = "ethereum:0xc20059e0317DE91738d13af027DfC4a50781b066"
 LLAMA = {"BTC": "coingecko:bitcoin", "USDC": USDC, "SPK": SPK, "SSV": "ethereum:0x0"}
 GECKO = {"BTC": "bitcoin", "USDC": "usd-coin", "ETHW": "ethereum-pow-iou", "SSV": "ssv-network"}
 NOW = 1_800_000_000.0  # 2027-01-15 08:00
-BITCOIN_DAYS = {
-    date(2027, 1, 13): Day(Decimal("90500.25"), Decimal("90100.75")),
-    date(2027, 1, 15): Day(Decimal("91234.5678"), Decimal("91234.5678")),
-}
 
 
 def at(seconds: int) -> datetime:
     return datetime.fromtimestamp(seconds, UTC)
+
+
+def day(maximum: str, last: str, last_at: int, *hours: int) -> Day:
+    return Day(Decimal(maximum), Decimal(last), at(last_at), sum(1 << hour for hour in hours))
+
+
+BITCOIN_DAYS = {
+    # The price of a second before midnight counts for its day, and makes the next day's first hour known.
+    date(2027, 1, 13): day("90500.25", "90100.75", 1_799_884_799, 0, 12),
+    date(2027, 1, 15): day("91234.5678", "91234.5678", 1_799_971_200, 0),
+}
 
 
 def llama(pool: RestPool) -> DefiLlama:
@@ -109,10 +118,10 @@ async def test_days_are_those_of_utc_with_their_highest_and_last_price():
     ):
         assert await llama(pool).read_days("BTC", 3, soon()) == BITCOIN_DAYS
         assert await llama(pool).read_days("nothing", 3, soon()) == {}
-    # From the midnight that begins the 13th, four points a day.
-    assert replay.asked == ["/chart/coingecko:bitcoin?start=1799798400&span=12&period=6h"]
+    # From the midnight that begins the 13th, every hour until now.
+    assert replay.asked == ["/chart/coingecko:bitcoin?start=1799798400&span=57&period=1h&searchWidth=30m"]
     last = date(2027, 1, 15)
-    expected = BITCOIN_DAYS | {last: Day(Decimal("91230.12"), Decimal("91230.12"))}
+    expected = BITCOIN_DAYS | {last: day("91230.12", "91230.12", 1_799_971_200, 0)}
     async with (
         replaying(Replay({"/coins/": recorded("prices/coingecko_chart.json")})) as replay,
         pool_of(replay) as pool,
@@ -128,10 +137,43 @@ async def test_days_are_those_of_utc_with_their_highest_and_last_price():
         days = await bank(pool).read_days("EUR", 5, soon())
         assert await bank(pool).read_days("BTC", 5, soon()) == {}
     assert days == {
-        date(2027, 1, 11): Day(Decimal("1.0815"), Decimal("1.0815")),
-        date(2027, 1, 14): Day(Decimal("1.0845"), Decimal("1.0845")),
+        date(2027, 1, 11): day("1.0815", "1.0815", 1_799_625_600, *range(24)),
+        date(2027, 1, 14): day("1.0845", "1.0845", 1_799_884_800, *range(24)),
     }
     assert replay.asked == ["/v1/2027-01-11..2027-01-15?base=EUR&symbols=USD"]
+
+
+async def test_defillama_tells_every_hour_of_90_days_in_several_requests():
+    midnight = 1_799_971_200
+    first = midnight - 89 * 86_400
+    async with replaying(Hourly()) as replay, pool_of(replay) as pool:
+        days = await llama(pool).read_days("BTC", 90, soon())
+    asked = sorted((int(url.query["start"]), int(url.query["span"])) for url in map(URL, replay.asked))
+    assert asked == [(first + number * 480 * 3600, 480) for number in range(4)] + [(first + 1920 * 3600, 225)]
+    assert {URL(path).query["period"] for path in replay.asked} == {"1h"}
+    assert sorted(days) == [at(first).date() + timedelta(days=number) for number in range(90)]
+    for number, told in enumerate(days[one] for one in sorted(days)):
+        hours = range(24) if number < 89 else range(9)
+        prices = [hourly_price(first + number * 86_400 + hour * 3600) for hour in hours]
+        assert (told.maximum, told.last) == (max(prices), prices[-1])
+        assert told.hours == sum(1 << hour for hour in hours)
+
+
+async def test_prices_some_minutes_off_the_hour_make_every_hour_known():
+    for shift in (-420, -1, 0, 59, 1500):
+        async with replaying(Hourly(shift=shift)) as replay, pool_of(replay) as pool:
+            days = await llama(pool).read_days("BTC", 3, soon())
+        assert [row.hours.bit_count() for _, row in sorted(days.items())][-3:-1] == [24, 24], shift
+
+
+async def test_of_several_requests_a_failed_one_is_tried_again_and_none_may_be_missing():
+    third = 1_799_971_200 - 89 * 86_400 + 960 * 3600
+    async with replaying(Hourly(failing=third, failures=1)) as replay, pool_of(replay) as pool:
+        assert len(await llama(pool).read_days("BTC", 90, soon())) == 90
+    assert len(replay.asked) == 6
+    async with replaying(Hourly(failing=third, failures=100)) as replay, pool_of(replay) as pool:
+        with pytest.raises(UpstreamUnavailable):
+            await llama(pool).read_days("BTC", 90, soon())
 
 
 async def test_a_coin_that_coingecko_does_not_have_has_no_history():

@@ -82,7 +82,9 @@ async def test_the_days_highest_settled_price_is_kept_and_no_liars(database: Asy
             market.wall += 300
         assert await collector.collect() == 2
     days = await PriceRecords(database).read_days("BTC", date(2027, 1, 15), date(2027, 1, 15))
-    assert [(row.maximum, row.last, row.is_whole) for row in days.values()] == [(Decimal(103), Decimal(101), False)]
+    assert [(row.maximum, row.last, row.hours) for row in days.values()] == [(Decimal(103), Decimal(101), 1 << 8)]
+    async with database.connect() as connection:
+        assert {row.source for row in await connection.execute(select(price_days))} == {"collector"}
     # What was told is kept with who told it, the lie too.
     assert await count(database, price_observations) == 3 * 3 * 2
 

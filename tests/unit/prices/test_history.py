@@ -13,7 +13,7 @@ import pytest
 from server.errors import PriceUnavailable, UpstreamUnavailable
 from server.sources.prices.history import PriceHistory, PricePoint
 from server.sources.prices.source import Day
-from server.storage.price_records import PricedDay, PriceRecords
+from server.storage.price_records import ALL_HOURS, PricedDay, PriceRecords
 from server.storage.tables import price_days
 
 if TYPE_CHECKING:
@@ -29,12 +29,21 @@ def back(days: int) -> date:
     return TODAY - timedelta(days=days)
 
 
+def noon(days: int) -> datetime:
+    return datetime(back(days).year, back(days).month, back(days).day, 12, tzinfo=UTC)
+
+
+def stored(days: int, maximum: str, *, hours: int = ALL_HOURS, source: str = "collector", last: str = "") -> PricedDay:
+    return PricedDay("BTC", back(days), source, Decimal(maximum), Decimal(last or maximum), noon(days), hours)
+
+
 class Archive:
-    """A source of past prices: `told` by symbol and days back."""
+    """A source of past prices: `told` by symbol and days back; `hours` known of each day, all where none are listed."""
 
     def __init__(self, told: dict[str, dict[int, str]], name: str = "archive") -> None:
         self.name = name
         self.told = told
+        self.hours: dict[int, int] = {}
         self.asked: list[tuple[str, int]] = []
         self.failure: Exception | None = None
         self.delay = 0.0
@@ -48,46 +57,56 @@ class Archive:
         if self.failure is not None:
             raise self.failure
         return {
-            back(number): Day(Decimal(value), Decimal(value) - Decimal("0.5"))
+            back(number): Day(
+                Decimal(value), Decimal(value) - Decimal("0.5"), noon(number), self.hours.get(number, ALL_HOURS)
+            )
             for number, value in self.told.get(symbol, {}).items()
         }
 
 
 class Passing:
-    """A monotonic clock that a test moves."""
+    """A monotonic clock that a test moves; the time of day goes with it."""
 
     now = 1000.0
 
     def __call__(self) -> float:
         return self.now
 
+    def wall(self) -> float:
+        return WALL + self.now - 1000.0
+
 
 def history_of(database: AsyncEngine, *archives: Archive, clock: Passing | None = None) -> PriceHistory:
-    return PriceHistory(PriceRecords(database), archives, clock=clock or Passing(), wall=lambda: WALL)
+    clock = clock or Passing()
+    return PriceHistory(PriceRecords(database), archives, clock=clock, wall=clock.wall)
+
+
+def whole(days: int, value: str) -> PricePoint:
+    return PricePoint(back(days), Decimal(value), is_complete=True)
+
+
+def partial(days: int, value: str) -> PricePoint:
+    return PricePoint(back(days), Decimal(value), is_complete=False)
 
 
 async def test_unknown_days_are_left_out_and_the_known_ones_stored(database: AsyncEngine):
     archive = Archive({"BTC": {0: "10", 1: "11", 3: "13", 40: "50"}})
     points = await history_of(database, archive).read("BTC", 30, "USD", None)
-    assert points == [
-        PricePoint(back(3), Decimal(13)),
-        PricePoint(back(1), Decimal(11)),
-        PricePoint(TODAY, Decimal(10)),
-    ]
+    assert points == [whole(3, "13"), whole(1, "11"), partial(0, "10")]
     assert archive.asked == [("BTC", 90)]
-    stored = await PriceRecords(database).read_days("BTC", back(89), TODAY)
-    assert {day: (row.maximum, row.is_whole) for day, row in stored.items()} == {
-        back(40): (Decimal(50), True),
-        back(3): (Decimal(13), True),
-        back(1): (Decimal(11), True),
-        TODAY: (Decimal(10), False),
-    }
-    # Another process answers the same whoever knows no more. Today goes on, so somebody is asked.
-    nobody = Archive({})
-    assert await history_of(database, nobody).read("BTC", 2, "USD", None) == points[1:]
-    assert nobody.asked == [("BTC", 90)]
-    higher = Archive({"BTC": {0: "10.5"}})
-    assert (await history_of(database, higher).read("BTC", 2, "USD", None))[-1].value == Decimal("10.5")
+    days = await PriceRecords(database).read_days("BTC", back(89), TODAY)
+    assert {day: row.maximum for day, row in days.items()} == {back(40): 50, back(3): 13, back(1): 11, TODAY: 10}
+    async with database.connect() as connection:
+        assert {row.source for row in await connection.execute(price_days.select())} == {"archive"}
+    # Another process answers the same and asks nobody so soon. Today goes on, so somebody is asked after an hour.
+    clock, nobody = Passing(), Archive({})
+    other = history_of(database, nobody, clock=clock)
+    assert await other.read("BTC", 2, "USD", None) == points[1:]
+    assert nobody.asked == []
+    clock.now += 3601
+    nobody.told = {"BTC": {0: "10.5"}}
+    assert (await other.read("BTC", 2, "USD", None))[-1].value == Decimal("10.5")
+    assert nobody.asked == [("BTC", 1)]
 
 
 async def test_a_source_is_asked_once_an_hour(database: AsyncEngine):
@@ -118,8 +137,8 @@ async def test_a_slow_look_at_the_database_finds_what_was_fetched_meanwhile(data
     looked, go_on = asyncio.Event(), asyncio.Event()
 
     class Slow(PriceRecords):
-        async def read_days(self, *question: Any) -> Any:
-            days = await super().read_days(*question)
+        async def read(self, *question: Any) -> Any:
+            days = await super().read(*question)
             if not looked.is_set():
                 looked.set()
                 await go_on.wait()
@@ -133,21 +152,88 @@ async def test_a_slow_look_at_the_database_finds_what_was_fetched_meanwhile(data
     assert await slow == quick != []
 
 
+async def test_a_day_known_in_part_is_kept_marked_and_not_asked_about_for_six_hours(database: AsyncEngine):
+    clock, archive = Passing(), Archive({"BTC": dict.fromkeys(range(90), "10")})
+    archive.hours = {1: (1 << 22) - 1, 2: (1 << 21) - 1, 30: 1}
+    history = history_of(database, archive, clock=clock)
+    points = await history.read("BTC", 31, "USD", None)
+    assert [point.day for point in points if not point.is_complete] == [back(30), back(2), TODAY]
+    for _ in range(5):
+        clock.now += 3599
+        again = await history_of(database, archive, clock=clock).read("BTC", 31, "USD", None)
+        assert [point.day for point in again if not point.is_complete] == [back(30), back(2), TODAY]
+    # The running day alone was asked about.
+    assert archive.asked == [("BTC", 90), *[("BTC", 1)] * 2]
+    clock.now += 3605
+    archive.hours[30] = (1 << 23) - 1
+    await history.read("BTC", 31, "USD", None)
+    assert archive.asked[3:] == [("BTC", 31)]
+    points = await history.read("BTC", 31, "USD", None)
+    assert [point.day for point in points if not point.is_complete] == [back(2), TODAY]
+
+
+async def test_days_that_nobody_knows_are_not_asked_about_for_six_hours_either(database: AsyncEngine):
+    clock, archive = Passing(), Archive({"BTC": {0: "10"}})
+    history = history_of(database, archive, clock=clock)
+    for _ in range(6):
+        assert await history.read("BTC", 30, "USD", None) == [partial(0, "10")]
+        clock.now += 3590
+    assert [days for _, days in archive.asked] == [90, 1, 1]
+    clock.now += 100
+    await history.read("BTC", 30, "USD", None)
+    assert [days for _, days in archive.asked] == [90, 1, 1, 90]
+
+
+async def test_a_day_asked_about_while_it_ran_is_asked_about_once_more_when_it_is_over(database: AsyncEngine):
+    clock, archive = Passing(), Archive({"BTC": dict.fromkeys(range(90), "10")})
+    clock.now += 14 * 3600  # 22:00
+    archive.hours = {0: (1 << 22) - 1}
+    history = history_of(database, archive, clock=clock)
+    assert (await history.read("BTC", 2, "USD", None))[-1] == partial(0, "10")
+    clock.now += 2.5 * 3600
+    archive.told["BTC"][0] = "12"
+    archive.hours = {}
+    points = await history.read("BTC", 2, "USD", None)
+    assert points == [PricePoint(TODAY, Decimal(12), is_complete=True)]
+    assert [days for _, days in archive.asked] == [90, 2]
+
+
+async def test_a_clock_that_was_set_back_does_not_silence_the_sources(database: AsyncEngine):
+    clock, archive = Passing(), Archive({"BTC": {0: "10"}})
+    await history_of(database, archive, clock=clock).read("BTC", 30, "USD", None)
+    clock.now -= 60
+    await history_of(database, archive, clock=clock).read("BTC", 30, "USD", None)
+    assert len(archive.asked) == 2
+
+
 async def test_what_was_collected_and_what_was_asked_for_make_one_day(database: AsyncEngine):
     records = PriceRecords(database)
-    collected = PricedDay("BTC", back(1), Decimal("11.75"), Decimal(9), is_whole=False)
-    await records.note((), [collected, collected._replace(day=TODAY, maximum=Decimal("7.25"))])
+    await records.note((), [stored(1, "11.75", hours=3), stored(0, "7.25", hours=1)])
     points = await history_of(database, Archive({"BTC": {0: "10", 1: "11"}})).read("BTC", 2, "USD", None)
-    assert points == [PricePoint(back(1), Decimal("11.75")), PricePoint(TODAY, Decimal(10))]
-    assert (await records.read_days("BTC", back(1), back(1)))[back(1)].is_whole
+    assert points == [whole(1, "11.75"), partial(0, "10")]
+    # Each source's own figure stays what it told.
+    async with database.connect() as connection:
+        rows = [PricedDay(*row) for row in await connection.execute(price_days.select().order_by("source", "day"))]
+    assert [(row.source, row.day, row.maximum) for row in rows] == [
+        ("archive", back(1), 11),
+        ("archive", TODAY, 10),
+        ("collector", back(1), Decimal("11.75")),
+        ("collector", TODAY, Decimal("7.25")),
+    ]
+
+
+async def test_a_day_that_was_collected_almost_whole_is_asked_of_nobody(database: AsyncEngine):
+    await PriceRecords(database).note((), [stored(number, "9", hours=(1 << 22) - 1) for number in range(1, 90)])
+    archive = Archive({"BTC": {0: "10"}})
+    points = await history_of(database, archive).read("BTC", 2, "USD", None)
+    assert points == [whole(1, "9"), partial(0, "10")]
+    assert archive.asked == [("BTC", 1)]
 
 
 async def test_the_next_source_answers_for_one_that_fails_or_does_not_know(database: AsyncEngine):
     broken, ignorant, good = Archive({}, "broken"), Archive({}, "ignorant"), Archive({"BTC": {0: "10"}}, "good")
     broken.failure = UpstreamUnavailable("away")
-    assert await history_of(database, broken, ignorant, good).read("BTC", 1, "USD", None) == [
-        PricePoint(TODAY, Decimal(10))
-    ]
+    assert await history_of(database, broken, ignorant, good).read("BTC", 1, "USD", None) == [partial(0, "10")]
 
 
 async def test_none_found_and_nobody_answers_are_different_answers(database: AsyncEngine):
@@ -162,21 +248,21 @@ async def test_none_found_and_nobody_answers_are_different_answers(database: Asy
     assert await history.read("SSS", 30, "USD", None) == []
     archive.failure, archive.told = None, {"BTC": {0: "10"}}
     clock.now += 31
-    assert await history.read("BTC", 30, "USD", None) == [PricePoint(TODAY, Decimal(10))]
+    assert await history.read("BTC", 30, "USD", None) == [partial(0, "10")]
 
 
 async def test_stored_days_are_told_while_the_sources_fail(database: AsyncEngine):
-    await PriceRecords(database).note((), [PricedDay("BTC", back(1), Decimal(11), Decimal(11), is_whole=False)])
+    await PriceRecords(database).note((), [stored(1, "11", hours=1)])
     archive = Archive({})
     archive.failure = UpstreamUnavailable("away")
-    assert await history_of(database, archive).read("BTC", 30, "USD", None) == [PricePoint(back(1), Decimal(11))]
+    assert await history_of(database, archive).read("BTC", 30, "USD", None) == [partial(1, "11")]
 
 
 async def test_euros_are_of_the_days_last_rate_or_the_one_before(database: AsyncEngine):
     archive = Archive({"BTC": {0: "10", 3: "13", 20: "30"}, "EUR": {1: "1.75", 9: "2.5", 96: "9"}})
     points = await history_of(database, archive).read("BTC", 30, "EUR", None)
     # The last rate of yesterday is 1.25, of nine days ago 2; twenty days ago there was none, nor in the week before.
-    assert points == [PricePoint(back(3), Decimal(13) / 2), PricePoint(TODAY, Decimal(10) / Decimal("1.25"))]
+    assert points == [whole(3, "6.5"), partial(0, "8")]
     assert sorted(archive.asked) == [("BTC", 90), ("EUR", 97)]
 
 
@@ -188,12 +274,19 @@ async def test_without_any_rate_there_are_no_euros(database: AsyncEngine):
 async def test_a_failing_database_costs_the_storing_alone(database: AsyncEngine):
     async with database.begin() as connection:
         await connection.run_sync(price_days.drop)
-    archive = Archive({"BTC": {0: "10", 1: "11"}})
-    history = history_of(database, archive)
-    for _ in range(2):
-        assert len(await history.read("BTC", 30, "USD", None)) == 2
-    # Nothing was kept, so it was asked for again.
-    assert len(archive.asked) == 2
+    clock, archive = Passing(), Archive({"BTC": {0: "10", 1: "11"}})
+    history = history_of(database, archive, clock=clock)
+    for _ in range(3):
+        assert await history.read("BTC", 30, "USD", None) == [whole(1, "11"), partial(0, "10")]
+    # It is kept in memory until the database takes it.
+    assert len(archive.asked) == 1
+    async with database.begin() as connection:
+        await connection.run_sync(price_days.create)
+    clock.now += 3601
+    archive.told["BTC"] = {0: "10.5"}
+    await history.read("BTC", 30, "USD", None)
+    days = await PriceRecords(database).read_days("BTC", back(89), TODAY)
+    assert {day: row.maximum for day, row in days.items()} == {back(1): 11, TODAY: Decimal("10.5")}
 
 
 async def test_a_slow_source_is_not_waited_for_beyond_the_deadline_and_stores_all_the_same(database: AsyncEngine):
@@ -204,13 +297,15 @@ async def test_a_slow_source_is_not_waited_for_beyond_the_deadline_and_stores_al
     with pytest.raises(PriceUnavailable):
         await history.read("BTC", 1, "USD", clock.now + 0.1)
     archive.gate.set()
-    assert await history.read("BTC", 1, "USD", None) == [PricePoint(TODAY, Decimal(10))]
+    assert await history.read("BTC", 1, "USD", None) == [partial(0, "10")]
     assert len(archive.asked) == 1
+    # What is being stored is stored before the end.
+    await history.close()
     assert list(await PriceRecords(database).read_days("BTC", TODAY, TODAY)) == [TODAY]
 
 
 async def test_what_is_known_is_not_kept_waiting_for_today(database: AsyncEngine):
-    rows = [PricedDay("BTC", back(number), Decimal(9), Decimal(9), is_whole=number > 0) for number in range(2)]
+    rows = [stored(number, "9", hours=ALL_HOURS if number else 1) for number in range(2)]
     await PriceRecords(database).note((), rows)
     archive = Archive({"BTC": {0: "10"}})
     archive.delay = 60.0
