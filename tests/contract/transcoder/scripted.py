@@ -41,6 +41,10 @@ class Options:
     max_body_bytes: int = 1 << 20
     cors_origins: tuple[str, ...] = ()
     max_in_flight: int = 2000
+    max_connections: int = 10_000
+    max_connections_per_client: int = 1024
+    body_timeout: float = 30.0
+    min_transfer_rate: int = 1024
 
 
 @dataclass
@@ -50,6 +54,7 @@ class Server:
     scripts: dict[str, Script] = field(default_factory=dict)
     asked: list[tuple[str, Message, dict[str, Any]]] = field(default_factory=list)
     admits: list[access_pb2.AdmitRequest] = field(default_factory=list)
+    looks: list[access_pb2.AdmitRequest] = field(default_factory=list)
     admitted: int | None = None
     limit: int = 0
     retry_after_ms: int = 0
@@ -63,8 +68,11 @@ class Server:
         self.__init__()  # type: ignore[misc]
 
     async def admit(self, request: access_pb2.AdmitRequest, context: Any) -> access_pb2.AdmitResponse:
-        self.admits.append(request)
-        self.asked.append(("Admit", request, dict(context.invocation_metadata())))
+        if request.items:
+            self.admits.append(request)
+            self.asked.append(("Admit", request, dict(context.invocation_metadata())))
+        else:
+            self.looks.append(request)
         if not request.demo and request.api_key != KEY:
             await refuse(context, grpc.StatusCode.UNAUTHENTICATED, "KEY_INVALID", "no such API key")
         admitted = request.items if self.admitted is None else min(self.admitted, request.items)
@@ -73,7 +81,7 @@ class Server:
             admitted=admitted,
             policy="default",
             limit=self.limit,
-            remaining=3,
+            remaining=0 if self.admitted == 0 else 3,
             window_seconds=1,
             retry_after_ms=self.retry_after_ms,
             reset_seconds=2,
@@ -86,7 +94,8 @@ class Server:
         """Admit one call by the key it carries, as the server's admission stage does."""
         if metadata.get("x-api-key") != KEY:
             await refuse(context, grpc.StatusCode.UNAUTHENTICATED, "KEY_INVALID", "no such API key")
-        quota = (("ratelimit", '"default";r=3;t=2'), ("ratelimit-policy", f'"default";q={self.limit};w=1'))
+        left = 0 if self.admitted == 0 else 3
+        quota = (("ratelimit", f'"default";r={left};t=2'), ("ratelimit-policy", f'"default";q={self.limit};w=1'))
         if self.limit:
             context.set_trailing_metadata(quota)
         if self.admitted == 0:

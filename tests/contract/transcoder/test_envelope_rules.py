@@ -92,7 +92,7 @@ async def test_bad_envelopes_keep_their_id(face: Face, change: dict[str, Any]) -
         (b'{"a":NaN}', "PARSE_ERROR"),
         (b'\xef\xbb\xbf{"jsonrpc":"2.0","method":"getHealth","id":1}', "PARSE_ERROR"),
         (b'{"jsonrpc":"2.0","method":"\xff","id":1}', "PARSE_ERROR"),
-        (b'{"jsonrpc":"2.0","method":"\\ud800","id":1}', "PARSE_ERROR"),
+        (b'{"jsonrpc":"2.0","method":"getHealth","id":"\\ud800"}', "PARSE_ERROR"),
         (b"[" * 65 + b"]" * 65, "PARSE_ERROR"),
         (b'{"a":' * 40_000, "PARSE_ERROR"),
         (b"[]", "INVALID_REQUEST"),
