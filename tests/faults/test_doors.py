@@ -191,8 +191,18 @@ async def test_trusted_proxies_may_have_more(tmp_path: Path) -> None:
             writer.close()
 
 
-async def test_clients_that_never_read_are_closed_and_hold_up_nobody(tmp_path: Path) -> None:
-    request = b"GET /openrpc.json HTTP/1.1\r\nHost: x\r\n\r\n"
+def batch_of_documents() -> bytes:
+    body = b"[" + b",".join([b'{"jsonrpc":"2.0","id":1,"method":"rpc.discover"}'] * 50) + b"]"
+    return b"POST /local/v1 HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+
+
+# Each is more than sockets hold: ten and twenty-eight megabytes.
+@pytest.mark.parametrize(
+    "request_bytes",
+    [b"GET /openrpc.json HTTP/1.1\r\nHost: x\r\n\r\n" * 20, batch_of_documents()],
+    ids=["pages", "batch of fifty"],
+)
+async def test_clients_that_never_read_are_closed_and_hold_up_nobody(tmp_path: Path, request_bytes: bytes) -> None:
     async with door(tmp_path) as gateway:
         await gateway.good_calls(2)
         before = gateway.memory()
@@ -201,9 +211,8 @@ async def test_clients_that_never_read_are_closed_and_hold_up_nobody(tmp_path: P
             reader, writer = await asyncio.open_connection(
                 gateway.host, gateway.port, local_addr=(ATTACKER, 0), limit=1024
             )
-            # Twenty times half a megabyte is more than sockets hold.
             writer.transport.pause_reading()
-            writer.write(request * 20)
+            writer.write(request_bytes)
             deaf.append((reader, writer))
         assert await gateway.good_calls(25) < 15
         assert gateway.memory() - before < MOST_MEMORY

@@ -58,6 +58,8 @@ class Server:
     admitted: int | None = None
     limit: int = 0
     retry_after_ms: int = 0
+    documented: list[dict[str, Any]] = field(default_factory=list)
+    keys: set[str] = field(default_factory=lambda: {KEY})
     ready: bool = True
     chains: dict[str, str] = field(default_factory=dict)
     published: publication_pb2.ListPublicationsResponse | None = field(
@@ -73,7 +75,7 @@ class Server:
             self.asked.append(("Admit", request, dict(context.invocation_metadata())))
         else:
             self.looks.append(request)
-        if not request.demo and request.api_key != KEY:
+        if not request.demo and request.api_key not in self.keys:
             await refuse(context, grpc.StatusCode.UNAUTHENTICATED, "KEY_INVALID", "no such API key")
         admitted = request.items if self.admitted is None else min(self.admitted, request.items)
         return access_pb2.AdmitResponse(
@@ -92,7 +94,7 @@ class Server:
 
     async def _admit_call(self, metadata: dict[str, Any], context: Any) -> None:
         """Admit one call by the key it carries, as the server's admission stage does."""
-        if metadata.get("x-api-key") != KEY:
+        if metadata.get("x-api-key") not in self.keys:
             await refuse(context, grpc.StatusCode.UNAUTHENTICATED, "KEY_INVALID", "no such API key")
         left = 0 if self.admitted == 0 else 3
         quota = (("ratelimit", f'"default";r={left};t=2'), ("ratelimit-policy", f'"default";q={self.limit};w=1'))
@@ -103,6 +105,7 @@ class Server:
             await refuse(context, status, "RATE_LIMITED", "too many", retry_after_ms=wait, trailing=quota)
 
     async def publications(self, _: Message, context: Any) -> publication_pb2.ListPublicationsResponse:
+        self.documented.append(dict(context.invocation_metadata()))
         if self.published is None:
             await refuse(context, grpc.StatusCode.UNAVAILABLE, "UPSTREAM_UNAVAILABLE", "the server is stopping")
         assert self.published is not None
