@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from google.protobuf import descriptor_pool
 from google.protobuf.message_factory import GetMessageClass
 from waypost import v1
 from waypost.v1 import options_pb2
@@ -82,6 +83,18 @@ def public_files() -> list[FileDescriptor]:
     """Return the file descriptors of package `waypost.v1`, sorted by name."""
     names = sorted(module.name for module in pkgutil.iter_modules(v1.__path__) if module.name.endswith("_pb2"))
     return [importlib.import_module(f"waypost.v1.{name}").DESCRIPTOR for name in names]
+
+
+def cost_of(path: str) -> int:
+    """Return what one call of an rpc costs by its option, 1 without one; `path` is `/package.Service/Method`.
+
+    Raises KeyError for an rpc that no imported module describes.
+    """
+    service, _, name = path.strip("/").partition("/")
+    pool = descriptor_pool.Default()  # type: ignore[no-untyped-call]
+    method = pool.FindServiceByName(service).methods_by_name[name]
+    options: options_pb2.Operation = method.GetOptions().Extensions[_OPERATION]
+    return options.cost or 1
 
 
 @cache

@@ -1,12 +1,14 @@
-"""Whether a caller may ask (decisions 1.1 to 1.3).
+"""Whether a caller may ask (decisions 1.1 to 1.3, docs/decisions/0012).
 
-`Admit` answers that for batches, for the demo, and for requests that lead to no call. A single request that leads to
-one is admitted by that call itself, which carries the key: one call instead of two (docs/decisions/0012).
+Whether the key exists is known before anything of a body is read: `Admit` without items says so, and is not asked again
+for some seconds. The charge follows the body, by its items: `Admit` makes it for batches, for the demo, and for what
+leads to no call; a single request that leads to one is charged by that call itself, which carries the key.
 """
 
 from __future__ import annotations
 
 import re
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from waypost.internal.v1 import access_pb2
@@ -23,6 +25,9 @@ TIMEOUT = 5.0
 # What a key may look like; anything else must not become gRPC metadata.
 KEY = re.compile(r"[A-Za-z0-9_-]{1,128}")
 
+_KNOWN_SECONDS = 5.0
+_MOST_KNOWN = 10_000
+
 
 class Admission:
     """Asks the server about callers, and about itself."""
@@ -33,21 +38,50 @@ class Admission:
             request_serializer=access_pb2.AdmitRequest.SerializeToString,
             response_deserializer=access_pb2.AdmitResponse.FromString,
         )
+        # Until when it is believed of a key that it exists. A flood of wrong ones leaves nothing here.
+        self._known: dict[str, float] = {}
         self._readiness = channel.unary_unary(
             SERVICE + "GetReadiness",
             request_serializer=access_pb2.GetReadinessRequest.SerializeToString,
             response_deserializer=access_pb2.GetReadinessResponse.FromString,
         )
 
+    def knows(self, key: str) -> bool:
+        """Return whether the key was found a moment ago: a body sent with it may be read.
+
+        Whether it still exists is asked again by whatever charges the request.
+        """
+        return self._known.get(key, 0.0) > monotonic()
+
+    async def find(self, key: str, exchange: Exchange) -> None:
+        """Ask whether the key exists. Raises Failure: 401 where it does not, 503 when the server cannot be asked."""
+        await self.admit(key, 0, exchange)
+        known = self._known
+        known.pop(key, None)
+        known[key] = monotonic() + _KNOWN_SECONDS
+        if len(known) > _MOST_KNOWN:
+            del known[next(iter(known))]
+
+    def forget(self, key: str) -> None:
+        """Ask about the key again before the next body: it was refused."""
+        self._known.pop(key, None)
+
     async def admit(self, key: str | None, items: int, exchange: Exchange) -> access_pb2.AdmitResponse:
         """Charge the items to a key, or to the demo (None), and return how many are admitted.
+
+        Without items nothing is charged; the answer says what is left.
 
         Raises Failure: 401 for the key, 503 when the server cannot be asked.
         """
         request = access_pb2.AdmitRequest(
             api_key=key or "", demo=key is None, client_address=exchange.client, items=items
         )
-        answer: access_pb2.AdmitResponse = await finish(begin(self._admit, request, TIMEOUT, exchange))
+        try:
+            answer: access_pb2.AdmitResponse = await finish(begin(self._admit, request, TIMEOUT, exchange))
+        except Failure as failure:
+            if key is not None and failure.code == 401:
+                self.forget(key)
+            raise
         return answer
 
     async def readiness(self, exchange: Exchange) -> access_pb2.GetReadinessResponse:

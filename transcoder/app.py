@@ -6,23 +6,26 @@ error is a JSON error object (decisions 1.5).
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from aiohttp import hdrs, web
-from aiohttp.http_exceptions import HttpProcessingError
+from aiohttp import HttpVersion11, hdrs, web
 
-from runtime.inflating import BadCodingError, TooLongError, decoded
+from runtime.addresses import client_network
 from runtime.metrics import count_http_request, observe_batch
 from runtime.operations import load_operations
 from transcoder import envelope
 from transcoder.admission import Admission, check_key, missing_key, over_quota, quota_headers
-from transcoder.batch import MIRRORED, Answer, Batch, failed
+from transcoder.batch import MIRRORED, Answer, Batch, NotAdmitted, failed, joined
+from transcoder.bodies import SMALL, BodyError, BodyReader, OpenBodies, arrived
 from transcoder.clients import Clients
+from transcoder.connections import Connections
 from transcoder.cors import Cors
 from transcoder.discover import Discovery
+from transcoder.documents import accepts_gzip, document_response, vary_by_coding
 from transcoder.envelope import NULL
 from transcoder.errors import Failure, internal
 from transcoder.exchange import Exchange, request_id_from, wants_fresh
@@ -36,6 +39,7 @@ if TYPE_CHECKING:
     from waypost.internal.v1.access_pb2 import AdmitResponse
 
     from runtime.settings import HttpSettings
+    from transcoder.documents import Parts
 
 DEMO = "demo"
 REQUEST_ID = "X-Request-Id"
@@ -44,6 +48,16 @@ SERVER = "waypost"
 
 ANSWER: web.AppKey[Callable[[Any], Awaitable[web.StreamResponse]]] = web.AppKey("answer")
 """The application's only handler, for a server that needs no routing."""
+CONNECTIONS: web.AppKey[Connections] = web.AppKey("connections")
+"""Which connections may be open, for a server that bounds them."""
+
+MOST_OPEN_PER_KEY = 256
+MOST_OPEN_PER_DEMO_CLIENT = 4
+MOST_OPEN_ON_DEMO = 128
+"""Most bodies that are still arriving; those that come with their headers do not count."""
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 _API = re.compile(r"/(?:([^/]*)/)?v1")
 _log = logging.getLogger(__name__)
@@ -63,9 +77,12 @@ def create_app(
     cancels the calls of clients that go away and answers malformed HTTP in JSON too. Raises DuplicateName when two
     operations claim one JSON-RPC name.
     """
-    face = Face(channel, settings, credential, is_stopping)
+    clients = Clients(settings.trusted_proxies)
+    connections = Connections(settings, clients)
+    face = Face(channel, settings, credential, is_stopping, clients, connections.admitted)
     app = web.Application(client_max_size=settings.max_body_bytes)
     app[ANSWER] = face.handle
+    app[CONNECTIONS] = connections
     app.router.add_route("*", "/{path:.*}", face.handle, expect_handler=_leave_expectations)
     return app
 
@@ -78,28 +95,40 @@ class Face:
     """Answers HTTP requests."""
 
     def __init__(
-        self, channel: Any, settings: HttpSettings, credential: str | None, is_stopping: Callable[[], bool]
+        self,
+        channel: Any,
+        settings: HttpSettings,
+        credential: str | None,
+        is_stopping: Callable[[], bool],
+        clients: Clients,
+        admitted: set[Any],
     ) -> None:
         operations = load_operations()
         discovery = Discovery(operations, channel)
         self._admission = Admission(channel)
         self._batch = Batch(Index(operations, channel), discovery)
         self._pages = Pages(self._admission, discovery, is_stopping)
-        self._clients = Clients(settings.trusted_proxies)
+        self._clients = clients
         self._cors = Cors(settings.cors_origins)
         self._credential = credential
-        self._largest = settings.max_body_bytes
         self._most = settings.max_in_flight
         self._in_flight = 0
+        # The connections whose requests are in flight.
+        self._admitted = admitted
+        pace = (settings.body_timeout, settings.min_transfer_rate)
+        keyed = OpenBodies(MOST_OPEN_PER_KEY, settings.max_in_flight)
+        self._bodies = BodyReader(settings.max_body_bytes, *pace, keyed)
+        demo = OpenBodies(MOST_OPEN_PER_DEMO_CLIENT, MOST_OPEN_ON_DEMO)
+        self._demo_bodies = BodyReader(min(SMALL, settings.max_body_bytes), *pace, demo)
 
     async def handle(self, request: web.Request) -> web.Response:
         """Answer any request; every failure becomes a JSON error object."""
-        refused = await self._expect(request) if request.headers.get(hdrs.EXPECT) else None
-        response = refused or await self._answer(request)
+        response = await self._answer(request)
         count_http_request(response.status)
         return response
 
     async def _answer(self, request: web.Request) -> web.Response:
+        began = asyncio.get_running_loop().time()
         request_id = request_id_from(request.headers.get(REQUEST_ID))
         fresh = wants_fresh(request.headers.get(hdrs.CACHE_CONTROL))
         exchange = Exchange(request_id, self._clients.address_of(request), self._credential, fresh)
@@ -108,73 +137,104 @@ class Face:
             headers.update(self._cors.headers(request.headers))
         path = request.rel_url.raw_path
         try:
+            broken = _unacceptable(request)
+            if broken is not None:
+                return _closing(error_response(*broken, exchange, headers))
             api = _API.fullmatch(path)
             if api is None:
                 return await self._page(request, path, exchange, headers)
             if request.method != hdrs.METH_POST:
                 return self._not_post(request, exchange, headers)
-            if self._in_flight >= self._most:
-                return error_response(_overload(self._most), 503, exchange, headers)
-            self._in_flight += 1
             try:
                 return await self._post(request, api[1], exchange, headers)
-            finally:
-                self._in_flight -= 1
+            except Failure as failure:
+                return await _refused(request, failure, exchange, headers, began)
         except ConnectionError:
             raise  # the client went away while it was sending
         except Exception:
             _log.exception("a request failed", extra={"request_id": request_id})
             return error_response(internal(), 500, exchange, headers)
 
-    async def _expect(self, request: web.Request) -> web.Response | None:
-        """Invite the body of `Expect: 100-continue`; return the refusal of any other expectation."""
-        if request.headers[hdrs.EXPECT].lower() == "100-continue":
-            await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-            await request.writer.drain()
-            request.writer.output_size = 0  # the answer itself has not begun
-            return None
-        exchange = Exchange(request_id_from(request.headers.get(REQUEST_ID)), "")
-        failure = Failure(400, "INVALID_REQUEST", 'the only expectation understood is "100-continue"')
-        return error_response(
-            failure, 417, exchange, {hdrs.SERVER: SERVER, hdrs.CONTENT_TYPE: JSON, REQUEST_ID: exchange.request_id}
-        )
-
     async def _post(
         self, request: web.Request, segment: str | None, exchange: Exchange, headers: dict[str, str]
     ) -> web.Response:
-        if segment is None:
-            return error_response(missing_key(), 401, exchange, headers)
-        content, refusal, status = await self._content(request)
+        """Answer a request to the API. Raises Failure for one that is refused before its body is read."""
+        if not segment:
+            raise missing_key()
+        if segment == DEMO:
+            await self._check_demo(request, exchange, headers)
+            bodies, owner = self._demo_bodies, client_network(exchange.client)
+        else:
+            check_key(segment)
+            if not self._admission.knows(segment):
+                await self._admission.find(segment, exchange)
+            bodies, owner = self._bodies, segment
+        self._check_room()
+        content, broken = await _content(bodies, request, owner)
         base = partial(self._base, request)
+        answer = None
         try:
-            if segment != DEMO:
-                check_key(segment)
-                if refusal is None and not isinstance(content, list):
-                    exchange.present(segment)
-                    answer = await self._batch.run_single(content, exchange, base)
+            if broken is None and segment != DEMO and not isinstance(content, list):
+                exchange.present(segment)
+                try:
+                    answer = await self._fly(request, self._batch.run_single, content, exchange, base)
+                except NotAdmitted:
+                    pass
+                else:
                     if answer.headers is not None:
-                        return _single(answer, headers)
+                        if answer.status == 401:
+                            self._admission.forget(segment)
+                        return _single(answer, request, headers)
             count = len(content) if isinstance(content, list) else 1
             admitted = await self._admission.admit(None if segment == DEMO else segment, count, exchange)
+            headers.update(quota_headers(admitted))
+            exchange.admit(admitted.principal)
+            if isinstance(content, list):
+                return await self._many(request, content, admitted, exchange, headers, base)
+            if admitted.admitted < 1:
+                raise over_quota(admitted)
+            if broken is not None:
+                response = error_response(broken.failure, broken.status, exchange, headers)
+                return response if request.content.is_eof() else _closing(response)
+            if answer is None:
+                answer = await self._fly(request, self._batch.run_single, content, exchange, base)
         except Failure as failure:
-            identity = NULL if refusal or isinstance(content, list) else envelope.identity_of(content)
-            status = failure.code if failure.code in MIRRORED else 200
-            return error_response(failure, status, exchange, headers, identity)
-        headers.update(quota_headers(admitted))
-        exchange.admit(admitted.principal)
-        if isinstance(content, list):
-            return await self._many(content, admitted, exchange, headers, base)
-        if admitted.admitted < 1:
-            identity = NULL if refusal else envelope.identity_of(content)
-            return error_response(over_quota(admitted), 429, exchange, headers, identity)
-        if refusal is not None:
-            return error_response(refusal, status, exchange, headers)
-        if segment == DEMO:
-            answer = await self._batch.run_single(content, exchange, base)
-        return _single(answer, headers)
+            identity = NULL if broken or isinstance(content, list) else envelope.identity_of(content)
+            response = error_response(failure, _status_of(failure), exchange, headers, identity)
+            return response if request.content.is_eof() else _closing(response)
+        return _single(answer, request, headers)
+
+    async def _check_demo(self, request: web.Request, exchange: Exchange, headers: dict[str, str]) -> None:
+        """Look at the client's quota before its body is read, unless that has come already. Raises Failure (429)."""
+        if request.content.is_eof():
+            return
+        left = await self._admission.admit(None, 0, exchange)
+        if left.limit and not left.remaining:
+            headers.update(quota_headers(left))
+            raise over_quota(left)
+
+    def _check_room(self) -> None:
+        if self._in_flight >= self._most:
+            message = f"the gateway already has {self._most} requests in progress; try again shortly"
+            raise Failure(503, "UPSTREAM_UNAVAILABLE", message, retry_after_ms=1000)
+
+    async def _fly(
+        self, request: web.Request, execute: Callable[P, Awaitable[T]], *what: P.args, **more: P.kwargs
+    ) -> T:
+        """Return what executing an admitted request returns; it is in flight meanwhile. Raises Failure (503)."""
+        self._check_room()
+        connection, admitted = request.protocol, self._admitted
+        self._in_flight += 1
+        admitted.add(connection)
+        try:
+            return await execute(*what, **more)
+        finally:
+            self._in_flight -= 1
+            admitted.discard(connection)
 
     async def _many(
         self,
+        request: web.Request,
         items: list[msgspec.Raw],
         admitted: AdmitResponse,
         exchange: Exchange,
@@ -182,33 +242,15 @@ class Face:
         base: Callable[[], str],
     ) -> web.Response:
         observe_batch(len(items))
-        answers = await self._batch.run(items[: admitted.admitted], exchange, base)
-        over = items[admitted.admitted :]
+        accepted, over = items[: admitted.admitted], items[admitted.admitted :]
+        answers = await self._fly(request, self._batch.run, accepted, exchange, base) if accepted else []
         if over:
             failure = over_quota(admitted)
             answers += [failed(failure, envelope.identity_of(item), exchange) for item in over]
             if failure.retry_after_ms:
                 headers[hdrs.RETRY_AFTER] = seconds(failure.retry_after_ms)
         bodies = [answer.body for answer in answers if answer.body is not None]
-        return _response(b"[" + b",".join(bodies) + b"]" if bodies else None, 200 if bodies else 204, headers)
-
-    async def _content(self, request: web.Request) -> tuple[bytes | list[msgspec.Raw], Failure | None, int]:
-        """Return the body's items, or the failure that answers the whole request once it is admitted."""
-        length = request.content_length
-        try:
-            if length is not None and length > self._largest:
-                raise web.HTTPRequestEntityTooLarge(self._largest, length)
-            coding = ",".join(request.headers.getall(hdrs.CONTENT_ENCODING, ()))
-            body = decoded(await request.read(), coding, self._largest)
-        except (web.HTTPRequestEntityTooLarge, TooLongError):
-            message = f"the body is larger than {self._largest} bytes; send less at once"
-            return b"", Failure(400, "BODY_TOO_LARGE", message), 413
-        except (HttpProcessingError, web.RequestPayloadError, BadCodingError):
-            return b"", Failure(400, "PARSE_ERROR", "the body's transfer or content encoding is broken"), 400
-        try:
-            return envelope.outline(body), None, 200
-        except Failure as failure:
-            return b"", failure, 200
+        return _response(joined(bodies) if bodies else None, 200 if bodies else 204, request, headers)
 
     async def _page(self, request: web.Request, path: str, exchange: Exchange, headers: dict[str, str]) -> web.Response:
         if path not in self._pages:
@@ -218,8 +260,12 @@ class Face:
             headers[hdrs.ALLOW] = "GET, HEAD"
             failure = Failure(400, "INVALID_REQUEST", f"{path} answers GET only; the API is at POST /<API_KEY>/v1")
             return error_response(failure, 405, exchange, headers)
-        status, headers[hdrs.CONTENT_TYPE], body = await self._pages.answer(path, self._base(request), exchange)
-        return web.Response(body=body, status=status, headers=headers)
+        page = await self._pages.answer(path, self._base(request), request.headers, exchange)
+        headers[hdrs.CONTENT_TYPE] = page.content_type
+        headers.update(page.headers)
+        if hdrs.ETAG in page.headers:
+            vary_by_coding(headers)
+        return _response(page.body, page.status, request, headers)
 
     def _base(self, request: web.Request) -> str:
         return base_of(request, behind_proxy=self._clients.trusts_peer(request))
@@ -248,20 +294,67 @@ def seconds(milliseconds: int) -> str:
     return str(-(-milliseconds // 1000))
 
 
-def _single(answer: Answer, headers: dict[str, str]) -> web.Response:
+async def _content(
+    bodies: BodyReader, request: web.Request, owner: str
+) -> tuple[bytes | list[msgspec.Raw], BodyError | None]:
+    """Return the body's items, or what is wrong with it, which answers the whole request once it is admitted."""
+    try:
+        body = await bodies.read(request, owner)
+    except BodyError as broken:
+        return b"", broken
+    try:
+        return envelope.outline(body), None
+    except Failure as failure:
+        return b"", BodyError(failure, 200)
+
+
+async def _refused(
+    request: web.Request, failure: Failure, exchange: Exchange, headers: dict[str, str], began: float
+) -> web.Response:
+    """Return the answer of a request whose body nobody asked for; it has the id if the body is there all the same."""
+    body, identity = await arrived(request, began), NULL
+    if body is not None:
+        try:
+            content = envelope.outline(body)
+            identity = NULL if isinstance(content, list) else envelope.identity_of(content)
+        except Failure:
+            pass  # what has no shape has no id
+    response = error_response(failure, _status_of(failure), exchange, headers, identity)
+    return response if body is not None else _closing(response)
+
+
+def _unacceptable(request: web.Request) -> tuple[Failure, int] | None:
+    """Return what is wrong with a request whatever it asks, with the HTTP status for that."""
+    expectation = request.headers.get(hdrs.EXPECT)
+    if expectation is not None and expectation.lower() != "100-continue":
+        return Failure(400, "INVALID_REQUEST", 'the only expectation understood is "100-continue"'), 417
+    if request.version < HttpVersion11 and hdrs.TRANSFER_ENCODING in request.headers:
+        # RFC 9112, section 6.1: whoever forwards such a message may see its end elsewhere.
+        return Failure(400, "INVALID_REQUEST", "HTTP/1.0 has no chunks; send Content-Length, or HTTP/1.1"), 400
+    return None
+
+
+def _closing(response: web.Response) -> web.Response:
+    response.force_close()
+    return response
+
+
+def _status_of(failure: Failure) -> int:
+    return failure.code if failure.code in MIRRORED else 200
+
+
+def _single(answer: Answer, request: web.Request, headers: dict[str, str]) -> web.Response:
     if answer.headers:
         headers.update(answer.headers)
     if answer.retry_after_ms and answer.status in MIRRORED:
         headers[hdrs.RETRY_AFTER] = seconds(answer.retry_after_ms)
-    return _response(answer.body, answer.status, headers)
+    return _response(answer.body, answer.status, request, headers)
 
 
-def _response(body: bytes | None, status: int, headers: dict[str, str]) -> web.Response:
+def _response(body: bytes | Parts | None, status: int, request: web.Request, headers: dict[str, str]) -> web.Response:
     if body is None:
-        del headers[hdrs.CONTENT_TYPE]
+        headers.pop(hdrs.CONTENT_TYPE, None)
+    elif not isinstance(body, bytes):
+        compressed = accepts_gzip(request.headers.get(hdrs.ACCEPT_ENCODING))
+        return document_response(body, status, headers, compressed=compressed)
     return web.Response(body=body, status=status, headers=headers)
-
-
-def _overload(most: int) -> Failure:
-    message = f"the gateway already has {most} requests in progress; try again shortly"
-    return Failure(503, "UPSTREAM_UNAVAILABLE", message, retry_after_ms=1000)

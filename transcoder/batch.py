@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import msgspec
 
     from transcoder.discover import Discovery
+    from transcoder.documents import Parts, Shared
     from transcoder.exchange import Exchange
     from transcoder.index import Index, Method
 
@@ -40,11 +41,11 @@ _log = logging.getLogger(__name__)
 class Answer:
     """What one item is answered: a response object, None for a notification.
 
-    The rest is for the HTTP answer of a single call: its status, when to come back, further headers. `headers` is None
-    where the server was not asked: nobody has looked at the caller's key and quota yet.
+    A body that holds what others hold too is in parts. The rest is for the HTTP answer of a single call: its status,
+    when to come back, further headers. `headers` is None where the server was not asked: nobody has charged the caller.
     """
 
-    body: bytes | None
+    body: bytes | Parts | None
     status: int = 200
     retry_after_ms: int | None = None
     headers: dict[str, str] | None = None
@@ -52,12 +53,15 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class _Started:
-    """A call on its way; `admits` says whether the server looks at the caller's key and quota when it answers it."""
+    """A call on its way."""
 
     method: Method | Discovered
     call: Any
     identity: bytes | None
-    admits: bool = True
+
+
+class NotAdmitted(Exception):
+    """The request leads to a call that admits nobody by itself: it is for callers who are admitted already."""
 
 
 class Batch:
@@ -68,14 +72,16 @@ class Batch:
         self._discovery = discovery
 
     async def run_single(self, item: bytes, exchange: Exchange, base: Callable[[], str]) -> Answer:
-        """Return the answer of the only item of a request, with the headers that the server gave it."""
+        """Return the answer of the only item of a request, with the headers that the server gave it.
+
+        Raises NotAdmitted for `rpc.discover` in an exchange that the server has not admitted.
+        """
         entry = self._start(item, exchange, base)
         if isinstance(entry, Answer):
             return entry
         try:
             answer = await self._finish(entry, exchange)
-            if entry.admits:
-                answer.headers = await headers_of(entry.call)
+            answer.headers = await headers_of(entry.call)
             return answer
         except asyncio.CancelledError:
             entry.call.cancel()
@@ -114,6 +120,8 @@ class Batch:
             call = begin(method.call, request, method.timeout, exchange)
         except Failure as failure:
             return failed(failure, item.identity, exchange)
+        except NotAdmitted:
+            raise
         except Exception:
             return _defect(item.method, item.identity, exchange)
         return _Started(method, call, item.identity)
@@ -131,14 +139,29 @@ class Batch:
     def _discover(self, item: Item, exchange: Exchange, base: Callable[[], str]) -> _Started:
         if bytes(item.params) and parsed(item.params, "") not in ({}, [], None):
             raise Failure(400, "INVALID_ARGUMENT", "rpc.discover takes no parameters; send an empty object")
+        if not exchange.admitted:
+            raise NotAdmitted
         call = self._discovery.begin(exchange)
-        return _Started(Discovered(self._discovery, base()), call, item.identity, admits=False)
+        return _Started(Discovered(self._discovery, base()), call, item.identity)
 
 
-def succeeded(result: bytes, identity: bytes | None, status: int = 200) -> Answer:
+def joined(bodies: Sequence[bytes | Parts]) -> bytes | Parts:
+    """Return the bodies of answers as one array."""
+    if all(body.__class__ is bytes for body in bodies):
+        return b"[" + b",".join(bodies) + b"]"  # type: ignore[arg-type]  # all are
+    parts: list[bytes | Shared] = []
+    for body in bodies:
+        parts.append(b"," if parts else b"[")
+        parts += [body] if isinstance(body, bytes) else body
+    return [*parts, b"]"]
+
+
+def succeeded(result: bytes | Parts, identity: bytes | None, status: int = 200) -> Answer:
     """Return the answer of an item that has a result."""
     if identity is None:
         return Answer(None, 204)
+    if not isinstance(result, bytes):
+        return Answer((b'{"jsonrpc":"2.0","result":', *result, b',"id":' + identity + b"}"), status)
     return Answer(b"".join((b'{"jsonrpc":"2.0","result":', result, b',"id":', identity, b"}")), status)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -16,6 +17,7 @@ from waypost.v1.common_pb2 import Reason
 
 from runtime.operations import literal
 from transcoder.calls import begin
+from transcoder.documents import Shared
 from transcoder.fields import fields_of
 from transcoder.publications import publication_document
 from transcoder.requests import parameter_fields, stands_for_many
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from runtime.operations import Operation
+    from transcoder.documents import Parts
     from transcoder.exchange import Exchange
 
 OPENRPC = "1.3.2"
@@ -34,7 +37,9 @@ DESCRIPTION = (
     "Read-only data from 24 blockchains. Post JSON-RPC 2.0 requests, single or up to 50 in an array, to "
     "/<API_KEY>/v1. Error codes are HTTP-style numbers; error.data.reason says precisely what happened."
 )
-_KEPT = 8  # the base comes out of the Host header, which anybody can write
+_KEPT = 4  # versions: servers of several releases may stand behind one transcoder for a while
+# Stands for the base URL, which comes out of the Host header: anybody can write that, and nothing is built for it.
+_BASE = "http://base.invalid"
 _CODED = re.compile(r"([0-9]{3}): (.*)")
 
 ALWAYS = (
@@ -55,8 +60,26 @@ PUBLICATIONS = "/waypost.internal.v1.PublicationService/ListPublications"
 TIMEOUT = 5.0
 
 
+class Document:
+    """The document of one version: what stands before the base URL, and the rest."""
+
+    def __init__(self, text: bytes) -> None:
+        self._head, _, rest = text.partition(_BASE.encode())
+        self._rest = Shared(rest)
+        self._digest = sha256(text).hexdigest()[:32]
+
+    def parts(self, base: str) -> tuple[bytes, Shared]:
+        """Return its text for a base URL."""
+        return self._head + base.encode(), self._rest
+
+    def tag(self, base: str, *, compressed: bool) -> str:
+        """Return the entity tag of its text for a base URL."""
+        own = sha256(base.encode()).hexdigest()[:8]
+        return f'"{self._digest}-{own}{"-gzip" if compressed else ""}"'
+
+
 class Discovery:
-    """Prints the OpenRPC document; the server is asked which contract methods are published."""
+    """Prints the OpenRPC document, once for each content; the server is asked which contract methods are published."""
 
     def __init__(self, operations: Iterable[Operation], channel: Any) -> None:
         self._operations = tuple(operation for operation in operations if operation.available)
@@ -65,19 +88,21 @@ class Discovery:
             request_serializer=publication_pb2.ListPublicationsRequest.SerializeToString,
             response_deserializer=publication_pb2.ListPublicationsResponse.FromString,
         )
-        self._documents: OrderedDict[tuple[str, str], bytes] = OrderedDict()
+        self._documents: OrderedDict[str, Document] = OrderedDict()
+        self._latest = ""
 
     def begin(self, exchange: Exchange) -> Any:
         """Ask for what the document needs and return the call on its way. Raises Failure (503)."""
-        return begin(self._ask, publication_pb2.ListPublicationsRequest(), TIMEOUT, exchange)
+        request = publication_pb2.ListPublicationsRequest(known_version=self._latest)
+        return begin(self._ask, request, TIMEOUT, exchange)
 
-    def document(self, base: str, published: publication_pb2.ListPublicationsResponse) -> bytes:
-        """Return the document for a base URL, as JSON."""
-        key = (base, published.version)
-        document = self._documents.get(key)
+    def document(self, published: publication_pb2.ListPublicationsResponse) -> Document:
+        """Return the document of what the server has answered."""
+        self._latest = published.version
+        document = self._documents.get(published.version)
         if document is None:
-            document = orjson.dumps(openrpc(self._operations, base, published.publications))
-            self._documents[key] = document
+            text = orjson.dumps(openrpc(self._operations, _BASE, published.publications))
+            document = self._documents[published.version] = Document(text)
             if len(self._documents) > _KEPT:
                 self._documents.popitem(last=False)
         return document
@@ -92,9 +117,9 @@ class Discovered:
         self._discovery = discovery
         self._base = base
 
-    def render(self, response: Any) -> bytes:
-        """Return the bytes of `result`."""
-        return self._discovery.document(self._base, response)
+    def render(self, response: Any) -> Parts:
+        """Return the parts of `result`."""
+        return self._discovery.document(response).parts(self._base)
 
     def status_of(self, _: Any) -> int:
         """Return the HTTP status of a single call."""

@@ -17,6 +17,12 @@ NULL = b"null"
 _SPACE = b" \t\r\n"
 _INTEGER = re.compile(rb"-?(?:0|[1-9][0-9]*)")
 _ABSENT = msgspec.Raw(b"")
+# Escapes in their order, so that a backslash that is escaped begins none: pairs of surrogates, halves of one, others.
+_HALF = rb"\\u[dD][89a-fA-F][0-9a-fA-F]{2}"
+_ESCAPES = re.compile(
+    rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(?P<half>" + _HALF + rb")|\\.", re.DOTALL
+)
+_MENDED = rb"\ufffd"
 
 
 class _Envelope(msgspec.Struct):
@@ -68,7 +74,10 @@ def outline(body: bytes) -> bytes | list[msgspec.Raw]:
     try:
         items = _ARRAY.decode(body)
     except (msgspec.DecodeError, RecursionError) as error:
-        raise _parse_error(f"the body is not JSON: {error}") from None
+        found = _around_halves(body)
+        if found is None:
+            raise _parse_error(f"the body is not JSON: {error}") from None
+        items = found
     if not items:
         raise Failure(400, "INVALID_REQUEST", "the batch is empty; send 1 to 50 request objects")
     if len(items) > MOST_ITEMS:
@@ -85,7 +94,7 @@ def read_item(raw: bytes | msgspec.Raw) -> Item:
         message = "a request must be an object with jsonrpc, method, params and id"
         raise InvalidItem(Failure(400, "INVALID_REQUEST", message)) from None
     except (msgspec.DecodeError, RecursionError) as error:
-        raise InvalidItem(_parse_error(f"the body is not JSON: {error}")) from None
+        raise _unreadable(bytes(raw), error) from None
     identity = _identity(envelope.id)
     if envelope.jsonrpc != "2.0":
         raise _invalid('"jsonrpc" must be the text "2.0"', identity)
@@ -110,6 +119,47 @@ def _identity(raw: msgspec.Raw) -> bytes | None:
     if text[:1] == b'"' or text == NULL or _INTEGER.fullmatch(text):
         return text
     raise _invalid('"id" must be an integer, a text or null', None)
+
+
+def _around_halves(body: bytes) -> list[msgspec.Raw] | None:
+    """Return the items of an array that is no JSON only because of halves of surrogate pairs, with these; else None.
+
+    What holds one cannot be read, and fails by itself: the other items are none the worse.
+    """
+    mended = _mended(body)
+    try:
+        items = _ARRAY.decode(mended)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+    place, found = 0, []
+    for item in items:
+        text = bytes(item)
+        # Between items there are commas and spaces alone.
+        place = mended.index(text, place)
+        found.append(msgspec.Raw(body[place : place + len(text)]))
+        place += len(text)
+    return found
+
+
+def _unreadable(text: bytes, error: Exception) -> InvalidItem:
+    """Return the failure of a request object that is no JSON, with its id where only a half of a pair is in the way."""
+    mended = _mended(text)
+    if mended is not text:
+        try:
+            identity = _identity(_DECODER.decode(mended).id) or NULL
+        except (msgspec.DecodeError, RecursionError, InvalidItem):
+            pass
+        else:
+            message = "the request holds half of a surrogate pair (\\ud800 to \\udfff) alone; write both or none"
+            return InvalidItem(_parse_error(message), NULL if _MENDED in identity else identity)
+    return InvalidItem(_parse_error(f"the body is not JSON: {error}"))
+
+
+def _mended(text: bytes) -> bytes:
+    """Return a text of the same length in which every half of a surrogate pair is the replacement character."""
+    if re.search(_HALF, text) is None:
+        return text
+    return _ESCAPES.sub(lambda match: match[0] if match["half"] is None else _MENDED, text)
 
 
 def _invalid(message: str, identity: bytes | None) -> InvalidItem:

@@ -19,12 +19,17 @@ _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 @dataclass(slots=True)
 class Exchange:
-    """Identity of one HTTP request. `metadata` goes with every call made for it; `fresh` asks to pass by the cache."""
+    """Identity of one HTTP request.
+
+    `metadata` goes with every call made for it; `fresh` asks to pass by the cache; `admitted` says that the server has
+    charged it, so that its calls need no key.
+    """
 
     request_id: str
     client: str
     credential: str | None = None
     fresh: bool = False
+    admitted: bool = field(init=False, default=False)
     metadata: tuple[tuple[str, str], ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -40,6 +45,7 @@ class Exchange:
 
     def admit(self, principal: str) -> None:
         """Let the calls that follow speak for the principal that the server named."""
+        self.admitted = True
         self.metadata += (("x-waypost-principal", principal),)
 
 

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
 
 import orjson
+from aiohttp import hdrs
 
 from transcoder.calls import finish
+from transcoder.documents import accepts_gzip
 from transcoder.envelope import NULL
 from transcoder.errors import Failure
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from aiohttp import web
 
     from transcoder.admission import Admission
     from transcoder.discover import Discovery
+    from transcoder.documents import Parts
     from transcoder.exchange import Exchange
 
 JSON = "application/json"
@@ -38,8 +42,17 @@ curl {base}/demo/v1 -H 'Content-Type: application/json' \\
 """
 
 
+class Page(NamedTuple):
+    """One page: its status, content type, body (in parts where others share them), further headers."""
+
+    status: int
+    content_type: str
+    body: bytes | Parts | None
+    headers: Mapping[str, str] = MappingProxyType({})
+
+
 class Pages:
-    """Answers `GET` by path: status, content type, body."""
+    """Answers `GET` by path."""
 
     def __init__(self, admission: Admission, discovery: Discovery, is_stopping: Callable[[], bool]) -> None:
         self._admission = admission
@@ -50,33 +63,46 @@ class Pages:
     def __contains__(self, path: str) -> bool:
         return path in self._answers
 
-    async def answer(self, path: str, base: str, exchange: Exchange) -> tuple[int, str, bytes]:
-        """Return the page; the path must be one of ours."""
-        return await self._answers[path](base, exchange)
+    async def answer(self, path: str, base: str, headers: Mapping[str, str], exchange: Exchange) -> Page:
+        """Return the page; the path must be one of ours, and `headers` are the request's."""
+        return await self._answers[path](base, headers, exchange)
 
-    async def _home(self, base: str, _: Exchange) -> tuple[int, str, bytes]:
-        return 200, TEXT, HOME.format(base=base).encode()
+    async def _home(self, base: str, _: Mapping[str, str], __: Exchange) -> Page:
+        return Page(200, TEXT, HOME.format(base=base).encode())
 
-    async def _openrpc(self, base: str, exchange: Exchange) -> tuple[int, str, bytes]:
+    async def _openrpc(self, base: str, headers: Mapping[str, str], exchange: Exchange) -> Page:
         try:
             published = await finish(self._discovery.begin(exchange))
         except Failure as failure:
-            return 503, JSON, failure.body(NULL, exchange.request_id)
-        return 200, JSON, self._discovery.document(base, published)
+            return Page(503, JSON, failure.body(NULL, exchange.request_id))
+        document = self._discovery.document(published)
+        tag = document.tag(base, compressed=accepts_gzip(headers.get(hdrs.ACCEPT_ENCODING)))
+        told: dict[str, str] = {hdrs.ETAG: tag, hdrs.CACHE_CONTROL: "no-cache"}
+        if _has(headers.get(hdrs.IF_NONE_MATCH), tag):
+            return Page(304, JSON, None, told)
+        return Page(200, JSON, document.parts(base), told)
 
-    async def _live(self, _base: str, _: Exchange) -> tuple[int, str, bytes]:
-        return 200, JSON, b'{"live":true}'
+    async def _live(self, _base: str, _: Mapping[str, str], __: Exchange) -> Page:
+        return Page(200, JSON, b'{"live":true}')
 
-    async def _ready(self, _: str, exchange: Exchange) -> tuple[int, str, bytes]:
+    async def _ready(self, _: str, __: Mapping[str, str], exchange: Exchange) -> Page:
         try:
             readiness = await self._admission.readiness(exchange)
         except Failure as failure:
-            return 503, JSON, orjson.dumps({"ready": False, "chains": {}, "message": failure.message})
+            return Page(503, JSON, orjson.dumps({"ready": False, "chains": {}, "message": failure.message}))
         chains: dict[str, list[str]] = {"ok": [], "degraded": [], "down": [], "unknown": []}
         for slug, state in sorted(readiness.chains.items()):
             chains.setdefault(state, []).append(slug)
         ready = readiness.ready and not self._is_stopping()
-        return (200 if ready else 503), JSON, orjson.dumps({"ready": ready, "chains": chains})
+        return Page(200 if ready else 503, JSON, orjson.dumps({"ready": ready, "chains": chains}))
+
+
+def _has(header: str | None, tag: str) -> bool:
+    """Return whether an If-None-Match header names the entity tag (RFC 9110, section 13.1.2)."""
+    if header is None:
+        return False
+    known = [entry.strip().removeprefix("W/") for entry in header.split(",")]
+    return tag in known or "*" in known
 
 
 def base_of(request: web.BaseRequest, *, behind_proxy: bool) -> str:

@@ -91,7 +91,8 @@ class HttpSettings(Section):
     port: Port = Field(default=8080, description="Port of the JSON-RPC face; 0 picks a free one.")
     trusted_proxies: Networks = Field(
         default=(),
-        description="Networks of the reverse proxies whose X-Forwarded-For is believed when the demo limits a client.",
+        description="Networks of the reverse proxies whose X-Forwarded-For is believed when the demo limits a client. "
+        "They may have any number of connections.",
     )
     max_body_bytes: int = Field(
         default=MEBIBYTE, ge=1024, le=64 * MEBIBYTE, description="Largest request body that is read, in bytes."
@@ -100,7 +101,33 @@ class HttpSettings(Section):
         default=(), description='Web origins that browsers may call from; `["*"]` for every origin.'
     )
     max_in_flight: int = Field(
-        default=2000, ge=1, le=1_000_000, description="Most HTTP requests in progress; further ones get 503 at once."
+        default=2000,
+        ge=1,
+        le=1_000_000,
+        description="Most admitted HTTP requests in progress; further ones get 503 at once.",
+    )
+    max_connections: int = Field(
+        default=10_000,
+        ge=1,
+        le=1_000_000,
+        description="Most open connections. Beyond it, and where file descriptors run short, idle ones are closed for "
+        "new ones, those of the client that has most of them first.",
+    )
+    max_connections_per_client: int = Field(
+        default=1024,
+        ge=1,
+        le=1_000_000,
+        description="Most open connections of one client address (of an IPv6 /64); trusted proxies may have more.",
+    )
+    body_timeout: Duration = Field(
+        default=30.0, gt=0, le=3600, description="How long a request's body may take to arrive after its headers."
+    )
+    min_transfer_rate: int = Field(
+        default=1024,
+        ge=0,
+        le=1 << 30,
+        description="Bytes a second at which bodies must arrive and answers be taken, on average after the first five "
+        "seconds; slower clients are disconnected. 0 for no such rate.",
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from runtime.addresses import client_network
 from server.access.principals import LOCAL, Policy, Principal
 from server.errors import KeyInvalid, KeyMissing
 
@@ -75,8 +76,8 @@ class Admission:
         return principal
 
     def demo_client(self, address: str) -> Principal:
-        """Return the principal of a client address on the demo route."""
-        return Principal(f"demo:{address}", self._demo)
+        """Return the principal of a client address on the demo route; all of an IPv6 /64 are one client."""
+        return Principal(f"demo:{client_network(address)}", self._demo)
 
     def _owner(self, record: KeyRecord) -> Principal:
         if record.rate is None and record.burst is None:

@@ -27,21 +27,23 @@ class AccessServicer(access_pb2_grpc.AccessServiceServicer):
         self.ready = False
 
     async def Admit(self, request: access_pb2.AdmitRequest, context: Any) -> access_pb2.AdmitResponse:
-        """Check the key and charge its quota for the request's items, in one operation.
+        """Check the key and charge its quota for the request's items, in one operation; without items only check.
 
-        Raises KeyMissing, KeyInvalid; InvalidArgument for a number of items outside 1 to 50.
+        Raises KeyMissing, KeyInvalid; InvalidArgument for more than 50 items.
         """
-        if not 1 <= request.items <= MOST_ITEMS:
-            raise InvalidArgument(f"items is {request.items}; write 1 to {MOST_ITEMS}", field="items")
+        if request.items > MOST_ITEMS:
+            raise InvalidArgument(f"items is {request.items}; write at most {MOST_ITEMS}", field="items")
         if request.demo:
             principal = self._admission.demo_client(request.client_address)
         else:
             try:
                 principal = await self._admission.identify(request.api_key)
             except GatewayError as refusal:
-                count_refusal("jsonrpc", refusal.reason, request.items)
+                count_refusal("jsonrpc", refusal.reason, max(1, request.items))
                 raise
         grant = self._admission.quotas.charge(principal, request.items)
+        if request.demo and not request.items and not grant.remaining and not principal.policy.unlimited:
+            count_refusal("jsonrpc", RateLimited.reason)
         if grant.admitted < request.items:
             count_refusal("jsonrpc", RateLimited.reason, request.items - grant.admitted)
         policy = principal.policy

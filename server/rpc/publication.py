@@ -31,9 +31,10 @@ class PublicationServicer(publication_pb2_grpc.PublicationServiceServicer):
             ]
         )
         self._answer.version = sha256(self._answer.SerializeToString(deterministic=True)).hexdigest()
+        self._unchanged = publication_pb2.ListPublicationsResponse(version=self._answer.version)
 
     async def ListPublications(
         self, request: publication_pb2.ListPublicationsRequest, context: Any
     ) -> publication_pb2.ListPublicationsResponse:
-        """Return every published method."""
-        return self._answer
+        """Return every published method; the version alone to who has it already."""
+        return self._unchanged if request.known_version == self._answer.version else self._answer

@@ -146,6 +146,8 @@ def _trusted_only(inner: Step) -> Step:
         if not state.trusted:
             message = f"this listener serves the transcoder; send its credential as `{CREDENTIAL}`"
             raise KeyInvalid(message, field=CREDENTIAL)
+        # Whom it is asked for, where that is anybody: who asked for the OpenRPC document pays for it.
+        state.principal = _vouched(state)
         return inner(request, context, state)
 
     return admit

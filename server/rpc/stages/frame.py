@@ -67,11 +67,11 @@ async def _fail(name: str, state: RequestState, context: Context, failure: BaseE
         report_ended_by_caller(name, state)
         raise
     except grpc.aio.AbortError as end:
-        report_failure(name, state)
+        report_failure(name, state, context)
         release(end)
         raise
     except BaseException:
-        report_failure(name, state)
+        report_failure(name, state, context)
         raise
     finally:
         if failure is state.error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from runtime.operations import cost_of
 from server.rpc.stages.admission import restate_quota
 from server.rpc.stages.paths import item_root
 from server.rpc.stages.rules import compile_rules
@@ -52,12 +53,13 @@ class Costs:
         """Return `inner`, charged by cost and number of items where that is more than one unit."""
         operation = method.operation
         if operation is None:
-            return inner
-        if operation.name.endswith("*"):
+            cost, takes_items = cost_of(method.path), False
+        elif operation.name.endswith("*"):
             return self._charge_told(inner)
-        if operation.cost == 1 and not operation.takes_items:
+        else:
+            cost, takes_items = operation.cost, operation.takes_items
+        if cost == 1 and not takes_items:
             return inner
-        cost, takes_items = operation.cost, operation.takes_items
 
         def charge(request: Any, context: Context, state: RequestState) -> Awaitable[Any]:
             principal = state.principal

@@ -9,6 +9,7 @@ import pytest
 import structlog
 from waypost.v1.account_pb2 import GetBalanceRequest
 
+from runtime.log_limits import LogLimit
 from runtime.metrics import REGISTRY
 from runtime.operations import load_operations
 from server.access.admission import Admission
@@ -21,6 +22,7 @@ from server.chains.facts import load_facts
 from server.errors import UpstreamUnavailable
 from server.rpc.interceptor import StagesInterceptor
 from server.rpc.pipeline import build_stages
+from server.rpc.stages import telemetry
 from server.rpc.stages.admission import AdmissionStage
 from server.rpc.stages.frame import Frame
 from server.storage.database import open_database
@@ -56,8 +58,8 @@ async def key_and_rig(transport: str, tmp_path: Path) -> AsyncIterator[tuple[str
     await database.dispose()
 
 
-def counted(code: str, reason: str) -> float:
-    labels = {"operation": "getBalance", "chain": "gnosis", "code": code, "reason": reason}
+def counted(code: str, reason: str, chain: str = "gnosis") -> float:
+    labels = {"operation": "getBalance", "chain": chain, "code": code, "reason": reason}
     return REGISTRY.get_sample_value("waypost_operations_total", labels) or 0.0
 
 
@@ -102,6 +104,37 @@ async def test_every_call_is_counted_and_every_failure_logged(
     )
     assert key not in repr(logs)
     assert WALLET not in repr(logs)
+
+
+async def test_refused_calls_have_one_line_a_minute_for_each_reason_and_client(
+    key_and_rig: tuple[str, Rig], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key, rig = key_and_rig
+    clock = [1000.0]
+    monkeypatch.setattr(telemetry, "_refusals", LogLimit(clock=lambda: clock[0]))
+    rig.serve(answers)
+    before = counted("UNAUTHENTICATED", "KEY_INVALID", chain="")
+
+    async def refused(times: int, **metadata: str) -> None:
+        for _ in range(times):
+            got = await outcome(rig.call(REQUEST, metadata=tuple(metadata.items())))
+            assert got["code"].name == "UNAUTHENTICATED"
+
+    with structlog.testing.capture_logs() as logs:
+        await refused(5, **{"x-api-key": "wp_" + "a" * 43})
+        await refused(3)
+        clock[0] += 60
+        await refused(1, **{"x-api-key": "nothing"})
+        await ended("UNAUTHENTICATED", "KEY_INVALID", before + 6)
+    lines = [(line["reason"], line["unwritten"]) for line in logs if line["event"] == "call failed"]
+    assert lines == [("KEY_INVALID", 0), ("KEY_MISSING", 0), ("KEY_INVALID", 4)]
+    assert key not in repr(logs)
+
+
+async def ended(code: str, reason: str, times: float) -> None:
+    async with asyncio.timeout(5):
+        while counted(code, reason, chain="") < times:  # noqa: ASYNC110  # a call is counted once it is sent
+            await asyncio.sleep(0.01)
 
 
 async def test_a_caller_who_cancels_is_counted_as_such(key_and_rig: tuple[str, Rig]) -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.contract.transcoder.conversation import Conversation
 from tests.contract.transcoder.scripted import Face, Options, Server, serving
 
 if TYPE_CHECKING:
@@ -23,3 +24,10 @@ def face(shared_face: Face) -> Face:
     """The face with default settings; its server starts every test afresh."""
     shared_face.server.reset()
     return shared_face
+
+
+@pytest.fixture(autouse=True)
+async def conversations() -> AsyncIterator[None]:
+    """Ends the conversations that a test has had."""
+    yield
+    await Conversation.end_all()

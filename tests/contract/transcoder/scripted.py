@@ -41,6 +41,10 @@ class Options:
     max_body_bytes: int = 1 << 20
     cors_origins: tuple[str, ...] = ()
     max_in_flight: int = 2000
+    max_connections: int = 10_000
+    max_connections_per_client: int = 1024
+    body_timeout: float = 30.0
+    min_transfer_rate: int = 1024
 
 
 @dataclass
@@ -50,9 +54,12 @@ class Server:
     scripts: dict[str, Script] = field(default_factory=dict)
     asked: list[tuple[str, Message, dict[str, Any]]] = field(default_factory=list)
     admits: list[access_pb2.AdmitRequest] = field(default_factory=list)
+    looks: list[access_pb2.AdmitRequest] = field(default_factory=list)
     admitted: int | None = None
     limit: int = 0
     retry_after_ms: int = 0
+    documented: list[dict[str, Any]] = field(default_factory=list)
+    keys: set[str] = field(default_factory=lambda: {KEY})
     ready: bool = True
     chains: dict[str, str] = field(default_factory=dict)
     published: publication_pb2.ListPublicationsResponse | None = field(
@@ -63,9 +70,12 @@ class Server:
         self.__init__()  # type: ignore[misc]
 
     async def admit(self, request: access_pb2.AdmitRequest, context: Any) -> access_pb2.AdmitResponse:
-        self.admits.append(request)
-        self.asked.append(("Admit", request, dict(context.invocation_metadata())))
-        if not request.demo and request.api_key != KEY:
+        if request.items:
+            self.admits.append(request)
+            self.asked.append(("Admit", request, dict(context.invocation_metadata())))
+        else:
+            self.looks.append(request)
+        if not request.demo and request.api_key not in self.keys:
             await refuse(context, grpc.StatusCode.UNAUTHENTICATED, "KEY_INVALID", "no such API key")
         admitted = request.items if self.admitted is None else min(self.admitted, request.items)
         return access_pb2.AdmitResponse(
@@ -73,7 +83,7 @@ class Server:
             admitted=admitted,
             policy="default",
             limit=self.limit,
-            remaining=3,
+            remaining=0 if self.admitted == 0 else 3,
             window_seconds=1,
             retry_after_ms=self.retry_after_ms,
             reset_seconds=2,
@@ -84,9 +94,10 @@ class Server:
 
     async def _admit_call(self, metadata: dict[str, Any], context: Any) -> None:
         """Admit one call by the key it carries, as the server's admission stage does."""
-        if metadata.get("x-api-key") != KEY:
+        if metadata.get("x-api-key") not in self.keys:
             await refuse(context, grpc.StatusCode.UNAUTHENTICATED, "KEY_INVALID", "no such API key")
-        quota = (("ratelimit", '"default";r=3;t=2'), ("ratelimit-policy", f'"default";q={self.limit};w=1'))
+        left = 0 if self.admitted == 0 else 3
+        quota = (("ratelimit", f'"default";r={left};t=2'), ("ratelimit-policy", f'"default";q={self.limit};w=1'))
         if self.limit:
             context.set_trailing_metadata(quota)
         if self.admitted == 0:
@@ -94,6 +105,7 @@ class Server:
             await refuse(context, status, "RATE_LIMITED", "too many", retry_after_ms=wait, trailing=quota)
 
     async def publications(self, _: Message, context: Any) -> publication_pb2.ListPublicationsResponse:
+        self.documented.append(dict(context.invocation_metadata()))
         if self.published is None:
             await refuse(context, grpc.StatusCode.UNAVAILABLE, "UPSTREAM_UNAVAILABLE", "the server is stopping")
         assert self.published is not None

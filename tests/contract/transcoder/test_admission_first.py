@@ -101,7 +101,7 @@ async def test_the_quota_outranks_every_other_mistake(face: Face, body: Any) -> 
     assert answer["error"]["data"]["reason"] == "RATE_LIMITED"
     assert answer["error"]["data"]["retryAfterMs"] == 1500
     assert headers["Retry-After"] == "2"
-    assert headers["RateLimit"] == '"default";r=3;t=2'
+    assert headers["RateLimit"] == '"default";r=0;t=2'
     assert headers["RateLimit-Policy"] == '"default";q=5;w=1'
 
 

@@ -92,7 +92,7 @@ async def test_bad_envelopes_keep_their_id(face: Face, change: dict[str, Any]) -
         (b'{"a":NaN}', "PARSE_ERROR"),
         (b'\xef\xbb\xbf{"jsonrpc":"2.0","method":"getHealth","id":1}', "PARSE_ERROR"),
         (b'{"jsonrpc":"2.0","method":"\xff","id":1}', "PARSE_ERROR"),
-        (b'{"jsonrpc":"2.0","method":"\\ud800","id":1}', "PARSE_ERROR"),
+        (b'{"jsonrpc":"2.0","method":"getHealth","id":"\\ud800"}', "PARSE_ERROR"),
         (b"[" * 65 + b"]" * 65, "PARSE_ERROR"),
         (b'{"a":' * 40_000, "PARSE_ERROR"),
         (b"[]", "INVALID_REQUEST"),
@@ -244,3 +244,33 @@ async def test_duplicate_members_and_unknown_members_of_the_envelope(face: Face)
 async def test_params_may_be_empty(face: Face, params: str) -> None:
     body = f'{{"jsonrpc":"2.0","id":1,"method":"getHealth","params":{params}}}'.encode()
     assert "result" in (await face.post(body))[1]
+
+
+@pytest.mark.parametrize(
+    ("spoilt", "identity"),
+    [
+        (rb'{"jsonrpc":"2.0","method":"getHealth","params":{"x":"\ud800"},"id":2}', 2),
+        (rb'{"jsonrpc":"2.0","method":"get\udc00Health","id":"two"}', "two"),
+        (rb'{"jsonrpc":"2.0","method":"getHealth","id":"\uD83Dtwo"}', None),
+        (rb'{"jsonrpc":"2.0","method":"getHealth","id":2,"\ude00\ud83d":1}', 2),
+        (rb'{"jsonrpc":"2.0","method":"getHealth","id":2,"x":"\\\ud800\\u0041"}', 2),
+        (rb'"\ud800"', None),
+    ],
+)
+async def test_half_a_surrogate_pair_fails_its_item_and_not_its_batch(
+    face: Face, spoilt: bytes, identity: str | int | None
+) -> None:
+    # A backslash that is escaped begins no escape, and a whole pair is a character.
+    good = rb'{"jsonrpc":"2.0","method":"getHealth","id":"\\ud800 \ud83d\ude00"}'
+    first = rb'{"jsonrpc":"2.0","id":1,"method":"getHealth"}'
+    status, answers, _ = await face.post(b"[" + first + b" ,\n" + spoilt + b"," + spoilt + b"," + good + b"]")
+    assert status == 200
+    assert ["result" in answer for answer in answers] == [True, False, False, True]
+    assert [answer["id"] for answer in answers] == [1, identity, identity, "\\ud800 \U0001f600"]
+    for answer in answers[1:3]:
+        assert answer["error"]["code"] == 400
+    _, alone, _ = await face.post(spoilt)
+    assert (alone["id"], alone["error"]["code"]) == (identity, 400)
+    # What is no JSON besides is none.
+    _, answer, _ = await face.post(b"[" + first + b"," + spoilt + b",]")
+    assert answer["error"]["data"]["reason"] == "PARSE_ERROR"

@@ -52,7 +52,8 @@ class AccessServiceServicer(object):
     """
 
     def Admit(self, request, context):
-        """Checks a key and charges its quota for one HTTP request of several items, in one operation.
+        """Checks a key and charges its quota for one HTTP request of several items, in one operation. Asked without items it
+        checks the key, or what is left to a client of the demo, and charges nothing: that comes before a body is read.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

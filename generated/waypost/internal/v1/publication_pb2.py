@@ -22,9 +22,10 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from waypost.v1 import options_pb2 as waypost_dot_v1_dot_options__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n%waypost/internal/v1/publication.proto\x12\x13waypost.internal.v1\"\x19\n\x17ListPublicationsRequest\"c\n\x18ListPublicationsResponse\x12\x0f\n\x07version\x18\x01 \x01(\t\x12\x36\n\x0cpublications\x18\x02 \x03(\x0b\x32 .waypost.internal.v1.Publication\"\xa0\x01\n\x0bPublication\x12\x0e\n\x06method\x18\x01 \x01(\t\x12\x11\n\toperation\x18\x02 \x01(\t\x12\x10\n\x08\x61pp_name\x18\x03 \x01(\t\x12\x13\n\x0bis_template\x18\x04 \x01(\x08\x12\r\n\x05\x63hain\x18\x05 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x06 \x01(\t\x12\x10\n\x08\x61\x62i_item\x18\x07 \x01(\x0c\x12\x15\n\ris_overloaded\x18\x08 \x01(\x08\x32\x8a\x01\n\x12PublicationService\x12t\n\x10ListPublications\x12,.waypost.internal.v1.ListPublicationsRequest\x1a-.waypost.internal.v1.ListPublicationsResponse\"\x03\x90\x02\x01\x42]\n\x17\x64\x65v.waypost.internal.v1P\x01Z@github.com/waypost/waypost/gen/go/waypost/internal/v1;internalv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n%waypost/internal/v1/publication.proto\x12\x13waypost.internal.v1\x1a\x18waypost/v1/options.proto\"0\n\x17ListPublicationsRequest\x12\x15\n\rknown_version\x18\x01 \x01(\t\"c\n\x18ListPublicationsResponse\x12\x0f\n\x07version\x18\x01 \x01(\t\x12\x36\n\x0cpublications\x18\x02 \x03(\x0b\x32 .waypost.internal.v1.Publication\"\xa0\x01\n\x0bPublication\x12\x0e\n\x06method\x18\x01 \x01(\t\x12\x11\n\toperation\x18\x02 \x01(\t\x12\x10\n\x08\x61pp_name\x18\x03 \x01(\t\x12\x13\n\x0bis_template\x18\x04 \x01(\x08\x12\r\n\x05\x63hain\x18\x05 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x06 \x01(\t\x12\x10\n\x08\x61\x62i_item\x18\x07 \x01(\x0c\x12\x15\n\ris_overloaded\x18\x08 \x01(\x08\x32\x90\x01\n\x12PublicationService\x12z\n\x10ListPublications\x12,.waypost.internal.v1.ListPublicationsRequest\x1a-.waypost.internal.v1.ListPublicationsResponse\"\t\x90\x02\x01\x8a\xb5\x18\x02@\x14\x42]\n\x17\x64\x65v.waypost.internal.v1P\x01Z@github.com/waypost/waypost/gen/go/waypost/internal/v1;internalv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -33,13 +34,13 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'\n\027dev.waypost.internal.v1P\001Z@github.com/waypost/waypost/gen/go/waypost/internal/v1;internalv1'
   _globals['_PUBLICATIONSERVICE'].methods_by_name['ListPublications']._loaded_options = None
-  _globals['_PUBLICATIONSERVICE'].methods_by_name['ListPublications']._serialized_options = b'\220\002\001'
-  _globals['_LISTPUBLICATIONSREQUEST']._serialized_start=62
-  _globals['_LISTPUBLICATIONSREQUEST']._serialized_end=87
-  _globals['_LISTPUBLICATIONSRESPONSE']._serialized_start=89
-  _globals['_LISTPUBLICATIONSRESPONSE']._serialized_end=188
-  _globals['_PUBLICATION']._serialized_start=191
-  _globals['_PUBLICATION']._serialized_end=351
-  _globals['_PUBLICATIONSERVICE']._serialized_start=354
-  _globals['_PUBLICATIONSERVICE']._serialized_end=492
+  _globals['_PUBLICATIONSERVICE'].methods_by_name['ListPublications']._serialized_options = b'\220\002\001\212\265\030\002@\024'
+  _globals['_LISTPUBLICATIONSREQUEST']._serialized_start=88
+  _globals['_LISTPUBLICATIONSREQUEST']._serialized_end=136
+  _globals['_LISTPUBLICATIONSRESPONSE']._serialized_start=138
+  _globals['_LISTPUBLICATIONSRESPONSE']._serialized_end=237
+  _globals['_PUBLICATION']._serialized_start=240
+  _globals['_PUBLICATION']._serialized_end=400
+  _globals['_PUBLICATIONSERVICE']._serialized_start=403
+  _globals['_PUBLICATIONSERVICE']._serialized_end=547
 # @@protoc_insertion_point(module_scope)

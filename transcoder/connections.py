@@ -1,0 +1,252 @@
+"""The open connections: how many there may be, which make room for new ones, and which are too slow to be kept."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import resource
+from typing import TYPE_CHECKING, Any, cast
+
+from aiohttp import EMPTY_PAYLOAD, StreamReader, web
+
+from runtime.addresses import client_network
+from transcoder.bodies import GRACE
+from transcoder.envelope import NULL
+from transcoder.errors import Failure
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from runtime.settings import HttpSettings
+    from transcoder.clients import Clients
+
+LARGEST_HEAD = 32 * 1024
+"""Most bytes of a request line and its headers together."""
+READ_BUFFER = 32 * 1024
+"""Bytes of a body that are buffered before its reader takes them: twice as many, and what one read has brought."""
+LINGERING_SECONDS = 2.0
+MOST_DROPPED = 8 << 20
+"""How long, and how much of it, the rest of a refused body is read and dropped: its client shall read the answer."""
+
+_SWEEP_SECONDS = 1.0
+_EVICTED_AT_ONCE = 16
+_HOPELESS_SECONDS = 0.05
+_MOST_SPARE = 1024
+
+
+def _canned(status: str, failure: Failure) -> bytes:
+    body = failure.body(NULL, "")
+    head = f"HTTP/1.1 {status}\r\nContent-Type: application/json\r\nServer: waypost\r\nConnection: close\r\n"
+    return f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
+
+
+_TOO_MANY = _canned(
+    "503 Service Unavailable",
+    Failure(503, "UPSTREAM_UNAVAILABLE", "too many connections; close idle ones and try again", retry_after_ms=1000),
+)
+_HEAD_TOO_LARGE = _canned(
+    "431 Request Header Fields Too Large",
+    Failure(400, "INVALID_REQUEST", f"the headers are larger than {LARGEST_HEAD} bytes"),
+)
+
+
+class Connections:
+    """Counts the connections by client and lets new ones in.
+
+    `admitted` are those whose request is being executed: they are never closed for others. The face keeps it.
+    """
+
+    def __init__(self, settings: HttpSettings, clients: Clients) -> None:
+        self.admitted: set[Any] = set()
+        self.total = 0
+        self._most = settings.max_connections
+        self._most_per_client = settings.max_connections_per_client
+        self._min_rate = settings.min_transfer_rate
+        self._clients = clients
+        # By client: its connections, oldest first.
+        self._by_client: dict[str, dict[Connection, None]] = {}
+        self._leaving: set[Connection] = set()
+        self._stalled: dict[Connection, tuple[float, int]] = {}
+        self._sweeping: asyncio.TimerHandle | None = None
+        self._hopeless_until = 0.0
+        descriptors = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+        spare = min(_MOST_SPARE, max(32, descriptors // 4))
+        # The kernel gives the lowest free number: one from here on says that all below are taken, whoever has them.
+        self._scarce_from = descriptors - spare
+        self._exhausted_from = descriptors - spare // 2
+
+    def open(self, connection: Connection, transport: asyncio.Transport) -> bool:
+        """Count a new connection in and make room for it; False where there is none for it."""
+        peer = transport.get_extra_info("peername")
+        address = peer[0] if isinstance(peer, tuple) else ""
+        client = client_network(address)
+        if len(self._by_client.get(client, ())) >= self._most_per_client and not self._clients.trusts(address):
+            return False
+        number = transport.get_extra_info("socket").fileno()
+        wanted = max(self.total + 1 - self._most, number + 1 - self._scarce_from - len(self._leaving))
+        if wanted > 0:
+            made = self._make_room(min(wanted, _EVICTED_AT_ONCE))
+            if not made and (self.total >= self._most or number >= self._exhausted_from):
+                return False
+        connection.client = client
+        self._by_client.setdefault(client, {})[connection] = None
+        self.total += 1
+        return True
+
+    def close(self, connection: Connection) -> None:
+        """Count a connection out, if it was let in."""
+        self._leaving.discard(connection)
+        own = self._by_client.get(connection.client)
+        if own is None or connection not in own:
+            return
+        del own[connection]
+        if not own:
+            del self._by_client[connection.client]
+        self.total -= 1
+        self._stalled.pop(connection, None)
+
+    def stall(self, connection: Connection, waiting: int) -> None:
+        """Watch a connection whose client does not take what was written, `waiting` bytes of it."""
+        loop = asyncio.get_running_loop()
+        self._stalled[connection] = (loop.time(), waiting)
+        if self._sweeping is None:
+            self._sweeping = loop.call_later(_SWEEP_SECONDS, self._sweep)
+
+    def flow(self, connection: Connection) -> None:
+        """Watch it no more: all was taken."""
+        self._stalled.pop(connection, None)
+
+    def _make_room(self, wanted: int) -> int:
+        """Close up to `wanted` connections that carry no admitted request; return how many."""
+        now = asyncio.get_running_loop().time()
+        if now < self._hopeless_until:
+            return 0
+        closed = 0
+        for connection in itertools.islice(self._by_dispensability(), wanted):
+            connection.dismiss()
+            self.close(connection)
+            # Its descriptor is free once the loop comes round.
+            self._leaving.add(connection)
+            closed += 1
+        if not closed:
+            # Looking through all of them for every newcomer would cost more than they do.
+            self._hopeless_until = now + _HOPELESS_SECONDS
+        return closed
+
+    def _by_dispensability(self) -> Iterator[Connection]:
+        """Yield first what the client with the most connections has idle, longest first, then what it is sending."""
+        most_first = sorted(
+            self._by_client.items(), key=lambda entry: (self._clients.trusts(_address(entry[0])), -len(entry[1]))
+        )
+        for _, own in most_first:
+            idle = [connection for connection in own if connection.is_idle()]
+            idle.sort(key=Connection.idle_since)
+            yield from idle
+            yield from [connection for connection in own if connection.is_unadmitted(self.admitted)]
+
+    def _sweep(self) -> None:
+        loop = asyncio.get_running_loop()
+        now = loop.time()
+        for connection, (since, waiting) in list(self._stalled.items()):
+            taken = waiting - connection.unsent()
+            if now - since > GRACE and taken < max(1, self._min_rate * (now - since - GRACE)):
+                connection.abort()
+        self._sweeping = loop.call_later(_SWEEP_SECONDS, self._sweep) if self._stalled else None
+
+
+def _address(client: str) -> str:
+    return client.partition("/")[0]
+
+
+class Connection(web.RequestHandler):
+    """One connection, known to `Connections`."""
+
+    __slots__ = ("_body", "_connections", "_unparsed", "client")
+
+    def __init__(self, manager: web.Server, connections: Connections, **options: Any) -> None:
+        super().__init__(manager, **options)
+        self._connections = connections
+        # What came last: the body of the latest request, and how many bytes since that began none.
+        self._body: StreamReader = EMPTY_PAYLOAD
+        self._unparsed = 0
+        self.client = ""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Serve the connection if there is room for it."""
+        opened = cast("asyncio.Transport", transport)
+        if not self._connections.open(self, opened):
+            self._force_close = True
+            opened.write(_TOO_MANY)
+            opened.close()
+            return
+        # Whatever a client has not taken counts as stalled, not only what is beyond some size.
+        opened.set_write_buffer_limits(high=0)
+        super().connection_made(transport)
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        """Count it out."""
+        self._connections.close(self)
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Take bytes; headers without end, and bodies that are only dropped, end the connection."""
+        count, belongs_to_body = self._request_count, not self._body.is_eof()
+        super().data_received(data)
+        if self._request_count != count:
+            self._unparsed = 0
+            if self._messages:
+                self._body = self._messages[-1][1]
+            return
+        self._unparsed += len(data)
+        if not belongs_to_body:
+            if self._unparsed > LARGEST_HEAD:
+                if self._waiter is not None and self.transport is not None:
+                    self.transport.write(_HEAD_TOO_LARGE)
+                self.force_close()
+        elif self._request_in_progress or self._body.is_eof():
+            # Whoever reads it bounds it.
+            self._unparsed = 0
+        elif self._unparsed > MOST_DROPPED:
+            self.abort()
+
+    def pause_writing(self) -> None:
+        """Watch how fast the client takes what was written."""
+        super().pause_writing()
+        self._connections.stall(self, self.unsent())
+
+    def resume_writing(self) -> None:
+        """Watch no longer."""
+        super().resume_writing()
+        self._connections.flow(self)
+
+    def is_idle(self) -> bool:
+        """Return whether no request has come whole, or the rest of a refused one is being dropped."""
+        return not self._request_in_progress and not self._messages
+
+    def is_unadmitted(self, admitted: set[Any]) -> bool:
+        """Return whether there is a request that is neither admitted nor being answered."""
+        if self._request_in_progress:
+            return self._current_request is not None and self not in admitted
+        return bool(self._messages)
+
+    def idle_since(self) -> float:
+        """Return a time that is the smaller the longer it has been idle."""
+        return self._next_keepalive_close_time
+
+    def unsent(self) -> int:
+        """Return how many bytes the client has yet to take."""
+        return 0 if self.transport is None else self.transport.get_write_buffer_size()
+
+    def dismiss(self) -> None:
+        """Close it for another one."""
+        if self.is_idle() and not self.unsent():
+            self.force_close()
+        else:
+            self.abort()
+
+    def abort(self) -> None:
+        """End it with whatever is unsent."""
+        transport = self.transport
+        self.force_close()
+        if transport is not None:
+            transport.abort()
