@@ -75,7 +75,7 @@ async def _serve(arguments: argparse.Namespace, settings: Settings, stop: Stop) 
             lambda: announce(Ports(settings.http.port, settings.grpc.port)),
             config=config_path(arguments),
             overrides=overrides,
-            grace=settings.server_limits.drain,
+            grace=settings.server_limits.notice + settings.server_limits.drain,
         )
 
 

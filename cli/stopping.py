@@ -48,10 +48,6 @@ class Stop:
             self.hurried.set()
         self.requested.set()
 
-    async def give_notice(self, seconds: float) -> None:
-        """Return after some seconds, or once it must end at once."""
-        await self.unless_hurried(asyncio.sleep(seconds))
-
     async def wait_for(self, work: Coroutine[None, None, T]) -> T | None:
         """Return what the work returns, or None once a stop is asked for; the work is cancelled then."""
         return await first(work, self.requested)
