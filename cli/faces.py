@@ -61,12 +61,18 @@ class Ports:
 
 
 async def run_gateway(
-    settings: Settings, stop: Stop, announce: Callable[[Ports], None], *, http: bool = True, worker: int = 0
+    settings: Settings,
+    stop: Stop,
+    announce: Callable[[Ports], None],
+    *,
+    http: bool = True,
+    worker: int = 0,
+    workers: Callable[[], dict[str, int] | None] = lambda: None,
 ) -> None:
     """Run the gRPC server, and the JSON-RPC face in front of it unless `http` is False, until a stop is asked for.
 
-    `announce` is called once with the bound ports when everything answers. Raises ConfigError for an address or a key
-    store that cannot be had.
+    `announce` is called once with the bound ports when everything answers; `workers` returns what readiness says of the
+    workers that this process is one of. Raises ConfigError for an address or a key store that cannot be had.
     """
     ending = Ending(settings.server_limits.drain, stop)
     async with AsyncExitStack() as stack:
@@ -80,7 +86,7 @@ async def run_gateway(
             grpc_port = await gateway.start()
         except ListenError as error:
             raise listen_refusal(error) from None
-        runner = await _open_http(stack, settings, gateway.channel(), ending) if http else None
+        runner = await _open_http(stack, settings, gateway.channel(), ending, workers=workers) if http else None
         ports = Ports(None if runner is None else runner.addresses[0][1], grpc_port)
         _log.info("serving", profile=settings.profile, http_port=ports.http, grpc_port=ports.grpc, worker=worker)
         settle_heap()
@@ -142,9 +148,10 @@ async def _open_http(
     credential: str | None = None,
     *,
     is_stopping: Callable[[], bool] = lambda: False,
+    workers: Callable[[], dict[str, int] | None] = lambda: None,
 ) -> Runner:
     http = settings.http
-    app = create_app(channel, http, credential=credential, is_stopping=is_stopping)
+    app = create_app(channel, http, credential=credential, is_stopping=is_stopping, workers=workers)
     runner = Runner(app, keepalive_timeout=KEEPALIVE_SECONDS)
     stack.push_async_callback(lambda: runner.close(ending.remaining()))
     await runner.setup()

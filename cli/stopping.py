@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import signal
-import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
@@ -33,14 +32,6 @@ class Stop:
         loop = asyncio.get_running_loop()
         for number in SIGNALS:
             loop.remove_signal_handler(number)
-
-    async def follow_parent(self) -> None:
-        """Ask for a stop when standard input ends: the parent, which holds the other end, is gone."""
-        loop = asyncio.get_running_loop()
-        reader = asyncio.StreamReader()
-        await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
-        await reader.read()
-        self.requested.set()
 
     def ask(self) -> None:
         """Ask for a stop; a second time, for one without waiting."""
