@@ -52,8 +52,12 @@ lint: .venv/dev.stamp ## style, types, protobuf rules
 	@$(BIN)/buf lint
 	@$(BIN)/buf format --diff --exit-code
 
+# First what cannot stand beside others (each says why), then everything else on all processors, a file's tests together.
+# Both always run; the last line is the summary of the second, which names a failure of the first.
 test: lint ## run every check
-	@$(BIN)/python -m pytest -q
+	@alone=passed; $(BIN)/python -m pytest -q -m alone || alone=failed; \
+	ALONE=$$alone $(BIN)/python -m pytest -q -m "not alone" -n auto --dist loadfile --no-loadscope-reorder \
+	&& test $$alone = passed
 
 bench: .venv/dev.stamp ## ratios against bare echoes and the bare node
 	@$(BIN)/python -m bench

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from runtime.version import VERSION
 from server.app import Gateway, ListenError
 from server.storage.failures import STORAGE_FAILURES
 from transcoder.app import create_app
-from transcoder.serving import Runner
+from transcoder.serving import BACKLOG, Runner
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
 LARGEST_MESSAGE = 64 << 20
 # A little longer than load balancers keep idle connections (60 s is usual), so that they close first.
 KEEPALIVE_SECONDS = 75.0
+# How long before the end of the notice no new connection begins, so that handshakes on their way end: distant clients'
+# round trips are shorter.
+CLOSING = 0.5
 
 # A transcoder in its own process finds a dead server within half a minute and spreads calls over all its addresses.
 CHANNEL_OPTIONS: tuple[tuple[str, Any], ...] = (
@@ -57,12 +61,18 @@ class Ports:
 
 
 async def run_gateway(
-    settings: Settings, stop: Stop, announce: Callable[[Ports], None], *, http: bool = True, worker: int = 0
+    settings: Settings,
+    stop: Stop,
+    announce: Callable[[Ports], None],
+    *,
+    http: bool = True,
+    worker: int = 0,
+    workers: Callable[[], dict[str, int] | None] = lambda: None,
 ) -> None:
     """Run the gRPC server, and the JSON-RPC face in front of it unless `http` is False, until a stop is asked for.
 
-    `announce` is called once with the bound ports when everything answers. Raises ConfigError for an address or a key
-    store that cannot be had.
+    `announce` is called once with the bound ports when everything answers; `workers` returns what readiness says of the
+    workers that this process is one of. Raises ConfigError for an address or a key store that cannot be had.
     """
     ending = Ending(settings.server_limits.drain, stop)
     async with AsyncExitStack() as stack:
@@ -76,14 +86,15 @@ async def run_gateway(
             grpc_port = await gateway.start()
         except ListenError as error:
             raise listen_refusal(error) from None
-        http_port = await _open_http(stack, settings, gateway.channel()) if http else None
-        ports = Ports(http_port, grpc_port)
+        runner = await _open_http(stack, settings, gateway.channel(), ending, workers=workers) if http else None
+        ports = Ports(None if runner is None else runner.addresses[0][1], grpc_port)
         _log.info("serving", profile=settings.profile, http_port=ports.http, grpc_port=ports.grpc, worker=worker)
         settle_heap()
         announce(ports)
         await stop.requested.wait()
         gateway.refuse_readiness()
-        await stop.give_notice(settings.server_limits.notice)
+        notice = settings.server_limits.notice
+        await asyncio.gather(gateway.leave(notice), _leave_http(runner, notice))
         _log.info("draining", grace_seconds=settings.server_limits.drain)
         ending.begin()
 
@@ -94,17 +105,20 @@ async def run_transcoder(settings: Settings, stop: Stop, announce: Callable[[Por
     if target is None or credential is None:
         fix = "name the server's private listener, for example --grpc-target 127.0.0.1:50052"
         raise ConfigError("transcoder.grpc_target", "", fix)
+    ending = Ending(settings.server_limits.drain, stop)
     async with AsyncExitStack() as stack:
         await _open_metrics(stack, settings, worker)
         channel = await stack.enter_async_context(grpc.aio.insecure_channel(target, options=CHANNEL_OPTIONS))
         secret = credential.get_secret_value()
-        port = await _open_http(stack, settings, channel, secret, is_stopping=stop.requested.is_set)
+        runner = await _open_http(stack, settings, channel, ending, secret, is_stopping=stop.requested.is_set)
+        port = runner.addresses[0][1]
         _log.info("serving", profile=settings.profile, http_port=port, worker=worker)
         settle_heap()
         announce(Ports(port, None))
         await stop.requested.wait()
-        await stop.give_notice(settings.server_limits.notice)
+        await _leave_http(runner, settings.server_limits.notice)
         _log.info("draining", grace_seconds=settings.server_limits.drain)
+        ending.begin()
 
 
 class Ending:
@@ -130,22 +144,33 @@ async def _open_http(
     stack: AsyncExitStack,
     settings: Settings,
     channel: Any,
+    ending: Ending,
     credential: str | None = None,
     *,
     is_stopping: Callable[[], bool] = lambda: False,
-) -> int:
+    workers: Callable[[], dict[str, int] | None] = lambda: None,
+) -> Runner:
     http = settings.http
-    app = create_app(channel, http, credential=credential, is_stopping=is_stopping)
-    runner = Runner(app, keepalive_timeout=KEEPALIVE_SECONDS, shutdown_timeout=settings.server_limits.drain)
-    # Closing it stops listening, lets the requests in progress finish, and closes the connections.
-    stack.push_async_callback(runner.cleanup)
+    app = create_app(channel, http, credential=credential, is_stopping=is_stopping, workers=workers)
+    runner = Runner(app, keepalive_timeout=KEEPALIVE_SECONDS)
+    stack.push_async_callback(lambda: runner.close(ending.remaining()))
     await runner.setup()
     try:
-        await web.TCPSite(runner, http.host, http.port, reuse_port=settings.workers > 1 or None).start()
+        shared = settings.workers > 1 or None
+        await web.TCPSite(runner, http.host, http.port, backlog=BACKLOG, reuse_port=shared).start()
     except OSError as error:
         raise http_refusal(http.host, http.port, error) from None
-    port: int = runner.addresses[0][1]
-    return port
+    return runner
+
+
+async def _leave_http(runner: Runner | None, notice: float) -> None:
+    """Send the callers away with their next answers for the time of the notice; then nobody listens any more."""
+    if runner is None:
+        return
+    runner.leave()
+    closing = min(notice / 4, CLOSING)
+    await asyncio.sleep(notice - closing)
+    await runner.stop_listening(closing)
 
 
 async def _open_metrics(stack: AsyncExitStack, settings: Settings, worker: int) -> None:

@@ -20,8 +20,9 @@ from cli.options import (
     merge,
     read_settings,
 )
+from cli.parent import Parent
 from cli.process import run_process
-from cli.workers import report_ready, run_workers
+from cli.workers import run_workers
 from server.chains.configured import check_configured
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ async def _serve(arguments: argparse.Namespace, settings: Settings, stop: Stop) 
             lambda: announce(Ports(settings.http.port, settings.grpc.port)),
             config=config_path(arguments),
             overrides=overrides,
-            grace=settings.server_limits.drain,
+            grace=settings.server_limits.notice + settings.server_limits.drain,
         )
 
 
@@ -87,9 +88,13 @@ def _examples(settings: Settings, ports: Ports) -> list[str]:
 
 
 async def _work(settings: Settings, stop: Stop, number: int) -> int:
-    parent = asyncio.create_task(stop.follow_parent())
-    await stop.unless_hurried(run_gateway(settings, stop, lambda ports: report_ready(), worker=number))
-    parent.cancel()
+    parent = Parent()
+    following = asyncio.create_task(parent.follow(stop))
+    gateway = run_gateway(
+        settings, stop, lambda ports: parent.report_ready(), worker=number, workers=parent.counts_by_name
+    )
+    await stop.unless_hurried(gateway)
+    following.cancel()
     return 0
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import signal
-import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
@@ -34,23 +33,11 @@ class Stop:
         for number in SIGNALS:
             loop.remove_signal_handler(number)
 
-    async def follow_parent(self) -> None:
-        """Ask for a stop when standard input ends: the parent, which holds the other end, is gone."""
-        loop = asyncio.get_running_loop()
-        reader = asyncio.StreamReader()
-        await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
-        await reader.read()
-        self.requested.set()
-
     def ask(self) -> None:
         """Ask for a stop; a second time, for one without waiting."""
         if self.requested.is_set():
             self.hurried.set()
         self.requested.set()
-
-    async def give_notice(self, seconds: float) -> None:
-        """Return after some seconds, or once it must end at once."""
-        await self.unless_hurried(asyncio.sleep(seconds))
 
     async def wait_for(self, work: Coroutine[None, None, T]) -> T | None:
         """Return what the work returns, or None once a stop is asked for; the work is cancelled then."""

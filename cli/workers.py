@@ -1,7 +1,9 @@
-"""Several fresh processes on the same ports: started, watched and ended together.
+"""Several fresh processes on the same ports: started, watched, replaced and ended together.
 
-Each worker runs `waypost serve --worker N`. It gets what it needs by environment, says on its standard output when it
-serves, and ends when its standard input does, so that none outlives the parent. Signals reach the parent alone.
+Each worker runs `waypost serve --worker N`. It gets what it needs by environment, says on its standard output that it
+serves and that it is alive (`cli/parent.py`), and ends when its standard input does, so that none outlives the parent.
+Signals reach the parent alone. One that dies is started again, after a pause where it did not live long; one whose
+event loop stands still is killed first, which closes its connections. The others go on all the while.
 """
 
 from __future__ import annotations
@@ -11,10 +13,12 @@ import json
 import os
 import signal
 import sys
-import time
 from asyncio.subprocess import PIPE
+from contextlib import suppress
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
+from cli.parent import READY, WorkerCounts
 from runtime.logs import get_logger
 from runtime.settings.environment import SHORT, variable_of
 
@@ -25,11 +29,17 @@ if TYPE_CHECKING:
 
     from cli.stopping import Stop
 
-# A worker that ends sooner than this has not served: starting it again would only loop.
+# A worker that ends sooner than this has died young: starting it at once again might only loop.
 SHORTEST_LIFE = 5.0
+# The pause before it is started again: the first, doubled each time, up to the longest.
+FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
+# A worker that says nothing for so long hangs: it is noticed within five seconds. Before its first word it may load.
+LONGEST_SILENCE = 4.0
+LONGEST_START = 60.0
+# How often it is looked whether one hangs.
+LOOK = 0.25
 # How long a worker may take beyond its grace before it is killed.
 OVERSTAY = 5.0
-READY = "ready"
 
 _log = get_logger("waypost.workers")
 
@@ -43,38 +53,80 @@ async def run_workers(
     overrides: Mapping[str, Any],
     grace: float,
 ) -> int:
-    """Run workers until a stop is asked for; return the exit code, 1 when a worker could not be kept running.
+    """Run workers until a stop is asked for; return the exit code, 1 when none of them came to serve at first.
 
-    `announce` is called once when all of them serve.
+    `announce` is called once, when each of them serves or has failed to; those are tried again.
     """
     safely = ["-P"] if sys.flags.safe_path else []
     command = [sys.executable, *safely, "-m", "cli", "serve"]
     if config is not None:
         command += ["--config", str(config)]
     environment = worker_environment(os.environ, {**overrides, "workers": count})
-    workers = [Worker(number, [*command, "--worker", str(number)], environment) for number in range(count)]
+    workers = Workers([Worker(number, [*command, "--worker", str(number)], environment) for number in range(count)])
     try:
-        started = await stop.wait_for(_start(workers))
+        started = await stop.wait_for(workers.start())
         if started is None:
             return 0
         if not started:
+            _log.error("no worker came to serve", workers=count)
             return 1
         announce()
-        kept = await stop.wait_for(_keep(workers))
-        return 0 if kept is None else 1
+        await stop.wait_for(workers.keep())
+        return 0
     finally:
-        await asyncio.gather(*(worker.end(stop, grace) for worker in workers))
+        await workers.end(stop, grace)
+
+
+class Workers:
+    """All the workers; each is told how many of them serve."""
+
+    def __init__(self, workers: list[Worker]) -> None:
+        self._workers = workers
+        self._told: WorkerCounts | None = None
+        for worker in workers:
+            worker.changed = self._tell
+
+    @property
+    def counts(self) -> WorkerCounts:
+        """How many there are, how many serve, how often one was started again."""
+        serving = sum(worker.is_serving for worker in self._workers)
+        return WorkerCounts(len(self._workers), serving, sum(worker.restarts for worker in self._workers))
+
+    async def start(self) -> bool:
+        """Start all of them; return whether one came to serve."""
+        return any(await asyncio.gather(*(worker.start() for worker in self._workers)))
+
+    async def keep(self) -> None:
+        """Start each again whenever it dies or hangs; never returns."""
+        await asyncio.gather(*(worker.keep() for worker in self._workers))
+
+    async def end(self, stop: Stop, grace: float) -> None:
+        """End all of them."""
+        await asyncio.gather(*(worker.end(stop, grace) for worker in self._workers))
+
+    def _tell(self) -> None:
+        line = self.counts.line()
+        for worker in self._workers:
+            worker.tell(line)
 
 
 class Worker:
-    """One worker process, started again when it dies."""
+    """One worker process, started again when it dies or hangs. `changed` is called when it serves or no longer does."""
 
     def __init__(self, number: int, command: list[str], environment: Mapping[str, str]) -> None:
+        self.restarts = 0
+        self.is_serving = False
+        self.changed: Callable[[], None] = lambda: None
         self._number = number
         self._command = command
         self._environment = environment
         self._process: Process | None = None
+        self._reading: asyncio.Task[None] | None = None
+        self._ready = asyncio.Event()
         self._began = 0.0
+        self._silent_from = 0.0
+        self._patience = LONGEST_START
+        self._pause = 0.0
 
     @property
     def pid(self) -> int | None:
@@ -83,30 +135,44 @@ class Worker:
 
     async def start(self) -> bool:
         """Start it; return whether it came to serve."""
-        self._began = time.monotonic()
-        self._process = await asyncio.create_subprocess_exec(
-            *self._command, stdin=PIPE, stdout=PIPE, env=self._environment, start_new_session=True
-        )
-        assert self._process.stdout is not None
-        line = await self._process.stdout.readline()
-        return line.decode().strip() == READY
+        self._began = self._silent_from = monotonic()
+        self._patience = LONGEST_START
+        self._ready = asyncio.Event()
+        try:
+            self._process = process = await asyncio.create_subprocess_exec(
+                *self._command, stdin=PIPE, stdout=PIPE, env=self._environment, start_new_session=True
+            )
+        except OSError as error:
+            _log.error("a worker cannot be started", worker=self._number, error=error.strerror)
+            self._process = None
+            return False
+        self._reading = asyncio.create_task(self._read(process))
+        watching, ready = asyncio.ensure_future(self._watch(process)), asyncio.ensure_future(self._ready.wait())
+        try:
+            await asyncio.wait((watching, ready), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            watching.cancel()
+            ready.cancel()
+        return self._ready.is_set()
 
     async def keep(self) -> None:
-        """Start it again whenever it dies; return when it dies too soon after a start."""
-        while self._process is not None:
-            code = await self._process.wait()
-            lived = time.monotonic() - self._began
-            _log.error("a worker ended", worker=self._number, exit_code=code, lived_seconds=round(lived, 1))
-            if lived < SHORTEST_LIFE or not await self.start():
-                return
+        """Start it again whenever it dies or hangs; never returns."""
+        while True:
+            if self._process is not None:
+                await self._watch(self._process)
+            self._report_end()
+            await asyncio.sleep(self._pause)
+            self.restarts += 1
+            if await self.start():
+                _log.info("a worker was started again", worker=self._number, restarts=self.restarts)
 
     async def end(self, stop: Stop, grace: float) -> None:
-        """End it: SIGTERM, another one when the parent is in a hurry, SIGKILL when it overstays its grace."""
+        """End it: SIGTERM, another one when the parent is in a hurry, SIGKILL when it overstays its grace or hangs."""
         process = self._process
         if process is None or process.returncode is not None:
             return
         process.send_signal(signal.SIGTERM)
-        waiting = asyncio.ensure_future(process.wait())
+        waiting = asyncio.ensure_future(self._watch(process))
         hurry = asyncio.ensure_future(stop.hurried.wait())
         await asyncio.wait((waiting, hurry), timeout=grace + OVERSTAY, return_when=asyncio.FIRST_COMPLETED)
         hurry.cancel()
@@ -116,6 +182,62 @@ class Worker:
         if not waiting.done():
             process.kill()
         await waiting
+
+    def tell(self, line: bytes) -> None:
+        """Tell it something, if it serves."""
+        if self.is_serving and self._process is not None and self._process.stdin is not None:
+            with suppress(ConnectionError, RuntimeError):
+                self._process.stdin.write(line)
+
+    async def _read(self, process: Process) -> None:
+        """Take what it says, until it says no more."""
+        assert process.stdout is not None
+        while line := await process.stdout.readline():
+            self._silent_from, self._patience = monotonic(), LONGEST_SILENCE
+            if line.strip() == READY:
+                self._ready.set()
+                self._set_serving(True)
+        self._set_serving(False)
+
+    async def _watch(self, process: Process) -> None:
+        """Return when it has ended; it is killed when it says nothing for too long."""
+        ended = asyncio.ensure_future(process.wait())
+        looked = monotonic()
+        try:
+            while not ended.done():
+                await asyncio.wait((ended,), timeout=LOOK)
+                now = monotonic()
+                # Nobody listened while this process itself was held up.
+                self._silent_from += max(0.0, now - looked - 2 * LOOK)
+                looked = now
+                silence = now - self._silent_from
+                if silence > self._patience and not ended.done():
+                    _log.error("a worker hangs and is killed", worker=self._number, silent_seconds=round(silence, 1))
+                    # A stopped process takes no other signal. Its connections close with it.
+                    process.kill()
+                    await ended
+            if self._reading is not None:
+                await self._reading
+        finally:
+            ended.cancel()
+
+    def _set_serving(self, is_serving: bool) -> None:
+        if is_serving != self.is_serving:
+            self.is_serving = is_serving
+            self.changed()
+
+    def _report_end(self) -> None:
+        """Note how long it lived, and write its line."""
+        lived = monotonic() - self._began
+        died_young = lived < SHORTEST_LIFE or not self._ready.is_set()
+        self._pause = min(max(self._pause * 2, FIRST_PAUSE), LONGEST_PAUSE) if died_young else 0.0
+        _log.error(
+            "a worker ended",
+            worker=self._number,
+            exit_code=None if self._process is None else self._process.returncode,
+            lived_seconds=round(lived, 1),
+            again_in_seconds=self._pause,
+        )
 
 
 def worker_environment(environ: Mapping[str, str], overrides: Mapping[str, Any]) -> dict[str, str]:
@@ -127,28 +249,6 @@ def worker_environment(environ: Mapping[str, str], overrides: Mapping[str, Any])
                 environment.pop(short, None)
         environment[variable_of(key)] = value if isinstance(value, str) else json.dumps(value)
     return environment
-
-
-def report_ready() -> None:
-    """Tell the parent that this worker serves."""
-    print(READY, flush=True)
-
-
-async def _start(workers: list[Worker]) -> bool:
-    """Return whether all of them came to serve."""
-    return all(await asyncio.gather(*(worker.start() for worker in workers)))
-
-
-async def _keep(workers: list[Worker]) -> bool:
-    """Return False once a worker cannot be kept running."""
-    tasks = [asyncio.ensure_future(worker.keep()) for worker in workers]
-    try:
-        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        return False
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def _leaves(prefix: str, values: Mapping[str, Any]) -> list[tuple[str, Any]]:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 import random
 import socket
+import tempfile
 from collections import deque
+from functools import cache
+from pathlib import Path
 
 # Below what Linux (32768), macOS and Windows (49152) give out to whoever asks for any port or connects to somebody:
 # a port that the system chose itself may be another's by the time it is used.
@@ -16,15 +21,33 @@ def free_port(*addresses: str, following: int = 0) -> int:
     """Return a port that was free a moment ago on each of the IPv4 addresses (loopback unless told).
 
     So were the `following` ports after it, for what counts on from the port that it is given.
-    What was given comes again after all others only, as it may not listen yet. Raises OSError where none is free.
+    No other process of this user is given it while this one runs; here it comes again after all others only, as it may
+    not listen yet. Raises OSError where none is free.
     """
     for _ in range(len(_ports)):
         port = _ports[0]
         _ports.rotate(-1)
         wanted = range(port, port + 1 + following)
-        if all(_is_free(address, number) for address in addresses or ("127.0.0.1",) for number in wanted):
+        if not all(_is_free(address, number) for address in addresses or ("127.0.0.1",) for number in wanted):
+            continue
+        if all(map(_reserve, wanted)):
             return port
     raise OSError(f"no free port between {_LOWEST} and {_HIGHEST}")
+
+
+def _reserve(port: int) -> bool:
+    """Return whether the port is now this process's own, until it ends: a byte of a file that it locks."""
+    try:
+        fcntl.lockf(_reservations(), fcntl.LOCK_EX | fcntl.LOCK_NB, 1, port)
+    except OSError:
+        return False
+    return True
+
+
+@cache
+def _reservations() -> int:
+    # Never closed: the first close of the file would give up all that the process has locked in it.
+    return os.open(Path(tempfile.gettempdir(), f"waypost-ports-{os.getuid()}"), os.O_RDWR | os.O_CREAT, 0o600)
 
 
 def _is_free(address: str, port: int) -> bool:

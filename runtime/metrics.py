@@ -108,6 +108,15 @@ _FETCHES = Tallies(
     "waypost_fetches", "Fetches of addresses that contracts have chosen, by result.", ("result",), REGISTRY
 )
 _TASKS = Gauge("waypost_tasks", "Tasks of the event loop at the moment of this reading.", registry=REGISTRY)
+_WORKERS = Gauge(
+    "waypost_workers",
+    "Processes on the same ports, by state: configured or serving.",
+    ("state",),
+    registry=REGISTRY,
+)
+_WORKER_RESTARTS = Gauge(
+    "waypost_worker_restarts", "How often one of these processes was started again.", registry=REGISTRY
+)
 _BUILD = Info("waypost_build", "What is running.", registry=REGISTRY)
 
 
@@ -269,6 +278,13 @@ def count_fetch(result: FetchResult) -> None:
 def set_tasks(tasks: int) -> None:
     """Record how many tasks the event loop has."""
     _TASKS.set(tasks)
+
+
+def set_workers(*, configured: int, serving: int, restarts: int) -> None:
+    """Record how many processes there are on the same ports, as their parent says."""
+    _WORKERS.labels("configured").set(configured)
+    _WORKERS.labels("serving").set(serving)
+    _WORKER_RESTARTS.set(restarts)
 
 
 def set_build(version: str, profile: str) -> None:

@@ -23,6 +23,7 @@ from server.access.service import AccessServicer
 from server.catalog.apps import open_catalogue
 from server.chains.registry import Chains
 from server.inprocess import InProcessChannel
+from server.leaving import refuse_calls
 from server.listeners import ListenError, bind, open_listener
 from server.rpc.health import HealthServicer
 from server.rpc.interceptor import StagesInterceptor
@@ -55,12 +56,17 @@ if TYPE_CHECKING:
 
 __all__ = ["Gateway", "ListenError"]
 
+# Longer than any drain; `drain` shortens it.
+_UNTIL_DRAINED = 3600.0
+# For how long calls are held after the server was told to stop, until it has sent its GOAWAY.
+_GOING_AWAY = 0.05
+
 
 class Gateway:
     """The gRPC server with everything behind it.
 
     `create` builds and opens nothing public; `channel` serves the same process with or without `start`; `start` binds
-    the gRPC face, whose port `port` then is; `drain` ends it all.
+    the gRPC face, whose port `port` then is; `leave` takes leave of its callers, `drain` ends it all.
     """
 
     def __init__(
@@ -83,6 +89,7 @@ class Gateway:
         self._directory = KeyDirectory(self.keys)
         self._lifetime = AsyncExitStack()
         self._draining: asyncio.Task[None] | None = None
+        self._stopping: asyncio.Task[None] | None = None
         self._servers: list[grpc.aio.Server] = []
         admission = _admission(settings, self._directory)
         operations = load_operations()
@@ -185,6 +192,21 @@ class Gateway:
         self._access.ready = False
         self._health.drain()
 
+    async def leave(self, seconds: float) -> None:
+        """Take leave of the callers of the public gRPC face, within `seconds` and a moment.
+
+        For the first half everything is answered; then new calls are refused with UNAVAILABLE and RetryInfo, for a
+        second at most; then the face is closed. Calls in progress go on until `drain`.
+        """
+        self.refuse_readiness()
+        if not self._servers:
+            return
+        await asyncio.sleep(seconds / 2)
+        release = await refuse_calls(self._public, self.port, seconds / 2)
+        self._stopping = asyncio.create_task(self._servers[0].stop(_UNTIL_DRAINED))
+        await asyncio.sleep(_GOING_AWAY)
+        release()
+
     async def drain(self, grace: float) -> None:
         """End: readiness goes first, calls in flight may finish for `grace` seconds, then everything is closed.
 
@@ -197,6 +219,8 @@ class Gateway:
     async def _drain(self, grace: float) -> None:
         self.refuse_readiness()
         await asyncio.gather(*(server.stop(grace) for server in self._servers), self._channel.close(grace))
+        if self._stopping is not None:
+            await self._stopping
         await self._lifetime.aclose()
         await self.chains.close()
         if self._cache is not None:

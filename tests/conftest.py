@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,20 @@ if TYPE_CHECKING:
 # Machines that test are loaded: how long an example took tells nothing about the code.
 settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("unhurried")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Refuse a test that wants to run by itself and does not say why."""
+    for item in items:
+        for mark in item.iter_markers("alone"):
+            if not (mark.args and isinstance(mark.args[0], str) and mark.args[0]):
+                raise pytest.UsageError(f"{item.nodeid}: alone needs its reason: @pytest.mark.alone('why')")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Repeat, where the last summary stands, that the tests that run by themselves failed (`make test`)."""
+    if os.environ.get("ALONE") == "failed":
+        terminalreporter.write_line("FAILED: tests that run by themselves, see the first summary above", red=True)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -69,17 +69,18 @@ def create_app(
     *,
     credential: str | None = None,
     is_stopping: Callable[[], bool] = lambda: False,
+    workers: Callable[[], dict[str, int] | None] = lambda: None,
 ) -> web.Application:
     """Return the application that answers JSON-RPC over the channel (in process or a socket).
 
     `credential` is the transcoder's secret for a server in another process; `is_stopping` tells that this process takes
-    leave, whatever the server says. Serve it with `transcoder.serving`, which
-    cancels the calls of clients that go away and answers malformed HTTP in JSON too. Raises DuplicateName when two
-    operations claim one JSON-RPC name.
+    leave, whatever the server says; `workers` returns what readiness says of the processes on the same ports. Serve it
+    with `transcoder.serving`, which cancels the calls of clients that go away and answers malformed HTTP in JSON too.
+    Raises DuplicateName when two operations claim one JSON-RPC name.
     """
     clients = Clients(settings.trusted_proxies)
     connections = Connections(settings, clients)
-    face = Face(channel, settings, credential, is_stopping, clients, connections.admitted)
+    face = Face(channel, settings, credential, is_stopping, workers, clients, connections.admitted)
     app = web.Application(client_max_size=settings.max_body_bytes)
     app[ANSWER] = face.handle
     app[CONNECTIONS] = connections
@@ -100,6 +101,7 @@ class Face:
         settings: HttpSettings,
         credential: str | None,
         is_stopping: Callable[[], bool],
+        workers: Callable[[], dict[str, int] | None],
         clients: Clients,
         admitted: set[Any],
     ) -> None:
@@ -107,7 +109,7 @@ class Face:
         discovery = Discovery(operations, channel)
         self._admission = Admission(channel)
         self._batch = Batch(Index(operations, channel), discovery)
-        self._pages = Pages(self._admission, discovery, is_stopping)
+        self._pages = Pages(self._admission, discovery, is_stopping, workers)
         self._clients = clients
         self._cors = Cors(settings.cors_origins)
         self._credential = credential

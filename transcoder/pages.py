@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 from aiohttp import hdrs
@@ -54,9 +54,16 @@ class Page(NamedTuple):
 class Pages:
     """Answers `GET` by path."""
 
-    def __init__(self, admission: Admission, discovery: Discovery, is_stopping: Callable[[], bool]) -> None:
+    def __init__(
+        self,
+        admission: Admission,
+        discovery: Discovery,
+        is_stopping: Callable[[], bool],
+        workers: Callable[[], dict[str, int] | None],
+    ) -> None:
         self._admission = admission
         self._is_stopping = is_stopping
+        self._workers = workers
         self._discovery = discovery
         self._answers = {"/": self._home, "/openrpc.json": self._openrpc, "/livez": self._live, "/readyz": self._ready}
 
@@ -94,7 +101,12 @@ class Pages:
         for slug, state in sorted(readiness.chains.items()):
             chains.setdefault(state, []).append(slug)
         ready = readiness.ready and not self._is_stopping()
-        return Page(200 if ready else 503, JSON, orjson.dumps({"ready": ready, "chains": chains}))
+        answer: dict[str, Any] = {"ready": ready, "chains": chains}
+        workers = self._workers()
+        if workers is not None:
+            # A worker that is down is its siblings' news, not their end: they are as ready as before.
+            answer["workers"] = workers
+        return Page(200 if ready else 503, JSON, orjson.dumps(answer))
 
 
 def _has(header: str | None, tag: str) -> bool:

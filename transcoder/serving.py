@@ -8,12 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
+import socket
+from contextlib import ExitStack
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from aiohttp import hdrs, web
 from aiohttp.http_exceptions import HttpProcessingError
 
 from runtime.addresses import client_network
+from runtime.listening import count_waiting, drop_new_connections
 from runtime.log_limits import LogLimit
 from transcoder.app import ANSWER, CONNECTIONS, REQUEST_ID, SERVER
 from transcoder.connections import LINGERING_SECONDS, READ_BUFFER, Connection
@@ -23,7 +28,16 @@ from transcoder.exchange import request_id_from
 from transcoder.pages import JSON
 
 if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
     from transcoder.connections import Connections
+
+# How long a client that has connected may take to begin its first request when the face ends.
+FIRST_REQUEST = 1.0
+# How long connections may take to be accepted beyond their time.
+ACCEPTING = 1.0
+# More clients may connect at a moment than the 128 of the library: each does so anew once their connections close.
+BACKLOG = 1024
 
 _log = logging.getLogger(__name__)
 _malformed = LogLimit()
@@ -33,8 +47,8 @@ class Runner(web.AppRunner):
     """An `aiohttp.web.AppRunner` for `create_app`.
 
     It cancels a request, and the calls made for it, when the HTTP client goes away; it answers malformed HTTP with a
-    JSON error object; it keeps no access log. Further arguments are `AppRunner`'s own (`keepalive_timeout`,
-    `shutdown_timeout`).
+    JSON error object; it keeps no access log. Further arguments are `AppRunner`'s own (`keepalive_timeout`).
+    Its end: `leave`, `stop_listening`, `close`, of which `close` alone does as well.
     """
 
     def __init__(self, app: web.Application, **options: Any) -> None:
@@ -51,6 +65,44 @@ class Runner(web.AppRunner):
             **options,
         )
 
+    def leave(self) -> None:
+        """Have every connection closed after its next answer, which says so (`Connection: close`)."""
+        if isinstance(self.server, _Server):
+            self.server.is_leaving = True
+
+    async def stop_listening(self, seconds: float) -> None:
+        """Stop listening after `seconds` in which no new connection begins, so that nobody who has connected is reset.
+
+        Takes up to a second longer while connections wait to be accepted.
+        """
+        with ExitStack() as stack:
+            listeners = [
+                stack.enter_context(socket.socket(fileno=os.dup(one.fileno())))
+                for site in self.sites
+                for one in getattr(site._server, "sockets", ())
+            ]
+            for listener in listeners:
+                drop_new_connections(listener)
+            await asyncio.sleep(seconds)
+            latest = monotonic() + ACCEPTING
+            while any(map(count_waiting, listeners)) and monotonic() < latest:  # noqa: ASYNC110  # the kernel's queue
+                await asyncio.sleep(0.005)
+        for site in self.sites:
+            await site.stop()
+
+    async def close(self, grace: float) -> None:
+        """Stop listening, let what was asked be answered within `grace` seconds, then close the connections."""
+        server, began = self.server, monotonic()
+        if isinstance(server, _Server) and server.is_leaving and grace > 0:
+            await self.stop_listening(0)
+            while monotonic() - began < grace:
+                if not server.owes(first=monotonic() - began < FIRST_REQUEST):
+                    break
+                await asyncio.sleep(0.01)
+        # The library waits twice, and for ever when told not to wait.
+        self._shutdown_timeout = max(0.01, (grace - (monotonic() - began)) / 2)
+        await self.cleanup()
+
     async def _make_server(self) -> web.Server:
         server = await super()._make_server()
         return _Server(
@@ -65,16 +117,50 @@ class Runner(web.AppRunner):
 
 
 class _Server(web.Server):
+    is_leaving = False
+
     def __init__(self, bounds: Connections, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._bounds = bounds
+
+    def owes(self, *, first: bool) -> bool:
+        """Return whether a connection waits for an answer, or, if `first`, has not asked anything yet."""
+        return any(one.owes(first=first) for one in self.connections if isinstance(one, _Connection))
 
     def __call__(self) -> web.RequestHandler:
         return _Connection(self, self._bounds, loop=self._loop, **self._kwargs)
 
 
 class _Connection(Connection):
-    __slots__ = ()
+    __slots__ = ("_face", "_is_addressed")
+
+    def __init__(self, face: _Server, connections: Connections, **options: Any) -> None:
+        super().__init__(face, connections, **options)
+        self._face = face
+        self._is_addressed = False
+
+    def owes(self, *, first: bool) -> bool:
+        """Return whether an answer is owed, or on its way; with `first`, also to a client that has not asked yet.
+
+        What a client has sent since the face takes leave is the beginning of a request: the answer to one before would
+        have closed the connection.
+        """
+        is_idle = self._waiter is not None and not self._messages and not self._is_addressed
+        return not is_idle or (first and self._request_count == 0)
+
+    def data_received(self, data: bytes) -> None:
+        """Take what the client has sent."""
+        if self._face.is_leaving:
+            self._is_addressed = True
+        super().data_received(data)
+
+    def finish_response(
+        self, request: web.BaseRequest, resp: web.StreamResponse, start_time: float | None
+    ) -> Coroutine[Any, Any, tuple[web.StreamResponse, bool]]:
+        """Send the answer; the last one when the face takes leave, unless further requests have come already."""
+        if self._face.is_leaving and not self._messages:
+            resp.force_close()
+        return super().finish_response(request, resp, start_time)
 
     def handle_error(
         self,

@@ -221,11 +221,12 @@ class ServerLimits(Section):
         default=20.0, ge=0, le=600, description="How long calls in progress may take to finish when the gateway stops."
     )
     notice: Duration = Field(
-        default=0.0,
+        default=2.0,
         ge=0,
         le=600,
-        description="How long a stopping gateway that reports itself not ready still takes calls, so that load "
-        "balancers notice first.",
+        description="How long a stopping gateway that reports itself not ready still takes requests, so that load "
+        "balancers notice first. HTTP answers close their connections meanwhile; over gRPC new calls are refused from "
+        "its half on, with the time to try again.",
     )
 
     @model_validator(mode="after")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import grpc
 
+from server.rpc.stages.frame import Frame
 from server.rpc.stages.state import RECEIVED, REQUEST, Method
 from server.typed_apps.design import ROOT
 
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from runtime.operations import Operation
-    from server.rpc.stages.frame import Frame
     from server.rpc.stages.state import Context, Handler, RequestState, Step
 
 PUBLIC = "/waypost.v1."
@@ -49,6 +49,7 @@ class StagesInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[misc]  # gr
         self._operations = operations
         self._private = private
         self._composed: dict[str, grpc.RpcMethodHandler[Any, Any] | None] = {}
+        self._refusal: Step | None = None
 
     async def intercept_service(
         self,
@@ -70,6 +71,11 @@ class StagesInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[misc]  # gr
         composed = self._composed[path] = self.compose(path, handler)
         return composed
 
+    def refuse(self, refusal: Step) -> None:
+        """Answer every call that comes from now on with what `refusal` raises, without reading its message."""
+        self._refusal = refusal
+        self._composed.clear()
+
     def compose(self, path: str, handler: grpc.RpcMethodHandler[Any, Any]) -> grpc.RpcMethodHandler[Any, Any] | None:
         """Return the handler behind the stages; None when this listener does not have the method."""
         if path.startswith(INTERNAL) and not self._private:
@@ -77,6 +83,8 @@ class StagesInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[misc]  # gr
         if not path.startswith((PUBLIC, APPS, INTERNAL)):
             return handler
         method = Method(path, handler, self._operations.get(path), self._private)
+        if self._refusal is not None:
+            return grpc.stream_stream_rpc_method_handler(Frame().bind(method, self._refusal))
         step = _call_servicer(handler.unary_unary)
         for stage in reversed(self._stages):
             step = stage.bind(method, step)

@@ -60,12 +60,16 @@ class Waypost:
 
 @asynccontextmanager
 async def waypost(*arguments: str, folder: Path, **variables: str) -> AsyncIterator[Waypost]:
+    """A `waypost` process, killed at the end; a variable that is empty is left out."""
     environ = {
         "PATH": os.environ["PATH"],
         "HOME": str(folder),
         "WAYPOST_STORAGE__URL": f"sqlite:///{folder}/waypost.db",
+        # Two seconds that most tests need not wait for; those of leaving take the default.
+        "WAYPOST_SERVER_LIMITS__NOTICE": "0s",
         **variables,
     }
+    environ = {name: value for name, value in environ.items() if value}
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "cli", *arguments, cwd=ROOT, env=environ, stdout=PIPE, stderr=PIPE, stdin=PIPE
     )

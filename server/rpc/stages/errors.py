@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 DOMAIN = "waypost"
 CACHE_STATUS = "x-waypost-cache"
 STATUS_DETAILS = "grpc-status-details-bin"
+# What RetryInfo says, for the retry policies of gRPC's own clients (gRFC A6), which do not read that.
+RETRY_PUSHBACK = "grpc-retry-pushback-ms"
 # Message and details travel as HTTP/2 headers, of which clients read 8 KiB by default; percent-encoding triples.
 MAX_MESSAGE_BYTES = 1500
 
@@ -54,6 +56,8 @@ async def answer_failure(name: str, state: RequestState, context: Context, failu
     state.error = error
     status = describe(error, state)
     trailing = (*trailing_metadata(state), (STATUS_DETAILS, status.SerializeToString()))
+    if error.retry_after_ms is not None:
+        trailing = (*trailing, (RETRY_PUSHBACK, str(error.retry_after_ms)))
     await context.abort(error.status, status.message, trailing)
     raise AssertionError("abort always raises")
 

@@ -1,0 +1,66 @@
+"""Listening sockets at their end: whoever has connected is served, whoever comes later is not let in half.
+
+A listening socket that is closed resets what the kernel has accepted for it and nobody has taken yet, and what is in
+the middle of its handshake. So new handshakes are dropped first, by a filter in the kernel (SO_ATTACH_FILTER, Linux;
+needs no rights): a client whose SYN is dropped repeats it after a second, and is refused then, or led to another
+process that listens on the same port.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import socket
+import struct
+import sys
+from contextlib import closing, suppress
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_SO_ATTACH_FILTER = 26
+# Classic BPF over the TCP header: the flags; of those SYN and ACK; nothing of a segment with SYN alone, all of others.
+_WITHOUT_NEW = ((0x30, 0, 0, 13), (0x54, 0, 0, 0x12), (0x15, 0, 1, 0x02), (0x06, 0, 0, 0), (0x06, 0, 0, 0xFFFFFFFF))
+# Where `struct tcp_info` has tcpi_unacked, which of a listening socket is the length of its queue.
+_QUEUE_OFFSET = 24
+_IS_LINUX = sys.platform == "linux"
+
+
+def drop_new_connections(listener: socket.socket) -> None:
+    """Let no further handshake begin; those that have begun go on. Does nothing where the system cannot (not Linux)."""
+    if not _IS_LINUX or listener.family not in {socket.AF_INET, socket.AF_INET6}:
+        return
+    program = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *step) for step in _WITHOUT_NEW))
+    fprog = struct.pack("HP", len(_WITHOUT_NEW), ctypes.addressof(program))
+    with suppress(OSError):
+        listener.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, fprog)
+
+
+def count_waiting(listener: socket.socket) -> int:
+    """Return how many connections wait to be accepted; 0 where the system does not say."""
+    if not _IS_LINUX or listener.family not in {socket.AF_INET, socket.AF_INET6}:
+        return 0
+    told = listener.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _QUEUE_OFFSET + 4)
+    return int(struct.unpack_from("I", told, _QUEUE_OFFSET)[0])
+
+
+def sockets_at(port: int) -> Iterator[tuple[socket.socket, bool]]:
+    """Yield this process's TCP sockets whose own port is that one, and whether each listens.
+
+    For sockets of libraries that do not hand them out. Each is a duplicate, closed when the next one is asked for.
+    Nothing where the system does not list a process's descriptors.
+    """
+    try:
+        descriptors = os.listdir("/proc/self/fd")
+    except OSError:
+        return
+    for name in descriptors:
+        try:
+            duplicate = socket.socket(fileno=os.dup(int(name)))
+        except OSError:
+            continue  # no socket, or closed meanwhile
+        with closing(duplicate), suppress(OSError):
+            is_tcp = duplicate.family in {socket.AF_INET, socket.AF_INET6} and duplicate.type == socket.SOCK_STREAM
+            if is_tcp and duplicate.getsockname()[1] == port:
+                yield duplicate, bool(duplicate.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN))

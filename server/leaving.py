@@ -1,0 +1,65 @@
+"""How the public gRPC face ends: no call is lost that could have been answered, none ends as a bare CANCELLED.
+
+A gRPC server that is told to stop cancels what reaches it from then until its clients have read its GOAWAY, so nothing
+may be on its way at that moment (docs/decisions/0033).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from runtime.listening import drop_new_connections, sockets_at
+from server.errors import UpstreamUnavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from server.rpc.interceptor import StagesInterceptor
+    from server.rpc.stages.state import Context, RequestState
+
+# For how long callers are sent away at most before the server stops: then they are led elsewhere by its closed port.
+REFUSING = 1.0
+# How long handshakes that have begun may take to end, and calls in progress to be held.
+HANDSHAKE = 0.1
+HELD = 0.05
+# How much later than the stop callers are asked to come back: another process listens by then, or this one does not.
+AFTER = 0.1
+# What grpc.aio calls the task of a call that it serves.
+_CALL = "rpc_task"
+
+
+async def refuse_calls(interceptor: StagesInterceptor, port: int, seconds: float) -> Callable[[], None]:
+    """Refuse every new call with UNAVAILABLE and RetryInfo; return when the server of that port may be stopped.
+
+    That is after `seconds` at most, and a moment that is the sockets'. Calls in progress go on. Where none is left, the
+    connections are closed here, so that what is on its way ends as UNAVAILABLE. Where some are, whoever calls is held
+    until after the stop, as nobody who waits for an answer asks something new: call what is returned then.
+    """
+    in_progress = [task for task in asyncio.all_tasks() if task.get_name() == _CALL]
+    stop_at = monotonic() + min(seconds, REFUSING)
+    holding, released = asyncio.Event(), asyncio.Event()
+
+    async def refuse(request: Any, context: Context, state: RequestState) -> Any:
+        if holding.is_set():
+            await released.wait()
+        left = max(0.0, stop_at - monotonic()) + AFTER
+        message = "this gateway is stopping and takes no more calls; try again, another one will answer"
+        raise UpstreamUnavailable(message, retry_after_ms=round(left * 1000))
+
+    interceptor.refuse(refuse)
+    await asyncio.sleep(stop_at - monotonic() - HANDSHAKE)
+    for connection, listens in sockets_at(port):
+        if listens:
+            drop_new_connections(connection)
+    await asyncio.sleep(HANDSHAKE)
+    if all(task.done() for task in in_progress):
+        for connection, listens in sockets_at(port):
+            if not listens:
+                connection.shutdown(socket.SHUT_RDWR)
+    else:
+        holding.set()
+    await asyncio.sleep(HELD)
+    return released.set
