@@ -97,7 +97,7 @@ async def range_limited(ethereum, session, tally):
 @pytest.mark.parametrize("ends", [{}, {"toBlock": "latest"}, {"toBlock": None}])
 async def test_a_refused_tag_is_written_as_a_number_once(range_limited, ethereum, tally, ends):
     driver, front = range_limited
-    await ethereum.send(USDC, call_data("transfer(address,uint256)", ALICE, 1))
+    await ethereum.send(USDC, call_data("approve(address,uint256)", PROBER, 1))
     head = await ethereum.height()
     first = hex(head - 3)
     # The head that answers tell is known; had it been heard long ago, it would be asked for.
