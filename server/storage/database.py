@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -83,6 +84,11 @@ def _make_private_file(url: URL) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     # Hashes of keys are nobody else's business.
     path.touch(mode=0o600, exist_ok=True)
+    try:
+        # Tried here, as a connection that fails within the engine leaves a thread behind that outlives the event loop.
+        sqlite3.connect(path).close()
+    except sqlite3.Error as error:
+        raise OperationalError(None, None, error) from None
 
 
 def _configure_sqlite(connection: Any, record: Any) -> None:

@@ -128,6 +128,8 @@ def _explain_rights(path: Path) -> Failure:
             return _READ_ONLY
     except OSError:
         pass
+    if path.is_dir():
+        return _SYSTEM[errno.EISDIR]
     if _exists(path) and not os.access(path, os.R_OK | os.W_OK):
         return _no_right("file", path)
     if not os.access(folder, os.W_OK | os.X_OK):

@@ -11,15 +11,18 @@ import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from sqlalchemy import inspect
-from sqlalchemy.exc import DatabaseError, OperationalError
+from sqlalchemy.exc import DatabaseError, DBAPIError, OperationalError
 
 from server.access.keys import KeyStore
 from server.storage.database import open_database
+from server.storage.failures import explain_failure
 from server.storage.tables import metadata
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
     from sqlalchemy.ext.asyncio import AsyncEngine
+
+    from tests.postgresql import PostgreSql
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -96,6 +99,20 @@ async def test_a_file_that_stays_locked_is_refused(tmp_path: Path, monkeypatch: 
     with pytest.raises(OperationalError, match="locked"):
         await open_database(f"sqlite:///{tmp_path / 'keys.db'}")
     other.close()
+
+
+async def test_a_postgresql_that_another_start_keeps_busy_is_refused_as_that(
+    postgresql: PostgreSql, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = postgresql.database()
+    engine = await open_database(url)
+    monkeypatch.setattr("server.storage.database.TURN_SECONDS", 0.3)
+    async with engine.connect() as connection:
+        await connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({0x77617970})")
+        with pytest.raises(DBAPIError) as caught:
+            await open_database(url)
+    assert "busy" in explain_failure(caught.value, url).cause
+    await engine.dispose()
 
 
 async def test_the_command_line_writes_while_the_gateway_reads(url: str) -> None:

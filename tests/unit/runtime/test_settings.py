@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 from pydantic import ValidationError
 
+from devnet.install import STATE
 from runtime.config_errors import ConfigError
 from runtime.settings import ChainSettings, EndpointSettings, HttpSettings, Settings, load_settings
 
@@ -135,6 +136,19 @@ def test_a_file_that_is_not_utf8_is_refused(tmp_path: Path) -> None:
     path.write_bytes(b'profile = "\xe9"\n')
     with pytest.raises(ConfigError, match="UTF-8"):
         load_settings(path, environ={})
+
+
+def test_each_profile_has_a_database_of_its_own() -> None:
+    def url(**environ: str) -> str:
+        return load_settings(environ=environ).storage.url.get_secret_value()
+
+    assert url().endswith("/waypost/waypost.db")
+    assert url(WAYPOST_PROFILE="mainnet") == url()
+    assert url(WAYPOST_PROFILE="devnet") == f"sqlite+aiosqlite:///{STATE}/storage/waypost.db"
+    # What is named is taken, wherever it is named.
+    named = {"WAYPOST_PROFILE": "devnet", "SECRET": "sqlite:////srv/w.db"}
+    for further in ({"WAYPOST_STORAGE__URL": named["SECRET"]}, {"WAYPOST_STORAGE__URL_ENV": "SECRET"}):
+        assert url(**named, **further) == "sqlite+aiosqlite:////srv/w.db"
 
 
 def test_the_storage_url_is_written_for_the_async_driver(tmp_path: Path) -> None:
