@@ -33,6 +33,8 @@ _FAIR_WAIT = 0.95
 _LEVELS: dict[State, str] = {
     "closed": "info",
     "open": "warning",
+    "hung": "warning",
+    "answers": "info",
     "limited": "debug",
     "excluded": "warning",
     "admitted": "info",
@@ -48,7 +50,8 @@ class Setback:
 
     `final` is raised to the caller at once; `explaining` is what the caller gets if no other endpoint can; `lacks` is
     what the endpoint said to be missing. `suspect` is the exchange that counts against the endpoint if another one
-    answers the same call. `is_slow`: nothing was wrong but that no answer came in time.
+    answers the same call. `is_slow`: nothing was wrong but that no answer came in time; `is_silent`: the endpoint was
+    found to hang while the call waited for it.
     """
 
     words: str
@@ -58,6 +61,7 @@ class Setback:
     lacks: Lack | None = None
     suspect: Exchange | None = None
     is_slow: bool = False
+    is_silent: bool = False
 
     @property
     def is_lasting(self) -> bool:
@@ -105,11 +109,14 @@ class Health:
             # A contract that a caller chose may return as much as this: nobody's fault where all nodes say so.
             explaining = ResponseTooLarge("the node's answer is larger than the gateway reads")
             return Setback(failure.words, explaining=explaining, suspect=None if is_excused else exchange)
+        if failure.kind is Kind.HUNG:
+            return Setback(failure.words, retry_after=failure.retry_after, is_silent=True)
         if failure.kind is Kind.LIMITED:
             self._pause(endpoint, failure.retry_after)
+        elif failure.kind is Kind.TIMED_OUT:
+            if not is_excused:
+                self._delay(endpoint, exchange)
         elif not is_excused:
-            if failure.kind is Kind.TIMED_OUT and not exchange.blamed:
-                endpoint.latency.add(self._clock() - exchange.started)
             self._blame(endpoint, exchange)
         return Setback(failure.words, retry_after=failure.retry_after, is_slow=failure.kind is Kind.TIMED_OUT)
 
@@ -170,6 +177,20 @@ class Health:
             return
         exchange.blamed = True
         if endpoint.breaker.fail(self._clock()):
+            self.announce(endpoint, "open")
+
+    def _delay(self, endpoint: Endpoint, exchange: Exchange) -> None:
+        if exchange.blamed:
+            return
+        exchange.blamed = True
+        now = self._clock()
+        endpoint.latency.add(now - exchange.started)
+        if endpoint.watch is not None:
+            # Whether it hangs is found out by itself; what is merely slow is no failure.
+            endpoint.breaker.delay(now)
+            if endpoint.heard_at < exchange.started:
+                endpoint.watch.suspect()
+        elif endpoint.breaker.fail(now, is_slow=True):
             self.announce(endpoint, "open")
 
     def _pause(self, endpoint: Endpoint, seconds: float | None) -> None:

@@ -9,7 +9,6 @@ from server.chains.evm.quantity import json_count, quantity
 from server.chains.passthrough import AllowList, check_members, load_strictly, refuse
 from server.chains.sound_answers import read_sound
 from server.errors import RangeTooLarge
-from server.upstream.policy import CallPolicy
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,8 +16,6 @@ if TYPE_CHECKING:
     from server.chains.view import ReadView
     from server.upstream.pool import Pool
 
-# Nobody else's answer and nobody else's batch: the caller chose what it costs.
-_CALLERS_OWN = CallPolicy(heavy=True, caller_made=True, joinable=False)
 _LOG_MEMBERS = ("fromBlock", "toBlock", "blockHash", "address", "topics")
 _TRACER_MEMBERS = ("tracer", "tracerConfig")
 # Tags that name the head or a block a little below it.
@@ -42,8 +39,7 @@ class PassThrough:
         items = ALLOWED.parse(method, params)
         if method == "eth_getLogs":
             await self._check_open_range(load_strictly(items[0]), view)
-        reply = await self._pool.call(method, items, _CALLERS_OWN, deadline=view.deadline)
-        return reply.result
+        return await ALLOWED.pass_on(self._pool, method, items, deadline=view.deadline)
 
     async def _check_open_range(self, wanted: dict[str, Any], view: ReadView) -> None:
         """Check a range that ends, or begins, at the head, for which the head has to be known."""
