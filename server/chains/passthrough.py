@@ -191,11 +191,11 @@ def _number(raw: msgspec.Raw) -> int | None:
 def _is_empty(result: bytes, member: str) -> bool:
     """Return whether an answer has null, or a list with null in it, as that member."""
     try:
-        raw = msgspec.json.decode(result, type=dict[str, msgspec.Raw]).get(member)
-        items = [raw] if raw is None or bytes(raw[:1]) != b"[" else msgspec.json.decode(raw, type=list[msgspec.Raw])
+        value = bytes(msgspec.json.decode(result, type=dict[str, msgspec.Raw]).get(member, b""))
+        items = msgspec.json.decode(value, type=list[msgspec.Raw]) if value.startswith(b"[") else [value]
     except (msgspec.MsgspecError, RecursionError):
         return False
-    return any(item is not None and bytes(item) == b"null" for item in items)
+    return any(bytes(item) == b"null" for item in items)
 
 
 def _check_of(entry: dict[str, Any]) -> tuple[int, str, Mapping[str, Any]]:
