@@ -119,6 +119,7 @@ class Router:
         policy, patience = errand.policy, errand.patience
         hopeless: set[Endpoint] = set()
         slow: set[Endpoint] = set()
+        stumbled: set[Endpoint] = set()
         # What the outside caller chose may be what breaks the node: it is not tried on everybody twice.
         rounds = 1 if policy.caller_made else _ROUNDS
         for number in range(rounds):
@@ -130,12 +131,12 @@ class Router:
                 got = await self._attempt(endpoint, errand, trail, tried, is_final=number == rounds - 1)
                 if isinstance(got, Reply):
                     if policy.null_elsewhere and got.result == b"null":
-                        return await self._confirm(got, errand, tried, trail)
+                        return await self._confirm(got, errand, tried - stumbled, trail)
                     return replace(got, refusals=trail.refusals) if trail.refusals else got
                 if got is not None and policy.null_elsewhere and isinstance(got.explaining, NotFound):
-                    return await self._confirm(None, errand, tried, trail)
-                if got is not None and got.is_lasting:
-                    hopeless.add(endpoint)
+                    return await self._confirm(None, errand, tried - stumbled, trail)
+                if got is not None:
+                    (hopeless if got.is_lasting else stumbled).add(endpoint)
                 if got is not None and got.is_slow:
                     slow.add(endpoint)
                 if self._is_over(patience):

@@ -138,6 +138,20 @@ async def test_an_endpoint_that_stumbles_is_asked_once_more(faulty: MakeFaulty, 
     assert nodes[2].methods.count(BLOCK) == 2
 
 
+@pytest.mark.parametrize("policy", [{}, {"caller_made": True}])
+async def test_an_endpoint_that_stumbled_before_is_asked_once_more(
+    policy: dict[str, bool], faulty: MakeFaulty, make_pool: MakePool
+) -> None:
+    nodes = [await faulty() for _ in range(3)]
+    nodes[0].fault = faults.first(1, faults.broken)
+    for node in nodes[1:]:
+        node.fault = lacks(BLOCK)
+    pool = make_pool(*(node.url for node in nodes))
+    reply = await look_up(pool, 5, **policy)
+    assert reply.endpoint == "alpha"
+    assert [node.methods.count(BLOCK) for node in nodes] == [2, 1, 1]
+
+
 async def test_a_slow_endpoint_is_waited_for(faulty: MakeFaulty, make_pool: MakePool) -> None:
     nodes = [await faulty() for _ in range(3)]
     pool = make_pool(*(node.url for node in nodes), weights=(1000, 1000, 1))
