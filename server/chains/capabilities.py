@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from server.catalog.feeds import Feed
     from server.chains.view import ReadView
+    from server.upstream.failures import Trouble
 
 State = Literal["ok", "degraded", "down"]
 
@@ -28,13 +29,14 @@ class Health:
     """Whether a chain can be read (decisions section 3.1).
 
     `height` is the newest block known, None when no node ever told one; `latency` the seconds of the fastest answer,
-    None when no node answered; `asked_at` carries UTC.
+    None when no node answered; `asked_at` carries UTC. `trouble` is why it is not `ok`.
     """
 
     state: State
     height: int | None
     latency: float | None
     asked_at: datetime
+    trouble: Trouble | None = None
 
 
 @dataclass(frozen=True, slots=True)

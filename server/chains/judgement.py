@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 from server.chains.capabilities import Health
 from server.chains.newest import majority_height
+from server.upstream.failures import Trouble
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
     from server.chains.capabilities import State
+    from server.upstream.policy import ProbeResult
     from server.upstream.pool import Pool
 
 
@@ -26,6 +29,14 @@ def stale_after(block_time: float) -> float:
     Clocks differ, and blocks come late.
     """
     return max(_STALE_BLOCKS * block_time, _STALE_SECONDS)
+
+
+def main_trouble(answers: Sequence[ProbeResult]) -> Trouble:
+    """Return why no endpoint of a chain told its newest block: what is true of most of them."""
+    if not answers:
+        return Trouble.NO_ENDPOINT
+    counted = Counter(answer.trouble or Trouble.FAILS for answer in answers)
+    return max(Trouble, key=lambda trouble: counted[trouble])
 
 
 class Heard(NamedTuple):
@@ -50,18 +61,22 @@ class Judgement:
         self._pool = pool
         self._judged: _Judged | None = None
 
-    def judge_heads(self, heard: Sequence[Heard], asked_at: datetime) -> Health:
+    def judge_heads(self, heard: Sequence[Heard], answers: Sequence[ProbeResult], asked_at: datetime) -> Health:
         """Return the health by what was heard: `ok` where any head is fresh, `down` where nobody told one.
 
-        The height is the one that most of the fresh endpoints have reached, of all where none is fresh.
+        The height is the one that most of the fresh endpoints have reached, of all where none is fresh. `answers` are
+        those of all endpoints.
         """
         for one in heard:
             self._pool.observe_head(one.endpoint, one.height)
         if not heard:
-            return Health(self._judge("down"), self._pool.heads.head(), None, asked_at)
+            return Health(self._judge("down"), self._pool.heads.head(), None, asked_at, main_trouble(answers))
         fresh = [one for one in heard if one.is_fresh]
         height = majority_height(one.height for one in fresh or heard)
-        return Health(self._judge("ok" if fresh else "degraded"), height, min(one.latency for one in heard), asked_at)
+        latency = min(one.latency for one in heard)
+        if fresh:
+            return Health(self._judge("ok"), height, latency, asked_at)
+        return Health(self._judge("degraded"), height, latency, asked_at, Trouble.BEHIND)
 
     def _judge(self, state: State) -> State:
         self._judged = _Judged(state, self._pool.heads.head(), time.monotonic())

@@ -9,21 +9,32 @@ from __future__ import annotations
 
 import json
 import tomllib
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import msgspec
 
 from runtime.nearest import nearest
 from runtime.nesting import DEEPEST, nests_too_deeply
-from server.errors import InvalidArgument
+from server.errors import InvalidArgument, NotFound
+from server.upstream.confirming import ENDPOINTS_ASKED, confirmed
+from server.upstream.policy import CallPolicy
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from server.upstream.pool import Pool
+
 MAX_PARAMS_BYTES = 256 * 1024
 """The longest `params` that are passed on."""
+
+
+CALLERS_OWN = CallPolicy(heavy=True, caller_made=True, joinable=False, quotes=True)
+"""Nobody else's answer and nobody else's batch: the caller chose what it costs, and reads what the node says to it."""
+
+_BLOCK_MEMBER = "block_number"
+_MAX_NUMBER = (1 << 63) - 1
 
 
 class Check(Protocol):
@@ -43,6 +54,17 @@ class Method:
     checks: tuple[tuple[int, str, Mapping[str, Any]], ...]
 
 
+@dataclass(frozen=True, slots=True)
+class LookUp:
+    """How a method names what it looks up, in its first parameter.
+
+    `empty` is the member of an answer that is null where there is no such thing, instead of the whole answer.
+    """
+
+    by: Literal["hash", "number"]
+    empty: str | None = None
+
+
 class AllowList:
     """The methods of one family. Raises KeyError where the table names a check that does not exist."""
 
@@ -56,6 +78,47 @@ class AllowList:
         for method in self._methods.values():
             for _, check, _ in method.checks:
                 self._checks[check]
+        self._look_ups = {
+            self._methods[name].name: LookUp(**(by if isinstance(by, dict) else {"by": by}))
+            for name, by in entries.get("look_ups", {}).items()
+        }
+
+    async def pass_on(
+        self,
+        pool: Pool,
+        method: str,
+        items: Sequence[msgspec.Raw],
+        policy: CallPolicy = CALLERS_OWN,
+        *,
+        deadline: float | None,
+    ) -> bytes:
+        """Return the JSON of the node's result to a call that `parse` let through, byte for byte.
+
+        What one endpoint does not have is asked of others before that is passed on, where the method looks something up
+        by hash or number.
+
+        Raises:
+            NotFound: the nodes refuse what they do not have, with how many were asked.
+            GatewayError: what the node's error means.
+        """
+        look_up = self._look_ups.get(method)
+        if look_up is None:
+            return (await pool.call(method, items, policy, deadline=deadline)).result
+        block = _number(items[0]) if look_up.by == "number" and items else None
+        policy = replace(policy, null_elsewhere=True, min_block=block)
+        try:
+            reply = await pool.call(method, items, policy, deadline=deadline)
+        except NotFound as error:
+            raise confirmed(error) from None
+        first = reply
+        while look_up.empty is not None and _is_empty(reply.result, look_up.empty):
+            policy = replace(policy, disbelieved=policy.disbelieved | {reply.endpoint})
+            if len(policy.disbelieved) == min(ENDPOINTS_ASKED, len(pool.labels)):
+                return first.result
+            reply = await pool.call(method, items, policy, deadline=deadline)
+            if reply.endpoint in policy.disbelieved:
+                return first.result
+        return reply.result
 
     def parse(self, method: str, params: bytes | None) -> list[msgspec.Raw]:
         """Return the parameters to pass on, each as the caller wrote it.
@@ -120,6 +183,28 @@ def check_list(value: Any, where: str, options: Mapping[str, Any]) -> None:
     """Check an array of at most `most` elements; it may be missing."""
     if value is not None and not (isinstance(value, list) and len(value) <= options["most"]):
         raise refuse(where, f"an array of at most {options['most']} elements is needed")
+
+
+def _number(raw: msgspec.Raw) -> int | None:
+    """Return the block's number in a parameter: an integer, decimal or hex text, or `{block_number}`; else None."""
+    try:
+        value = json.loads(bytes(raw))
+        value = value.get(_BLOCK_MEMBER) if isinstance(value, dict) else value
+        number = int(value, 0) if isinstance(value, str) else value
+    except (ValueError, RecursionError):
+        return None
+    is_number = isinstance(number, int) and not isinstance(number, bool) and 0 <= number <= _MAX_NUMBER
+    return number if is_number else None
+
+
+def _is_empty(result: bytes, member: str) -> bool:
+    """Return whether an answer has null, or a list with null in it, as that member."""
+    try:
+        value = bytes(msgspec.json.decode(result, type=dict[str, msgspec.Raw]).get(member, b""))
+        items = msgspec.json.decode(value, type=list[msgspec.Raw]) if value.startswith(b"[") else [value]
+    except (msgspec.MsgspecError, RecursionError):
+        return False
+    return any(bytes(item) == b"null" for item in items)
 
 
 def _check_of(entry: dict[str, Any]) -> tuple[int, str, Mapping[str, Any]]:

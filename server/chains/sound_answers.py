@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
-from server.errors import GatewayError, UpstreamUnavailable
+from server.errors import GatewayError, NotFound, UpstreamUnavailable
+from server.upstream.confirming import ENDPOINTS_ASKED, absent
 from server.upstream.policy import CallPolicy, Reply
 
 if TYPE_CHECKING:
@@ -51,8 +52,8 @@ async def ask_sound(
 
     `ask` gets the policy to ask by. A reply at which `read` raises ValueError, or msgspec's error, is asked of every
     other endpoint, one after the other, until one is sound; an only endpoint is asked twice, for one label often stands
-    for many machines. `what` is the name of the call. A large reply is read in a thread, so `read` changes nothing that
-    others see.
+    for many machines. A doubtful one is asked of five endpoints at most, and of none twice. `what` is the name of the
+    call. A large reply is read in a thread, so `read` changes nothing that others see.
 
     Raises:
         UpstreamUnavailable: nobody's reply is sound.
@@ -60,6 +61,7 @@ async def ask_sound(
             answer; as `ask`.
     """
     doubt: GatewayError | None = None
+    doubted = 0
     while True:
         asked = await ask(policy)
         reply = asked if isinstance(asked, Reply) else asked[0]
@@ -70,10 +72,13 @@ async def ask_sound(
         except _UNSOUND as error:
             if isinstance(error, Doubtful):
                 doubt = doubt or error.error
+                doubted += 1
+                if doubted == ENDPOINTS_ASKED or policy.disbelieved | {reply.endpoint} >= set(pool.labels):
+                    raise _settled(doubt, doubted) from None
             else:
                 pool.disbelieve(reply.endpoint)
         if reply.endpoint in policy.disbelieved:
-            raise doubt or _explain(pool, what, reply)
+            raise _settled(doubt, doubted) if doubt is not None else _explain(pool, what, reply)
         policy = replace(policy, prefer=None, disbelieved=policy.disbelieved | {reply.endpoint})
 
 
@@ -114,6 +119,11 @@ async def read_sound_together(
         policy,
     )
     return answer, replies[0].endpoint
+
+
+def _settled(doubt: GatewayError, doubted: int) -> GatewayError:
+    """Return what a doubtful answer means, after so many endpoints gave it."""
+    return absent(doubt.message, doubted) if isinstance(doubt, NotFound) else copy.copy(doubt)
 
 
 def _explain(pool: Pool, what: str, reply: Reply) -> GatewayError:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from waypost.v1 import block_pb2, block_pb2_grpc
 
 from server.chains.capabilities import ReadsBlocks, ReadsBlockTransactions, ReadsHeads
-from server.rpc.rows import check_items, gather_rows, row_error
+from server.rpc.rows import check_items, gather_rows, open_row, row_error
 from server.rpc.views import open_view
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class BlockServicer(block_pb2_grpc.BlockServiceServicer):
         """Return blocks by number, each in its row."""
 
         async def read(item: block_pb2.GetBlockByNumberItem) -> block_pb2.GetBlockByNumberResult:
-            block = await self._reader(item.chain).read_block_by_number(item.block, open_view())
+            block = await self._reader(item.chain).read_block_by_number(item.block, open_row())
             return block_pb2.GetBlockByNumberResult(chain=item.chain, height=str(item.block), block=block)
 
         rows = await gather_rows(
@@ -51,6 +51,7 @@ class BlockServicer(block_pb2_grpc.BlockServiceServicer):
             lambda index, error: block_pb2.GetBlockByNumberResult(
                 chain=request.items[index].chain, height=str(request.items[index].block), error=row_error(error)
             ),
+            lambda index: request.items[index].chain,
         )
         return block_pb2.GetBlockByNumberResponse(count=len(rows), results=rows)
 
@@ -61,7 +62,7 @@ class BlockServicer(block_pb2_grpc.BlockServiceServicer):
         check_items(lambda item: self._reader(item.chain).block_hash(item.hash), request.items)
 
         async def read(item: block_pb2.GetBlockByHashItem) -> block_pb2.GetBlockByHashResult:
-            block = await self._reader(item.chain).read_block_by_hash(item.hash, open_view())
+            block = await self._reader(item.chain).read_block_by_hash(item.hash, open_row())
             return block_pb2.GetBlockByHashResult(chain=item.chain, hash=item.hash, block=block)
 
         rows = await gather_rows(
@@ -69,6 +70,7 @@ class BlockServicer(block_pb2_grpc.BlockServiceServicer):
             lambda index, error: block_pb2.GetBlockByHashResult(
                 chain=request.items[index].chain, hash=request.items[index].hash, error=row_error(error)
             ),
+            lambda index: request.items[index].chain,
         )
         return block_pb2.GetBlockByHashResponse(count=len(rows), results=rows)
 

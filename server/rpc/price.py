@@ -50,7 +50,9 @@ class PriceServicer(price_pb2_grpc.PriceServiceServicer):
         def failed(index: int, error: GatewayError) -> price_pb2.GetPricesResult:
             return price_pb2.GetPricesResult(symbol=request.items[index].symbol, error=row_error(error))
 
-        rows = await gather_rows([read(item.symbol) for item in request.items], failed)
+        rows = await gather_rows(
+            [read(item.symbol) for item in request.items], failed, lambda index: request.items[index].symbol
+        )
         return price_pb2.GetPricesResponse(count=len(rows), results=rows)
 
     async def GetTopPrices(

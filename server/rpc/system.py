@@ -12,6 +12,7 @@ from runtime.version import VERSION
 from server.catalog.calendar import open_calendar
 from server.chains.capabilities import ReadsHealth
 from server.errors import InvalidArgument, NotAvailable
+from server.upstream.failures import Trouble
 
 if TYPE_CHECKING:
     from runtime.settings import Settings
@@ -22,6 +23,15 @@ _CHAIN_STATES = {
     "ok": system_pb2.CHAIN_STATUS_OK,
     "degraded": system_pb2.CHAIN_STATUS_DEGRADED,
     "down": system_pb2.CHAIN_STATUS_DOWN,
+}
+_TROUBLES = {
+    Trouble.WRONG_CHAIN: system_pb2.CHAIN_TROUBLE_WRONG_CHAIN,
+    Trouble.HANGS: system_pb2.CHAIN_TROUBLE_HANGS,
+    Trouble.REFUSED: system_pb2.CHAIN_TROUBLE_REFUSED,
+    Trouble.THROTTLED: system_pb2.CHAIN_TROUBLE_THROTTLED,
+    Trouble.FAILS: system_pb2.CHAIN_TROUBLE_FAILS,
+    Trouble.BEHIND: system_pb2.CHAIN_TROUBLE_BEHIND,
+    Trouble.NO_ENDPOINT: system_pb2.CHAIN_TROUBLE_NO_ENDPOINT,
 }
 _KINDS = {system_pb2.CALENDAR_KIND_RELEASE: "release", system_pb2.CALENDAR_KIND_UPGRADE: "upgrade"}
 _KIND_NUMBERS = {word: number for number, word in _KINDS.items()}
@@ -64,6 +74,7 @@ class SystemServicer(system_pb2_grpc.SystemServiceServicer):
             block_height=health.height,
             timestamp=asked_at,
             latency_ms=None if health.latency is None else round(health.latency * 1000, 3),
+            reason=None if health.trouble is None else _TROUBLES[health.trouble],
         )
 
     async def GetNetworkCalendar(

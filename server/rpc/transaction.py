@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from waypost.v1 import transaction_pb2, transaction_pb2_grpc
 
 from server.chains.capabilities import ReadsReceipts, ReadsTransactions, TracesTransactions
-from server.rpc.rows import check_items, gather_rows, row_error
+from server.rpc.rows import check_items, gather_rows, open_row, row_error
 from server.rpc.views import open_view
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class TransactionServicer(transaction_pb2_grpc.TransactionServiceServicer):
         async def read(
             item: transaction_pb2.GetTransactionByHashItem,
         ) -> transaction_pb2.GetTransactionByHashResult:
-            transaction = await self._reader(item.chain).read_transaction(item.hash, open_view())
+            transaction = await self._reader(item.chain).read_transaction(item.hash, open_row())
             return transaction_pb2.GetTransactionByHashResult(chain=item.chain, hash=item.hash, transaction=transaction)
 
         rows = await gather_rows(
@@ -46,6 +46,7 @@ class TransactionServicer(transaction_pb2_grpc.TransactionServiceServicer):
             lambda index, error: transaction_pb2.GetTransactionByHashResult(
                 chain=request.items[index].chain, hash=request.items[index].hash, error=row_error(error)
             ),
+            lambda index: request.items[index].chain,
         )
         return transaction_pb2.GetTransactionByHashResponse(count=len(rows), results=rows)
 

@@ -31,6 +31,8 @@ _log = structlog.get_logger("waypost.portfolio")
 # One silent chain does not keep the others waiting for the caller's whole deadline, nor leave the prices none of it.
 _LONGEST_SECONDS = 8.0
 _SHARE = 0.6
+# A read that ends at its own deadline tells more than the clock here can.
+_SLACK = 0.1
 
 
 class _Row(NamedTuple):
@@ -102,7 +104,7 @@ class Portfolio:
         known = self._catalogue.on_chain(chain.slug)
         assets = [KnownAsset(one.deployment.address, one.deployment.decimals) for one in known.values() if _counts(one)]
         try:
-            async with asyncio.timeout(None if view.deadline is None else view.deadline - time.monotonic()):
+            async with asyncio.timeout(None if view.deadline is None else view.deadline - time.monotonic() + _SLACK):
                 holdings = await chain.capability(ReadsHoldings).read_holdings(address, assets, view)
         except TimeoutError:
             return _failed(chain, DeadlineExceeded(f"{chain.slug} did not answer in time", retry_after_ms=1000))

@@ -38,6 +38,10 @@ class Absences:
         self._fresh = max(_FRESH_BLOCKS, math.ceil(_FRESH_SECONDS / block_time))
         self._waiting = 0
 
+    def is_behind(self, label: str, block: int | None) -> bool:
+        """Return whether the endpoint is known not to have reached a block: what it lacks tells nothing."""
+        return block is not None and self._heads.is_behind(label, block)
+
     def is_fresh(self, block: int) -> bool:
         """Return whether the block is known to exist and is so new that some nodes may not have it yet."""
         return self._heads.is_near(block, self._fresh)

@@ -87,7 +87,7 @@ class Batcher:
         self._hold = Hold(endpoint.latency)
         self._waiting: list[_Item] = []
         self._is_leaving = False
-        self._sending: set[asyncio.Task[None]] = set()
+        self._sending: dict[asyncio.Task[None], list[_Item]] = {}
 
     async def submit(self, call: bytes, timeout: float, *, held: bool = False) -> Answer:
         """Return what became of a cheap call, which shares a batch with the others of its moment.
@@ -123,6 +123,14 @@ class Batcher:
         answers = await asyncio.gather(*(item.future for item in items))
         return answers[0] if isinstance(cargo, bytes) else self._whole(answers)
 
+    def give_up(self, failure: Failure) -> None:
+        """End every call in flight with this failure."""
+        exchange = Exchange(self._clock())
+        _resolve_all(self._waiting, failure, exchange)
+        for task, items in list(self._sending.items()):
+            _resolve_all(items, failure, exchange)
+            task.cancel()
+
     async def close(self) -> None:
         """Give up what is in flight."""
         tasks = list(self._sending)
@@ -138,12 +146,12 @@ class Batcher:
 
     def _start(self, items: list[_Item], purpose: Purpose) -> None:
         task = asyncio.get_running_loop().create_task(self._send(items, purpose))
-        self._sending.add(task)
+        self._sending[task] = items
         task.add_done_callback(self._finish(items))
 
     def _finish(self, items: list[_Item]) -> Callable[[asyncio.Task[None]], None]:
         def finish(task: asyncio.Task[None]) -> None:
-            self._sending.discard(task)
+            del self._sending[task]
             error = None if task.cancelled() else task.exception()
             for item in items:
                 if not item.future.done():
@@ -280,12 +288,11 @@ class Batcher:
             if item.timeout < longest - _TIMER_SLACK
         ]
         self._endpoint.spend()
-        if purpose != "heavy":
-            self._endpoint.begin(exchange)
+        self._endpoint.begin(exchange, is_heavy=purpose == "heavy")
         self._observer.sent(self._chain, self._endpoint.label, purpose, len(items))
         got: HttpAnswer | Failure | None = None
         try:
-            got = await self._transport.post(self._endpoint.address, body, longest)
+            got = await self._transport.post(self._endpoint.address, body, longest, self._endpoint.hear)
         finally:
             for timer in timers:
                 timer.cancel()

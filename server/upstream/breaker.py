@@ -17,34 +17,54 @@ _LONGEST_REST = 30.0
 
 
 class Circuit(Enum):
-    """Where the breaker stands."""
+    """Where the breaker stands: open and half open after failures, hung while the endpoint gives no byte back."""
 
     CLOSED = "closed"
     OPEN = "open"
     HALF_OPEN = "half_open"
+    HUNG = "hung"
 
 
 class Breaker:
     """Counts an endpoint's own failures; times are the pool clock's seconds.
 
     Open means "asked last", not "never asked": the pool falls back on open endpoints when nothing better is left. The
-    rest doubles from 1 s to at most 30 s while probes fail, so an endpoint is never banned for good.
+    rest doubles from 1 s to at most 30 s while probes fail, so an endpoint is never banned for good. Hung is the one
+    state in which nothing of a caller is sent: whoever watches the endpoint sets and ends it.
     """
 
     def __init__(self) -> None:
         self._row = 0
+        self._late = 0
         self._recent = 0
         self._recent_failures = 0.0
         self._rest = _FIRST_REST
         self._retry_at: float | None = None
         self._doubt_until = 0.0
         self._probing = False
+        self._is_hung = False
+        self._is_slow = False
 
     def state(self, now: float) -> Circuit:
         """Return the state at `now`."""
+        if self._is_hung:
+            return Circuit.HUNG
         if self._retry_at is None:
             return Circuit.CLOSED
         return Circuit.HALF_OPEN if now >= self._retry_at else Circuit.OPEN
+
+    @property
+    def is_slow(self) -> bool:
+        """Whether the last failure was that no answer came in time."""
+        return self._is_slow
+
+    def hang(self) -> None:
+        """Let nothing through until `revive`."""
+        self._is_hung = True
+
+    def revive(self) -> None:
+        """Take note that a hung endpoint gave an answer, whichever: it is as it was before."""
+        self._is_hung = False
 
     def is_doubted(self, now: float) -> bool:
         """Return whether a failure is so recent that others should be asked first: a second per failure in a row."""
@@ -63,7 +83,7 @@ class Breaker:
 
     def succeed(self) -> bool:
         """Count an answer; return True if that closed the breaker."""
-        self._row = 0
+        self._row = self._late = 0
         self._doubt_until = 0.0
         self._count(0.0)
         if self._retry_at is None:
@@ -74,8 +94,18 @@ class Breaker:
         self._recent_failures = 0.0
         return True
 
-    def fail(self, now: float) -> bool:
+    def delay(self, now: float) -> None:
+        """Count an answer that did not come in time, of an endpoint that is watched for hanging.
+
+        It is doubted as after any failure, but slow is not broken: that alone opens nothing.
+        """
+        self._late = min(self._late + 1, FAILURES_TO_OPEN)
+        self._doubt_until = max(self._doubt_until, now + self._late * _DOUBT)
+        self._is_slow = True
+
+    def fail(self, now: float, *, is_slow: bool = False) -> bool:
         """Count a failure; return True if that opened the breaker."""
+        self._is_slow = is_slow
         self._row += 1
         self._doubt_until = now + min(self._row, FAILURES_TO_OPEN) * _DOUBT
         self._count(1.0)

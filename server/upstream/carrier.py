@@ -62,6 +62,10 @@ class Carrier(Protocol):
         """Return what became of a call, or of a bundle, that shares its request with no other."""
         ...
 
+    def give_up(self, failure: Failure) -> None:
+        """End every call in flight with this failure."""
+        ...
+
     async def close(self) -> None:
         """Give up what is in flight."""
         ...

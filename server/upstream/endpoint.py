@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from server.upstream.breaker import Breaker, Circuit
+from server.upstream.hangs import HANGS
 from server.upstream.http import Address
 from server.upstream.latency import LatencyWindow
 from server.upstream.learnt import Learnt
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from runtime.settings import RemoteSettings
+    from server.upstream.hangs import HangWatch
 
 _BATCH_ITEMS = 100
 _RELEARN_SECONDS = 600.0
@@ -46,7 +49,10 @@ class Endpoint:
         self.learnt = Learnt(clock)
         self.exclusion: str | None = None
         self.in_flight = 0
+        self.watch: HangWatch | None = None
         self._pending: dict[object, float] = {}
+        self._heavy: dict[object, float] = {}
+        self.heard_at = -math.inf
         self.address = Address(url, _HEADERS | dict(headers or {}))
         self.secrets = secrets_of(url, headers or {})
         self._rate = _Bucket(rate, clock()) if rate else None
@@ -88,13 +94,51 @@ class Endpoint:
         oldest = next(iter(self._pending.values()))
         return self.clock() - oldest > max(_STUCK_SECONDS, self.latency.p95 * _STUCK_FACTOR)
 
-    def begin(self, exchange: object) -> None:
-        """Take note that a cheap request left."""
-        self._pending[exchange] = self.clock()
+    @property
+    def is_hung(self) -> bool:
+        """Whether the endpoint takes requests and gives no byte back."""
+        return self.watch is not None and self.watch.is_hung
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether a request is out."""
+        return bool(self._pending or self._heavy)
+
+    @property
+    def silent_since(self) -> float:
+        """Since when a request is out and no byte came back, to it or any other; infinite where none is out."""
+        sent = min((next(iter(out.values())) for out in (self._pending, self._heavy) if out), default=math.inf)
+        return max(sent, self.heard_at)
+
+    @property
+    def light_silent_since(self) -> float:
+        """The same of cheap requests."""
+        return max(next(iter(self._pending.values()), math.inf), self.heard_at)
+
+    def describe(self) -> str:
+        """Return in a few words how the endpoint is."""
+        if self.exclusion is not None:
+            return self.exclusion
+        if self.is_hung:
+            return HANGS
+        if self.is_asked:
+            return f"no byte for {max(self.clock() - self.silent_since, 0.0):.1f} s"
+        return "ready" if self.is_sound else "resting after failures"
+
+    def begin(self, exchange: object, *, is_heavy: bool = False) -> None:
+        """Take note that a request left."""
+        (self._heavy if is_heavy else self._pending)[exchange] = self.clock()
+        if self.watch is not None:
+            self.watch.start()
 
     def end(self, exchange: object) -> None:
         """Take note that it came to its end, whichever."""
-        self._pending.pop(exchange, None)
+        if self._pending.pop(exchange, None) is None:
+            self._heavy.pop(exchange, None)
+
+    def hear(self) -> None:
+        """Take note that a byte came."""
+        self.heard_at = self.clock()
 
     @property
     def paused_for(self) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 
@@ -17,6 +17,9 @@ class Kind(Enum):
 
     TIMED_OUT = "timed_out"
     """Nothing whole within the time of the attempt."""
+
+    HUNG = "hung"
+    """Not a byte to any request for seconds: given up before its time."""
 
     HTTP_STATUS = "http_status"
     """An HTTP status that is no answer."""
@@ -56,3 +59,34 @@ class Failure:
     kind: Kind
     words: str
     retry_after: float | None = None
+    is_silence: bool = field(default=False, compare=False)
+    """Whether no connection came about because nothing at all came back."""
+
+
+class Trouble(Enum):
+    """Why an endpoint, or a whole chain, cannot be read well, in the words of chain health; what says most first."""
+
+    WRONG_CHAIN = "wrong chain"
+    HANGS = "hangs"
+    REFUSED = "refused"
+    THROTTLED = "throttled"
+    FAILS = "fails"
+    BEHIND = "behind"
+    NO_ENDPOINT = "no endpoint"
+
+
+_TROUBLES = {
+    Kind.EXCLUDED: Trouble.WRONG_CHAIN,
+    Kind.TIMED_OUT: Trouble.HANGS,
+    Kind.HUNG: Trouble.HANGS,
+    Kind.UNREACHABLE: Trouble.REFUSED,
+    Kind.DROPPED: Trouble.REFUSED,
+    Kind.LIMITED: Trouble.THROTTLED,
+}
+
+
+def trouble_of(failure: Failure | None) -> Trouble:
+    """Return what a failure says of its endpoint; None is an error of the node's own."""
+    if failure is None:
+        return Trouble.FAILS
+    return Trouble.HANGS if failure.is_silence else _TROUBLES.get(failure.kind, Trouble.FAILS)

@@ -34,6 +34,8 @@ _FAIR_WAIT = 0.95
 _LEVELS: dict[State, str] = {
     "closed": "info",
     "open": "warning",
+    "hung": "warning",
+    "answers": "info",
     "limited": "debug",
     "excluded": "warning",
     "admitted": "info",
@@ -49,8 +51,9 @@ class Setback:
 
     `final` is raised to the caller at once; `explaining` is what the caller gets if no other endpoint can; `lacks` is
     what the endpoint said to be missing. `suspect` is the exchange that counts against the endpoint if another one
-    answers the same call. `is_slow`: nothing was wrong but that no answer came in time. `refusal` is what follows if
-    the call is to blame. `node` is what the node said, where the policy has it quoted.
+    answers the same call. `is_slow`: nothing was wrong but that no answer came in time; `is_silent`: the endpoint was
+    found to hang while the call waited for it. `refusal` is what follows if the call is to blame. `node` is what the
+    node said, where the policy has it quoted.
     """
 
     words: str
@@ -60,6 +63,7 @@ class Setback:
     lacks: Lack | None = None
     suspect: Exchange | None = None
     is_slow: bool = False
+    is_silent: bool = False
     refusal: GatewayError | None = None
     node: NodeWords | None = None
 
@@ -110,11 +114,14 @@ class Health:
             # A contract that a caller chose may return as much as this: nobody's fault where all nodes say so.
             explaining = ResponseTooLarge("the node's answer is larger than the gateway reads")
             return Setback(failure.words, explaining=explaining, suspect=None if is_excused else exchange)
+        if failure.kind is Kind.HUNG:
+            return Setback(failure.words, retry_after=failure.retry_after, is_silent=True)
         if failure.kind is Kind.LIMITED:
             self._pause(endpoint, failure.retry_after)
+        elif failure.kind is Kind.TIMED_OUT:
+            if not is_excused:
+                self._delay(endpoint, exchange)
         elif not is_excused:
-            if failure.kind is Kind.TIMED_OUT and not exchange.blamed:
-                endpoint.latency.add(self._clock() - exchange.started)
             self._blame(endpoint, exchange)
         return Setback(failure.words, retry_after=failure.retry_after, is_slow=failure.kind is Kind.TIMED_OUT)
 
@@ -176,6 +183,20 @@ class Health:
             return
         exchange.blamed = True
         if endpoint.breaker.fail(self._clock()):
+            self.announce(endpoint, "open")
+
+    def _delay(self, endpoint: Endpoint, exchange: Exchange) -> None:
+        if exchange.blamed:
+            return
+        exchange.blamed = True
+        now = self._clock()
+        endpoint.latency.add(now - exchange.started)
+        if endpoint.watch is not None:
+            # Whether it hangs is found out by itself; what is merely slow is no failure.
+            endpoint.breaker.delay(now)
+            if endpoint.heard_at < exchange.started:
+                endpoint.watch.suspect()
+        elif endpoint.breaker.fail(now, is_slow=True):
             self.announce(endpoint, "open")
 
     def _pause(self, endpoint: Endpoint, seconds: float | None) -> None:

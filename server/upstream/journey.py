@@ -9,6 +9,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from server.errors import ArchiveRequired, GatewayError, NotFound
+from server.upstream.carrier import Answer, Exchange
+from server.upstream.confirming import Confirmation
+from server.upstream.failures import Failure, Kind
+from server.upstream.hangs import HANGS, LEAVING_SECONDS
 from server.upstream.health import Health, Setback
 from server.upstream.policy import CallPolicy, Reply
 from server.upstream.trail import Trail
@@ -19,6 +23,7 @@ if TYPE_CHECKING:
     from server.upstream.absence import Absences
     from server.upstream.carrier import Cargo, Carrier
     from server.upstream.endpoint import Endpoint
+    from server.upstream.hangs import HangWatch
     from server.upstream.hedging import Hedges
     from server.upstream.identity import Identity
     from server.upstream.joining import Patience
@@ -34,6 +39,12 @@ _SHORTEST_ATTEMPT = 1.0
 _LONGEST_ATTEMPT = 5.0
 _LATENCY_FACTOR = 8
 _LONG_ATTEMPT = 10.0
+
+VERIFY_SECONDS = 3.0
+"""How long a call waits for an endpoint to tell which chain it serves, while there are others."""
+
+_HUNG_RETRY = 1.0
+_KEPT_WAITING = Failure(Kind.TIMED_OUT, f"no answer to a light read within {LEAVING_SECONDS:g} s")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +90,7 @@ class Router:
         self._clock = clock
         self._hedges = hedges
         self._state_methods = state_methods
+        self._confirmation = Confirmation(selection, absences, clock)
 
     async def route(self, errand: Errand) -> Reply:
         """Return the first usable answer; raises the GatewayError that tells why there is none.
@@ -103,13 +115,14 @@ class Router:
     async def _ask_around(self, errand: Errand) -> Reply:
         """Ask the endpoints one after the other, best first.
 
-        If all of them failed, those that may have failed by accident are asked a second time after a short pause. A
-        `null` that the policy doubts is checked at one more sound endpoint.
+        If all of them failed, those that may have failed by accident are asked a second time after a short pause.
+        Absence that the policy doubts is checked at the other sound endpoints.
         """
         trail = Trail(self._chain)
         policy, patience = errand.policy, errand.patience
         hopeless: set[Endpoint] = set()
         slow: set[Endpoint] = set()
+        stumbled: set[Endpoint] = set()
         # What the outside caller chose may be what breaks the node: it is not tried on everybody twice.
         rounds = 1 if policy.caller_made else _ROUNDS
         for number in range(rounds):
@@ -121,24 +134,26 @@ class Router:
                 got = await self._attempt(endpoint, errand, trail, tried, is_final=number == rounds - 1)
                 if isinstance(got, Reply):
                     if policy.null_elsewhere and got.result == b"null":
-                        return await self._doubt(got, errand, tried)
+                        return await self._confirm_absence(got, errand, tried - stumbled, trail)
                     return replace(got, refusals=trail.refusals) if trail.refusals else got
-                if trail.blaming and (reply := await self._confirm(errand, trail, tried)) is not None:
+                if got is not None and policy.null_elsewhere and isinstance(got.explaining, NotFound):
+                    return await self._confirm_absence(None, errand, tried - stumbled, trail)
+                if trail.blaming and (reply := await self._confirm_refusal(errand, trail, tried)) is not None:
                     return reply
-                if got is not None and got.is_lasting:
-                    hopeless.add(endpoint)
+                if got is not None:
+                    (hopeless if got.is_lasting else stumbled).add(endpoint)
                 if got is not None and got.is_slow:
                     slow.add(endpoint)
                 if self._is_over(patience):
                     raise trail.late()
-            if trail.blaming and (reply := await self._confirm(errand, trail, tried, is_last=True)) is not None:
+            if trail.blaming and (reply := await self._confirm_refusal(errand, trail, tried, is_last=True)) is not None:
                 return reply
         for endpoint in self._carriers:
             if endpoint.exclusion is not None:
                 trail.note(endpoint.label, Setback(endpoint.exclusion))
         raise trail.exhausted()
 
-    async def _confirm(
+    async def _confirm_refusal(
         self, errand: Errand, trail: Trail, tried: set[Endpoint], *, is_last: bool = False
     ) -> Reply | None:
         """Raise the error that blames the call if it is certain; return the reply that came instead, or None.
@@ -178,6 +193,9 @@ class Router:
         timeout = self._attempt_seconds(endpoint, errand, tried, is_final=is_final)
         if timeout <= 0:
             return None
+        if errand.is_alone and endpoint.watch is not None and len(self._carriers) > 1:
+            got = await self._ask(endpoint, errand, timeout, lambda: self._is_better(errand, tried))
+            return self._note(endpoint, got, trail)
         if self._hedges is None or errand.is_alone:
             return self._note(endpoint, await self._ask(endpoint, errand, timeout), trail)
         outcomes = await self._hedges.race(
@@ -187,12 +205,19 @@ class Router:
             self._note(one, got, trail)
         return self._note(*outcomes[-1], trail)
 
-    async def _ask(self, endpoint: Endpoint, errand: Errand, timeout: float) -> Reply | Setback:
-        """Return what one endpoint answers, after its account is brought up to date."""
+    async def _ask(
+        self, endpoint: Endpoint, errand: Errand, timeout: float, may_leave: Callable[[], bool] | None = None
+    ) -> Reply | Setback:
+        """Return what one endpoint answers, after its account is brought up to date.
+
+        With `may_leave` an endpoint that keeps light reads waiting is left as soon as that returns True.
+        """
         carrier = self._carriers[endpoint]
         endpoint.in_flight += 1
         try:
-            if errand.is_alone:
+            if may_leave is not None and endpoint.watch is not None:
+                answer = await self._ask_watched(endpoint, endpoint.watch, errand, timeout, may_leave)
+            elif errand.is_alone:
                 answer = await carrier.submit_alone(errand.cargo, timeout)
             else:
                 held = errand.policy.held
@@ -202,6 +227,30 @@ class Router:
         got = self._health.settle(endpoint, answer, errand.policy)
         self._learn(endpoint, errand, got)
         return got
+
+    async def _ask_watched(
+        self, endpoint: Endpoint, watch: HangWatch, errand: Errand, timeout: float, may_leave: Callable[[], bool]
+    ) -> Answer:
+        started = self._clock()
+        sending = asyncio.get_running_loop().create_task(self._carriers[endpoint].submit_alone(errand.cargo, timeout))
+        try:
+            while True:
+                leaver = watch.leaving()
+                try:
+                    await asyncio.wait((sending, leaver), return_when=asyncio.FIRST_COMPLETED)
+                finally:
+                    watch.stay(leaver)
+                if sending.done():
+                    return sending.result()
+                if may_leave():
+                    return Answer(_KEPT_WAITING, Exchange(started))
+        finally:
+            sending.cancel()
+
+    def _is_better(self, errand: Errand, tried: set[Endpoint]) -> bool:
+        """Return whether an endpoint that was not asked yet is fit to be asked instead."""
+        other = self._selection.next(errand.method, errand.policy, tried)
+        return other is not None and other.is_sound and other.paused_for <= 0
 
     def _note(self, endpoint: Endpoint, got: Reply | Setback, trail: Trail) -> Reply | Setback:
         """Write an outcome into the trail; raises the error that is an answer."""
@@ -269,14 +318,23 @@ class Router:
                 trail.note(endpoint.label, Setback(f"throttled for {paused:.0f} s", retry_after=paused))
                 return False
             await asyncio.sleep(paused)
-        if not endpoint.is_sound and endpoint.in_flight >= _RESTING_CALLS:
+        if endpoint.watch is not None and endpoint.watch.is_hung:
+            if not await endpoint.watch.wait(patience.until - self._clock()):
+                trail.note(endpoint.label, Setback(HANGS, retry_after=_HUNG_RETRY))
+                return False
+        elif not endpoint.is_sound and not endpoint.breaker.is_slow and endpoint.in_flight >= _RESTING_CALLS:
             trail.note(endpoint.label, Setback("resting after failures"))
             return False
         identity = self._identities.get(endpoint)
         if identity is not None and not identity.is_proved:
-            failure = await identity.prove(max(self._share(patience, tried), 0.0))
+            share = self._share(patience, tried)
+            # With nobody else to ask, it is waited for as for any answer.
+            seconds = share if share >= self._left(patience) else min(share, VERIFY_SECONDS)
+            failure = await identity.prove(max(seconds, 0.0))
             if failure is not None:
-                trail.note(endpoint.label, Setback(failure.words, retry_after=failure.retry_after))
+                silent, slow = failure.kind is Kind.HUNG, failure.kind is Kind.TIMED_OUT
+                setback = Setback(failure.words, retry_after=failure.retry_after, is_silent=silent, is_slow=slow)
+                trail.note(endpoint.label, setback)
                 return False
         return True
 
@@ -300,7 +358,7 @@ class Router:
         left = patience.until - self._clock()
         longest_wait = min(_LONGEST_WAIT, left)
         others = sum(
-            other not in tried and other.exclusion is None and other.paused_for <= longest_wait
+            other not in tried and other.exclusion is None and not other.is_hung and other.paused_for <= longest_wait
             for other in self._carriers
         )
         return left / (1 + others)
@@ -314,6 +372,7 @@ class Router:
             endpoint.paused_for
             for endpoint in self._carriers
             if endpoint not in hopeless
+            and not endpoint.is_hung
             and (endpoint.is_sound or endpoint in slow)
             and endpoint.paused_for <= _LONGEST_WAIT
         ]
@@ -325,11 +384,18 @@ class Router:
         await asyncio.sleep(wait)
         return True
 
-    async def _doubt(self, null: Reply, errand: Errand, tried: set[Endpoint]) -> Reply:
-        """Return one more sound endpoint's answer to a call that was answered `null`, else that `null`."""
-        other = self._selection.next(errand.method, errand.policy, tried)
-        if other is None or not other.is_sound or other.paused_for > 0 or other.label in errand.policy.disbelieved:
-            return null
-        tried.add(other)
-        got = await self._attempt(other, errand, Trail(self._chain), tried, is_final=False)
-        return got if isinstance(got, Reply) else null
+    def _left(self, patience: Patience) -> float:
+        return patience.until - self._clock()
+
+    async def _confirm_absence(self, null: Reply | None, errand: Errand, tried: set[Endpoint], trail: Trail) -> Reply:
+        """Return what other sound endpoints have of what one does not have; see `Confirmation`."""
+
+        async def ask(endpoint: Endpoint, patience: Patience) -> Reply | Setback | None:
+            if not await self._is_open(endpoint, patience, Trail(self._chain), tried):
+                return None
+            timeout = self._left(patience)
+            return await self._ask(endpoint, errand, timeout) if timeout > 0 else None
+
+        others = self._confirmation.choose(errand.method, errand.policy, tried)
+        tried.update(others)
+        return await self._confirmation.confirm(null, others, errand.patience, trail, ask)

@@ -13,8 +13,9 @@ Purpose = Literal["call", "heavy", "probe", "verify", "head"]
 """Why a request leaves: for callers, for one costly call, to see how an endpoint is, to check its chain, to learn its
 head."""
 
-State = Literal["closed", "open", "limited", "excluded", "admitted"]
-"""What became of an endpoint: its breaker closed or opened, it throttles us, it serves the wrong or the right chain."""
+State = Literal["closed", "open", "hung", "answers", "limited", "excluded", "admitted"]
+"""What became of an endpoint: its breaker closed or opened, it hangs or answers again, it throttles us, it serves the
+wrong or the right chain."""
 
 
 class Observer(Protocol):
@@ -82,7 +83,7 @@ class Measured:
     def changed(self, chain: str, endpoint: str, state: State) -> None:
         """Show the endpoint as used or passed over; throttling passes by itself and is counted as a failure."""
         if state != "limited":
-            metrics.set_endpoint_up(chain, endpoint, state in ("closed", "admitted"))
+            metrics.set_endpoint_up(chain, endpoint, state in ("closed", "answers", "admitted"))
 
     def moved(self, chain: str, head: int) -> None:
         """Show the head."""

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from server.errors import GatewayError
+    from server.upstream.failures import Trouble
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +23,8 @@ class CallPolicy:
     ask after all others, even those that rest.
     `may_be_refused`: an error that nobody knows may be the call's own, if it is repeated and confirmed.
     `quotes`: the caller is told what a node said itself where it refused the call.
-    `null_elsewhere`: a `null` result is asked of one more endpoint before it is believed. `held`: the call has waited
-    for company already and leaves with the next batch.
+    `null_elsewhere`: a `null` result, or NotFound, is asked of others that should have it before it is believed.
+    `held`: the call has waited for company already and leaves with the next batch.
     """
 
     heavy: bool = False
@@ -45,7 +46,7 @@ class Reply:
 
     `refusals` are the errors by which endpoints that were asked before said that they cannot, by label. Of a REST
     endpoint `result` is the body and `headers` are those of its answer, names in lower case. A bundle has no `result`
-    but `parts`, one for each of its calls.
+    but `parts`, one for each of its calls. `absences` is how many endpoints said, with this `null`, that there is none.
     """
 
     result: bytes
@@ -54,13 +55,18 @@ class Reply:
     headers: Mapping[str, str] = field(default_factory=dict, compare=False)
     refusals: Mapping[str, GatewayError] = field(default_factory=dict, compare=False)
     parts: tuple[bytes, ...] = ()
+    absences: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class ProbeResult:
-    """What one endpoint said to a probe: either `result` (JSON bytes) or `error` is set; `latency` is in seconds."""
+    """What one endpoint said to a probe: either `result` (JSON bytes) or `error` is set; `latency` is in seconds.
+
+    `trouble` goes with an error.
+    """
 
     endpoint: str
     latency: float
     result: bytes | None = None
     error: GatewayError | None = None
+    trouble: Trouble | None = None

@@ -20,13 +20,14 @@ from server.upstream.agreement import Agreement
 from server.upstream.batching import Batcher
 from server.upstream.breaker import Circuit
 from server.upstream.endpoint import Endpoint
-from server.upstream.failures import Failure, Kind
+from server.upstream.failures import Failure, Kind, Trouble, trouble_of
+from server.upstream.hangs import HANGS, HUNG_SECONDS, PROBE_EVERY_SECONDS, HangWatch
 from server.upstream.heads import HeadTracker
 from server.upstream.health import Health, Setback
 from server.upstream.hedging import Hedges
 from server.upstream.identity import Identity, IdentityCheck
 from server.upstream.joining import Flights, Patience
-from server.upstream.journey import Errand, Router
+from server.upstream.journey import VERIFY_SECONDS, Errand, Router
 from server.upstream.jsonrpc import encode_call
 from server.upstream.observer import Measured, Observer
 from server.upstream.policy import CallPolicy, ProbeResult, Reply
@@ -48,9 +49,6 @@ DEFAULT_DEADLINE_SECONDS = 30.0
 PROBE_SECONDS = 5.0
 """How long a probe waits for each endpoint."""
 
-VERIFY_SECONDS = 3.0
-"""How long the identity check of an endpoint may take."""
-
 # The age of the block whose hashes are compared: nodes that keep pace have it, and seldom replace it.
 _COMPARED_SECONDS = 12.0
 
@@ -64,9 +62,10 @@ class Pool:
     `errors` is the family's table of node errors, `http` the session shared by all pools, `block_time` in seconds.
     `verify` is asked of every endpoint before its first use; an endpoint that fails is excluded by name and asked again
     every minute of traffic. With `head`, endpoints are asked for their newest block while the chain is in use, unless
-    answers tell it anyway (`observe_head`). With `hedge`, slow cheap calls are asked of a second endpoint. Nothing is
-    sent while nobody asks. `state_methods` are those that read the state of a block, which endpoints keep or lack as a
-    whole.
+    answers tell it anyway (`observe_head`). With `hedge`, slow cheap calls are asked of a second endpoint. With
+    `watched`, an endpoint that hangs is found out, for which `head` or `verify` names a light read, and is sent nothing
+    but one of these a second until it answers. Nothing is sent while nobody asks. `state_methods` are those that read
+    the state of a block, which endpoints keep or lack as a whole.
     """
 
     def __init__(
@@ -83,6 +82,7 @@ class Pool:
         observer: Observer | None = None,
         hedge: bool = False,
         state_methods: frozenset[str] = frozenset(),
+        watched: bool = True,
     ) -> None:
         self.chain = chain
         self._clock = clock
@@ -126,6 +126,11 @@ class Pool:
             if head is None
             else HeadPoller(self._endpoints, self.heads, block_time, self._poll, self._compare, clock)
         )
+        light = verify if head is None else head
+        if watched and light is not None:
+            self._light = self._encode(light.method, light.params)
+            for endpoint in self._endpoints:
+                endpoint.watch = HangWatch(endpoint, self._is_alive, self._note_hang)
         self._flights: Flights[Reply] = Flights()
         self._background: set[asyncio.Task[None]] = set()
 
@@ -190,7 +195,7 @@ class Pool:
             )
         except TimeoutError:
             pass
-        raise DeadlineExceeded(f"{self.chain} did not answer before the deadline")
+        raise DeadlineExceeded(f"{self.chain} did not answer before the deadline: {self._describe()}")
 
     async def probe(self, method: str, params: Sequence[object], *, deadline: float | None = None) -> list[ProbeResult]:
         """Return what each endpoint says now, in the order of the configuration; an excluded one is not asked.
@@ -238,10 +243,18 @@ class Pool:
         await asyncio.gather(*self._background, return_exceptions=True)
         if self._hedges is not None:
             await self._hedges.close()
+        for endpoint in self._endpoints:
+            if endpoint.watch is not None:
+                await endpoint.watch.close()
         for identity in self._identities.values():
             await identity.close()
         for carrier in self._carriers.values():
             await carrier.close()
+
+    def _describe(self) -> str:
+        """Return in a few words per label how the endpoints are."""
+        words = (f"{endpoint.label}: {endpoint.describe()}" for endpoint in self._endpoints)
+        return "; ".join(words) or "none is configured"
 
     async def _travel(self, method: str, call: Cargo, policy: CallPolicy, patience: Patience) -> Reply:
         if patience.until <= self._clock():
@@ -260,6 +273,8 @@ class Pool:
         for endpoint in self._endpoints:
             if endpoint.exclusion is not None:
                 self._identities[endpoint].recheck()
+            elif endpoint.watch is not None and endpoint.watch.is_hung:
+                endpoint.watch.want()
             elif (
                 not (policy.heavy or policy.caller_made)
                 and endpoint.breaker.state(now) is Circuit.HALF_OPEN
@@ -280,6 +295,27 @@ class Pool:
                 self._health.convict(endpoint, got.suspect)
         finally:
             endpoint.breaker.release_probe()
+
+    async def _is_alive(self, endpoint: Endpoint, seconds: float) -> bool:
+        """Return whether the endpoint answers a light read within the seconds, with whatever it is."""
+        answer = await self._carriers[endpoint].submit_alone(self._light, seconds, "probe")
+        outcome = answer.outcome
+        if isinstance(outcome, Failure) and trouble_of(outcome) is Trouble.HANGS:
+            return False
+        got = self._health.settle(endpoint, answer, _PLAIN, vouches=False)
+        if isinstance(got, Reply) and self._head is not None:
+            with contextlib.suppress(ValueError):
+                self.observe_head(endpoint.label, self._head.read(got.result))
+        return True
+
+    def _note_hang(self, endpoint: Endpoint, is_hung: bool) -> None:
+        if is_hung:
+            endpoint.breaker.hang()
+            self._health.announce(endpoint, "hung")
+            self._carriers[endpoint].give_up(Failure(Kind.HUNG, HANGS, PROBE_EVERY_SECONDS))
+        else:
+            endpoint.breaker.revive()
+            self._health.announce(endpoint, "answers")
 
     async def _poll(self, endpoint: Endpoint) -> None:
         """Ask one endpoint for its head; a failure counts as any other, an unreadable head is none."""
@@ -319,31 +355,36 @@ class Pool:
         self.agreement.compare(block, hashes)
 
     async def _ask_identity(self, endpoint: Endpoint, call: bytes) -> Answer:
-        answer = await self._carriers[endpoint].submit_alone(call, VERIFY_SECONDS, "verify")
+        seconds = VERIFY_SECONDS if endpoint.watch is None else HUNG_SECONDS
+        answer = await self._carriers[endpoint].submit_alone(call, seconds, "verify")
         if isinstance(answer.outcome, Failure):
             self._health.settle_failure(endpoint, answer.outcome, answer.exchange, _PLAIN)
         return answer
 
     async def _probe_one(self, endpoint: Endpoint, call: bytes, timeout: float) -> ProbeResult:
         if endpoint.exclusion is not None:
-            return self._unavailable(endpoint, endpoint.exclusion, 0.0)
+            return self._unavailable(endpoint, endpoint.exclusion, 0.0, Trouble.WRONG_CHAIN)
+        if endpoint.is_hung:
+            # It is asked every second anyway.
+            timeout = min(timeout, PROBE_EVERY_SECONDS)
         started = self._clock()
         identity = self._identities.get(endpoint)
-        failure = None if identity is None else await identity.prove()
+        failure = None if identity is None else await identity.prove(timeout)
         if failure is not None:
-            return self._unavailable(endpoint, failure.words, self._clock() - started)
+            return self._unavailable(endpoint, failure.words, self._clock() - started, trouble_of(failure))
         answer = await self._carriers[endpoint].submit_alone(call, timeout, "probe")
         got = self._health.settle(endpoint, answer, _PLAIN)
         if isinstance(got, Reply):
             return ProbeResult(endpoint.label, got.latency, result=got.result)
+        trouble = trouble_of(answer.outcome if isinstance(answer.outcome, Failure) else None)
         error = got.final or got.explaining
         if error is None:
-            return self._unavailable(endpoint, got.words, answer.exchange.seconds)
-        return ProbeResult(endpoint.label, answer.exchange.seconds, error=error)
+            return self._unavailable(endpoint, got.words, answer.exchange.seconds, trouble)
+        return ProbeResult(endpoint.label, answer.exchange.seconds, error=error, trouble=trouble)
 
-    def _unavailable(self, endpoint: Endpoint, words: str, seconds: float) -> ProbeResult:
+    def _unavailable(self, endpoint: Endpoint, words: str, seconds: float, trouble: Trouble) -> ProbeResult:
         error = UpstreamUnavailable(f"{endpoint.label} of {self.chain} did not answer: {words}")
-        return ProbeResult(endpoint.label, seconds, error=error)
+        return ProbeResult(endpoint.label, seconds, error=error, trouble=trouble)
 
     def _is_healthy(self, label: str) -> bool:
         return self._by_label[label].is_sound

@@ -103,6 +103,7 @@ class Getter:
         self._observer = observer
         self._clock = clock
         self._sending: set[asyncio.Task[Answer]] = set()
+        self._given_up: dict[asyncio.Task[Answer], Failure] = {}
 
     async def submit(self, call: bytes, timeout: float, *, held: bool = False) -> Answer:
         """Return what became of a cheap call; holding it back would gain nothing."""
@@ -113,6 +114,12 @@ class Getter:
         if isinstance(cargo, bytes):
             return await self._start(self._exchange(cargo, timeout, purpose))
         return await self._start(self._bundle(cargo, timeout, purpose))
+
+    def give_up(self, failure: Failure) -> None:
+        """End every call in flight with this failure."""
+        for task in self._sending:
+            self._given_up[task] = failure
+            task.cancel()
 
     async def close(self) -> None:
         """Give up what is in flight."""
@@ -125,7 +132,16 @@ class Getter:
         task = asyncio.get_running_loop().create_task(sending)
         self._sending.add(task)
         task.add_done_callback(self._sending.discard)
-        return await task
+        try:
+            return await task
+        except asyncio.CancelledError:
+            failure = self._given_up.get(task)
+            current = asyncio.current_task()
+            if failure is None or (current is not None and current.cancelling()):
+                raise
+            return Answer(failure, Exchange(self._clock()))
+        finally:
+            self._given_up.pop(task, None)
 
     async def _bundle(self, calls: Sequence[bytes], timeout: float, purpose: Purpose) -> Answer:
         until = self._clock() + timeout
@@ -143,12 +159,11 @@ class Getter:
         exchange = Exchange(self._clock())
         request = self._endpoint.address.get(asked.path, asked.query, asked.headers)
         self._endpoint.spend()
-        if purpose != "heavy":
-            self._endpoint.begin(exchange)
+        self._endpoint.begin(exchange, is_heavy=purpose == "heavy")
         self._observer.sent(self._chain, self._endpoint.label, purpose, 1)
         got: HttpAnswer | Failure | None = None
         try:
-            got = await self._transport.send(self._endpoint.address, request, timeout)
+            got = await self._transport.send(self._endpoint.address, request, timeout, self._endpoint.hear)
         finally:
             self._endpoint.end(exchange)
             exchange.seconds = self._clock() - exchange.started

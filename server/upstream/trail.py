@@ -26,6 +26,8 @@ class Trail:
         self._words: dict[str, str] = {}
         self._explaining: GatewayError | None = None
         self._retry_after: float | None = None
+        self._is_time: dict[str, bool] = {}
+        self._is_silence = False
         self._suspects: list[tuple[Endpoint, Exchange]] = []
         self._node: NodeWords | None = None
         self.refusals: dict[str, GatewayError] = {}
@@ -43,6 +45,8 @@ class Trail:
     def note(self, label: str, setback: Setback) -> None:
         """Remember what became of an attempt at the endpoint."""
         self._words[label] = setback.words
+        self._is_time[label] = setback.is_silent or setback.is_slow
+        self._is_silence = self._is_silence or setback.is_silent
         if setback.refusal is not None:
             refusal = copy.copy(setback.refusal)
             refusal.node = setback.node
@@ -67,6 +71,11 @@ class Trail:
             error = copy.copy(self._explaining)
         else:
             retry_after_ms = None if self._retry_after is None else int(self._retry_after * 1000)
+            if self._is_silence and all(self._is_time.values()):
+                # Nothing was wrong but that the time passed while the caller waited.
+                return DeadlineExceeded(
+                    f"{self._chain} did not answer in time: {self._summary()}", retry_after_ms=retry_after_ms
+                )
             error = UpstreamUnavailable(
                 f"no endpoint of {self._chain} answered: {self._summary()}", retry_after_ms=retry_after_ms
             )

@@ -12,6 +12,8 @@ from server.upstream.failures import Failure, Kind
 from server.upstream.http import Client
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from server.upstream.http import Address, HttpAnswer
 
 MAX_ANSWER_BYTES = 32 * 1024 * 1024
@@ -33,21 +35,29 @@ class Transport:
         self._http = http
         self._max_bytes = max_bytes
 
-    async def post(self, address: Address, body: bytes, timeout: float) -> HttpAnswer | Failure:
+    async def post(
+        self, address: Address, body: bytes, timeout: float, hear: Callable[[], None] | None = None
+    ) -> HttpAnswer | Failure:
         """Return the answer to a POST of `body`, or why there is none within `timeout` seconds."""
-        return await self.send(address, address.post(body), timeout)
+        return await self.send(address, address.post(body), timeout, hear)
 
-    async def send(self, address: Address, request: bytes, timeout: float) -> HttpAnswer | Failure:
+    async def send(
+        self, address: Address, request: bytes, timeout: float, hear: Callable[[], None] | None = None
+    ) -> HttpAnswer | Failure:
         """Return the answer to a request that the address wrote, or why there is none within `timeout` seconds.
+
+        `hear` is called when bytes of it come.
 
         A connection that turns out to be dead on first use is replaced once: servers close idle connections whenever
         they like, and every call here is a read.
         """
         deadline = self._http.time() + timeout
-        got = await self._http.exchange(address.origin, request, deadline, self._max_bytes)
+        got = await self._http.exchange(address.origin, request, deadline, self._max_bytes, hear=hear)
         if isinstance(got, Failure):
             if got.kind is Kind.DROPPED:
-                got = await self._http.exchange(address.origin, request, deadline, self._max_bytes, fresh=True)
+                got = await self._http.exchange(
+                    address.origin, request, deadline, self._max_bytes, fresh=True, hear=hear
+                )
             if isinstance(got, Failure) and got.kind is Kind.TIMED_OUT:
                 return Failure(Kind.TIMED_OUT, f"no answer within {describe_seconds(timeout)}")
         return got

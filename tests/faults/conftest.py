@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
 
 CHAIN_ID = 31337
+LABELS = ("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta")
 
 
 class Tally:
@@ -186,13 +187,13 @@ def holds(monkeypatch: pytest.MonkeyPatch) -> Holds:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def make_pool(http: aiohttp.ClientSession, tally: Tally) -> AsyncIterator[Callable[..., Pool]]:
-    """Makes pools over URLs, labelled alpha, beta, gamma in that order."""
+    """Makes pools over URLs, labelled alpha, beta, gamma and so on in that order."""
     made: list[Pool] = []
 
-    def make(*urls: str, weights: tuple[int, ...] = (1, 1, 1), **options: Any) -> Pool:
+    def make(*urls: str, weights: tuple[int, ...] = (1,) * len(LABELS), **options: Any) -> Pool:
         settings = [
             EndpointSettings.model_validate({"label": label, "url": url, "weight": weight})
-            for label, url, weight in zip(("alpha", "beta", "gamma"), urls, weights, strict=False)
+            for label, url, weight in zip(LABELS, urls, weights, strict=False)
         ]
         known: dict[str, Any] = {"block_time": 12.0, "observer": tally} | options
         pool = Pool("ethereum", settings, EvmErrors(), http, **known)

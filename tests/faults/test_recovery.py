@@ -238,7 +238,7 @@ async def test_an_endpoint_that_does_not_tell_its_chain_leaves_the_others_time(
     pool = make_pool(silent.url, good.url, verify=check_chain(31337))
     reply = await pool.call(*BALANCE, deadline=time.monotonic() + VERIFY_SECONDS - 0.5)
     assert reply.endpoint == "beta"
-    assert silent.methods == ["eth_chainId"]
+    assert set(silent.methods) == {"eth_chainId"}  # the check, and the probe that finds out whether it hangs
 
 
 HEAD = HeadQuery("eth_blockNumber", [], lambda result: int(result.strip(b'"'), 16))

@@ -26,7 +26,7 @@ from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__
 from waypost.v1 import options_pb2 as waypost_dot_v1_dot_options__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17waypost/v1/system.proto\x12\nwaypost.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x18waypost/v1/options.proto\"\x12\n\x10GetHealthRequest\"\x91\x01\n\x11GetHealthResponse\x12(\n\x06status\x18\x01 \x01(\x0e\x32\x18.waypost.v1.HealthStatus\x12\x0f\n\x07version\x18\x02 \x01(\t\x12\x16\n\x0euptime_seconds\x18\x03 \x01(\x03\x12)\n\x06\x63hains\x18\x04 \x01(\x0b\x32\x19.waypost.v1.ChainsByState\"L\n\rChainsByState\x12\n\n\x02ok\x18\x01 \x03(\t\x12\x10\n\x08\x64\x65graded\x18\x02 \x03(\t\x12\x0c\n\x04\x64own\x18\x03 \x03(\t\x12\x0f\n\x07unknown\x18\x04 \x03(\t\"<\n\x15GetChainHealthRequest\x12#\n\x05\x63hain\x18\x01 \x01(\tB\x14\x92\xb5\x18\x10\x08\x01\x10\x01\x62\n\"ethereum\"\"\xf9\x01\n\x16GetChainHealthResponse\x12\r\n\x05\x63hain\x18\x01 \x01(\t\x12\'\n\x06status\x18\x02 \x01(\x0e\x32\x17.waypost.v1.ChainStatus\x12\x0c\n\x04type\x18\x03 \x01(\t\x12!\n\x0c\x62lock_height\x18\x04 \x01(\x03\x42\x06\x92\xb5\x18\x02\x38\x01H\x00\x88\x01\x01\x12\x35\n\ttimestamp\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x06\x92\xb5\x18\x02\x08\r\x12\x1f\n\nlatency_ms\x18\x06 \x01(\x01\x42\x06\x92\xb5\x18\x02\x38\x01H\x01\x88\x01\x01\x42\x0f\n\r_block_heightB\r\n\x0b_latency_ms\"\x84\x02\n\x19GetNetworkCalendarRequest\x12&\n\x05\x63hain\x18\x01 \x01(\tB\x12\x92\xb5\x18\x0e\x08\x01\x62\n\"ethereum\"H\x00\x88\x01\x01\x12\x37\n\x04kind\x18\x02 \x01(\x0e\x32\x18.waypost.v1.CalendarKindB\x0f\x92\xb5\x18\x0b\x62\t\"upgrade\"\x12\x32\n\tfrom_date\x18\x03 \x01(\tB\x14\x92\xb5\x18\x10\x08\x10\x62\x0c\"2026-01-01\"H\x01R\x04\x66rom\x88\x01\x01\x12.\n\x07to_date\x18\x04 \x01(\tB\x14\x92\xb5\x18\x10\x08\x10\x62\x0c\"2026-12-31\"H\x02R\x02to\x88\x01\x01\x42\x08\n\x06_chainB\x0c\n\n_from_dateB\n\n\x08_to_date\"W\n\x1aGetNetworkCalendarResponse\x12\r\n\x05\x63ount\x18\x01 \x01(\x05\x12*\n\x07\x65ntries\x18\x02 \x03(\x0b\x32\x19.waypost.v1.CalendarEntry\"\xe6\x01\n\rCalendarEntry\x12\r\n\x05\x63hain\x18\x01 \x01(\t\x12&\n\x04kind\x18\x02 \x01(\x0e\x32\x18.waypost.v1.CalendarKind\x12\x0c\n\x04name\x18\x03 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x04 \x01(\t\x12:\n\x0cscheduled_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x08\x92\xb5\x18\x04\x08\r8\x01\x12!\n\x0c\x62lock_height\x18\x06 \x01(\x03\x42\x06\x92\xb5\x18\x02\x38\x01H\x00\x88\x01\x01\x12\x0b\n\x03url\x18\x07 \x01(\tB\x0f\n\r_block_height*y\n\x0cHealthStatus\x12\x1d\n\x19HEALTH_STATUS_UNSPECIFIED\x10\x00\x12\x1e\n\x10HEALTH_STATUS_OK\x10\x01\x1a\x08\x9a\xb5\x18\x04\n\x02ok\x12*\n\x16HEALTH_STATUS_DEGRADED\x10\x02\x1a\x0e\x9a\xb5\x18\n\n\x08\x64\x65graded*\x9e\x01\n\x0b\x43hainStatus\x12\x1c\n\x18\x43HAIN_STATUS_UNSPECIFIED\x10\x00\x12\x1d\n\x0f\x43HAIN_STATUS_OK\x10\x01\x1a\x08\x9a\xb5\x18\x04\n\x02ok\x12,\n\x15\x43HAIN_STATUS_DEGRADED\x10\x02\x1a\x11\x9a\xb5\x18\r\n\x08\x64\x65graded\x18\xf7\x03\x12$\n\x11\x43HAIN_STATUS_DOWN\x10\x03\x1a\r\x9a\xb5\x18\t\n\x04\x64own\x18\xf7\x03*\x81\x01\n\x0c\x43\x61lendarKind\x12\x1d\n\x19\x43\x41LENDAR_KIND_UNSPECIFIED\x10\x00\x12(\n\x15\x43\x41LENDAR_KIND_RELEASE\x10\x01\x1a\r\x9a\xb5\x18\t\n\x07release\x12(\n\x15\x43\x41LENDAR_KIND_UPGRADE\x10\x02\x1a\r\x9a\xb5\x18\t\n\x07upgrade2\x95\x03\n\rSystemService\x12l\n\tGetHealth\x12\x1c.waypost.v1.GetHealthRequest\x1a\x1d.waypost.v1.GetHealthResponse\"\"\x90\x02\x01\x8a\xb5\x18\x1b*\x01\x01:\x01\x01\x62\x13Health and calendar\x12\x8b\x01\n\x0eGetChainHealth\x12!.waypost.v1.GetChainHealthRequest\x1a\".waypost.v1.GetChainHealthResponse\"2\x90\x02\x01\x8a\xb5\x18+*\x05\x02\x03\x04\x05\x06:\x05\x02\x03\x04\x05\x06R\x06statusb\x13Health and calendar\x12\x87\x01\n\x12GetNetworkCalendar\x12%.waypost.v1.GetNetworkCalendarRequest\x1a&.waypost.v1.GetNetworkCalendarResponse\"\"\x90\x02\x01\x8a\xb5\x18\x1b*\x01\x01:\x01\x01\x62\x13Health and calendarBJ\n\x0e\x64\x65v.waypost.v1P\x01Z6github.com/waypost/waypost/gen/go/waypost/v1;waypostv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17waypost/v1/system.proto\x12\nwaypost.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x18waypost/v1/options.proto\"\x12\n\x10GetHealthRequest\"\x91\x01\n\x11GetHealthResponse\x12(\n\x06status\x18\x01 \x01(\x0e\x32\x18.waypost.v1.HealthStatus\x12\x0f\n\x07version\x18\x02 \x01(\t\x12\x16\n\x0euptime_seconds\x18\x03 \x01(\x03\x12)\n\x06\x63hains\x18\x04 \x01(\x0b\x32\x19.waypost.v1.ChainsByState\"L\n\rChainsByState\x12\n\n\x02ok\x18\x01 \x03(\t\x12\x10\n\x08\x64\x65graded\x18\x02 \x03(\t\x12\x0c\n\x04\x64own\x18\x03 \x03(\t\x12\x0f\n\x07unknown\x18\x04 \x03(\t\"<\n\x15GetChainHealthRequest\x12#\n\x05\x63hain\x18\x01 \x01(\tB\x14\x92\xb5\x18\x10\x08\x01\x10\x01\x62\n\"ethereum\"\"\xb3\x02\n\x16GetChainHealthResponse\x12\r\n\x05\x63hain\x18\x01 \x01(\t\x12\'\n\x06status\x18\x02 \x01(\x0e\x32\x17.waypost.v1.ChainStatus\x12\x0c\n\x04type\x18\x03 \x01(\t\x12!\n\x0c\x62lock_height\x18\x04 \x01(\x03\x42\x06\x92\xb5\x18\x02\x38\x01H\x00\x88\x01\x01\x12\x35\n\ttimestamp\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x06\x92\xb5\x18\x02\x08\r\x12\x1f\n\nlatency_ms\x18\x06 \x01(\x01\x42\x06\x92\xb5\x18\x02\x38\x01H\x01\x88\x01\x01\x12-\n\x06reason\x18\x07 \x01(\x0e\x32\x18.waypost.v1.ChainTroubleH\x02\x88\x01\x01\x42\x0f\n\r_block_heightB\r\n\x0b_latency_msB\t\n\x07_reason\"\x84\x02\n\x19GetNetworkCalendarRequest\x12&\n\x05\x63hain\x18\x01 \x01(\tB\x12\x92\xb5\x18\x0e\x08\x01\x62\n\"ethereum\"H\x00\x88\x01\x01\x12\x37\n\x04kind\x18\x02 \x01(\x0e\x32\x18.waypost.v1.CalendarKindB\x0f\x92\xb5\x18\x0b\x62\t\"upgrade\"\x12\x32\n\tfrom_date\x18\x03 \x01(\tB\x14\x92\xb5\x18\x10\x08\x10\x62\x0c\"2026-01-01\"H\x01R\x04\x66rom\x88\x01\x01\x12.\n\x07to_date\x18\x04 \x01(\tB\x14\x92\xb5\x18\x10\x08\x10\x62\x0c\"2026-12-31\"H\x02R\x02to\x88\x01\x01\x42\x08\n\x06_chainB\x0c\n\n_from_dateB\n\n\x08_to_date\"W\n\x1aGetNetworkCalendarResponse\x12\r\n\x05\x63ount\x18\x01 \x01(\x05\x12*\n\x07\x65ntries\x18\x02 \x03(\x0b\x32\x19.waypost.v1.CalendarEntry\"\xe6\x01\n\rCalendarEntry\x12\r\n\x05\x63hain\x18\x01 \x01(\t\x12&\n\x04kind\x18\x02 \x01(\x0e\x32\x18.waypost.v1.CalendarKind\x12\x0c\n\x04name\x18\x03 \x01(\t\x12\x13\n\x0b\x64\x65scription\x18\x04 \x01(\t\x12:\n\x0cscheduled_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x08\x92\xb5\x18\x04\x08\r8\x01\x12!\n\x0c\x62lock_height\x18\x06 \x01(\x03\x42\x06\x92\xb5\x18\x02\x38\x01H\x00\x88\x01\x01\x12\x0b\n\x03url\x18\x07 \x01(\tB\x0f\n\r_block_height*y\n\x0cHealthStatus\x12\x1d\n\x19HEALTH_STATUS_UNSPECIFIED\x10\x00\x12\x1e\n\x10HEALTH_STATUS_OK\x10\x01\x1a\x08\x9a\xb5\x18\x04\n\x02ok\x12*\n\x16HEALTH_STATUS_DEGRADED\x10\x02\x1a\x0e\x9a\xb5\x18\n\n\x08\x64\x65graded*\xdd\x02\n\x0c\x43hainTrouble\x12\x1d\n\x19\x43HAIN_TROUBLE_UNSPECIFIED\x10\x00\x12\x30\n\x19\x43HAIN_TROUBLE_WRONG_CHAIN\x10\x01\x1a\x11\x9a\xb5\x18\r\n\x0bwrong chain\x12$\n\x13\x43HAIN_TROUBLE_HANGS\x10\x02\x1a\x0b\x9a\xb5\x18\x07\n\x05hangs\x12(\n\x15\x43HAIN_TROUBLE_REFUSED\x10\x03\x1a\r\x9a\xb5\x18\t\n\x07refused\x12,\n\x17\x43HAIN_TROUBLE_THROTTLED\x10\x04\x1a\x0f\x9a\xb5\x18\x0b\n\tthrottled\x12$\n\x13\x43HAIN_TROUBLE_FAILS\x10\x05\x1a\x0b\x9a\xb5\x18\x07\n\x05\x66\x61ils\x12&\n\x14\x43HAIN_TROUBLE_BEHIND\x10\x06\x1a\x0c\x9a\xb5\x18\x08\n\x06\x62\x65hind\x12\x30\n\x19\x43HAIN_TROUBLE_NO_ENDPOINT\x10\x07\x1a\x11\x9a\xb5\x18\r\n\x0bno endpoint*\x9e\x01\n\x0b\x43hainStatus\x12\x1c\n\x18\x43HAIN_STATUS_UNSPECIFIED\x10\x00\x12\x1d\n\x0f\x43HAIN_STATUS_OK\x10\x01\x1a\x08\x9a\xb5\x18\x04\n\x02ok\x12,\n\x15\x43HAIN_STATUS_DEGRADED\x10\x02\x1a\x11\x9a\xb5\x18\r\n\x08\x64\x65graded\x18\xf7\x03\x12$\n\x11\x43HAIN_STATUS_DOWN\x10\x03\x1a\r\x9a\xb5\x18\t\n\x04\x64own\x18\xf7\x03*\x81\x01\n\x0c\x43\x61lendarKind\x12\x1d\n\x19\x43\x41LENDAR_KIND_UNSPECIFIED\x10\x00\x12(\n\x15\x43\x41LENDAR_KIND_RELEASE\x10\x01\x1a\r\x9a\xb5\x18\t\n\x07release\x12(\n\x15\x43\x41LENDAR_KIND_UPGRADE\x10\x02\x1a\r\x9a\xb5\x18\t\n\x07upgrade2\x95\x03\n\rSystemService\x12l\n\tGetHealth\x12\x1c.waypost.v1.GetHealthRequest\x1a\x1d.waypost.v1.GetHealthResponse\"\"\x90\x02\x01\x8a\xb5\x18\x1b*\x01\x01:\x01\x01\x62\x13Health and calendar\x12\x8b\x01\n\x0eGetChainHealth\x12!.waypost.v1.GetChainHealthRequest\x1a\".waypost.v1.GetChainHealthResponse\"2\x90\x02\x01\x8a\xb5\x18+*\x05\x02\x03\x04\x05\x06:\x05\x02\x03\x04\x05\x06R\x06statusb\x13Health and calendar\x12\x87\x01\n\x12GetNetworkCalendar\x12%.waypost.v1.GetNetworkCalendarRequest\x1a&.waypost.v1.GetNetworkCalendarResponse\"\"\x90\x02\x01\x8a\xb5\x18\x1b*\x01\x01:\x01\x01\x62\x13Health and calendarBJ\n\x0e\x64\x65v.waypost.v1P\x01Z6github.com/waypost/waypost/gen/go/waypost/v1;waypostv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -38,6 +38,20 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_HEALTHSTATUS'].values_by_name["HEALTH_STATUS_OK"]._serialized_options = b'\232\265\030\004\n\002ok'
   _globals['_HEALTHSTATUS'].values_by_name["HEALTH_STATUS_DEGRADED"]._loaded_options = None
   _globals['_HEALTHSTATUS'].values_by_name["HEALTH_STATUS_DEGRADED"]._serialized_options = b'\232\265\030\n\n\010degraded'
+  _globals['_CHAINTROUBLE'].values_by_name["CHAIN_TROUBLE_WRONG_CHAIN"]._loaded_options = None
+  _globals['_CHAINTROUBLE'].values_by_name["CHAIN_TROUBLE_WRONG_CHAIN"]._serialized_options = b'\232\265\030\r\n\013wrong chain'
+  _globals['_CHAINTROUBLE'].values_by_name["CHAIN_TROUBLE_HANGS"]._loaded_options = None
+  _globals['_CHAINTROUBLE'].values_by_name["CHAIN_TROUBLE_HANGS"]._serialized_options = b'\232\265\030\007\n\005hangs'
+  _globals['_CHAINTROUBLE'].values_by_name["CHAIN_TROUBLE_REFUSED"]._loaded_options = None
+  _globals['_CHAINTROUBLE'].values_by_name["CHAIN_TROUBLE_REFUSED"]._serialized_options = b'\232\265\030\t\n\007refused'
+  _globals['_CHAINTROUBLE'].values_by_name["CHAIN_TROUBLE_THROTTLED"]._loaded_options = None
+  _globals['_CHAINTROUBLE'].values_by_name["CHAIN_TROUBLE_THROTTLED"]._serialized_options = b'\232\265\030\013\n\tthrottled'
+  _globals['_CHAINTROUBLE'].values_by_name["CHAIN_TROUBLE_FAILS"]._loaded_options = None
+  _globals['_CHAINTROUBLE'].values_by_name["CHAIN_TROUBLE_FAILS"]._serialized_options = b'\232\265\030\007\n\005fails'
+  _globals['_CHAINTROUBLE'].values_by_name["CHAIN_TROUBLE_BEHIND"]._loaded_options = None
+  _globals['_CHAINTROUBLE'].values_by_name["CHAIN_TROUBLE_BEHIND"]._serialized_options = b'\232\265\030\010\n\006behind'
+  _globals['_CHAINTROUBLE'].values_by_name["CHAIN_TROUBLE_NO_ENDPOINT"]._loaded_options = None
+  _globals['_CHAINTROUBLE'].values_by_name["CHAIN_TROUBLE_NO_ENDPOINT"]._serialized_options = b'\232\265\030\r\n\013no endpoint'
   _globals['_CHAINSTATUS'].values_by_name["CHAIN_STATUS_OK"]._loaded_options = None
   _globals['_CHAINSTATUS'].values_by_name["CHAIN_STATUS_OK"]._serialized_options = b'\232\265\030\004\n\002ok'
   _globals['_CHAINSTATUS'].values_by_name["CHAIN_STATUS_DEGRADED"]._loaded_options = None
@@ -74,12 +88,14 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_SYSTEMSERVICE'].methods_by_name['GetChainHealth']._serialized_options = b'\220\002\001\212\265\030+*\005\002\003\004\005\006:\005\002\003\004\005\006R\006statusb\023Health and calendar'
   _globals['_SYSTEMSERVICE'].methods_by_name['GetNetworkCalendar']._loaded_options = None
   _globals['_SYSTEMSERVICE'].methods_by_name['GetNetworkCalendar']._serialized_options = b'\220\002\001\212\265\030\033*\001\001:\001\001b\023Health and calendar'
-  _globals['_HEALTHSTATUS']._serialized_start=1243
-  _globals['_HEALTHSTATUS']._serialized_end=1364
-  _globals['_CHAINSTATUS']._serialized_start=1367
-  _globals['_CHAINSTATUS']._serialized_end=1525
-  _globals['_CALENDARKIND']._serialized_start=1528
-  _globals['_CALENDARKIND']._serialized_end=1657
+  _globals['_HEALTHSTATUS']._serialized_start=1301
+  _globals['_HEALTHSTATUS']._serialized_end=1422
+  _globals['_CHAINTROUBLE']._serialized_start=1425
+  _globals['_CHAINTROUBLE']._serialized_end=1774
+  _globals['_CHAINSTATUS']._serialized_start=1777
+  _globals['_CHAINSTATUS']._serialized_end=1935
+  _globals['_CALENDARKIND']._serialized_start=1938
+  _globals['_CALENDARKIND']._serialized_end=2067
   _globals['_GETHEALTHREQUEST']._serialized_start=98
   _globals['_GETHEALTHREQUEST']._serialized_end=116
   _globals['_GETHEALTHRESPONSE']._serialized_start=119
@@ -89,13 +105,13 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_GETCHAINHEALTHREQUEST']._serialized_start=344
   _globals['_GETCHAINHEALTHREQUEST']._serialized_end=404
   _globals['_GETCHAINHEALTHRESPONSE']._serialized_start=407
-  _globals['_GETCHAINHEALTHRESPONSE']._serialized_end=656
-  _globals['_GETNETWORKCALENDARREQUEST']._serialized_start=659
-  _globals['_GETNETWORKCALENDARREQUEST']._serialized_end=919
-  _globals['_GETNETWORKCALENDARRESPONSE']._serialized_start=921
-  _globals['_GETNETWORKCALENDARRESPONSE']._serialized_end=1008
-  _globals['_CALENDARENTRY']._serialized_start=1011
-  _globals['_CALENDARENTRY']._serialized_end=1241
-  _globals['_SYSTEMSERVICE']._serialized_start=1660
-  _globals['_SYSTEMSERVICE']._serialized_end=2065
+  _globals['_GETCHAINHEALTHRESPONSE']._serialized_end=714
+  _globals['_GETNETWORKCALENDARREQUEST']._serialized_start=717
+  _globals['_GETNETWORKCALENDARREQUEST']._serialized_end=977
+  _globals['_GETNETWORKCALENDARRESPONSE']._serialized_start=979
+  _globals['_GETNETWORKCALENDARRESPONSE']._serialized_end=1066
+  _globals['_CALENDARENTRY']._serialized_start=1069
+  _globals['_CALENDARENTRY']._serialized_end=1299
+  _globals['_SYSTEMSERVICE']._serialized_start=2070
+  _globals['_SYSTEMSERVICE']._serialized_end=2475
 # @@protoc_insertion_point(module_scope)

@@ -14,6 +14,17 @@ class HealthStatus(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     HEALTH_STATUS_OK: _ClassVar[HealthStatus]
     HEALTH_STATUS_DEGRADED: _ClassVar[HealthStatus]
 
+class ChainTrouble(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    CHAIN_TROUBLE_UNSPECIFIED: _ClassVar[ChainTrouble]
+    CHAIN_TROUBLE_WRONG_CHAIN: _ClassVar[ChainTrouble]
+    CHAIN_TROUBLE_HANGS: _ClassVar[ChainTrouble]
+    CHAIN_TROUBLE_REFUSED: _ClassVar[ChainTrouble]
+    CHAIN_TROUBLE_THROTTLED: _ClassVar[ChainTrouble]
+    CHAIN_TROUBLE_FAILS: _ClassVar[ChainTrouble]
+    CHAIN_TROUBLE_BEHIND: _ClassVar[ChainTrouble]
+    CHAIN_TROUBLE_NO_ENDPOINT: _ClassVar[ChainTrouble]
+
 class ChainStatus(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     CHAIN_STATUS_UNSPECIFIED: _ClassVar[ChainStatus]
@@ -29,6 +40,14 @@ class CalendarKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
 HEALTH_STATUS_UNSPECIFIED: HealthStatus
 HEALTH_STATUS_OK: HealthStatus
 HEALTH_STATUS_DEGRADED: HealthStatus
+CHAIN_TROUBLE_UNSPECIFIED: ChainTrouble
+CHAIN_TROUBLE_WRONG_CHAIN: ChainTrouble
+CHAIN_TROUBLE_HANGS: ChainTrouble
+CHAIN_TROUBLE_REFUSED: ChainTrouble
+CHAIN_TROUBLE_THROTTLED: ChainTrouble
+CHAIN_TROUBLE_FAILS: ChainTrouble
+CHAIN_TROUBLE_BEHIND: ChainTrouble
+CHAIN_TROUBLE_NO_ENDPOINT: ChainTrouble
 CHAIN_STATUS_UNSPECIFIED: ChainStatus
 CHAIN_STATUS_OK: ChainStatus
 CHAIN_STATUS_DEGRADED: ChainStatus
@@ -72,20 +91,22 @@ class GetChainHealthRequest(_message.Message):
     def __init__(self, chain: _Optional[str] = ...) -> None: ...
 
 class GetChainHealthResponse(_message.Message):
-    __slots__ = ("chain", "status", "type", "block_height", "timestamp", "latency_ms")
+    __slots__ = ("chain", "status", "type", "block_height", "timestamp", "latency_ms", "reason")
     CHAIN_FIELD_NUMBER: _ClassVar[int]
     STATUS_FIELD_NUMBER: _ClassVar[int]
     TYPE_FIELD_NUMBER: _ClassVar[int]
     BLOCK_HEIGHT_FIELD_NUMBER: _ClassVar[int]
     TIMESTAMP_FIELD_NUMBER: _ClassVar[int]
     LATENCY_MS_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
     chain: str
     status: ChainStatus
     type: str
     block_height: int
     timestamp: _timestamp_pb2.Timestamp
     latency_ms: float
-    def __init__(self, chain: _Optional[str] = ..., status: _Optional[_Union[ChainStatus, str]] = ..., type: _Optional[str] = ..., block_height: _Optional[int] = ..., timestamp: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., latency_ms: _Optional[float] = ...) -> None: ...
+    reason: ChainTrouble
+    def __init__(self, chain: _Optional[str] = ..., status: _Optional[_Union[ChainStatus, str]] = ..., type: _Optional[str] = ..., block_height: _Optional[int] = ..., timestamp: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., latency_ms: _Optional[float] = ..., reason: _Optional[_Union[ChainTrouble, str]] = ...) -> None: ...
 
 class GetNetworkCalendarRequest(_message.Message):
     __slots__ = ("chain", "kind", "from_date", "to_date")

@@ -13,6 +13,7 @@ from server.chains.bitcoin.heights import explain_missing_height
 from server.chains.newest import NOBODY, UNTOLD, Told, read_newest
 from server.chains.sound_answers import read_sound
 from server.errors import InvalidArgument, NotFound, UpstreamDisagrees
+from server.upstream.confirming import absent
 from server.upstream.policy import CallPolicy
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ class BlockReader:
     def check_height(self, number: int) -> int:
         """Return a height that nodes can be asked for; NotFound for any other."""
         if not 0 <= number <= MAX_HEIGHT:
-            raise self._missing(f"block {number}")
+            raise NotFound(f"{self._facts.slug} has no block {number}: heights end at {MAX_HEIGHT}")
         return number
 
     async def read_block_by_number(self, number: int, view: ReadView) -> block_pb2.Block:
@@ -66,13 +67,13 @@ class BlockReader:
         self.check_height(number)
         avoid = NOBODY
         for _ in range(_TRIES):
-            policy = CallPolicy(min_block=number, avoid=avoid)
+            policy = CallPolicy(null_elsewhere=True, min_block=number, avoid=avoid)
             try:
                 block_hash, endpoint = await read_sound(
                     self._pool, "getblockhash", [number], read_hash, policy, deadline=view.deadline
                 )
-            except NotFound:
-                raise await explain_missing_height(self._pool, number, view) from None
+            except NotFound as error:
+                raise await explain_missing_height(self._pool, number, view, error) from None
             # A hash of no block is no answer, and between the two calls the block may have lost its place in the chain.
             with suppress(NotFound):
                 block, confirmations = await self._read(block_hash, endpoint, view)
@@ -89,13 +90,13 @@ class BlockReader:
         """
         try:
             block, _ = await self._read(block_hash, None, view)
-        except NotFound:
-            raise self._missing(f"block {block_hash}") from None
+        except NotFound as error:
+            raise self._missing(f"block {block_hash}", error) from None
         return block
 
     async def _read(self, block_hash: str, prefer: str | None, view: ReadView) -> tuple[block_pb2.Block, int]:
         async def read(avoid: frozenset[str]) -> Told[_Found]:
-            policy = CallPolicy(prefer=None if prefer in avoid else prefer, avoid=avoid)
+            policy = CallPolicy(null_elsewhere=True, prefer=None if prefer in avoid else prefer, avoid=avoid)
             params = [block_hash, _VERBOSITY]
             found, endpoint = await read_sound(
                 self._pool, "getblock", params, lambda result: _find(result, block_hash), policy, deadline=view.deadline
@@ -114,8 +115,8 @@ class BlockReader:
         message = block_pb2.BitcoinBlock(number=str(block.height), hash=block.hash, native=native)
         return block_pb2.Block(bitcoin=message), block.confirmations
 
-    def _missing(self, what: str) -> NotFound:
-        return NotFound(f"{self._facts.slug} has no {what}, or not yet")
+    def _missing(self, what: str, error: NotFound) -> NotFound:
+        return absent(f"{self._facts.slug} has no {what}, or not yet", error)
 
 
 def _find(result: bytes, block_hash: str) -> _Found:

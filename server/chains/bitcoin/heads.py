@@ -10,16 +10,19 @@ import msgspec
 
 from server.chains.bitcoin.answers import Height, read_height
 from server.chains.capabilities import Health, State
+from server.chains.judgement import main_trouble
 from server.chains.newest import Told, majority_height, read_newest
 from server.chains.sound_answers import ask_sound, read_sound
 from server.errors import UpstreamUnavailable
+from server.upstream.failures import Trouble
 from server.upstream.policy import CallPolicy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from server.chains.facts import ChainFacts
     from server.chains.view import ReadView
+    from server.upstream.policy import ProbeResult
     from server.upstream.pool import Pool
     from server.upstream.rest import RestPool
 
@@ -94,15 +97,19 @@ class HeadReader:
     async def read_health(self) -> Health:
         """Ask the nodes for their newest block, then the indexers if no node answers (decisions section 3.1)."""
         asked_at = datetime.now(UTC)
-        heads, latencies = await self._ask(self._core, "getblockchaininfo", _read_info)
+        answers = await self._core.probe("getblockchaininfo", [])
+        heads, latencies = self._hear(self._core, answers, _read_info)
         if not heads:
-            heads, latencies = await self._ask(self._esplora, "/blocks", _read_blocks)
+            indexed = await self._esplora.probe("/blocks", [])
+            heads, latencies = self._hear(self._esplora, indexed, _read_blocks)
+            answers += indexed
         if not heads:
             known = self._core.heads.head() or self._esplora.heads.head()
-            return Health(self._judge("down"), known, None, asked_at)
+            return Health(self._judge("down"), known, None, asked_at, main_trouble(answers))
         fresh = [head for head in heads if self._is_fresh(head)]
         state = self._judge("ok" if fresh else "degraded")
-        return Health(state, majority_height(head.height for head in fresh or heads), min(latencies), asked_at)
+        height = majority_height(head.height for head in fresh or heads)
+        return Health(state, height, min(latencies), asked_at, None if fresh else Trouble.BEHIND)
 
     def last_state(self) -> State | None:
         """Return the last known state, None before anything was heard.
@@ -119,11 +126,11 @@ class HeadReader:
             return "ok"
         return self._judged
 
-    async def _ask(
-        self, pool: Pool, method: str, read: Callable[[bytes], _Head | None]
+    def _hear(
+        self, pool: Pool, answers: Sequence[ProbeResult], read: Callable[[bytes], _Head | None]
     ) -> tuple[list[_Head], list[float]]:
         heads, latencies = [], []
-        for answer in await pool.probe(method, []):
+        for answer in answers:
             head = None if answer.result is None else read(answer.result)
             if head is not None:
                 pool.observe_head(answer.endpoint, head.height)

@@ -7,18 +7,20 @@ from typing import TYPE_CHECKING
 from server.chains.bitcoin.answers import read_height
 from server.chains.newest import Told, read_newest
 from server.chains.sound_answers import read_sound
-from server.errors import GatewayError, NotFound
+from server.errors import GatewayError
+from server.upstream.confirming import absent
 from server.upstream.policy import CallPolicy
 
 if TYPE_CHECKING:
     from server.chains.view import ReadView
+    from server.errors import NotFound
     from server.upstream.pool import Pool
 
 
-async def explain_missing_height(pool: Pool, height: int | None, view: ReadView) -> NotFound:
+async def explain_missing_height(pool: Pool, height: int | None, view: ReadView, error: NotFound) -> NotFound:
     """Return the error about a height that no node has, with the newest block (`head`) where a node tells it.
 
-    `height` is None where it is not known. One more request, made only after the failure.
+    `height` is None where it is not known, `error` what the nodes said. One more request, made only after the failure.
     """
 
     async def read(avoid: frozenset[str]) -> Told[None]:
@@ -30,7 +32,11 @@ async def explain_missing_height(pool: Pool, height: int | None, view: ReadView)
     try:
         head = (await read_newest(pool, read)).block
     except GatewayError:
-        return NotFound(f"{pool.chain} has no {what}, or not yet")
-    if height is not None and height <= head:
-        return NotFound(f"{pool.chain} has no {what}, or not yet")
-    return NotFound(f"{pool.chain} has no {what} yet: the newest is {head}", metadata={"head": str(head)})
+        head = None
+    if head is None or (height is not None and height <= head):
+        missing = absent(f"{pool.chain} has no {what}, or not yet", error)
+    else:
+        missing = absent(f"{pool.chain} has no {what} yet: the newest is {head}", error)
+        missing.metadata["head"] = str(head)
+    missing.node = error.node
+    return missing

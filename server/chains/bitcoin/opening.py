@@ -61,6 +61,7 @@ def open_driver(
         block_time=facts.block_time,
         verify=verify,
         observer=observer,
+        watched=False,
     )
     esplora = RestPool(
         facts.slug,

@@ -8,16 +8,12 @@ from typing import TYPE_CHECKING, Any
 from server.chains.bitcoin.heights import explain_missing_height
 from server.chains.bitcoin.node_errors import HeightMissing
 from server.chains.passthrough import AllowList, refuse
-from server.upstream.policy import CallPolicy
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from server.chains.view import ReadView
     from server.upstream.pool import Pool
-
-# Nobody else's answer and nobody else's batch: the caller chose what it costs, and reads what the node says to it.
-_CALLERS_OWN = CallPolicy(heavy=True, caller_made=True, joinable=False, quotes=True)
 
 
 class PassThrough:
@@ -36,10 +32,9 @@ class PassThrough:
         """
         items = ALLOWED.parse(method, params)
         try:
-            reply = await self._pool.call(method, items, _CALLERS_OWN, deadline=view.deadline)
-        except HeightMissing:
-            raise await explain_missing_height(self._pool, None, view) from None
-        return reply.result
+            return await ALLOWED.pass_on(self._pool, method, items, deadline=view.deadline)
+        except HeightMissing as error:
+            raise await explain_missing_height(self._pool, None, view, error) from None
 
 
 def check_verbosity(value: Any, where: str, options: Mapping[str, Any]) -> None:

@@ -14,6 +14,7 @@ from server.chains.cosmos.members import Gas, Height, Members, members_of, rest_
 from server.chains.cosmos.names import parse_hash
 from server.chains.sound_answers import Doubtful
 from server.errors import NotFound, UpstreamUnavailable
+from server.upstream.confirming import absent
 from server.upstream.policy import CallPolicy
 
 if TYPE_CHECKING:
@@ -115,7 +116,8 @@ class BlockReader:
                 raise ValueError("another block than the one asked for")
             return _document(result, _Found(block.block, wanted))
 
-        return await self._nodes.call("block_by_hash", {"hash": encoded}, view, read)
+        policy = CallPolicy(null_elsewhere=True)
+        return await self._nodes.call("block_by_hash", {"hash": encoded}, view, read, policy)
 
     async def read_block_transactions(self, number: int, view: ReadView) -> block_pb2.GetBlockTransactionsResponse:
         """Return the outcomes of a block's transactions, joined with the block's transactions by their index.
@@ -169,11 +171,11 @@ class BlockReader:
     async def _by_height(self, number: int, view: ReadView, read: Callable[[bytes], Answer]) -> Answer:
         """Return what `read` makes of the block of that height."""
         self._check(number)
-        path, policy = f"{_BY_HEIGHT}/{number}", CallPolicy(min_block=number)
+        path, policy = f"{_BY_HEIGHT}/{number}", CallPolicy(null_elsewhere=True, min_block=number)
         try:
             return await self._nodes.get_document(_BY_HEIGHT, view, read, path=path, policy=policy)
-        except NotFound:
-            raise self._missing(number) from None
+        except NotFound as error:
+            raise self._missing(number, error) from None
 
     async def _results(self, number: int, view: ReadView, read: Callable[[bytes, list[_TxResult]], Answer]) -> Answer:
         """Return what `read` makes of the results of executing the block of that height, and of its transactions'."""
@@ -185,19 +187,19 @@ class BlockReader:
                 raise ValueError("the results of another block")
             return read(result, results.txs_results or [])
 
-        policy = CallPolicy(heavy=True, min_block=number)
+        policy = CallPolicy(heavy=True, null_elsewhere=True, min_block=number)
         try:
             return await self._nodes.call("block_results", {"height": str(number)}, view, read_checked, policy)
-        except NotFound:
-            raise self._missing(number) from None
+        except NotFound as error:
+            raise self._missing(number, error) from None
 
     def _check(self, number: int) -> None:
         """Raise NotFound for block 0, by which nodes mean the newest one, and for what is beyond all numbers."""
         if not 1 <= number <= _MAX_NUMBER:
             raise NotFound(f"{self._nodes.slug} has no block {number}: its blocks begin at 1")
 
-    def _missing(self, number: int) -> NotFound:
-        return NotFound(f"{self._nodes.slug} has no block {number}, or not yet")
+    def _missing(self, number: int, error: NotFound) -> NotFound:
+        return absent(f"{self._nodes.slug} has no block {number}, or not yet", error)
 
 
 def _found(body: bytes, number: int) -> _Found:

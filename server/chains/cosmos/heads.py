@@ -69,7 +69,8 @@ class HeadReader:
         """Ask every REST endpoint for its newest block and judge the best answer (decisions section 3.1)."""
         asked_at = datetime.now(UTC)
         heard: list[Heard] = []
-        for answer in await self._nodes.rest.probe(LATEST, []):
+        answers = await self._nodes.rest.probe(LATEST, [])
+        for answer in answers:
             if answer.result is None:
                 continue
             try:
@@ -78,7 +79,7 @@ class HeadReader:
                 continue
             is_fresh = self._stale_after is None or time.time() - head.made_at <= self._stale_after
             heard.append(Heard(answer.endpoint, head.height, answer.latency, is_fresh))
-        return self._judgement.judge_heads(heard, asked_at)
+        return self._judgement.judge_heads(heard, answers, asked_at)
 
     def last_state(self) -> State | None:
         """Return the last known state; see `Judgement`."""

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from server.chains.passthrough import AllowList, check_count
-from server.upstream.policy import CallPolicy
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -14,8 +13,6 @@ if TYPE_CHECKING:
     from server.chains.view import ReadView
     from server.upstream.pool import Pool
 
-# Nobody else's answer and nobody else's batch: the caller chose what it costs, and reads what the node says to it.
-_CALLERS_OWN = CallPolicy(heavy=True, caller_made=True, joinable=False, quotes=True)
 _MOST_ROWS = 100
 
 
@@ -42,4 +39,4 @@ class PassThrough:
             GatewayError: what the node's error means.
         """
         items = ALLOWED.parse(method, params)
-        return (await self._comet.call(method, items, _CALLERS_OWN, deadline=view.deadline)).result
+        return await ALLOWED.pass_on(self._comet, method, items, deadline=view.deadline)

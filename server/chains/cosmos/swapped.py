@@ -13,8 +13,8 @@ import msgspec
 from server.upstream import Pool, RestPool
 from server.upstream.carrier import Answer
 from server.upstream.failures import Failure, Kind
+from server.upstream.journey import VERIFY_SECONDS
 from server.upstream.jsonrpc import NodeError
-from server.upstream.pool import VERIFY_SECONDS
 from server.upstream.rest import Getter, RestCall
 
 if TYPE_CHECKING:

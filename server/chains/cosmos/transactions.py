@@ -11,12 +11,15 @@ from server.chains.cosmos.bech32 import decode_bech32, encode_bech32
 from server.chains.cosmos.members import Gas, Height, Members, members_of, native, rest_of, timestamp_of
 from server.chains.cosmos.names import parse_hash
 from server.errors import NotFound
+from server.upstream.confirming import absent
+from server.upstream.policy import CallPolicy
 
 if TYPE_CHECKING:
     from server.chains.cosmos.nodes import CosmosNodes
     from server.chains.view import ReadView
 
 _ROUTE = "/cosmos/tx/v1beta1/txs"
+_DOUBTED = CallPolicy(null_elsewhere=True)
 _NULL = msgspec.Raw(b"null")
 _TX = "/cosmos.tx.v1beta1.Tx"
 # Members by which messages name who gives and who gets, the usual ones first.
@@ -95,10 +98,10 @@ class TransactionReader:
         wanted = self.transaction_hash(text)
         try:
             return await self._nodes.get_document(
-                _ROUTE, view, lambda body: _receipt(body, wanted), path=f"{_ROUTE}/{wanted}"
+                _ROUTE, view, lambda body: _receipt(body, wanted), path=f"{_ROUTE}/{wanted}", policy=_DOUBTED
             )
-        except NotFound:
-            raise NotFound(f"{self._nodes.slug} has no transaction of that hash, or not yet") from None
+        except NotFound as error:
+            raise absent(f"{self._nodes.slug} has no transaction of that hash, or not yet", error) from None
 
 
 def _receipt(body: bytes, wanted: str) -> receipt_pb2.CosmosReceipt:

@@ -8,8 +8,9 @@ from waypost.v1 import block_pb2
 
 from server.chains.evm.documents import parse_block, parse_block_transactions
 from server.chains.evm.hashes import parse_hash
-from server.chains.sound_answers import read_sound
-from server.errors import InvalidArgument, NotFound
+from server.chains.sound_answers import ask_sound
+from server.errors import GatewayError, InvalidArgument, NotFound
+from server.upstream.confirming import absent
 from server.upstream.policy import CallPolicy
 
 if TYPE_CHECKING:
@@ -19,13 +20,14 @@ if TYPE_CHECKING:
 
     from server.chains.evm.chain import EvmChain
     from server.chains.view import ReadView
+    from server.upstream.policy import Reply
     from server.upstream.pool import Pool
 
 Document = TypeVar("Document")
 
 _MAX_NUMBER = (1 << 63) - 1
 
-# A lagging node answers null for a fresh block, so one more is asked before a caller reads "not found".
+# A lagging node answers null for a fresh block, so others are asked before a caller reads "not found".
 _BLOCK = CallPolicy(null_elsewhere=True)
 
 
@@ -90,21 +92,25 @@ class BlockReader:
         view: ReadView,
         what: str,
     ) -> tuple[Document, str]:
-        def read_present(result: bytes) -> Document | None:
-            return None if result == b"null" else read(result)
+        def read_present(reply: Reply) -> Document | None:
+            return None if reply.result == b"null" else read(reply.result)
 
         try:
-            document, endpoint = await read_sound(
-                self._pool, method, params, read_present, policy, deadline=view.deadline
+            document, reply = await ask_sound(
+                self._pool,
+                method,
+                lambda steered: self._pool.call(method, params, steered, deadline=view.deadline),
+                read_present,
+                policy,
             )
-        except NotFound:
-            raise self._missing(what) from None
+        except NotFound as error:
+            raise self._missing(what, error) from None
         if document is None:
-            raise self._missing(what)
-        return document, endpoint
+            raise self._missing(what, reply.absences)
+        return document, reply.endpoint
 
-    def _missing(self, what: str) -> NotFound:
-        return NotFound(f"{self._chain.slug} has no {what}, or not yet")
+    def _missing(self, what: str, told: GatewayError | int) -> NotFound:
+        return absent(f"{self._chain.slug} has no {what}, or not yet", told)
 
 
 def _tag(number: int) -> str:

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 from server.chains.evm.calls import PLAIN_CALLS
 from server.chains.evm.newest import read_newest_height
 from server.chains.evm.quantity import json_count, quantity
-from server.chains.passthrough import AllowList, check_members, load_strictly, refuse
+from server.chains.passthrough import CALLERS_OWN, AllowList, check_members, load_strictly, refuse
 from server.chains.sound_answers import read_sound
 from server.errors import RangeTooLarge
-from server.upstream.policy import CallPolicy
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,9 +21,7 @@ if TYPE_CHECKING:
     from server.chains.view import ReadView
     from server.upstream.pool import Pool
 
-# Nobody else's answer and nobody else's batch: the caller chose what it costs, and reads what the node says to it.
-_CALLERS_OWN = CallPolicy(heavy=True, caller_made=True, joinable=False, quotes=True)
-_MADE_UP = replace(_CALLERS_OWN, may_be_refused=True)
+_MADE_UP = replace(CALLERS_OWN, may_be_refused=True)
 _LOG_MEMBERS = ("fromBlock", "toBlock", "blockHash", "address", "topics")
 _TRACER_MEMBERS = ("tracer", "tracerConfig")
 # A head that was heard longer ago is asked for again: the logs above it would be lost.
@@ -51,14 +48,13 @@ class PassThrough:
         if method == "eth_getLogs":
             await self._check_open_range(load_strictly(items[0]), view)
         try:
-            policy = _MADE_UP if method in PLAIN_CALLS else _CALLERS_OWN
-            reply = await self._pool.call(method, items, policy, deadline=view.deadline)
+            policy = _MADE_UP if method in PLAIN_CALLS else CALLERS_OWN
+            return await ALLOWED.pass_on(self._pool, method, items, policy, deadline=view.deadline)
         except RangeTooLarge:
             numbered = await self._with_head(method, items, view)
             if numbered is None:
                 raise
-            reply = await self._pool.call(method, numbered, _CALLERS_OWN, deadline=view.deadline)
-        return reply.result
+            return (await self._pool.call(method, numbered, CALLERS_OWN, deadline=view.deadline)).result
 
     async def _with_head(self, method: str, items: list[msgspec.Raw], view: ReadView) -> list[object] | None:
         """Return the parameters of a log search with the newest block for `latest`; None where none is named so.

@@ -97,7 +97,7 @@ class TraceReader:
                 return None
             # Whoever the pool likes best, unless some are known to be unable.
             prefer = None if len(able) == len(self._pool.labels) else able[0]
-            policy = CallPolicy(heavy=True, caller_made=True, prefer=prefer)
+            policy = CallPolicy(heavy=True, caller_made=True, prefer=prefer, null_elsewhere=True)
             try:
                 reply = await self._pool.call(tracer.method, [wanted, *tracer.options], policy, deadline=view.deadline)
             except NotFound:

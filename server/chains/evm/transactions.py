@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from waypost.v1 import transaction_pb2
 
 from server.chains.evm.documents import parse_transaction
 from server.chains.evm.hashes import parse_hash
 from server.chains.evm.receipts import is_mined, parse_receipt
-from server.chains.sound_answers import read_sound
+from server.chains.sound_answers import ask_sound
 from server.errors import GatewayError, NotFound, Pending, UpstreamUnavailable
+from server.upstream.confirming import absent, asked_of
 from server.upstream.policy import CallPolicy
 
 if TYPE_CHECKING:
@@ -22,12 +23,24 @@ if TYPE_CHECKING:
 
     from server.chains.evm.chain import EvmChain
     from server.chains.view import ReadView
+    from server.upstream.policy import Reply
     from server.upstream.pool import Pool
 
 Document = TypeVar("Document")
 
-# A lagging node answers null for a fresh transaction, so one more is asked before a caller reads "not found".
+# A lagging node answers null for a fresh transaction, so others are asked before a caller reads "not found".
 _DOUBTED = CallPolicy(null_elsewhere=True)
+
+
+class _Lookup(NamedTuple, Generic[Document]):
+    """What was found and who told it; where nobody has it, None and how many endpoints said so."""
+
+    document: Document | None
+    endpoint: str = ""
+    asked: int = 0
+
+
+_Found = _Lookup[transaction_pb2.EvmMinedTransaction]
 
 
 class TransactionReader:
@@ -44,9 +57,10 @@ class TransactionReader:
     async def read_transaction(self, text: str, view: ReadView) -> transaction_pb2.Transaction:
         """Return the transaction with the block that holds it; Pending while none does, NotFound where unknown."""
         wanted = self.transaction_hash(text)
-        transaction = await self._transaction(wanted, view)
+        lookup = await self._transaction(wanted, view)
+        transaction = lookup.document
         if transaction is None:
-            raise self._unknown(wanted)
+            raise self._unknown(wanted, lookup.asked)
         if not transaction.block_number:
             raise self._pending(wanted)
         return transaction_pb2.Transaction(evm=transaction)
@@ -58,16 +72,17 @@ class TransactionReader:
         unknown one, and the price where an old receipt leaves it out.
         """
         wanted = self.transaction_hash(text)
-        found, transaction = await asyncio.gather(
+        found, lookup = await asyncio.gather(
             self._receipt(wanted, view), self._transaction(wanted, view), return_exceptions=True
         )
         if isinstance(found, BaseException):
             raise found
-        if found is None and isinstance(transaction, transaction_pb2.EvmMinedTransaction) and transaction.block_number:
+        transaction = None if isinstance(lookup, BaseException) else lookup.document
+        if found is None and transaction is not None and transaction.block_number:
             # The block is there: its receipts come a moment later, or from a node that keeps pace.
             found = await self._receipt(wanted, view, CallPolicy(null_elsewhere=True, min_block=_block_of(transaction)))
         if found is None:
-            raise self._missing(wanted, transaction)
+            raise self._missing(wanted, lookup)
         receipt, endpoint = found
         if not receipt.effective_gas_price:
             receipt.effective_gas_price = await self._price(receipt, endpoint, transaction, view)
@@ -75,16 +90,17 @@ class TransactionReader:
 
     async def explain_absence(self, wanted: str, view: ReadView) -> GatewayError | None:
         """Return why a node has nothing about a hash: Pending or NotFound; None if the transaction is in a block."""
-        transaction = await self._transaction(wanted, view)
+        lookup = await self._transaction(wanted, view)
+        transaction = lookup.document
         if transaction is None:
-            return self._unknown(wanted)
+            return self._unknown(wanted, lookup.asked)
         return None if transaction.block_number else self._pending(wanted)
 
     async def _price(
         self,
         receipt: receipt_pb2.EvmReceipt,
         endpoint: str,
-        transaction: transaction_pb2.EvmMinedTransaction | BaseException | None,
+        told: transaction_pb2.EvmMinedTransaction | None,
         view: ReadView,
     ) -> str:
         """Return what the transaction of a receipt that does not tell it paid for a unit of gas.
@@ -92,30 +108,24 @@ class TransactionReader:
         After a fail-over the transaction may be told by an endpoint that has it in no block, or in another one, at
         another price: then the receipt's own endpoint is asked, then another, and only the receipt's block believed.
         """
-        told = None if isinstance(transaction, BaseException) else transaction
         again = CallPolicy(null_elsewhere=True, min_block=int(receipt.block_number))
         policies = [replace(again, prefer=endpoint), replace(again, avoid=frozenset({endpoint}))]
         while told is None or told.block_hash != receipt.block_hash:
             if not policies:
                 raise self._disputed(receipt.transaction_hash)
-            told = await self._transaction(receipt.transaction_hash, view, policies.pop(0))
+            told = (await self._transaction(receipt.transaction_hash, view, policies.pop(0))).document
         return told.transaction.gas_price
 
-    async def _transaction(
-        self, wanted: str, view: ReadView, policy: CallPolicy = _DOUBTED
-    ) -> transaction_pb2.EvmMinedTransaction | None:
+    async def _transaction(self, wanted: str, view: ReadView, policy: CallPolicy = _DOUBTED) -> _Found:
         def read(result: bytes) -> transaction_pb2.EvmMinedTransaction:
             transaction = parse_transaction(result)
             _check(transaction.transaction.hash, wanted)
             return transaction
 
-        found = await self._read("eth_getTransactionByHash", wanted, read, view, policy)
-        if found is None:
-            return None
-        transaction, endpoint = found
-        if transaction.block_number:
-            self._pool.observe_block(endpoint, _block_of(transaction))
-        return transaction
+        lookup = await self._read("eth_getTransactionByHash", wanted, read, view, policy)
+        if lookup.document is not None and lookup.document.block_number:
+            self._pool.observe_block(lookup.endpoint, _block_of(lookup.document))
+        return lookup
 
     async def _receipt(
         self, wanted: str, view: ReadView, policy: CallPolicy = _DOUBTED
@@ -129,33 +139,33 @@ class TransactionReader:
             _check(receipt.transaction_hash, wanted)
             return receipt
 
-        found = await self._read("eth_getTransactionReceipt", wanted, read, view, policy)
-        if found is None:
-            return None
-        receipt, endpoint = found
-        return None if receipt is None else (receipt, endpoint)
+        lookup = await self._read("eth_getTransactionReceipt", wanted, read, view, policy)
+        return None if lookup.document is None else (lookup.document, lookup.endpoint)
 
     async def _read(
-        self, method: str, wanted: str, read: Callable[[bytes], Document], view: ReadView, policy: CallPolicy
-    ) -> tuple[Document, str] | None:
-        def read_present(result: bytes) -> Document | None:
-            return None if result == b"null" else read(result)
+        self, method: str, wanted: str, read: Callable[[bytes], Document | None], view: ReadView, policy: CallPolicy
+    ) -> _Lookup[Document]:
+        def read_present(reply: Reply) -> Document | None:
+            return None if reply.result == b"null" else read(reply.result)
 
         try:
-            document, endpoint = await read_sound(
-                self._pool, method, [wanted], read_present, policy, deadline=view.deadline
+            document, reply = await ask_sound(
+                self._pool,
+                method,
+                lambda steered: self._pool.call(method, [wanted], steered, deadline=view.deadline),
+                read_present,
+                policy,
             )
-        except NotFound:
-            return None
-        return None if document is None else (document, endpoint)
+        except NotFound as error:
+            return _Lookup(None, asked=asked_of(error))
+        return _Lookup(document, reply.endpoint, reply.absences)
 
-    def _missing(
-        self, wanted: str, transaction: transaction_pb2.EvmMinedTransaction | BaseException | None
-    ) -> BaseException:
+    def _missing(self, wanted: str, lookup: _Found | BaseException) -> BaseException:
+        if isinstance(lookup, BaseException):
+            return lookup
+        transaction = lookup.document
         if transaction is None:
-            return self._unknown(wanted)
-        if isinstance(transaction, BaseException):
-            return transaction
+            return self._unknown(wanted, lookup.asked)
         if not transaction.block_number:
             return self._pending(wanted)
         return UpstreamUnavailable(
@@ -164,8 +174,8 @@ class TransactionReader:
             retry_after_ms=int(self._chain.facts.block_time * 1000),
         )
 
-    def _unknown(self, wanted: str) -> NotFound:
-        return NotFound(f"no node of {self._chain.slug} knows transaction {wanted}")
+    def _unknown(self, wanted: str, asked: int) -> NotFound:
+        return absent(f"no node of {self._chain.slug} knows transaction {wanted}", asked)
 
     def _pending(self, wanted: str) -> Pending:
         return Pending(

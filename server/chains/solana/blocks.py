@@ -12,8 +12,17 @@ from server.chains.solana.heads import COMMITMENT
 from server.chains.solana.keys import parse_signature
 from server.chains.solana.transfers import Instruction, plain_transfer
 from server.chains.solana.versions import HIGHEST_VERSION, named_version
-from server.chains.sound_answers import read_sound
-from server.errors import ArchiveRequired, InvalidArgument, NotFound, NotSupported, Pending, UpstreamUnavailable
+from server.chains.sound_answers import ask_sound, read_sound
+from server.errors import (
+    ArchiveRequired,
+    GatewayError,
+    InvalidArgument,
+    NotFound,
+    NotSupported,
+    Pending,
+    UpstreamUnavailable,
+)
+from server.upstream.confirming import absent
 from server.upstream.policy import CallPolicy
 
 if TYPE_CHECKING:
@@ -22,6 +31,7 @@ if TYPE_CHECKING:
     from server.chains.facts import ChainFacts
     from server.chains.solana.transfers import Transfer
     from server.chains.view import ReadView
+    from server.upstream.policy import Reply
     from server.upstream.pool import Pool
 
 Document = TypeVar("Document")
@@ -92,19 +102,19 @@ class BlockReader:
             raise InvalidArgument("a slot is between 0 and 2^63-1", field="block")
         policy = CallPolicy(null_elsewhere=True, min_block=number)
         try:
-            block, endpoint = await self._versioned(
+            block, reply = await self._versioned(
                 "getBlock", number, _BLOCK, lambda result: _block(result, number), policy, view
             )
-        except NotFound:
-            raise self._no_block(number) from None
+        except NotFound as error:
+            raise self._no_block(number, error) from None
         except ArchiveRequired as error:
             # One node lacks the history, and another knows that the slot has no block: the second one knows.
             if any(isinstance(refusal, NotFound) for refusal in error.refusals.values()):
-                raise self._no_block(number) from None
+                raise self._no_block(number, error) from None
             raise
         if block is None:
-            raise self._no_block(number)
-        self._pool.observe_block(endpoint, number)
+            raise self._no_block(number, reply.absences)
+        self._pool.observe_block(reply.endpoint, number)
         return block_pb2.Block(solana=block)
 
     async def read_transaction(self, text: str, view: ReadView) -> transaction_pb2.Transaction:
@@ -116,12 +126,12 @@ class BlockReader:
         """
         signature = str(parse_signature(text, "hash"))
         policy = CallPolicy(null_elsewhere=True)
-        found, endpoint = await self._versioned(
+        found, reply = await self._versioned(
             "getTransaction", signature, _TRANSACTION, lambda result: _transaction(result, signature), policy, view
         )
         if found is None:
-            raise await self._absence(signature, view)
-        self._pool.observe_block(endpoint, int(found.block_number))
+            raise await self._absence(signature, reply.absences, view)
+        self._pool.observe_block(reply.endpoint, int(found.block_number))
         return transaction_pb2.Transaction(solana=found)
 
     async def _versioned(
@@ -132,15 +142,21 @@ class BlockReader:
         read: Callable[[bytes], Document],
         policy: CallPolicy,
         view: ReadView,
-    ) -> tuple[Document, str]:
-        """Return what `read` makes of the answer to a call that names the highest version wanted, and who gave it.
+    ) -> tuple[Document, Reply]:
+        """Return what `read` makes of the answer to a call that names the highest version wanted, and that answer.
 
         A node that names another version in its refusal is asked for that one.
         """
 
-        def ask(version: int) -> Awaitable[tuple[Document, str]]:
+        def ask(version: int) -> Awaitable[tuple[Document, Reply]]:
             params = [what, options | {"maxSupportedTransactionVersion": version}]
-            return read_sound(self._pool, method, params, read, policy, deadline=view.deadline)
+            return ask_sound(
+                self._pool,
+                method,
+                lambda steered: self._pool.call(method, params, steered, deadline=view.deadline),
+                lambda reply: read(reply.result),
+                policy,
+            )
 
         version = HIGHEST_VERSION
         for _ in range(_REISSUES):
@@ -153,12 +169,12 @@ class BlockReader:
                 version = named
         return await ask(version)
 
-    async def _absence(self, signature: str, view: ReadView) -> Pending | NotFound | UpstreamUnavailable:
+    async def _absence(self, signature: str, asked: int, view: ReadView) -> Pending | NotFound | UpstreamUnavailable:
         """Return why no node has a transaction: a status tells one that is under way, or only lacks its record."""
         status, _ = await read_sound(self._pool, "getSignatureStatuses", [[signature]], _status, deadline=view.deadline)
         slug = self._facts.slug
         if status is None:
-            return NotFound(f"no node of {slug} knows transaction {signature}")
+            return absent(f"no node of {slug} knows transaction {signature}", asked)
         retry_after_ms = int(self._facts.block_time * 1000)
         if status.confirmationStatus == "processed":
             message = f"transaction {signature} is in no confirmed block of {slug} yet; try again in a moment"
@@ -166,8 +182,8 @@ class BlockReader:
         message = f"the nodes of {slug} know transaction {signature} of slot {status.slot}, but not what is in it"
         return UpstreamUnavailable(message, retry_after_ms=retry_after_ms)
 
-    def _no_block(self, slot: int) -> NotFound:
-        return NotFound(f"{self._facts.slug} has no block in slot {slot}: it was skipped, or is not there yet")
+    def _no_block(self, slot: int, told: GatewayError | int) -> NotFound:
+        return absent(f"{self._facts.slug} has no block in slot {slot}: it was skipped, or is not there yet", told)
 
 
 def _status(result: bytes) -> _Status | None:

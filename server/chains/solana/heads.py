@@ -57,7 +57,7 @@ class HeadReader:
             # Some providers switch `getHealth` off: what they do not tell is not held against them.
             keeps_pace = health.result is not None or isinstance(health.error, NotSupported)
             heard.append(Heard(answer.endpoint, slot, answer.latency, keeps_pace))
-        return self._judgement.judge_heads(heard, asked_at)
+        return self._judgement.judge_heads(heard, slots, asked_at)
 
     def last_state(self) -> State | None:
         """Return the last known state; see `Judgement`."""

@@ -10,6 +10,7 @@ from waypost.v1 import block_pb2, common_pb2
 from server.chains.sound_answers import read_sound
 from server.chains.starknet.answers import json_items, json_members, json_number, json_text, without
 from server.errors import InvalidArgument, NotFound
+from server.upstream.confirming import absent
 from server.upstream.policy import CallPolicy
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ class BlockReader:
         """Return the block with its transactions; NotFound where no node has it. A pre-confirmed block is none yet."""
         if not 0 <= number <= _MAX_NUMBER:
             raise InvalidArgument("a block number is between 0 and 2^63-1", field="blockNumber")
-        policy = CallPolicy(heavy=True, min_block=number)
+        policy = CallPolicy(heavy=True, null_elsewhere=True, min_block=number)
 
         def read(result: bytes) -> block_pb2.StarknetBlockTransactions:
             block = parse_block_transactions(result)
@@ -52,8 +53,8 @@ class BlockReader:
                 policy,
                 deadline=view.deadline,
             )
-        except NotFound:
-            raise NotFound(f"{self._slug} has no block {number}, or not yet") from None
+        except NotFound as error:
+            raise absent(f"{self._slug} has no block {number}, or not yet", error) from None
         self._pool.observe_block(endpoint, number)
         return block_pb2.GetBlockTransactionsResponse(starknet=block)
 

@@ -53,7 +53,7 @@ class HeadReader:
             height, made_at = head
             is_fresh = self._stale_after is None or time.time() - made_at <= self._stale_after
             heard.append(Heard(answer.endpoint, height, answer.latency, is_fresh))
-        return self._judgement.judge_heads(heard, asked_at)
+        return self._judgement.judge_heads(heard, answers, asked_at)
 
     def last_state(self) -> State | None:
         """Return the last known state; see `Judgement`."""

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from server.chains.passthrough import AllowList, check_members, refuse
-from server.upstream.policy import CallPolicy
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -14,8 +13,6 @@ if TYPE_CHECKING:
     from server.chains.view import ReadView
     from server.upstream.pool import Pool
 
-# Nobody else's answer and nobody else's batch: the caller chose what it costs, and reads what the node says to it.
-_CALLERS_OWN = CallPolicy(heavy=True, caller_made=True, joinable=False, quotes=True)
 _EVENT_MEMBERS = ("from_block", "to_block", "address", "keys", "chunk_size", "continuation_token")
 
 
@@ -31,8 +28,7 @@ class PassThrough:
         InvalidArgument (fields `method`, `params`) for what is not passed on; else what the node's error means.
         """
         items = ALLOWED.parse(method, params)
-        reply = await self._pool.call(method, items, _CALLERS_OWN, deadline=view.deadline)
-        return reply.result
+        return await ALLOWED.pass_on(self._pool, method, items, deadline=view.deadline)
 
 
 def check_events(value: Any, where: str, options: Mapping[str, Any]) -> None:

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from waypost.v1 import common_pb2, receipt_pb2, transaction_pb2
 
-from server.chains.sound_answers import Doubtful, read_sound
+from server.chains.sound_answers import ask_sound
 from server.chains.starknet.answers import json_felt, json_items, json_members, json_number, json_text, without
 from server.chains.starknet.felts import ADDRESS_BOUND, parse_hash
-from server.errors import NotFound, Pending
+from server.errors import NotFound, Pending, release
+from server.upstream.confirming import absent
 from server.upstream.policy import CallPolicy
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ _OWNERS = ("sender_address", "contract_address")
 _HEAD_CAIRO_1 = 4
 _HEAD_CAIRO_0 = 6
 _NULL = b"null"
-_PLAIN = CallPolicy()
+_DOUBTED = CallPolicy(null_elsewhere=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,20 +81,20 @@ class TransactionReader:
             return_exceptions=True,
         )
         for outcome in (transaction, receipt):
-            if isinstance(outcome, BaseException):
+            if isinstance(outcome, BaseException) and not isinstance(outcome, NotFound):
                 raise outcome
-        assert not isinstance(transaction, BaseException)
-        assert not isinstance(receipt, BaseException)
-        place = None if receipt is None else receipt[0].place
-        if transaction is None and place is not None:
+        assert not isinstance(transaction, BaseException) or isinstance(transaction, NotFound)
+        assert not isinstance(receipt, BaseException) or isinstance(receipt, NotFound)
+        place = None if isinstance(receipt, NotFound) else receipt[0].place
+        if isinstance(transaction, NotFound) and place is not None:
             # The node that answered the first question lags behind the one that answered the second.
-            policy = CallPolicy(min_block=place[0])
+            policy = CallPolicy(null_elsewhere=True, min_block=place[0])
             transaction = await self._ask(_BY_HASH, _read_transaction, wanted, view, policy)
-        if transaction is None:
-            if receipt is None:
-                raise NotFound(f"no node of {self._facts.slug} knows transaction {wanted}")
+        if isinstance(transaction, NotFound):
+            if isinstance(receipt, NotFound):
+                raise absent(f"no node of {self._facts.slug} knows transaction {wanted}", transaction)
             raise self._pending(wanted)
-        if receipt is None or place is None:
+        if isinstance(receipt, NotFound) or place is None:
             raise self._pending(wanted)
         document, endpoint = receipt
         self._pool.observe_block(endpoint, place[0])
@@ -105,16 +106,24 @@ class TransactionReader:
         read: Callable[[bytes, int], _Document],
         wanted: str,
         view: ReadView,
-        policy: CallPolicy = _PLAIN,
-    ) -> tuple[_Document, str] | None:
-        """Return what a node has of the transaction and who answered, None where no node has anything."""
+        policy: CallPolicy = _DOUBTED,
+    ) -> tuple[_Document, str] | NotFound:
+        """Return what a node has of the transaction and who answered; the NotFound of the nodes where none has it."""
         number = int(wanted, 16)
         try:
-            return await read_sound(
-                self._pool, method, [wanted], lambda result: read(result, number), policy, deadline=view.deadline
+            document, reply = await ask_sound(
+                self._pool,
+                method,
+                lambda steered: self._pool.call(method, [wanted], steered, deadline=view.deadline),
+                lambda reply: None if reply.result == _NULL else read(reply.result, number),
+                policy,
             )
-        except NotFound:
-            return None
+        except NotFound as error:
+            release(error)
+            return error
+        if document is None:
+            return absent("no node knows the transaction", reply.absences)
+        return document, reply.endpoint
 
     def _pending(self, wanted: str) -> Pending:
         return Pending(
@@ -141,8 +150,6 @@ def _read_receipt(result: bytes, wanted: int) -> _Document:
 
 def _members(result: bytes, wanted: int) -> Members:
     """Return the members of a document of that hash; ValueError for what is none."""
-    if result == _NULL:
-        raise Doubtful(NotFound("no node knows the transaction"))
     members = json_members(result)
     if "transaction_hash" not in members or json_felt(members["transaction_hash"]) != wanted:
         raise ValueError("another transaction than the one asked for")

@@ -13,6 +13,7 @@ from server.upstream.http.origin import Connections
 
 if TYPE_CHECKING:
     import ssl
+    from collections.abc import Callable
 
     from server.upstream.http.address import Origin
     from server.upstream.http.answer import HttpAnswer
@@ -47,12 +48,20 @@ class Client:
         await self.close()
 
     async def exchange(
-        self, origin: Origin, request: bytes, deadline: float, limit: int, *, fresh: bool = False
+        self,
+        origin: Origin,
+        request: bytes,
+        deadline: float,
+        limit: int,
+        *,
+        fresh: bool = False,
+        hear: Callable[[], None] | None = None,
     ) -> HttpAnswer | Failure:
         """Return the answer to one request, or why there is none.
 
         `request` is written as it stands; `deadline` is in the loop's time; the body of the answer may be `limit` bytes
-        long. With `fresh` no connection is used that was idle. `Kind.DROPPED` means that not a byte of an answer came.
+        long. With `fresh` no connection is used that was idle. `hear` is called when bytes of the answer come.
+        `Kind.DROPPED` means that not a byte of an answer came.
         """
         if deadline <= self._loop.time():
             return TIMED_OUT
@@ -63,7 +72,7 @@ class Client:
             if isinstance(loan, Failure):
                 return loan
             connection = loan
-        return await connection.exchange(request, deadline, limit)
+        return await connection.exchange(request, deadline, limit, hear)
 
     def _connections(self, origin: Origin) -> Connections:
         connections = Connections(self._loop, origin, self._opener, self._limit)

@@ -10,6 +10,8 @@ from server.upstream.http.failures import DROPPED, TIMED_OUT
 from server.upstream.http.reading import AnswerReader
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from server.upstream.failures import Failure
     from server.upstream.http.answer import HttpAnswer
 
@@ -38,6 +40,7 @@ class Connection(asyncio.Protocol):
     __slots__ = (
         "_answer",
         "_deadline",
+        "_hear",
         "_loop",
         "_owner",
         "_poll",
@@ -56,6 +59,7 @@ class Connection(asyncio.Protocol):
         self._poll: select.poll | None = None
         self._answer: asyncio.Future[HttpAnswer | Failure] | None = None
         self._deadline = 0.0
+        self._hear: Callable[[], None] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at = 0.0
         self.idle_since = 0.0
@@ -73,17 +77,20 @@ class Connection(asyncio.Protocol):
         """
         return self.is_open and (self._poll is None or not self._poll.poll(0))
 
-    async def exchange(self, request: bytes, deadline: float, limit: int) -> HttpAnswer | Failure:
+    async def exchange(
+        self, request: bytes, deadline: float, limit: int, hear: Callable[[], None] | None = None
+    ) -> HttpAnswer | Failure:
         """Return the answer to a request, written whole as given, or why there is none until `deadline`.
 
-        The deadline is in the loop's time; the body may be `limit` bytes long. The connection goes back to its owner by
-        itself, or is closed: also where the caller is cancelled.
+        The deadline is in the loop's time; the body may be `limit` bytes long; `hear` is called when bytes come. The
+        connection goes back to its owner by itself, or is closed: also where the caller is cancelled.
         """
         transport = self._transport
         if transport is None or transport.is_closing():
             return DROPPED
         answer: asyncio.Future[HttpAnswer | Failure] = self._loop.create_future()
         self._answer = answer
+        self._hear = hear
         self._reader.begin(limit)
         self._watch(deadline)
         transport.write(request)
@@ -113,6 +120,8 @@ class Connection(asyncio.Protocol):
             # Nobody asked.
             self.close()
             return
+        if self._hear is not None:
+            self._hear()
         got = self._reader.feed(data)
         if got is not None:
             self._settle(got, is_reusable=self._reader.is_reusable)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from server.upstream.failures import Failure, Kind
 
 HOST_NOT_FOUND = Failure(Kind.UNREACHABLE, "host name not found")
-NOT_IN_TIME = Failure(Kind.UNREACHABLE, "no connection in time")
+NOT_IN_TIME = Failure(Kind.UNREACHABLE, "no connection in time", is_silence=True)
 TLS_FAILURE = Failure(Kind.UNREACHABLE, "TLS failure")
 REFUSED = Failure(Kind.UNREACHABLE, "connection refused")
 NO_CONNECTION = Failure(Kind.UNREACHABLE, "no connection")

@@ -11,6 +11,7 @@ from server.chains.registry import Chains
 from server.chains.view import ReadView
 from server.errors import NotAvailable, UpstreamUnavailable
 from server.upstream import open_session
+from server.upstream.failures import Trouble
 from tests.contract.evm.nodes import ALICE, Anvil
 
 DEAD = "http://127.0.0.1:9"
@@ -103,6 +104,7 @@ async def test_a_head_that_stands_still_is_degraded_but_not_on_local_nodes(sessi
                 chains = load(profile, http, node.url)
                 health = await chains.get("ethereum").driver.read_health()
                 assert (health.state, health.height) == (state, 0)
+                assert health.trouble is (Trouble.BEHIND if state == "degraded" else None)
                 await chains.close()
     finally:
         node.stop()

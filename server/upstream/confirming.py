@@ -1,0 +1,153 @@
+"""Whether what one endpoint does not have is nowhere: others are asked before absence is an answer.
+
+An endpoint that lags, or whose index has a hole, answers `null` to what the others have.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from server.errors import GatewayError, NotFound
+from server.upstream.joining import Patience
+from server.upstream.policy import Reply
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Collection, Sequence
+
+    from server.upstream.absence import Absences
+    from server.upstream.endpoint import Endpoint
+    from server.upstream.health import Setback
+    from server.upstream.policy import CallPolicy
+    from server.upstream.selection import Selection
+    from server.upstream.trail import Trail
+
+    Word = Reply | Setback | None
+    Ask = Callable[[Endpoint, Patience], Awaitable[Word]]
+
+ENDPOINTS_ASKED = 5
+"""How many endpoints are asked for something, at most, before it is believed that there is no such thing."""
+
+_ASKED = "endpointsAsked"
+_NULL = b"null"
+_ROUNDS = 2
+_PAUSE = 0.1
+# An endpoint that hangs is found out within this.
+_LONGEST_SECONDS = 6.0
+_SHARE = 0.7
+
+
+class Confirmation:
+    """Asks the endpoints of one chain, all at once, for what one of them does not have."""
+
+    def __init__(self, selection: Selection, absences: Absences, clock: Callable[[], float]) -> None:
+        self._selection = selection
+        self._absences = absences
+        self._clock = clock
+
+    def choose(self, method: str, policy: CallPolicy, tried: Collection[Endpoint]) -> list[Endpoint]:
+        """Return the endpoints whose word counts, beside those `tried`: sound, and not behind the block if it is known.
+
+        They are as many as make five with the one that was asked.
+        """
+        passed = set(tried)
+        fit: list[Endpoint] = []
+        while len(fit) < ENDPOINTS_ASKED - 1:
+            other = self._selection.next(method, policy, passed)
+            if other is None:
+                break
+            passed.add(other)
+            if (
+                other.is_sound
+                and other.paused_for <= 0
+                and other.label not in policy.disbelieved
+                and not self._absences.is_behind(other.label, policy.min_block)
+            ):
+                fit.append(other)
+        return fit
+
+    async def confirm(
+        self, null: Reply | None, others: Sequence[Endpoint], patience: Patience, trail: Trail, ask: Ask
+    ) -> Reply:
+        """Return what one of the others has, else the `null` with how many endpoints said so.
+
+        Without a `null` the trail holds the NotFound of the endpoint that was asked first. One that fails by accident
+        is asked once more; one that gives no answer is waited for 6 s, or most of the time that is left.
+
+        Raises:
+            GatewayError: nobody has it, and nobody said so by a `null`.
+        """
+        absences = 1
+        left = patience.until - self._clock()
+        patience = Patience(self._clock() + min(_LONGEST_SECONDS, left * _SHARE))
+        for _ in range(_ROUNDS):
+            again: list[Endpoint] = []
+            for endpoint, got in await _ask_at_once(others, lambda endpoint: ask(endpoint, patience)):
+                if isinstance(got, Reply):
+                    if got.result != _NULL:
+                        return got
+                    null = null or got
+                    absences += 1
+                elif got is not None:
+                    trail.note(endpoint.label, got)
+                    absences += isinstance(got.explaining or got.final, NotFound)
+                    if not (got.is_lasting or got.is_slow or got.final) and endpoint.is_sound:
+                        again.append(endpoint)
+            if not again or patience.until - self._clock() <= _PAUSE:
+                break
+            await asyncio.sleep(_PAUSE)
+            others = again
+        if null is None:
+            raise trail.exhausted()
+        return replace(null, absences=absences)
+
+
+async def _ask_at_once(
+    endpoints: Sequence[Endpoint], ask: Callable[[Endpoint], Awaitable[Word]]
+) -> list[tuple[Endpoint, Word]]:
+    """Return what the endpoints answer, in the order of answering, up to the first that has what was asked for."""
+
+    async def ask_one(endpoint: Endpoint) -> Word:
+        return await ask(endpoint)
+
+    create = asyncio.get_running_loop().create_task
+    runners = {create(ask_one(endpoint)): endpoint for endpoint in endpoints}
+    pending = set(runners)
+    outcomes: list[tuple[Endpoint, Word]] = []
+    try:
+        while pending:
+            done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
+            outcomes += [(runners[runner], runner.result()) for runner in done]
+            if any(isinstance(got, Reply) and got.result != _NULL for _, got in outcomes):
+                break
+    finally:
+        for runner in pending:
+            runner.cancel()
+    return outcomes
+
+
+def absent(message: str, told: GatewayError | int) -> NotFound:
+    """Return the failure of something that is nowhere, with how many endpoints said so.
+
+    `told` is that number, or the failure in which they said so.
+    """
+    asked = max(told, 1) if isinstance(told, int) else asked_of(told)
+    words = "1 endpoint was asked" if asked == 1 else f"{asked} endpoints were asked"
+    return NotFound(f"{message} ({words})", metadata={_ASKED: str(asked)})
+
+
+def confirmed(error: NotFound) -> NotFound:
+    """Return the same failure with how many endpoints said so."""
+    told = absent(error.message, error)
+    failure = copy.copy(error)
+    failure.message, failure.metadata = told.message, error.metadata | told.metadata
+    return failure
+
+
+def asked_of(error: GatewayError) -> int:
+    """Return how many endpoints said in a failure that there is no such thing."""
+    if _ASKED in error.metadata:
+        return int(error.metadata[_ASKED])
+    return max(sum(isinstance(refusal, NotFound) for refusal in error.refusals.values()), 1)
