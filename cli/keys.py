@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sys
 from typing import TYPE_CHECKING, Any
+
+from sqlalchemy.exc import DBAPIError
 
 from cli.options import add_config, add_network, read_settings
 from cli.refusals import storage_refusal
@@ -49,7 +52,12 @@ def run(arguments: argparse.Namespace) -> int:
         return 1
     settings = read_settings(arguments)
     try:
-        return asyncio.run(_run(arguments, settings))
+        text, notes = asyncio.run(_run(arguments, settings))
+    except Uncertain as error:
+        mistake = storage_refusal(error.failure, settings)
+        unknown = "whether the key is revoked is not known, see `waypost keys list`"
+        print(f"config error: {mistake.key} = {mistake.value}: {unknown}: {mistake.fix}", file=sys.stderr)
+        return 1
     except STORAGE_FAILURES as error:
         still = "the key is NOT revoked and still works: " if arguments.action == "revoke" else ""
         mistake = storage_refusal(error, settings)
@@ -58,31 +66,75 @@ def run(arguments: argparse.Namespace) -> int:
     except (KeyNotFound, ValueError) as error:
         print(f"{error}; looked in {_database(settings)}", file=sys.stderr)
         return 1
+    # Printed last: a failing output is no failing database.
+    if text and not _print(text, arguments.action):
+        return 1
+    for note in (*notes, f"in {_database(settings)}"):
+        print(note, file=sys.stderr)
+    return 0
 
 
-async def _run(arguments: argparse.Namespace, settings: Settings) -> int:
+def _print(text: str, action: str) -> bool:
+    """Print the answer; where standard output takes none (a file on a full disk) say what is done all the same."""
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        # What is left in the buffer would be tried again at the end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        done = {"create": "the key is made but lost, revoke it", "revoke": "the key is revoked"}.get(
+            action, "it is read"
+        )
+        print(f"the answer cannot be printed ({error.strerror}): {done}", file=sys.stderr)
+        return False
+    return True
+
+
+class Uncertain(Exception):
+    """The database went away while a key was being revoked: it may or may not be."""
+
+    def __init__(self, failure: BaseException) -> None:
+        super().__init__(str(failure))
+        self.failure = failure
+
+
+async def _run(arguments: argparse.Namespace, settings: Settings) -> tuple[str, list[str]]:
+    """Return what is to be printed, and notes for whoever reads it."""
     # On a full disk even a look into the list needs room, by which the key to revoke is found.
     spends_reserve = arguments.action != "create"
     engine = await open_database(
         settings.storage.url.get_secret_value(), settings.profile, spends_reserve=spends_reserve
     )
+    notes: list[str] = []
     try:
         store = KeyStore(engine)
         # PostgreSQL itself would wait for another session's lock for ever.
         async with asyncio.timeout(_LONGEST_SECONDS):
             if arguments.action == "create":
-                await _create(store, arguments, settings)
+                number, key = await store.create_key(arguments.name, arguments.rate, arguments.burst)
+                if arguments.json:
+                    text = json.dumps({"id": number, "name": arguments.name, "key": key})
+                else:
+                    text = key
+                    notes.append(f"key {number} for {arguments.name}; keep it now, it cannot be shown again")
             elif arguments.action == "revoke":
                 record = await store.revoke_key(arguments.key)
-                print(json.dumps(_row(record)) if arguments.json else f"key {record.id} ({record.name}) is revoked")
-                print(f"in {_database(settings)}", file=sys.stderr)
+                text = json.dumps(_row(record)) if arguments.json else f"key {record.id} ({record.name}) is revoked"
             else:
-                _list(await store.list_keys(), settings, as_json=arguments.json)
+                text = _list(await store.list_keys(), as_json=arguments.json)
+                if not text:
+                    notes.append("no keys yet; `waypost keys create NAME` makes one")
         if spends_reserve and not await set_aside(engine):
-            print("the space set aside for revocations is used up: free some on that disk", file=sys.stderr)
+            notes.append("the space set aside for revocations is used up: free some on that disk")
+    except (TimeoutError, DBAPIError) as error:
+        went_away = isinstance(error, TimeoutError) or error.connection_invalidated
+        if arguments.action == "revoke" and went_away:
+            raise Uncertain(error) from None
+        raise
     finally:
         await engine.dispose()
-    return 0
+    return text, notes
 
 
 def _database(settings: Settings) -> str:
@@ -90,30 +142,20 @@ def _database(settings: Settings) -> str:
     return f"the {settings.profile} database: {describe_database(settings.storage.url.get_secret_value())}"
 
 
-async def _create(store: KeyStore, arguments: argparse.Namespace, settings: Settings) -> None:
-    number, key = await store.create_key(arguments.name, arguments.rate, arguments.burst)
-    if arguments.json:
-        print(json.dumps({"id": number, "name": arguments.name, "key": key}))
-    else:
-        print(key)
-        print(f"key {number} for {arguments.name}; keep it now, it cannot be shown again", file=sys.stderr)
-    print(f"in {_database(settings)}", file=sys.stderr)
-
-
-def _list(records: list[KeyRecord], settings: Settings, *, as_json: bool) -> None:
+def _list(records: list[KeyRecord], *, as_json: bool) -> str:
     rows = [_row(record) for record in records]
-    print(f"in {_database(settings)}", file=sys.stderr)
     if as_json:
-        print(json.dumps(rows, indent=2))
-        return
+        return json.dumps(rows, indent=2)
     if not rows:
-        print("no keys yet; `waypost keys create NAME` makes one", file=sys.stderr)
-        return
-    print(f"{'id':>4}  {'key':<12} {'rate':>8} {'burst':>7}  {'created':<20}  {'revoked':<20}  name")
+        return ""
+    lines = [f"{'id':>4}  {'key':<12} {'rate':>8} {'burst':>7}  {'created':<20}  {'revoked':<20}  name"]
     for row in rows:
         rate, burst = row["rate"] or "default", row["burst"] or "default"
         shown, revoked = row["key"] + "...", row["revoked"] or "-"
-        print(f"{row['id']:>4}  {shown:<12} {rate:>8} {burst:>7}  {row['created']}  {revoked:<20}  {row['name']}")
+        lines.append(
+            f"{row['id']:>4}  {shown:<12} {rate:>8} {burst:>7}  {row['created']}  {revoked:<20}  {row['name']}"
+        )
+    return "\n".join(lines)
 
 
 def _row(record: KeyRecord) -> dict[str, Any]:

@@ -128,7 +128,7 @@ def _explain_rights(path: Path) -> Failure:
             return _READ_ONLY
     except OSError:
         pass
-    if path.is_dir():
+    if os.path.isdir(path):
         return _SYSTEM[errno.EISDIR]
     if _exists(path) and not os.access(path, os.R_OK | os.W_OK):
         return _no_right("file", path)

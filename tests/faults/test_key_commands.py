@@ -344,3 +344,18 @@ def test_postgresql_that_is_away_or_read_only(postgresql: PostgreSql) -> None:
     done = keys(url, "revoke", "1")
     assert done.returncode == 0
     assert f"the mainnet database: PostgreSQL database {name}" in done.stderr
+
+
+def test_an_answer_that_cannot_be_printed_is_no_failing_database(file: Path) -> None:
+    for arguments, words in ((["create", "d"], "the key is made but lost"), (["revoke", "1"], "the key is revoked")):
+        script = f"exec {sys.executable} -m cli keys {' '.join(arguments)} > /dev/full"
+        done = subprocess.run(
+            ["sh", "-c", script],
+            cwd=ROOT,
+            env=os.environ | {"WAYPOST_STORAGE__URL": url_of(file), "PYTHONPATH": "generated:."},
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        refused(done, "the answer cannot be printed", words)
+    assert live(file) == {"b", "c", "d"}

@@ -75,8 +75,9 @@ class PriceHistory:
         self._ended: dict[str, float] = {}
         self._paused: dict[str, float] = {}
         self._fetches: dict[str, asyncio.Task[KnownDays]] = {}
-        # What the database did not take.
-        self._unstored: dict[str, _Unstored] = {}
+        # What was told of each symbol lately, for while the database fails, and of which it has not taken that.
+        self._latest: dict[str, _Told] = {}
+        self._unstored: set[str] = set()
         self._storing: set[asyncio.Task[None]] = set()
 
     async def read(self, symbol: str, days: int, currency: str, deadline: float | None) -> list[PricePoint]:
@@ -149,11 +150,10 @@ class PriceHistory:
         except (SQLAlchemyError, OSError) as error:
             # Its text may hold the database's address.
             _log.warning("stored prices cannot be read", failure=type(error).__name__)
-            stored = KnownDays({}, {})
-        unstored = self._unstored.get(symbol)
-        if unstored is None:
+            return self._latest[symbol].known() if symbol in self._latest else KnownDays({}, {})
+        if symbol not in self._unstored:
             return stored
-        told = unstored.known()
+        told = self._latest[symbol].known()
         return KnownDays(join_days(told.days, stored.days), {**stored.asked, **told.asked})
 
     async def _ask(self, symbol: str, days: int, patience: float, deadline: float | None) -> KnownDays | None:
@@ -188,45 +188,43 @@ class PriceHistory:
         rows: list[PricedDay] = []
         for source in self._sources:
             try:
-                told = await source.read_days(symbol, days, deadline)
+                read = await source.read_days(symbol, days, deadline)
             except GatewayError as error:
                 _log.warning("a source of past prices is left out", source=source.name, why=error.message)
                 failure = failure or error
                 continue
-            if told:
+            if read:
                 rows = [
                     PricedDay(symbol, day, source.name, row.maximum, row.last, row.last_at, row.hours)
-                    for day, row in told.items()
+                    for day, row in read.items()
                 ]
                 break
         if not rows and failure is not None:
             raise failure
         asked = dict.fromkeys((now.date() - timedelta(days=number) for number in range(days)), now)
-        storing = asyncio.create_task(self._store(symbol, _Unstored({row[:3]: row for row in rows}, asked)))
+        told = _Told({row[:3]: row for row in rows}, asked)
+        storing = asyncio.create_task(self._store(symbol, told))
         self._storing.add(storing)
         storing.add_done_callback(self._storing.discard)
         # Callers do not wait longer than that for a busy database.
         await asyncio.wait((storing,), timeout=_STORED_SECONDS)
         return KnownDays(join_sources(rows), asked)
 
-    async def _store(self, symbol: str, told: _Unstored) -> None:
-        """Store what was told, and what could not be stored before; what cannot be now is kept in memory."""
-        before = self._unstored.get(symbol)
-        if before is not None:
-            told = _Unstored({**before.rows, **told.rows}, {**before.asked, **told.asked})
-        # Until it is stored it is found here.
-        self._unstored[symbol] = told
+    async def _store(self, symbol: str, told: _Told) -> None:
+        """Store what was told, and what could not be stored before; what cannot be now is answered from memory."""
+        latest = self._latest[symbol] = told.after(self._latest.get(symbol), _oldest(symbol, self._now().date()))
+        waiting = latest if symbol in self._unstored else told
+        self._unstored.add(symbol)
         try:
-            requests = [(symbol, day, at) for day, at in told.asked.items()]
-            await self._records.note((), list(told.rows.values()), requests)
+            requests = [(symbol, day, at) for day, at in waiting.asked.items()]
+            await self._records.note((), list(waiting.rows.values()), requests)
         except (SQLAlchemyError, OSError) as error:
             _log.warning("past prices cannot be stored", failure=type(error).__name__)
         else:
-            if self._unstored.get(symbol) is told:
-                del self._unstored[symbol]
+            self._unstored.discard(symbol)
 
 
-class _Unstored(NamedTuple):
+class _Told(NamedTuple):
     """Days of a token by the key of their row, and when sources were asked about which day."""
 
     rows: Mapping[tuple[str, date, str], PricedDay]
@@ -234,6 +232,14 @@ class _Unstored(NamedTuple):
 
     def known(self) -> KnownDays:
         return KnownDays(join_sources(self.rows.values()), self.asked)
+
+    def after(self, before: _Told | None, oldest: date) -> _Told:
+        """Return this with what was told before of other days, from the oldest on."""
+        if before is None:
+            return self
+        rows = {key: row for key, row in before.rows.items() if row.day >= oldest}
+        asked = {day: at for day, at in before.asked.items() if day >= oldest}
+        return _Told({**rows, **self.rows}, {**asked, **self.asked})
 
 
 def _oldest(symbol: str, today: date) -> date:
