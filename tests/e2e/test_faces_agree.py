@@ -41,6 +41,8 @@ CODES = {
 }
 # Members that say when they were made rather than what was asked.
 MOMENTARY = {"timestamp", "latencyMs", "uptimeSeconds", "blockHeight", "height", "updatedAt", "lastUpdated"}
+# Lists of keys by the map whose order they tell: JSON has the order in the map itself.
+ORDERS = {"argNames": "args"}
 # What `error.data` may hold whatever the reason; the other members are facts that the reason brings.
 EVERYWHERE = {"reason", "requestId", "field", "retryAfterMs", "jsonrpcCode"}
 # What JSON-RPC prints for the name of an enum value, which protobuf prints.
@@ -141,6 +143,8 @@ def compare(printed: Any, expected: Any, where: str) -> None:
                 assert name in printed, f"{where}.{name}"
             elif name in printed:
                 compare(printed[name], value, f"{where}.{name}")
+            elif name in ORDERS:
+                assert list(printed[ORDERS[name]]) == value, f"{where}.{ORDERS[name]}"
             elif isinstance(value, dict):
                 compare(printed, value, where)  # a member printed inline
             else:

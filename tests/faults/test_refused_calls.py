@@ -11,6 +11,7 @@ import grpc
 import pytest
 from google.protobuf.json_format import ParseDict
 
+from devnet import known
 from tests.contract.operations.conftest import unchanged
 from tests.e2e.questions.question import OPERATIONS
 from tests.faults import simulator as faults
@@ -211,6 +212,33 @@ async def test_errors_of_other_codes_are_no_answer(
         answer = await ask(gateway, "simulateCall")
         assert answer["error"]["data"]["reason"] != "REVERTED"
         assert calls_of(*nodes) == [1]
+
+
+def refuse_all(*passed: str) -> faults.Fault:
+    """Refuse the calls of all contracts but these, as a node may that has lost something it has no words for."""
+
+    async def fault(request: faults.Request) -> None:
+        asked, answer = json.loads(request.body), await request.node_answer()
+        for one, told in zip(asked, answer, strict=True) if isinstance(asked, list) else [(asked, answer)]:
+            if one["method"] == "eth_call" and one["params"][0].get("to", "").lower() not in passed:
+                told.pop("result", None)
+                told["error"] = {"code": ODD[0], "message": ODD[1]}
+        faults.write_answer(request, json.dumps(answer).encode())
+
+    return fault
+
+
+@pytest.mark.parametrize("has_multicall", [True, False])
+async def test_reads_of_the_gateways_own_choice_never_take_a_broken_node_for_an_answer(
+    devnet: Devnet, faulty: Callable[..., Any], tmp_path: Path, has_multicall: bool
+) -> None:
+    fault = refuse_all() if has_multicall else refuse_all(known.MULTICALL3.lower())
+    async with site(devnet, faulty, tmp_path, fault, fault) as (gateway, nodes):
+        if not has_multicall:
+            await devnet.nodes["ethereum"].call("anvil_setCode", known.MULTICALL3, "0x")
+        answer = await gateway.ask("getApprovals", {"chain": "ethereum", "address": WALLET})
+        assert answer["error"]["code"] == 503, answer
+        assert len(nodes[0].methods) >= (2 if has_multicall else 30)
 
 
 # What go-ethereum 1.17 says of precompiled contracts (core/vm/contracts.go), code -32000.

@@ -102,12 +102,14 @@ class Executions:
         """Return the outcomes of calls in one execution; raises one of `TOO_MUCH` where that is too much for it."""
         if self._is_single(block, calls):
             return await self.run_one_by_one(block, calls, policy, deadline)
+        # A fold that fails as a whole says nothing of the calls in it.
+        folded = replace(policy, may_be_refused=False) if policy.may_be_refused else policy
         data = "0x" + encode_aggregate3([self._chain.number_call, *calls]).hex()
         params = [{"to": self._multicall, "data": data}, block_tag(block)]
 
         async def execute(avoid: frozenset[str]) -> Told[list[Outcome]]:
             while True:
-                steered = replace(policy, avoid=avoid) if avoid else policy
+                steered = replace(folded, avoid=avoid) if avoid else folded
                 reply = await self._pool.call("eth_call", params, steered, deadline=deadline)
                 try:
                     number, *outcomes = decode_aggregate3(json_data(reply.result), len(calls) + 1)
@@ -172,7 +174,7 @@ class Executions:
         if block is None and self._chain.history_is_pinned:
             first = await self.run(None, pieces[0], policy, deadline)
             block, pieces = first.block, pieces[1:]
-            policy = CallPolicy(min_block=block, prefer=first.endpoint, held=True)
+            policy = CallPolicy(min_block=block, prefer=first.endpoint, held=True, may_be_refused=policy.may_be_refused)
             outcomes += first.outcomes
         answers = await asyncio.gather(*(self.run(block, piece, policy, deadline) for piece in pieces))
         first = first or answers[0]

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 # What waited for company at the gate does not wait once more in the pool, and no two executions are the same: equal
 # reads were joined before (`ChainMemory.read_state`). A flight of its own would only cost the caller a task.
 _LATEST = CallPolicy(joinable=False, held=True)
+# What a caller chose may fail in whatever words.
+_LATEST_CHOSEN = CallPolicy(joinable=False, held=True, may_be_refused=True)
 
 
 class _Entry(NamedTuple):
@@ -93,7 +95,7 @@ class ReadPlanner:
 
     async def _shared(self, view: ReadView, calls: Sequence[Call]) -> list[Outcome]:
         if len(cut(calls)) > 1 or self._quarantine.holds(calls):
-            return await self._alone(view, calls)
+            return await self._alone(view, calls, is_chosen=False)
         self._gate.arrive()
         answer = await self._line_up(view, calls)
         if answer is None:
@@ -110,9 +112,9 @@ class ReadPlanner:
             fold.append(entry)
         return entry.future
 
-    async def _alone(self, view: ReadView, calls: Sequence[Call]) -> list[Outcome]:
+    async def _alone(self, view: ReadView, calls: Sequence[Call], *, is_chosen: bool = True) -> list[Outcome]:
         await self._gate.wait()
-        answer = await self._executions.run(view.block, calls, _policy(view), view.deadline)
+        answer = await self._executions.run(view.block, calls, _policy(view, is_chosen=is_chosen), view.deadline)
         return await self._accept(view, calls, answer)
 
     def _leave(self) -> None:
@@ -180,7 +182,8 @@ class ReadPlanner:
         ]
         if not doubtful or not self._chain.history_is_pinned:
             return outcomes
-        block, policy = view.block, _policy(view)
+        # That they fail is known: what is asked for is whether it was their own doing.
+        block, policy = view.block, _policy(view, is_chosen=True)
         suspects = [calls[index] for index in doubtful]
         again = await self._executions.run_one_by_one(block, suspects, policy, view.deadline)
         for index, outcome in zip(doubtful, again.outcomes, strict=True):
@@ -188,10 +191,10 @@ class ReadPlanner:
         return outcomes
 
 
-def _policy(view: ReadView) -> CallPolicy:
+def _policy(view: ReadView, *, is_chosen: bool = False) -> CallPolicy:
     if view.block is None:
-        return _LATEST
-    return CallPolicy(joinable=False, min_block=view.block, prefer=view.endpoint, held=True)
+        return _LATEST_CHOSEN if is_chosen else _LATEST
+    return CallPolicy(joinable=False, min_block=view.block, prefer=view.endpoint, held=True, may_be_refused=is_chosen)
 
 
 def _chunks(entries: list[_Entry]) -> list[list[_Entry]]:

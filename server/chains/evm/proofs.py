@@ -63,12 +63,13 @@ class Proofs:
             GatewayError: why nodes could not be asked, or what `ask` raises.
         """
         method, params = look_at(self._chain, block)
-        look = replace(policy, joinable=False)
+        look = replace(policy, joinable=False, may_be_refused=False)
         for _ in range(LOOKS):
             before, endpoint = await read_sound(self._pool, method, params, read_look, look, deadline=deadline)
             steered = replace(policy, prefer=endpoint, avoid=frozenset(self._pool.labels) - {endpoint})
             answer = await ask(steered)
-            reply = await self._pool.call(method, params, replace(steered, joinable=False), deadline=deadline)
+            again = replace(steered, joinable=False, may_be_refused=False)
+            reply = await self._pool.call(method, params, again, deadline=deadline)
             try:
                 after = read_look(reply.result)
             except ValueError:

@@ -50,7 +50,7 @@ class SingleReads:
         if block is None:
             head = await read_newest_height(self._pool, deadline, policy)
             block = head.block
-            policy = CallPolicy(min_block=block, prefer=head.endpoint, held=True)
+            policy = CallPolicy(min_block=block, prefer=head.endpoint, held=True, may_be_refused=policy.may_be_refused)
         answers = await self._all(calls, block, policy, deadline)
         endpoint = answers[0][0] if answers else policy.prefer
         return block, endpoint, [outcome for _, outcome in answers]
@@ -58,25 +58,26 @@ class SingleReads:
     async def _all(
         self, calls: Sequence[Call], block: int | None, policy: CallPolicy, deadline: float | None
     ) -> list[tuple[str | None, Outcome]]:
-        return await asyncio.gather(*(self._one(call, block, policy, deadline) for call in calls))
+        # A contract may fail in whatever words; a balance cannot.
+        plain = replace(policy, may_be_refused=False) if policy.may_be_refused else policy
+        return await asyncio.gather(*(self._one(call, block, policy, plain, deadline) for call in calls))
 
     async def _one(
-        self, call: Call, block: int | None, policy: CallPolicy, deadline: float | None
+        self, call: Call, block: int | None, policy: CallPolicy, plain: CallPolicy, deadline: float | None
     ) -> tuple[str | None, Outcome]:
         tag = block_tag(block)
         if call.target == self._chain.multicall and call.data.startswith(GET_ETH_BALANCE):
             account = "0x" + call.data[-20:].hex()
             balance, endpoint = await read_sound(
-                self._pool, "eth_getBalance", [account, tag], json_word, policy, deadline=deadline
+                self._pool, "eth_getBalance", [account, tag], json_word, plain, deadline=deadline
             )
             return endpoint, Outcome(True, balance)
         message = {"to": "0x" + call.target.hex(), "data": "0x" + call.data.hex()}
         if call.sender is not None:
             message["from"] = "0x" + call.sender.hex()
         try:
-            refusable = replace(policy, may_be_refused=True)
             data, endpoint = await read_sound(
-                self._pool, "eth_call", [message, tag], json_data, refusable, deadline=deadline
+                self._pool, "eth_call", [message, tag], json_data, policy, deadline=deadline
             )
         except Reverted as error:
             if isinstance(error, OutOfGas):
