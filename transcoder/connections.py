@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import resource
+import sys
 from typing import TYPE_CHECKING, Any, cast
 
 from aiohttp import EMPTY_PAYLOAD, StreamReader, web
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from runtime.settings import HttpSettings
     from transcoder.clients import Clients
 
+if sys.platform != "win32":
+    import resource
+
 LARGEST_HEAD = 32 * 1024
 """Most bytes of a request line and its headers together."""
 READ_BUFFER = 32 * 1024
@@ -32,6 +35,7 @@ _SWEEP_SECONDS = 1.0
 _EVICTED_AT_ONCE = 16
 _HOPELESS_SECONDS = 0.05
 _MOST_SPARE = 1024
+_UNLIMITED = 1 << 30
 
 
 def _canned(status: str, failure: Failure) -> bytes:
@@ -69,7 +73,7 @@ class Connections:
         self._stalled: dict[Connection, tuple[float, int]] = {}
         self._sweeping: asyncio.TimerHandle | None = None
         self._hopeless_until = 0.0
-        descriptors = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+        descriptors = _most_descriptors()
         spare = min(_MOST_SPARE, max(32, descriptors // 4))
         # The kernel gives the lowest free number: one from here on says that all below are taken, whoever has them.
         self._scarce_from = descriptors - spare
@@ -152,6 +156,14 @@ class Connections:
             if now - since > GRACE and taken < max(1, self._min_rate * (now - since - GRACE)):
                 connection.abort()
         self._sweeping = loop.call_later(_SWEEP_SECONDS, self._sweep) if self._stalled else None
+
+
+def _most_descriptors() -> int:
+    """Return how many files the process may have open."""
+    if sys.platform == "win32":
+        return _UNLIMITED
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return _UNLIMITED if soft == resource.RLIM_INFINITY else soft
 
 
 def _address(client: str) -> str:
