@@ -32,7 +32,7 @@ MOST_DROPPED = 8 << 20
 """How long, and how much of it, the rest of a refused body is read and dropped: its client shall read the answer."""
 
 _SWEEP_SECONDS = 1.0
-_EVICTED_AT_ONCE = 16
+_EVICTED_SHARE = 128
 _HOPELESS_SECONDS = 0.05
 _MOST_SPARE = 1024
 _UNLIMITED = 1 << 30
@@ -87,9 +87,9 @@ class Connections:
         if len(self._by_client.get(client, ())) >= self._most_per_client and not self._clients.trusts(address):
             return False
         number = transport.get_extra_info("socket").fileno()
-        wanted = max(self.total + 1 - self._most, number + 1 - self._scarce_from - len(self._leaving))
-        if wanted > 0:
-            made = self._make_room(min(wanted, _EVICTED_AT_ONCE))
+        if self.total >= self._most or number >= self._scarce_from + len(self._leaving):
+            # Looking through all of them for every single one would cost more than they do.
+            made = self._make_room(1 + self.total // _EVICTED_SHARE)
             if not made and (self.total >= self._most or number >= self._exhausted_from):
                 return False
         connection.client = client
@@ -133,7 +133,6 @@ class Connections:
             self._leaving.add(connection)
             closed += 1
         if not closed:
-            # Looking through all of them for every newcomer would cost more than they do.
             self._hopeless_until = now + _HOPELESS_SECONDS
         return closed
 
