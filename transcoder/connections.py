@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import resource
+import sys
 from typing import TYPE_CHECKING, Any, cast
 
 from aiohttp import EMPTY_PAYLOAD, StreamReader, web
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from runtime.settings import HttpSettings
     from transcoder.clients import Clients
 
+if sys.platform != "win32":
+    import resource
+
 LARGEST_HEAD = 32 * 1024
 """Most bytes of a request line and its headers together."""
 READ_BUFFER = 32 * 1024
@@ -29,9 +32,10 @@ MOST_DROPPED = 8 << 20
 """How long, and how much of it, the rest of a refused body is read and dropped: its client shall read the answer."""
 
 _SWEEP_SECONDS = 1.0
-_EVICTED_AT_ONCE = 16
+_EVICTED_SHARE = 128
 _HOPELESS_SECONDS = 0.05
 _MOST_SPARE = 1024
+_UNLIMITED = 1 << 30
 
 
 def _canned(status: str, failure: Failure) -> bytes:
@@ -69,7 +73,7 @@ class Connections:
         self._stalled: dict[Connection, tuple[float, int]] = {}
         self._sweeping: asyncio.TimerHandle | None = None
         self._hopeless_until = 0.0
-        descriptors = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+        descriptors = _most_descriptors()
         spare = min(_MOST_SPARE, max(32, descriptors // 4))
         # The kernel gives the lowest free number: one from here on says that all below are taken, whoever has them.
         self._scarce_from = descriptors - spare
@@ -83,9 +87,9 @@ class Connections:
         if len(self._by_client.get(client, ())) >= self._most_per_client and not self._clients.trusts(address):
             return False
         number = transport.get_extra_info("socket").fileno()
-        wanted = max(self.total + 1 - self._most, number + 1 - self._scarce_from - len(self._leaving))
-        if wanted > 0:
-            made = self._make_room(min(wanted, _EVICTED_AT_ONCE))
+        if self.total >= self._most or number >= self._scarce_from + len(self._leaving):
+            # Looking through all of them for every single one would cost more than they do.
+            made = self._make_room(1 + self.total // _EVICTED_SHARE)
             if not made and (self.total >= self._most or number >= self._exhausted_from):
                 return False
         connection.client = client
@@ -129,7 +133,6 @@ class Connections:
             self._leaving.add(connection)
             closed += 1
         if not closed:
-            # Looking through all of them for every newcomer would cost more than they do.
             self._hopeless_until = now + _HOPELESS_SECONDS
         return closed
 
@@ -152,6 +155,14 @@ class Connections:
             if now - since > GRACE and taken < max(1, self._min_rate * (now - since - GRACE)):
                 connection.abort()
         self._sweeping = loop.call_later(_SWEEP_SECONDS, self._sweep) if self._stalled else None
+
+
+def _most_descriptors() -> int:
+    """Return how many files the process may have open."""
+    if sys.platform == "win32":
+        return _UNLIMITED
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return _UNLIMITED if soft == resource.RLIM_INFINITY else soft
 
 
 def _address(client: str) -> str:

@@ -181,6 +181,11 @@ class Face:
     session: aiohttp.ClientSession
     server: Server
     channel: grpc.aio.Channel
+    runner: Runner
+
+    def open_connections(self) -> int:
+        assert self.runner.server is not None
+        return len(self.runner.server.connections)
 
     async def post(
         self, body: Any, path: str = f"/{KEY}/v1", headers: dict[str, str] | None = None
@@ -212,7 +217,7 @@ async def serving(options: Options, server: Server, credential: str | None = Non
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     try:
         async with aiohttp.ClientSession() as session:
-            yield Face(f"http://127.0.0.1:{runner.addresses[0][1]}", session, server, channel)
+            yield Face(f"http://127.0.0.1:{runner.addresses[0][1]}", session, server, channel, runner)
     finally:
         await runner.cleanup()
         await channel.close()
