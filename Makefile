@@ -53,9 +53,10 @@ lint: .venv/dev.stamp ## style, types, protobuf rules
 	@$(BIN)/buf format --diff --exit-code
 
 # First what cannot stand beside others (each says why), then everything else on all processors, a file's tests together.
-# Both always run; the last line is the summary of the second, which names a failure of the first.
+# Both always run; the last line is the summary of the second, which names a failure of the first. All processes hash
+# alike: they must name the same tests in the same order.
 test: lint ## run every check
-	@alone=passed; $(BIN)/python -m pytest -q -m alone || alone=failed; \
+	@export PYTHONHASHSEED=$$RANDOM; alone=passed; $(BIN)/python -m pytest -q -m alone || alone=failed; \
 	ALONE=$$alone $(BIN)/python -m pytest -q -m "not alone" -n auto --dist loadfile --no-loadscope-reorder \
 	&& test $$alone = passed
 

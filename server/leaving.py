@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from contextlib import suppress
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from runtime.listening import drop_new_connections, sockets_at
+from runtime.listening import count_waiting, drop_new_connections, sockets_at
+from runtime.logs import get_logger
 from server.errors import UpstreamUnavailable
 
 if TYPE_CHECKING:
@@ -25,18 +27,25 @@ REFUSING = 1.0
 # How long handshakes that have begun may take to end, and calls in progress to be held.
 HANDSHAKE = 0.1
 HELD = 0.05
+# How long calls in progress are waited for beyond that: without any, the end is clean.
+FINISHING = 1.0
+# How long connections may take to close, and how often in turn none must be found.
+CLOSING = 1.0
+_QUIET = 5
 # How much later than the stop callers are asked to come back: another process listens by then, or this one does not.
 AFTER = 0.1
 # What grpc.aio calls the task of a call that it serves.
 _CALL = "rpc_task"
 
+_log = get_logger("waypost.process")
+
 
 async def refuse_calls(interceptor: StagesInterceptor, port: int, seconds: float) -> Callable[[], None]:
     """Refuse every new call with UNAVAILABLE and RetryInfo; return when the server of that port may be stopped.
 
-    That is after `seconds` at most, and a moment that is the sockets'. Calls in progress go on. Where none is left, the
-    connections are closed here, so that what is on its way ends as UNAVAILABLE. Where some are, whoever calls is held
-    until after the stop, as nobody who waits for an answer asks something new: call what is returned then.
+    That is after `seconds` at most, and a second more while calls are in progress, which go on. Where none is left then,
+    the connections are closed here, so that what is on its way ends as UNAVAILABLE. Where some are, whoever calls is
+    held until after the stop, as nobody who waits for an answer asks something new: call what is returned then.
     """
     in_progress = [task for task in asyncio.all_tasks() if task.get_name() == _CALL]
     stop_at = monotonic() + min(seconds, REFUSING)
@@ -55,11 +64,28 @@ async def refuse_calls(interceptor: StagesInterceptor, port: int, seconds: float
         if listens:
             drop_new_connections(connection)
     await asyncio.sleep(HANDSHAKE)
-    if all(task.done() for task in in_progress):
-        for connection, listens in sockets_at(port):
-            if not listens:
-                connection.shutdown(socket.SHUT_RDWR)
-    else:
+    if in_progress:
+        await asyncio.wait(in_progress, timeout=FINISHING)
+    unfinished = sum(not task.done() for task in in_progress)
+    _log.info("the gRPC face closes", in_progress=unfinished)
+    if unfinished:
         holding.set()
-    await asyncio.sleep(HELD)
+        await asyncio.sleep(HELD)
+    else:
+        await _close_connections(port)
     return released.set
+
+
+async def _close_connections(port: int) -> None:
+    """Close what is connected to the port, and what still comes to be by handshakes that had begun."""
+    latest, quiet = monotonic() + CLOSING, 0
+    while quiet < _QUIET and monotonic() < latest:
+        quiet += 1
+        for connection, listens in sockets_at(port):
+            if listens and not count_waiting(connection):
+                continue
+            quiet = 0
+            if not listens:
+                with suppress(OSError):  # closed by its client meanwhile
+                    connection.shutdown(socket.SHUT_RDWR)
+        await asyncio.sleep(0.01)

@@ -23,8 +23,10 @@ settings.load_profile("unhurried")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Refuse a test that wants to run by itself and does not say why."""
+    """Refuse a test that wants to run by itself and does not say why, and names that differ from process to process."""
     for item in items:
+        if " at 0x" in item.name:
+            raise pytest.UsageError(f"{item.nodeid}: name the case by what is the same in every process")
         for mark in item.iter_markers("alone"):
             if not (mark.args and isinstance(mark.args[0], str) and mark.args[0]):
                 raise pytest.UsageError(f"{item.nodeid}: alone needs its reason: @pytest.mark.alone('why')")

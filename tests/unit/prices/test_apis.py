@@ -202,7 +202,9 @@ CHANGED: list[tuple[Any, str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("open_api", "path", "body"), CHANGED, ids=str)
+@pytest.mark.parametrize(
+    ("open_api", "path", "body"), CHANGED, ids=[f"{api.__name__}-{number}" for number, (api, *_) in enumerate(CHANGED)]
+)
 async def test_another_shape_is_an_error_and_no_figure(open_api: Any, path: str, body: str):
     async with replaying(Replay({path: body})) as replay, pool_of(replay) as pool:
         with pytest.raises(UpstreamUnavailable, match="this build does not know"):
