@@ -35,6 +35,7 @@ from server.rpc.stages.admission import AdmissionStage
 from server.rpc.stages.answers import Answers
 from server.rpc.stages.frame import Frame
 from server.rpc.stages.recall import Recall
+from server.rpc.unauthenticated import Unauthenticated
 from server.sources.guarded import GuardedFetcher
 from server.sources.prices import open_prices
 from server.storage.database import open_database
@@ -121,10 +122,13 @@ class Gateway:
         publication_pb2_grpc.add_PublicationServiceServicer_to_server(publications, collector)  # type: ignore[no-untyped-call]
         staged = dict(collector.handlers)
         collector.handlers.update(typed.handlers(collector.handlers[CALL_METHOD]))
-        health_pb2_grpc.add_HealthServicer_to_server(self._health, collector)
+        keyless = HandlerCollector()
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, keyless)
         if settings.grpc.reflection:
             reflection = reflection_servicer(operations, typed)
-            reflection_pb2_grpc.add_ServerReflectionServicer_to_server(reflection, collector)
+            reflection_pb2_grpc.add_ServerReflectionServicer_to_server(reflection, keyless)
+        bounds = Unauthenticated()
+        collector.handlers.update((path, bounds.bound(path, handler)) for path, handler in keyless.handlers.items())
         self._handlers = PathHandlers(collector.handlers)
 
         credential = settings.grpc.credential
@@ -174,7 +178,13 @@ class Gateway:
         Raises ListenError when an address cannot be had.
         """
         grpc_settings = self._settings.grpc
-        public = open_listener(self._handlers, self._public, shared_port=self._settings.workers > 1)
+        public = open_listener(
+            self._handlers,
+            self._public,
+            shared_port=self._settings.workers > 1,
+            streams=grpc_settings.max_streams,
+            connections=grpc_settings.max_connections,
+        )
         self._servers.append(public)
         port = bind(public, f"{grpc_settings.host}:{grpc_settings.port}", "grpc.host and grpc.port")
         if grpc_settings.private_listen is not None:

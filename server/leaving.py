@@ -10,7 +10,7 @@ import asyncio
 import socket
 from contextlib import suppress
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from runtime.listening import count_waiting, drop_new_connections, sockets_at
 from runtime.logs import get_logger
@@ -19,8 +19,8 @@ from server.errors import UpstreamUnavailable
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from server.errors import GatewayError
     from server.rpc.interceptor import StagesInterceptor
-    from server.rpc.stages.state import Context, RequestState
 
 # For how long callers are sent away at most before the server stops: then they are led elsewhere by its closed port.
 REFUSING = 1.0
@@ -43,7 +43,7 @@ _log = get_logger("waypost.process")
 async def refuse_calls(interceptor: StagesInterceptor, port: int, seconds: float) -> Callable[[], None]:
     """Refuse every new call with UNAVAILABLE and RetryInfo; return when the server of that port may be stopped.
 
-    That is after `seconds` at most, and a second more while calls are in progress, which go on. Where none is left then,
+    That is after `seconds` at most, and a second more while calls are in progress, which go on. Where none is left,
     the connections are closed here, so that what is on its way ends as UNAVAILABLE. Where some are, whoever calls is
     held until after the stop, as nobody who waits for an answer asks something new: call what is returned then.
     """
@@ -51,12 +51,12 @@ async def refuse_calls(interceptor: StagesInterceptor, port: int, seconds: float
     stop_at = monotonic() + min(seconds, REFUSING)
     holding, released = asyncio.Event(), asyncio.Event()
 
-    async def refuse(request: Any, context: Context, state: RequestState) -> Any:
+    async def refuse() -> GatewayError:
         if holding.is_set():
             await released.wait()
         left = max(0.0, stop_at - monotonic()) + AFTER
         message = "this gateway is stopping and takes no more calls; try again, another one will answer"
-        raise UpstreamUnavailable(message, retry_after_ms=round(left * 1000))
+        return UpstreamUnavailable(message, retry_after_ms=round(left * 1000))
 
     interceptor.refuse(refuse)
     await asyncio.sleep(stop_at - monotonic() - HANDSHAKE)

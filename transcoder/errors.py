@@ -43,6 +43,7 @@ OTHERWISE = (500, "INTERNAL", "the gateway failed; report it with the request id
 # message over its limit, or ran out of something of its own.
 QUOTA = (429, "RATE_LIMITED", "too many requests")
 TOO_LARGE = (400, "RESPONSE_TOO_LARGE", "the answer is larger than the gateway sends; ask for less")
+REQUEST_TOO_LARGE = (400, "BODY_TOO_LARGE", "one request may have 4 MiB; ask for less at once")
 EXHAUSTED = STATUSES[StatusCode.UNAVAILABLE]
 
 # The number that JSON-RPC 2.0 itself would use, for clients that know only those.
@@ -144,7 +145,10 @@ def _row(status: StatusCode, details: str, *, own: bool) -> tuple[int, str, str]
     if status is StatusCode.RESOURCE_EXHAUSTED:
         if own:
             return QUOTA
-        return TOO_LARGE if "larger than max" in details else EXHAUSTED
+        if "larger than max" not in details:
+            return EXHAUSTED
+        # What the server did not receive was the request; all else is the answer, too long to be sent or received.
+        return REQUEST_TOO_LARGE if details.startswith("SERVER: Received") else TOO_LARGE
     return STATUSES.get(status, OTHERWISE)
 
 

@@ -149,6 +149,20 @@ class GrpcSettings(Section):
     credential_env: str | None = Field(default=None, description="Environment variable that holds the credential.")
     credential_file: str | None = Field(default=None, description="File that holds the credential.")
     reflection: bool = Field(default=True, description="Whether grpcurl and the like may list the services.")
+    max_connections: int = Field(
+        default=4096,
+        ge=1,
+        le=1_000_000,
+        description="Most connections; further ones are closed at once. At most half of the descriptors that the "
+        "process may have are used for them.",
+    )
+    max_streams: int = Field(
+        default=100,
+        ge=1,
+        le=100_000,
+        description="Most calls in progress on one connection; further ones wait in their client, which may open more "
+        "connections.",
+    )
 
     @model_validator(mode="after")
     def _pair_credential(self) -> GrpcSettings:

@@ -14,22 +14,28 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from types import TracebackType
 
-DEFAULT_MAX_BYTES = 64 * 1024 * 1024
+MAX_REQUEST_BYTES = 4 * 1024 * 1024
+MAX_RESPONSE_BYTES = 64 * 1024 * 1024
 _UNARY_ONLY = "the in-process channel carries unary calls only; streams (health Watch, reflection) need a socket"
 
 
 class InProcessChannel(grpc.aio.Channel):  # type: ignore[misc]  # grpc has no types
     """A channel onto `handlers`, by path (`/waypost.v1.AccountService/GetBalance`), within one event loop.
 
-    Handlers are coroutine functions. `max_bytes` bounds messages in both directions; a larger one ends the call as
-    RESOURCE_EXHAUSTED.
+    Handlers are coroutine functions. `max_request_bytes` and `max_response_bytes` bound messages as a listener does; a
+    larger one ends the call as RESOURCE_EXHAUSTED.
     """
 
     def __init__(
-        self, handlers: Mapping[str, grpc.RpcMethodHandler[Any, Any]], *, max_bytes: int = DEFAULT_MAX_BYTES
+        self,
+        handlers: Mapping[str, grpc.RpcMethodHandler[Any, Any]],
+        *,
+        max_request_bytes: int = MAX_REQUEST_BYTES,
+        max_response_bytes: int = MAX_RESPONSE_BYTES,
     ) -> None:
         self._handlers = handlers
-        self._max_bytes = max_bytes
+        self._max_request_bytes = max_request_bytes
+        self._max_response_bytes = max_response_bytes
         self._tasks: dict[asyncio.Task[None], InProcessCall] = {}
         self._closed = False
 
@@ -98,7 +104,7 @@ class InProcessChannel(grpc.aio.Channel):  # type: ignore[misc]  # grpc has no t
         """Start one call of a handler."""
         if self._closed:
             raise grpc.aio.UsageError("Channel is closed.")
-        call = InProcessCall(asyncio.get_running_loop(), parse, timeout, self._max_bytes)
+        call = InProcessCall(asyncio.get_running_loop(), parse, timeout, self._max_response_bytes)
         try:
             entries = received(metadata)
         except (TypeError, ValueError) as error:
@@ -106,8 +112,8 @@ class InProcessChannel(grpc.aio.Channel):  # type: ignore[misc]  # grpc has no t
             return call
         if handler is None:
             call.settle(grpc.StatusCode.UNIMPLEMENTED, "Method not found!")
-        elif len(request) > self._max_bytes:
-            text = f"SERVER: Received message larger than max ({len(request)} vs. {self._max_bytes})"
+        elif len(request) > self._max_request_bytes:
+            text = f"SERVER: Received message larger than max ({len(request)} vs. {self._max_request_bytes})"
             call.settle(grpc.StatusCode.RESOURCE_EXHAUSTED, text)
         elif timeout is not None and timeout <= 0:
             call.settle(grpc.StatusCode.DEADLINE_EXCEEDED, "Deadline Exceeded")

@@ -4,6 +4,9 @@ A stage is an object with `bind(method, inner) -> step`: it wraps the step of th
 is when it has nothing to do for that method, so that a call passes only what concerns it. A step that has nothing to do
 after the one behind it is a plain function that returns what that one returns. The state of the call is handed from
 step to step; the frame around them makes it, and the servicer finds it in a contextvar.
+
+Over a socket the state is made here already, of the metadata alone, and a caller who brings no key is refused before
+the message is read.
 """
 
 from __future__ import annotations
@@ -12,14 +15,15 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import grpc
 
-from server.rpc.stages.frame import Frame
-from server.rpc.stages.state import RECEIVED, REQUEST, Method
+from server.errors import GatewayError
+from server.rpc.stages.state import ENTERED, REQUEST, Method
 from server.typed_apps.design import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from runtime.operations import Operation
+    from server.rpc.stages.frame import Entrance, Frame
     from server.rpc.stages.state import Context, Handler, RequestState, Step
 
 PUBLIC = "/waypost.v1."
@@ -48,8 +52,8 @@ class StagesInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[misc]  # gr
         self._stages = tuple(stages)
         self._operations = operations
         self._private = private
-        self._composed: dict[str, grpc.RpcMethodHandler[Any, Any] | None] = {}
-        self._refusal: Step | None = None
+        self._composed: dict[str, tuple[grpc.RpcMethodHandler[Any, Any] | None, Entrance | None]] = {}
+        self._refusal: Callable[[], Awaitable[GatewayError]] | None = None
 
     async def intercept_service(
         self,
@@ -58,23 +62,33 @@ class StagesInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[misc]  # gr
     ) -> grpc.RpcMethodHandler[Any, Any] | None:
         """Return the method's composed handler; None (UNIMPLEMENTED) for methods that this listener does not have."""
         path = handler_call_details.method
-        # The handler runs in this same task and context.
-        RECEIVED.set(handler_call_details.invocation_metadata)
         try:
-            return self._composed[path]
+            handler, entrance = self._composed[path]
         except KeyError:
-            pass
-        handler = await continuation(handler_call_details)
-        if handler is None:
-            # Not remembered: callers choose paths freely.
-            return None
-        composed = self._composed[path] = self.compose(path, handler)
-        return composed
+            found = await continuation(handler_call_details)
+            if found is None:
+                # Not remembered: callers choose paths freely.
+                return None
+            handler, entrance = self._composed[path] = self.compose(path, found), self._entrance(path, found)
+        if entrance is None:
+            return handler
+        state = entrance.start(handler_call_details.invocation_metadata)
+        if self._refusal is not None:
+            return entrance.refuse(state, await self._refusal())
+        if entrance.identify is not None:
+            try:
+                waiting = entrance.identify(state)
+                if waiting is not None:
+                    await waiting
+            except GatewayError as refusal:
+                return entrance.refuse(state, refusal)
+        # The handler runs in this same task and context.
+        ENTERED.set(state)
+        return handler
 
-    def refuse(self, refusal: Step) -> None:
-        """Answer every call that comes from now on with what `refusal` raises, without reading its message."""
+    def refuse(self, refusal: Callable[[], Awaitable[GatewayError]]) -> None:
+        """Answer every call that comes from now on with the failure that `refusal` returns; its message is not read."""
         self._refusal = refusal
-        self._composed.clear()
 
     def compose(self, path: str, handler: grpc.RpcMethodHandler[Any, Any]) -> grpc.RpcMethodHandler[Any, Any] | None:
         """Return the handler behind the stages; None when this listener does not have the method."""
@@ -82,13 +96,18 @@ class StagesInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[misc]  # gr
             return None
         if not path.startswith((PUBLIC, APPS, INTERNAL)):
             return handler
-        method = Method(path, handler, self._operations.get(path), self._private)
-        if self._refusal is not None:
-            return grpc.stream_stream_rpc_method_handler(Frame().bind(method, self._refusal))
+        method = self._method(path, handler)
         step = _call_servicer(handler.unary_unary)
         for stage in reversed(self._stages):
             step = stage.bind(method, step)
         return grpc.unary_unary_rpc_method_handler(self._frame.bind(method, step))
+
+    def _entrance(self, path: str, handler: grpc.RpcMethodHandler[Any, Any]) -> Entrance | None:
+        own = path.startswith((PUBLIC, APPS)) or (self._private and path.startswith(INTERNAL))
+        return self._frame.entrance(self._method(path, handler)) if own else None
+
+    def _method(self, path: str, handler: grpc.RpcMethodHandler[Any, Any]) -> Method:
+        return Method(path, handler, self._operations.get(path), self._private)
 
 
 def _call_servicer(servicer: Handler) -> Step:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from server.access.principals import Policy, Principal
     from server.access.quotas import Grant
     from server.rpc.stages.recall import Recall
-    from server.rpc.stages.state import Context, Gate, Method, RequestState, Step
+    from server.rpc.stages.state import Context, Gate, Identify, Method, RequestState, Step
 
 _BEARER = "bearer "
 
@@ -47,19 +47,20 @@ class AdmissionStage:
         shelf = self._recall.shelf(method) if self._recall is not None else None
 
         def admit(request: bytes, context: Context, state: RequestState) -> Awaitable[Any] | bytes:
-            principal = _vouched(state) if state.trusted else None
-            if principal is None:
-                try:
-                    key = state.metadata.get("x-api-key")
-                    if not key or key.__class__ is not str:
-                        key = _bearer_token(state)
+            vouched = _vouched(state) if state.trusted else None
+            if vouched is not None:
+                return let_in(request, context, state, vouched)
+            principal = state.principal
+            try:
+                if principal is None:
+                    key = _key_of(state)
                     principal = admission.peek(key)
                     if principal is None:
                         return find_out(key, request, context, state)
-                    charge(state, principal)
-                except GatewayError as refusal:
-                    _count_refusal(state, refusal)
-                    raise
+                charge(state, principal)
+            except GatewayError as refusal:
+                _count_refusal(state, refusal)
+                raise
             return let_in(request, context, state, principal)
 
         async def find_out(key: str, request: bytes, context: Context, state: RequestState) -> Any:
@@ -90,6 +91,36 @@ class AdmissionStage:
             return response
 
         return admit
+
+    def identifier(self, method: Method) -> Identify:
+        """Return what finds out whose a call is by its metadata alone, and raises KeyMissing or KeyInvalid.
+
+        A key's owner becomes the principal of the call, which is charged later; what a trusted caller vouches for is
+        left to that as well.
+        """
+        if method.operation is None:
+            return _trusted_by_metadata
+        admission = self._admission
+
+        def identify(state: RequestState) -> Awaitable[None] | None:
+            if state.trusted and _vouched(state) is not None:
+                return None
+            key = _key_of(state)
+            try:
+                state.principal = admission.peek(key)
+            except GatewayError as refusal:
+                _count_refusal(state, refusal)
+                raise
+            return None if state.principal is not None else find_out(key, state)
+
+        async def find_out(key: str, state: RequestState) -> None:
+            try:
+                state.principal = await admission.identify(key)
+            except GatewayError as refusal:
+                _count_refusal(state, refusal)
+                raise
+
+        return identify
 
     def _charge(self, state: RequestState, principal: Principal) -> None:
         """Charge one unit, and tell the caller what is left; raises RateLimited where nothing is."""
@@ -134,6 +165,11 @@ def _vouched(state: RequestState) -> Principal | None:
     return decode(text) if isinstance(text, str) else None
 
 
+def _key_of(state: RequestState) -> str:
+    key = state.metadata.get("x-api-key")
+    return key if key and isinstance(key, str) else _bearer_token(state)
+
+
 def _bearer_token(state: RequestState) -> str:
     bearer = state.metadata.get("authorization")
     if isinstance(bearer, str) and bearer[: len(_BEARER)].lower() == _BEARER:
@@ -141,11 +177,15 @@ def _bearer_token(state: RequestState) -> str:
     return ""
 
 
+def _trusted_by_metadata(state: RequestState) -> None:
+    if not state.trusted:
+        message = f"this listener serves the transcoder; send its credential as `{CREDENTIAL}`"
+        raise KeyInvalid(message, field=CREDENTIAL)
+
+
 def _trusted_only(inner: Step) -> Step:
     def admit(request: Any, context: Context, state: RequestState) -> Awaitable[Any]:
-        if not state.trusted:
-            message = f"this listener serves the transcoder; send its credential as `{CREDENTIAL}`"
-            raise KeyInvalid(message, field=CREDENTIAL)
+        _trusted_by_metadata(state)
         # Whom it is asked for, where that is anybody: who asked for the OpenRPC document pays for it.
         state.principal = _vouched(state)
         return inner(request, context, state)

@@ -14,15 +14,20 @@ import grpc
 
 from runtime.metrics import success_counter
 from server.errors import release
+from server.inprocess import TRUSTED
 from server.rpc.stages.errors import answer_failure, trailing_metadata
 from server.rpc.stages.identity import state_starter
+from server.rpc.stages.state import ENTERED
 from server.rpc.stages.telemetry import report_ended_by_caller, report_failure
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any, NoReturn
 
+    from server.errors import GatewayError
     from server.rpc.stages.admission import AdmissionStage
-    from server.rpc.stages.state import Context, Gate, Handler, Method, RequestState, Step
+    from server.rpc.stages.identity import Metadata
+    from server.rpc.stages.state import Context, Gate, Handler, Identify, Method, RequestState, Step
 
 
 class Frame:
@@ -44,7 +49,9 @@ class Frame:
         gate: Gate = inner if self._admission is None else self._admission.bind(method, inner)
 
         async def frame(request: Any, context: Context) -> Any:
-            state = start(context)
+            state = ENTERED.get()
+            if state is None:
+                state = start(context.invocation_metadata(), TRUSTED.get())
             try:
                 response = gate(request, context, state)
                 if not isinstance(response, bytes):
@@ -56,6 +63,35 @@ class Frame:
             return response
 
         return frame
+
+    def entrance(self, method: Method) -> Entrance:
+        """Return what callers of the method over a socket pass before their message is read."""
+        identify = None if self._admission is None else self._admission.identifier(method)
+        return Entrance(method.name, state_starter(method, self._credential), identify)
+
+
+class Entrance:
+    """Where the calls of one method over a socket begin: with their metadata alone.
+
+    A message is read once it is known whose it is: what a caller without a key sends is never held.
+    """
+
+    def __init__(self, name: str, start: Callable[[Metadata, bool], RequestState], identify: Identify | None) -> None:
+        self._name = name
+        self._start = start
+        self.identify = identify
+
+    def start(self, metadata: Metadata) -> RequestState:
+        """Return the state of a call with this metadata."""
+        return self._start(metadata, False)
+
+    def refuse(self, state: RequestState, failure: GatewayError) -> grpc.RpcMethodHandler[Any, Any]:
+        """Return the handler that answers the call with the failure; as one of a stream it may leave messages be."""
+
+        async def refuse(messages: Any, context: Context) -> NoReturn:
+            await _fail(self._name, state, context, failure)
+
+        return grpc.stream_unary_rpc_method_handler(refuse)
 
 
 async def _fail(name: str, state: RequestState, context: Context, failure: BaseException) -> NoReturn:

@@ -9,14 +9,15 @@ import secrets
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from server.inprocess import TRUSTED
-from server.rpc.stages.state import RECEIVED, RequestState
+from server.rpc.stages.state import RequestState
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
+    from collections.abc import Callable, Iterable
+    from typing import Any, TypeAlias
 
-    from server.rpc.stages.state import Context, Method
+    from server.rpc.stages.state import Method
+
+    Metadata: TypeAlias = Iterable[tuple[str, str | bytes]]
 
 # Unique without asking for randomness at every call.
 _PROCESS = secrets.token_hex(6)
@@ -28,8 +29,8 @@ _FRESH = frozenset({"no-cache", "no-store", "max-age=0"})
 _acceptable = re.compile(r"[A-Za-z0-9._-]{1,64}").fullmatch
 
 
-def state_starter(method: Method, credential: str | None) -> Callable[[Context], RequestState]:
-    """Return what makes the state of one call of the method.
+def state_starter(method: Method, credential: str | None) -> Callable[[Metadata, bool], RequestState]:
+    """Return what makes the state of one call of the method, of its metadata and whether it is of this process.
 
     A caller's `x-request-id` is kept when it is 1 to 64 characters of `[A-Za-z0-9._-]`; otherwise one is made. Trusted
     are callers in this process, and on the private listener those that present `credential`.
@@ -37,13 +38,10 @@ def state_starter(method: Method, credential: str | None) -> Callable[[Context],
     operation = method.operation
     secret = credential.encode() if credential and method.private else None
 
-    def start(context: Context) -> RequestState:
-        # A socket's metadata is decoded anew at every look; the interceptor has it already.
-        received = RECEIVED.get()
-        trusted = received is None and TRUSTED.get()
+    def start(received: Metadata, trusted: bool) -> RequestState:
         metadata: dict[str, str | bytes] = {}
         # Not `dict(...)`, nor by unpacking: both make a list of each of gRPC's named tuples first.
-        for entry in context.invocation_metadata() if received is None else received:
+        for entry in received:
             metadata[entry[0]] = entry[1]
         given = metadata.get("x-request-id")
         request_id = given if isinstance(given, str) and _acceptable(given) else f"{_PROCESS}-{next(_calls):x}"

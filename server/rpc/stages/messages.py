@@ -17,14 +17,15 @@ if TYPE_CHECKING:
 
     from server.rpc.stages.state import Context, Method, RequestState, Step
 
-MAX_MESSAGE_BYTES = 64 * 1024 * 1024
-"""Largest message in either direction, on every face (decisions 1.11)."""
+MAX_REQUEST_BYTES = 4 * 1024 * 1024
+MAX_RESPONSE_BYTES = 64 * 1024 * 1024
+"""Largest messages, on every face (decisions 1.11). The transport refuses a longer request before anything is read."""
 
 
 class Messages:
     """Turns the caller's bytes into the rpc's request message and the servicer's response into bytes."""
 
-    def __init__(self, max_bytes: int = MAX_MESSAGE_BYTES) -> None:
+    def __init__(self, max_bytes: int = MAX_RESPONSE_BYTES) -> None:
         self._max_bytes = max_bytes
 
     def bind(self, method: Method, inner: Step) -> Step:

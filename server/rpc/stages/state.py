@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     Step = Callable[[Any, Context, "RequestState"], Awaitable[Any]]
     # What the frame calls: a step that may have the answer already.
     Gate = Callable[[bytes, Context, "RequestState"], Awaitable[Any] | bytes]
+    # What a call over a socket passes before its message is read; something to await where that takes a while.
+    Identify = Callable[["RequestState"], Awaitable[None] | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +71,8 @@ class RequestState:
 
 
 REQUEST: ContextVar[RequestState] = ContextVar("waypost_request")
-RECEIVED: ContextVar[tuple[tuple[str, str | bytes], ...] | None] = ContextVar("waypost_received", default=None)
-"""The caller's metadata as the interceptor was given it; None in process, where there is no interceptor on the way."""
+ENTERED: ContextVar[RequestState | None] = ContextVar("waypost_entered", default=None)
+"""The state that the interceptor made of a call over a socket; None in process, where there is no interceptor."""
 
 
 def current() -> RequestState:

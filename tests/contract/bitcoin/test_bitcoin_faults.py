@@ -155,7 +155,10 @@ async def test_a_height_above_the_chain_is_not_found_with_the_head(fronts: list[
         fronts[0].asked.append("getblockhash")
         with pytest.raises(NotFound) as caught:
             await driver.read_block_by_number(known.HEIGHT + 7, ReadView())
-        assert caught.value.message == f"bitcoin has no block {known.HEIGHT + 7} yet: the newest is {known.HEIGHT} (1 endpoint was asked)"
+        assert (
+            caught.value.message
+            == f"bitcoin has no block {known.HEIGHT + 7} yet: the newest is {known.HEIGHT} (1 endpoint was asked)"
+        )
         assert caught.value.metadata == {"head": str(known.HEIGHT)}
         assert fronts[0].asked[1:] == ["getblockhash", "getblockcount"]
         with pytest.raises(NotFound) as caught:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     Servicer = Callable[[Any, Any], Awaitable[Any]]
 
+MAX_REQUEST_BYTES = 1 << 18
 MAX_BYTES = 1 << 20
 PATH = "/waypost.v1.AccountService/GetBalance"
 OTHER = "/waypost.v1.AccountService/GetOther"
@@ -72,7 +73,7 @@ async def in_process(interceptor: StagesInterceptor | None = None) -> AsyncItera
     handlers: Mapping[str, Any] = _handlers(slot)
     if interceptor is not None:
         handlers = {path: interceptor.compose(path, handler) for path, handler in handlers.items()}
-    async with InProcessChannel(handlers, max_bytes=MAX_BYTES) as channel:
+    async with InProcessChannel(handlers, max_request_bytes=MAX_REQUEST_BYTES, max_response_bytes=MAX_BYTES) as channel:
         yield Rig(channel, slot)
 
 
@@ -82,7 +83,7 @@ async def on_socket(interceptor: StagesInterceptor | None = None) -> AsyncIterat
     server = grpc.aio.server(
         handlers=(PathHandlers(_handlers(slot)),),
         interceptors=(interceptor,) if interceptor is not None else (),
-        options=(("grpc.max_receive_message_length", MAX_BYTES), ("grpc.max_send_message_length", MAX_BYTES)),
+        options=(("grpc.max_receive_message_length", MAX_REQUEST_BYTES), ("grpc.max_send_message_length", MAX_BYTES)),
     )
     port = bind(server, "127.0.0.1:0", "the test's address")
     await server.start()

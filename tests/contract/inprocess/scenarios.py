@@ -11,7 +11,7 @@ from grpc import StatusCode
 from grpc.aio import AioRpcError
 from waypost.v1.account_pb2 import GetBalanceRequest, GetBalanceResponse
 
-from tests.contract.inprocess.rig import MAX_BYTES, OTHER
+from tests.contract.inprocess.rig import MAX_BYTES, MAX_REQUEST_BYTES, OTHER
 
 if TYPE_CHECKING:
     from tests.contract.inprocess.rig import Rig
@@ -187,7 +187,7 @@ async def unknown_method(rig: Rig) -> Any:
 
 
 async def oversize_request(rig: Rig) -> Any:
-    return await served(rig, answers, GetBalanceRequest(address="a" * (MAX_BYTES + 1)))
+    return await served(rig, answers, GetBalanceRequest(address="a" * MAX_REQUEST_BYTES))
 
 
 async def oversize_response(rig: Rig) -> Any:
@@ -199,14 +199,14 @@ async def oversize_response(rig: Rig) -> Any:
 
 async def messages_of_exactly_the_limit(rig: Rig) -> Any:
     # Tag and length of the string take four bytes.
-    text = "a" * (MAX_BYTES - 4)
+    asked, text = "a" * (MAX_REQUEST_BYTES - 4), "a" * (MAX_BYTES - 4)
 
     async def servicer(request: Any, context: Any) -> Any:
         rig.seen.append(len(request.address))
         return GetBalanceResponse(address=text)
 
-    request = GetBalanceRequest(address=text)
-    assert request.ByteSize() == MAX_BYTES
+    request = GetBalanceRequest(address=asked)
+    assert request.ByteSize() == MAX_REQUEST_BYTES
     result = await served(rig, servicer, request)
     return result["code"], len(result["response"].address), rig.seen
 

@@ -1,0 +1,154 @@
+"""Bounds calls that need no key, health checks and reflection, so that nobody without a key can hold much memory.
+
+gRPC has one limit of message size for a whole server, and these messages are tiny: of what may come at once, a few
+messages are read at a time, each within seconds, and those beyond a few kilobytes are refused. The rest of the open
+calls costs no more than its headers. One client has a part of the room, so that it takes nobody else's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from contextlib import contextmanager
+from dataclasses import dataclass
+from ipaddress import IPv6Address, IPv6Network
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+import grpc
+from google.protobuf.message import DecodeError
+
+from runtime.metrics import count_refusal
+from server.errors import DeadlineExceeded, GatewayError, InvalidArgument, UpstreamUnavailable
+from server.rpc.stages.errors import answer_failure
+from server.rpc.stages.identity import state_starter
+from server.rpc.stages.state import Method
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
+    from server.rpc.stages.state import Context
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """How much callers without a key may have at once, in all and per client address (an IPv6 client by its /64).
+
+    `calls` are open calls; `reads` messages being read, which others wait for; `message_bytes` is the longest message,
+    `read_seconds` how long one may take to come, the wait for its turn included.
+    """
+
+    calls: int = 1024
+    calls_per_client: int = 256
+    reads: int = 16
+    reads_per_client: int = 4
+    message_bytes: int = 4096
+    read_seconds: float = 10.0
+
+
+class Unauthenticated:
+    """Wraps handlers of methods that need no key; all share the bounds."""
+
+    def __init__(self, bounds: Bounds | None = None) -> None:
+        self._bounds = bounds or Bounds()
+        self._open: Counter[str] = Counter()
+        self._reads = asyncio.Semaphore(self._bounds.reads)
+        self._reads_by_client: dict[str, asyncio.Semaphore] = {}
+
+    def bound(self, path: str, handler: grpc.RpcMethodHandler[Any, Any]) -> grpc.RpcMethodHandler[Any, Any]:
+        """Return the handler within the bounds: beyond them UNAVAILABLE, or INVALID_ARGUMENT for a long message.
+
+        It takes the messages of a stream also where the method has but one: only so can it say when one is read.
+        """
+        start = state_starter(Method(path, handler, None), None)
+        name = path.rpartition("/")[2]
+
+        async def refuse(context: Context, failure: GatewayError) -> None:
+            count_refusal("grpc", failure.reason)
+            await answer_failure(name, start(context.invocation_metadata(), False), context, failure)
+
+        async def answer(_: Any, context: Context) -> Any:
+            try:
+                with self._call(context) as client:
+                    return await handler.unary_unary(await self._only(handler, context, client), context)
+            except GatewayError as failure:
+                await refuse(context, failure)
+
+        async def stream(_: Any, context: Context) -> AsyncIterator[Any]:
+            try:
+                with self._call(context) as client:
+                    if handler.request_streaming:
+                        answers = handler.stream_stream(self._messages(handler, context, client), context)
+                    else:
+                        answers = handler.unary_stream(await self._only(handler, context, client), context)
+                    async for message in answers:
+                        yield message
+            except GatewayError as failure:
+                await refuse(context, failure)
+
+        if handler.response_streaming:
+            return grpc.stream_stream_rpc_method_handler(stream, None, handler.response_serializer)
+        return grpc.stream_unary_rpc_method_handler(answer, None, handler.response_serializer)
+
+    @contextmanager
+    def _call(self, context: Context) -> Iterator[str]:
+        client = client_of(context.peer())
+        if self._open[client] >= self._bounds.calls_per_client or self._open.total() >= self._bounds.calls:
+            raise UpstreamUnavailable(
+                "too many calls without a key are open; end some, or try again shortly", retry_after_ms=1000
+            )
+        self._open[client] += 1
+        try:
+            yield client
+        finally:
+            self._open[client] -= 1
+            if not self._open[client]:
+                del self._open[client]
+                self._reads_by_client.pop(client, None)
+
+    async def _only(self, handler: grpc.RpcMethodHandler[Any, Any], context: Context, client: str) -> Any:
+        message = await self._read(handler, context, client)
+        if message is grpc.aio.EOF:
+            raise InvalidArgument("the call holds no message")
+        return message
+
+    async def _messages(
+        self, handler: grpc.RpcMethodHandler[Any, Any], context: Context, client: str
+    ) -> AsyncIterator[Any]:
+        while (message := await self._read(handler, context, client)) is not grpc.aio.EOF:
+            yield message
+
+    async def _read(self, handler: grpc.RpcMethodHandler[Any, Any], context: Context, client: str) -> Any:
+        bounds = self._bounds
+        turn = self._reads_by_client.setdefault(client, asyncio.Semaphore(bounds.reads_per_client))
+        try:
+            async with asyncio.timeout(bounds.read_seconds), turn, self._reads:
+                raw = await context.read()
+        except TimeoutError:
+            raise DeadlineExceeded(
+                f"no message came within {bounds.read_seconds:g} s; open a call when there is something to ask",
+                retry_after_ms=1000,
+            ) from None
+        if raw is grpc.aio.EOF:
+            return raw
+        if len(raw) > bounds.message_bytes:
+            raise InvalidArgument(f"the message has {len(raw)} bytes; here it may have {bounds.message_bytes}")
+        try:
+            return handler.request_deserializer(raw)
+        except DecodeError:
+            raise InvalidArgument("the message is not of this method; is the client of another version?") from None
+
+
+def client_of(peer: str) -> str:
+    """Return the client's address of gRPC's name of a peer (`ipv4:192.0.2.1:5000`), an IPv6 one as its /64 network."""
+    kind, _, rest = unquote(peer).partition(":")
+    host = rest.rpartition(":")[0]
+    if kind != "ipv6":
+        return host
+    try:
+        address = IPv6Address(host.strip("[]").partition("%")[0])
+    except ValueError:
+        return host
+    if address.ipv4_mapped is not None:
+        return str(address.ipv4_mapped)
+    return str(IPv6Network((address, 64), strict=False))

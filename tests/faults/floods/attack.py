@@ -1,0 +1,156 @@
+"""Floods of a gRPC face, each over some connections for some seconds: `python -m tests.faults.floods.attack PORT KIND`.
+
+A process of its own, so that it takes no time from those whose calls are counted meanwhile. None brings a key.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from tests.faults.floods.http2 import (
+    CANCEL,
+    CONTINUATION,
+    DATA,
+    END_HEADERS,
+    HEADERS,
+    NEWEST,
+    RST_STREAM,
+    Connection,
+    frame,
+    literal,
+    request_headers,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+PATH = "/waypost.v1.AccountService/GetBalance"
+HEALTH = "/grpc.health.v1.Health/Check"
+SECONDS = 4.0
+CONNECTIONS = 6
+# A rest after each write: a flood, but one that leaves the machine some time to answer anybody.
+_REST = 0.002
+_CALL = request_headers(PATH)
+
+
+def main(port: int, kind: str) -> None:
+    """Run one flood to its end."""
+    flood, connections = FLOODS[kind]
+    end = time.monotonic() + SECONDS
+    threads = [threading.Thread(target=_keep_at_it, args=(port, flood, end), daemon=True) for _ in range(connections)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(SECONDS + 5)
+
+
+def _keep_at_it(port: int, flood: Callable[[Connection, float], None], end: float) -> None:
+    while time.monotonic() < end:
+        with suppress(OSError), Connection(port) as connection:
+            flood(connection, end)
+        time.sleep(0.01)
+
+
+def _read_on(connection: Connection) -> None:
+    """Answer what the server sends, so that the flood is one of a client that keeps to HTTP/2."""
+
+    def read() -> None:
+        with suppress(OSError):
+            while True:
+                connection.receive()
+
+    threading.Thread(target=read, daemon=True).start()
+
+
+def _write(connection: Connection, end: float, some: Callable[[int], bytes], streams: int) -> None:
+    _read_on(connection)
+    stream = 1
+    while time.monotonic() < end:
+        connection.send(some(stream))
+        stream += 2 * streams
+        time.sleep(_REST)
+
+
+def _resets(connection: Connection, end: float) -> None:
+    def some(first: int) -> bytes:
+        return b"".join(
+            frame(HEADERS, END_HEADERS, stream, _CALL) + frame(RST_STREAM, 0, stream, CANCEL)
+            for stream in range(first, first + 100, 2)
+        )
+
+    _write(connection, end, some, 50)
+
+
+def _opened(connection: Connection, end: float) -> None:
+    def some(first: int) -> bytes:
+        return b"".join(frame(HEADERS, END_HEADERS, stream, _CALL) for stream in range(first, first + 100, 2))
+
+    _write(connection, end, some, 50)
+
+
+def _compressed(connection: Connection, end: float) -> None:
+    connection.open(1, _CALL + literal("x-a", "a" * 3500, kept=True))
+    block = _CALL + NEWEST * 4000  # fourteen megabytes, when unpacked
+    _write(connection, end, lambda stream: frame(HEADERS, END_HEADERS, stream + 2, block), 1)
+
+
+def _metadata(connection: Connection, end: float) -> None:
+    block = request_headers(PATH, *((f"x-{number}", "b" * 1000) for number in range(12)))
+
+    def some(first: int) -> bytes:
+        return b"".join(frame(HEADERS, END_HEADERS, stream, block) for stream in range(first, first + 20, 2))
+
+    _write(connection, end, some, 10)
+
+
+def _continuations(connection: Connection, end: float) -> None:
+    connection.open(1, _CALL, flags=0)
+    piece = literal("x-a", "c" * 16_000)
+    _write(connection, end, lambda stream: frame(CONTINUATION, 0, 1, piece), 1)
+
+
+def _messages(path: str, size: int) -> Callable[[Connection, float], None]:
+    """Return a flood of one message of `size` bytes a connection, of which the last byte never comes."""
+
+    def flood(connection: Connection, end: float) -> None:
+        connection.open(1, request_headers(path))
+        piece = b"\0" + size.to_bytes(4, "big")
+        left = size + len(piece)
+        while left > 1 and time.monotonic() < end:
+            room = min(connection.window, connection.windows[1], left - 1, 16_384)
+            if room <= 0:
+                connection.receive()
+                continue
+            connection.send(frame(DATA, 0, 1, (piece + bytes(room))[:room]))
+            piece = b""
+            connection.window -= room
+            connection.windows[1] -= room
+            left -= room
+        time.sleep(max(0.0, end - time.monotonic()))
+
+    return flood
+
+
+def _silence(connection: Connection, end: float) -> None:
+    time.sleep(max(0.0, end - time.monotonic()))
+
+
+FLOODS: dict[str, tuple[Callable[[Connection, float], None], int]] = {
+    "resets": (_resets, CONNECTIONS),
+    "opened streams": (_opened, CONNECTIONS),
+    "compressed headers": (_compressed, CONNECTIONS),
+    "metadata": (_metadata, CONNECTIONS),
+    "continuations": (_continuations, CONNECTIONS),
+    "messages": (_messages(PATH, 64 << 20), 25),
+    "messages to health": (_messages(HEALTH, (4 << 20) - 64), 60),
+    "connections": (_silence, 1000),
+}
+"""By name: what one connection does, and how many there are."""
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), sys.argv[2])

@@ -1,0 +1,80 @@
+"""Calls that the gateway has no room for are told so, over gRPC as over HTTP: UNAVAILABLE, why, and when to return."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING, Any
+
+import grpc
+from google.rpc import error_details_pb2, status_pb2
+from pydantic import SecretStr
+from waypost.v1.account_pb2 import GetBalanceRequest, GetBalanceResponse
+from waypost.v1.account_pb2_grpc import AccountServiceStub
+
+from runtime.settings import GrpcSettings, Settings, StorageSettings
+from server.app import Gateway
+from tests.contract.inprocess.accounts import Accounts, stub_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+KEY = (("x-api-key", "local"),)
+CHANNELS, CALLS_OF_ONE = 45, 100
+ROOM = 2000
+REQUEST = GetBalanceRequest(chain="ethereum", address="0x" + "ab" * 20)
+
+
+def told(error: grpc.aio.AioRpcError) -> tuple[str, str, int]:
+    """Return status, reason and milliseconds to wait of a failure; empty and 0 where it says nothing."""
+    info, retry = error_details_pb2.ErrorInfo(), error_details_pb2.RetryInfo()
+    packed = dict(error.trailing_metadata() or ()).get("grpc-status-details-bin", b"")
+    for detail in status_pb2.Status.FromString(packed).details:
+        detail.Unpack(info)
+        detail.Unpack(retry)
+    return error.code().name, info.reason, retry.retry_delay.ToMilliseconds()
+
+
+async def test_a_burst_of_calls_is_answered_or_told_to_come_back(tmp_path: Path) -> None:
+    release = asyncio.Event()
+
+    async def wait(request: Any, context: Any) -> Any:
+        await release.wait()
+        return GetBalanceResponse()
+
+    settings = Settings(
+        profile="devnet",
+        storage=StorageSettings(url=SecretStr(f"sqlite:///{tmp_path}/waypost.db")),
+        grpc=GrpcSettings(port=0),
+    )
+    assert settings.server_limits.max_in_flight == ROOM
+    async with AsyncExitStack() as stack:
+        gateway = await Gateway.create(settings, servicers=(Accounts,))
+        stack.push_async_callback(gateway.drain, 0)
+        port = await gateway.start()
+        Accounts.answer = wait
+        outcomes: Counter[Any] = Counter()
+
+        async def ask(stub: Any) -> None:
+            try:
+                await stub.GetBalance(REQUEST, metadata=KEY, timeout=120)
+                outcomes["answered"] += 1
+            except grpc.aio.AioRpcError as error:
+                outcomes[told(error)] += 1
+
+        stubs = []
+        for _ in range(CHANNELS):
+            # Connections of their own: channels to one address share one otherwise.
+            channel = grpc.aio.insecure_channel(f"127.0.0.1:{port}", (("grpc.use_local_subchannel_pool", 1),))
+            await stack.enter_async_context(channel)
+            await channel.channel_ready()
+            stubs.append(stub_of(AccountServiceStub, channel))
+        calls = [asyncio.create_task(ask(stub)) for stub in stubs for _ in range(CALLS_OF_ONE)]
+        total = CHANNELS * CALLS_OF_ONE
+        async with asyncio.timeout(120):
+            while outcomes.total() < total - ROOM:  # noqa: ASYNC110  # refused at once, all but those that there is room for
+                await asyncio.sleep(0.05)
+        release.set()
+        await asyncio.gather(*calls)
+    assert outcomes == {"answered": ROOM, ("UNAVAILABLE", "UPSTREAM_UNAVAILABLE", 1000): total - ROOM}
