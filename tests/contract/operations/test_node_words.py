@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from aiohttp import web
 from google.rpc import error_details_pb2, status_pb2
 from waypost.v1 import common_pb2, raw_pb2
 
+from cli.__main__ import main
 from devnet.evm.calls import encode_call
 from devnet.evm.world import load_world
 from runtime.operations import load_operations
@@ -96,6 +98,16 @@ async def test_every_family_hands_them_on(faces: RunningGateway, chain: str, met
     assert isinstance(node["code"], int)
     assert node["message"]
     assert same(node, typed)
+
+
+async def test_the_command_prints_them(faces: RunningGateway, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["call", "chainRpc", "chain=ethereum", "method=eth_call", "--target", faces.grpc_target]
+    params = [{"to": USDC, "data": "0x" + encode_call("burn(uint256)", [10**30]).hex()}, "latest"]
+    assert await asyncio.to_thread(main, [*words, f"params={json.dumps(params)}"]) == 1
+    printed = json.loads(capsys.readouterr().err)["error"]
+    error, _ = await refusals(faces, "ethereum", "eth_call", params)
+    assert printed["node"] == error["data"]["node"]
+    assert (printed["reason"], printed["data"]) == ("REVERTED", error["data"]["data"])
 
 
 async def test_what_no_node_was_asked_has_no_words_of_one(faces: RunningGateway) -> None:
