@@ -13,6 +13,7 @@ from google.rpc import error_details_pb2, status_pb2
 from waypost.v1 import common_pb2, raw_pb2
 
 from cli.__main__ import main
+from devnet import known
 from devnet.evm.calls import encode_call
 from devnet.evm.world import load_world
 from runtime.operations import load_operations
@@ -115,6 +116,26 @@ async def test_what_no_node_was_asked_has_no_words_of_one(faces: RunningGateway)
         error, typed = await refusals(faces, "ethereum", method, params)
         assert "node" not in error["data"]
         assert typed is None
+
+
+async def test_the_longest_words_fit_into_the_headers_of_grpc(faces: RunningGateway) -> None:
+    """A revert's own data is told as well; clients read 8 KiB of headers."""
+    for reason in ("r" * 2000, "€" * 2000, '"' * 2000):
+        data = "0x" + encode_call("Error(string)", [reason]).hex()
+        # Reverts with what it is called with.
+        call = [{"to": known.UNTOUCHED, "data": data}, "latest", {known.UNTOUCHED: {"code": "0x365f5f37365ffd"}}]
+        request = raw_pb2.ChainRpcRequest(
+            chain="ethereum", method="eth_call", params=common_pb2.NativeJson(json=json.dumps(call).encode())
+        )
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            await faces.ask_grpc(CHAIN_RPC, request)
+        assert caught.value.code() is grpc.StatusCode.FAILED_PRECONDITION
+        sizes = [len(key) + len(value) + 32 for key, value in caught.value.trailing_metadata() or ()]
+        packed = dict(caught.value.trailing_metadata() or ())["grpc-status-details-bin"]
+        assert sum(sizes) + len(packed) // 3 + len(caught.value.details() or "") < 8192
+        error, typed = await refusals(faces, "ethereum", "eth_call", call)
+        assert same(error["data"]["node"], typed)
+        assert error["data"]["node"]["data"].startswith("0x08c379a0")
 
 
 async def test_other_operations_do_not_hand_them_on(faces: RunningGateway) -> None:
