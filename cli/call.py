@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import grpc
 import msgspec
+import orjson
 
 from cli.greeting import DEVNET_KEY
 from runtime.nearest import nearest
 from runtime.operations import load_operations
 from transcoder.admission import KEY
-from transcoder.errors import DOMAIN, Failure, from_status
+from transcoder.errors import DOMAIN, Failure, from_status, printed_node
 from transcoder.fields import fields_of
 from transcoder.render import result_renderer
 from transcoder.requests import parameters_reader, stands_for_many
@@ -188,5 +189,8 @@ def _fail(failure: Failure) -> int:
         shown["field"] = failure.field
     if failure.retry_after_ms is not None:
         shown["retryAfterMs"] = failure.retry_after_ms
+    shown |= {name: fact for name, fact in failure.facts.items() if name not in shown}
+    if failure.node is not None:
+        shown["node"] = json.loads(orjson.dumps(printed_node(failure.node)))
     print(json.dumps({"error": shown}, indent=2, ensure_ascii=False), file=sys.stderr)
     return 1

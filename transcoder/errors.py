@@ -104,7 +104,7 @@ class Failure(Exception):
         for name, fact in self.facts.items():
             data.setdefault(name, fact)
         if self.node is not None:
-            data["node"] = _printed_node(self.node)
+            data["node"] = printed_node(self.node)
         error = orjson.dumps({"code": self.code, "message": printable(self.message), "data": data})
         return b"".join((b'{"jsonrpc":"2.0","error":', error, b',"id":', identity, b"}"))
 
@@ -152,7 +152,8 @@ def _row(status: StatusCode, details: str, *, own: bool) -> tuple[int, str, str]
     return STATUSES.get(status, OTHERWISE)
 
 
-def _printed_node(node: NodeError) -> dict[str, Any]:
+def printed_node(node: NodeError) -> dict[str, Any]:
+    """Return what a node said as JSON callers read it; for orjson, which prints `data` byte for byte."""
     printed: dict[str, Any] = {"code": node.code if node.HasField("code") else None, "message": printable(node.message)}
     return printed | {"data": orjson.Fragment(node.data.json)} if node.HasField("data") else printed
 

@@ -26,6 +26,7 @@ MAX_MESSAGE_CHARACTERS = 500
 MAX_DATA_CHARACTERS = 1000
 """Longest `data`, as JSON, that is handed on whole; of a longer one its beginning is, as text."""
 
+_MOST_MESSAGE_BYTES = 800
 _HIDDEN = "(address)"
 _CUT = "…"
 # What is cut is read so far, so that nothing that has to be hidden is cut in two before it is looked at.
@@ -53,6 +54,7 @@ def secrets_of(url: str, headers: Mapping[str, str]) -> re.Pattern[str] | None:
 def quote_node(error: NodeError, secrets: re.Pattern[str] | None) -> NodeWords:
     """Return what a node said in its error object as callers may read it."""
     message = _cut(_clean(error.message, secrets), MAX_MESSAGE_CHARACTERS)
+    message = message.encode("utf-8", "replace")[:_MOST_MESSAGE_BYTES].decode("utf-8", "ignore")
     return NodeWords(error.code, message, None if error.data is None else _quote_data(error.data, secrets))
 
 

@@ -28,7 +28,7 @@ from waypost.v1 import cosmos_validator_pb2 as waypost_dot_v1_dot_cosmos__valida
 from waypost.v1 import options_pb2 as waypost_dot_v1_dot_options__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17waypost/v1/cosmos.proto\x12\nwaypost.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17waypost/v1/common.proto\x1a!waypost/v1/cosmos_validator.proto\x1a\x18waypost/v1/options.proto\"-\n\x04\x43oin\x12\r\n\x05\x64\x65nom\x18\x01 \x01(\t\x12\x16\n\x06\x61mount\x18\x02 \x01(\tB\x06\x92\xb5\x18\x02\x08\x08\"\x87\x01\n\x11GetAccountRequest\x12$\n\x05\x63hain\x18\x01 \x01(\tB\x15\x92\xb5\x18\x11\x08\x01\x10\x01\x62\x0b\"cosmoshub\"\x12L\n\x07\x61\x64\x64ress\x18\x02 \x01(\tB;\x92\xb5\x18\x37\x08\x13\x10\x01\x62/\"cosmos1fl48vsnmsdzcv85q5d2q4z5ajdha8yu34mf0eh\"p\x01\"`\n\x12GetAccountResponse\x12\r\n\x05\x63hain\x18\x01 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x02 \x01(\t\x12*\n\x07\x61\x63\x63ount\x18\x03 \x01(\x0b\x32\x19.waypost.v1.CosmosAccount\"\xb9\x01\n\rCosmosAccount\x12\x13\n\x04type\x18\x01 \x01(\tR\x05@type\x12\x0f\n\x07\x61\x64\x64ress\x18\x02 \x01(\t\x12\x38\n\x07pub_key\x18\x03 \x01(\x0b\x32\x16.waypost.v1.NativeJsonB\x06\x92\xb5\x18\x02\x38\x01R\x07pub_key\x12.\n\x0e\x61\x63\x63ount_number\x18\x04 \x01(\tB\x06\x92\xb5\x18\x02\x08\tR\x0e\x61\x63\x63ount_number\x12\x18\n\x08sequence\x18\x05 \x01(\tB\x06\x92\xb5\x18\x02\x08\t\"\x8b\x01\n\x15GetDelegationsRequest\x12$\n\x05\x63hain\x18\x01 \x01(\tB\x15\x92\xb5\x18\x11\x08\x01\x10\x01\x62\x0b\"cosmoshub\"\x12L\n\tdelegator\x18\x02 \x01(\tB9\x92\xb5\x18\x35\x08\x13\x10\x01\x62/\"cosmos1fl48vsnmsdzcv85q5d2q4z5ajdha8yu34mf0eh\"\"\x8e\x01\n\x16GetDelegationsResponse\x12\r\n\x05\x63hain\x18\x01 \x01(\t\x12\x11\n\tdelegator\x18\x02 \x01(\t\x12R\n\x14\x64\x65legation_responses\x18\x03 \x03(\x0b\x32\x1e.waypost.v1.DelegationResponseR\x14\x64\x65legation_responses\"c\n\x12\x44\x65legationResponse\x12*\n\ndelegation\x18\x01 \x01(\x0b\x32\x16.waypost.v1.Delegation\x12!\n\x07\x62\x61lance\x18\x02 \x01(\x0b\x32\x10.waypost.v1.Coin\"\x80\x01\n\nDelegation\x12,\n\x11\x64\x65legator_address\x18\x01 \x01(\tR\x11\x64\x65legator_address\x12,\n\x11validator_address\x18\x02 \x01(\tR\x11validator_address\x12\x16\n\x06shares\x18\x03 \x01(\tB\x06\x92\xb5\x18\x02\x08\x08\"\x94\x01\n\x1eGetUnbondingDelegationsRequest\x12$\n\x05\x63hain\x18\x01 \x01(\tB\x15\x92\xb5\x18\x11\x08\x01\x10\x01\x62\x0b\"cosmoshub\"\x12L\n\tdelegator\x18\x02 \x01(\tB9\x92\xb5\x18\x35\x08\x13\x10\x01\x62/\"cosmos1fl48vsnmsdzcv85q5d2q4z5ajdha8yu34mf0eh\"\"\x94\x01\n\x1fGetUnbondingDelegationsResponse\x12\r\n\x05\x63hain\x18\x01 \x01(\t\x12\x11\n\tdelegator\x18\x02 \x01(\t\x12O\n\x13unbonding_responses\x18\x03 \x03(\x0b\x32\x1d.waypost.v1.UnbondingResponseR\x13unbonding_responses\"\x9c\x01\n\x11UnbondingResponse\x12,\n\x11\x64\x65legator_address\x18\x01 \x01(\tR\x11\x64\x65legator_address\x12,\n\x11validator_address\x18\x02 \x01(\tR\x11validator_address\x12+\n\x07\x65ntries\x18\x03 \x03(\x0b\x32\x1a.waypost.v1.UnbondingEntry\"\x90\x03\n\x0eUnbondingEntry\x12\x30\n\x0f\x63reation_height\x18\x01 \x01(\tB\x06\x92\xb5\x18\x02\x08\tR\x0f\x63reation_height\x12L\n\x0f\x63ompletion_time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x06\x92\xb5\x18\x02\x08\rR\x0f\x63ompletion_time\x12\x30\n\x0finitial_balance\x18\x03 \x01(\tB\x06\x92\xb5\x18\x02\x08\tR\x0finitial_balance\x12\x17\n\x07\x62\x61lance\x18\x04 \x01(\tB\x06\x92\xb5\x18\x02\x08\t\x12\x31\n\x0cunbonding_id\x18\x05 \x01(\tB\x08\x92\xb5\x18\x04\x08\t8\x01H\x00R\x0cunbonding_id\x88\x01\x01\x12O\n\x1bunbonding_on_hold_ref_count\x18\x06 \x01(\tB\x08\x92\xb5\x18\x04\x08\t8\x01H\x01R\x1bunbonding_on_hold_ref_count\x88\x01\x01\x42\x0f\n\r_unbonding_idB\x1e\n\x1c_unbonding_on_hold_ref_count\"\x87\x01\n\x11GetRewardsRequest\x12$\n\x05\x63hain\x18\x01 \x01(\tB\x15\x92\xb5\x18\x11\x08\x01\x10\x01\x62\x0b\"cosmoshub\"\x12L\n\tdelegator\x18\x02 \x01(\tB9\x92\xb5\x18\x35\x08\x13\x10\x01\x62/\"cosmos1fl48vsnmsdzcv85q5d2q4z5ajdha8yu34mf0eh\"\"\x85\x01\n\x12GetRewardsResponse\x12\r\n\x05\x63hain\x18\x01 \x01(\t\x12\x11\n\tdelegator\x18\x02 \x01(\t\x12,\n\x07rewards\x18\x03 \x03(\x0b\x32\x1b.waypost.v1.ValidatorReward\x12\x1f\n\x05total\x18\x04 \x03(\x0b\x32\x10.waypost.v1.Coin\"a\n\x0fValidatorReward\x12,\n\x11validator_address\x18\x01 \x01(\tR\x11validator_address\x12 \n\x06reward\x18\x02 \x03(\x0b\x32\x10.waypost.v1.Coin\"=\n\x15GetStakingPoolRequest\x12$\n\x05\x63hain\x18\x01 \x01(\tB\x15\x92\xb5\x18\x11\x08\x01\x10\x01\x62\x0b\"cosmoshub\"\"N\n\x16GetStakingPoolResponse\x12\r\n\x05\x63hain\x18\x01 \x01(\t\x12%\n\x04pool\x18\x02 \x01(\x0b\x32\x17.waypost.v1.StakingPool\"q\n\x0bStakingPool\x12\x34\n\x11not_bonded_tokens\x18\x01 \x01(\tB\x06\x92\xb5\x18\x02\x08\tR\x11not_bonded_tokens\x12,\n\rbonded_tokens\x18\x02 \x01(\tB\x06\x92\xb5\x18\x02\x08\tR\rbonded_tokens2\x8d\x07\n\rCosmosService\x12\x62\n\nGetAccount\x12\x1d.waypost.v1.GetAccountRequest\x1a\x1e.waypost.v1.GetAccountResponse\"\x15\x90\x02\x01\x8a\xb5\x18\x0e*\x01\x06:\x01\x06\x62\x06\x43osmos\x12n\n\x0eGetDelegations\x12!.waypost.v1.GetDelegationsRequest\x1a\".waypost.v1.GetDelegationsResponse\"\x15\x90\x02\x01\x8a\xb5\x18\x0e*\x01\x06:\x01\x06\x62\x06\x43osmos\x12\x89\x01\n\x17GetUnbondingDelegations\x12*.waypost.v1.GetUnbondingDelegationsRequest\x1a+.waypost.v1.GetUnbondingDelegationsResponse\"\x15\x90\x02\x01\x8a\xb5\x18\x0e*\x01\x06:\x01\x06\x62\x06\x43osmos\x12\x62\n\nGetRewards\x12\x1d.waypost.v1.GetRewardsRequest\x1a\x1e.waypost.v1.GetRewardsResponse\"\x15\x90\x02\x01\x8a\xb5\x18\x0e*\x01\x06:\x01\x06\x62\x06\x43osmos\x12k\n\rGetValidators\x12 .waypost.v1.GetValidatorsRequest\x1a!.waypost.v1.GetValidatorsResponse\"\x15\x90\x02\x01\x8a\xb5\x18\x0e*\x01\x06:\x01\x06\x62\x06\x43osmos\x12h\n\x0cGetValidator\x12\x1f.waypost.v1.GetValidatorRequest\x1a .waypost.v1.GetValidatorResponse\"\x15\x90\x02\x01\x8a\xb5\x18\x0e*\x01\x06:\x01\x06\x62\x06\x43osmos\x12n\n\x0eGetStakingPool\x12!.waypost.v1.GetStakingPoolRequest\x1a\".waypost.v1.GetStakingPoolResponse\"\x15\x90\x02\x01\x8a\xb5\x18\x0e*\x01\x06:\x01\x06\x62\x06\x43osmos\x12q\n\x0fGetBlockResults\x12\".waypost.v1.GetBlockResultsRequest\x1a#.waypost.v1.GetBlockResultsResponse\"\x15\x90\x02\x01\x8a\xb5\x18\x0e*\x01\x06:\x01\x06\x62\x06\x43osmosBJ\n\x0e\x64\x65v.waypost.v1P\x01Z6github.com/waypost/waypost/gen/go/waypost/v1;waypostv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17waypost/v1/cosmos.proto\x12\nwaypost.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17waypost/v1/common.proto\x1a!waypost/v1/cosmos_validator.proto\x1a\x18waypost/v1/options.proto\"-\n\x04\x43oin\x12\r\n\x05\x64\x65nom\x18\x01 \x01(\t\x12\x16\n\x06\x61mount\x18\x02 \x01(\tB\x06\x92\xb5\x18\x02\x08\x08\"\x87\x01\n\x11GetAccountRequest\x12$\n\x05\x63hain\x18\x01 \x01(\tB\x15\x92\xb5\x18\x11\x08\x01\x10\x01\x62\x0b\"cosmoshub\"\x12L\n\x07\x61\x64\x64ress\x18\x02 \x01(\tB;\x92\xb5\x18\x37\x08\x13\x10\x01\x62/\"cosmos1fl48vsnmsdzcv85q5d2q4z5ajdha8yu34mf0eh\"p\x01\"`\n\x12GetAccountResponse\x12\r\n\x05\x63hain\x18\x01 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x02 \x01(\t\x12*\n\x07\x61\x63\x63ount\x18\x03 \x01(\x0b\x32\x19.waypost.v1.CosmosAccount\"\xb9\x01\n\rCosmosAccount\x12\x13\n\x04type\x18\x01 \x01(\tR\x05@type\x12\x0f\n\x07\x61\x64\x64ress\x18\x02 \x01(\t\x12\x38\n\x07pub_key\x18\x03 \x01(\x0b\x32\x16.waypost.v1.NativeJsonB\x06\x92\xb5\x18\x02\x38\x01R\x07pub_key\x12.\n\x0e\x61\x63\x63ount_number\x18\x04 \x01(\tB\x06\x92\xb5\x18\x02\x08\tR\x0e\x61\x63\x63ount_number\x12\x18\n\x08sequence\x18\x05 \x01(\tB\x06\x92\xb5\x18\x02\x08\t\"\xbc\x01\n\x15GetDelegationsRequest\x12$\n\x05\x63hain\x18\x01 \x01(\tB\x15\x92\xb5\x18\x11\x08\x01\x10\x01\x62\x0b\"cosmoshub\"\x12}\n\tdelegator\x18\x02 \x01(\tBj\x92\xb5\x18\x66\x08\x13\x10\x01\x62/\"cosmos1xxz4wxarq8ucu63hwukt3eldm67hssakt5jafr\"z/\"cosmos1fl48vsnmsdzcv85q5d2q4z5ajdha8yu34mf0eh\"\"\x8e\x01\n\x16GetDelegationsResponse\x12\r\n\x05\x63hain\x18\x01 \x01(\t\x12\x11\n\tdelegator\x18\x02 \x01(\t\x12R\n\x14\x64\x65legation_responses\x18\x03 \x03(\x0b\x32\x1e.waypost.v1.DelegationResponseR\x14\x64\x65legation_responses\"c\n\x12\x44\x65legationResponse\x12*\n\ndelegation\x18\x01 \x01(\x0b\x32\x16.waypost.v1.Delegation\x12!\n\x07\x62\x61lance\x18\x02 \x01(\x0b\x32\x10.waypost.v1.Coin\"\x80\x01\n\nDelegation\x12,\n\x11\x64\x65legator_address\x18\x01 \x01(\tR\x11\x64\x65legator_address\x12,\n\x11validator_address\x18\x02 \x01(\tR\x11validator_address\x12\x16\n\x06shares\x18\x03 \x01(\tB\x06\x92\xb5\x18\x02\x08\x08\"\xc5\x01\n\x1eGetUnbondingDelegationsRequest\x12$\n\x05\x63hain\x18\x01 \x01(\tB\x15\x92\xb5\x18\x11\x08\x01\x10\x01\x62\x0b\"cosmoshub\"\x12}\n\tdelegator\x18\x02 \x01(\tBj\x92\xb5\x18\x66\x08\x13\x10\x01\x62/\"cosmos1xxz4wxarq8ucu63hwukt3eldm67hssakt5jafr\"z/\"cosmos1fl48vsnmsdzcv85q5d2q4z5ajdha8yu34mf0eh\"\"\x94\x01\n\x1fGetUnbondingDelegationsResponse\x12\r\n\x05\x63hain\x18\x01 \x01(\t\x12\x11\n\tdelegator\x18\x02 \x01(\t\x12O\n\x13unbonding_responses\x18\x03 \x03(\x0b\x32\x1d.waypost.v1.UnbondingResponseR\x13unbonding_responses\"\x9c\x01\n\x11UnbondingResponse\x12,\n\x11\x64\x65legator_address\x18\x01 \x01(\tR\x11\x64\x65legator_address\x12,\n\x11validator_address\x18\x02 \x01(\tR\x11validator_address\x12+\n\x07\x65ntries\x18\x03 \x03(\x0b\x32\x1a.waypost.v1.UnbondingEntry\"\x90\x03\n\x0eUnbondingEntry\x12\x30\n\x0f\x63reation_height\x18\x01 \x01(\tB\x06\x92\xb5\x18\x02\x08\tR\x0f\x63reation_height\x12L\n\x0f\x63ompletion_time\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x06\x92\xb5\x18\x02\x08\rR\x0f\x63ompletion_time\x12\x30\n\x0finitial_balance\x18\x03 \x01(\tB\x06\x92\xb5\x18\x02\x08\tR\x0finitial_balance\x12\x17\n\x07\x62\x61lance\x18\x04 \x01(\tB\x06\x92\xb5\x18\x02\x08\t\x12\x31\n\x0cunbonding_id\x18\x05 \x01(\tB\x08\x92\xb5\x18\x04\x08\t8\x01H\x00R\x0cunbonding_id\x88\x01\x01\x12O\n\x1bunbonding_on_hold_ref_count\x18\x06 \x01(\tB\x08\x92\xb5\x18\x04\x08\t8\x01H\x01R\x1bunbonding_on_hold_ref_count\x88\x01\x01\x42\x0f\n\r_unbonding_idB\x1e\n\x1c_unbonding_on_hold_ref_count\"\xb8\x01\n\x11GetRewardsRequest\x12$\n\x05\x63hain\x18\x01 \x01(\tB\x15\x92\xb5\x18\x11\x08\x01\x10\x01\x62\x0b\"cosmoshub\"\x12}\n\tdelegator\x18\x02 \x01(\tBj\x92\xb5\x18\x66\x08\x13\x10\x01\x62/\"cosmos1xxz4wxarq8ucu63hwukt3eldm67hssakt5jafr\"z/\"cosmos1fl48vsnmsdzcv85q5d2q4z5ajdha8yu34mf0eh\"\"\x85\x01\n\x12GetRewardsResponse\x12\r\n\x05\x63hain\x18\x01 \x01(\t\x12\x11\n\tdelegator\x18\x02 \x01(\t\x12,\n\x07rewards\x18\x03 \x03(\x0b\x32\x1b.waypost.v1.ValidatorReward\x12\x1f\n\x05total\x18\x04 \x03(\x0b\x32\x10.waypost.v1.Coin\"a\n\x0fValidatorReward\x12,\n\x11validator_address\x18\x01 \x01(\tR\x11validator_address\x12 \n\x06reward\x18\x02 \x03(\x0b\x32\x10.waypost.v1.Coin\"=\n\x15GetStakingPoolRequest\x12$\n\x05\x63hain\x18\x01 \x01(\tB\x15\x92\xb5\x18\x11\x08\x01\x10\x01\x62\x0b\"cosmoshub\"\"N\n\x16GetStakingPoolResponse\x12\r\n\x05\x63hain\x18\x01 \x01(\t\x12%\n\x04pool\x18\x02 \x01(\x0b\x32\x17.waypost.v1.StakingPool\"q\n\x0bStakingPool\x12\x34\n\x11not_bonded_tokens\x18\x01 \x01(\tB\x06\x92\xb5\x18\x02\x08\tR\x11not_bonded_tokens\x12,\n\rbonded_tokens\x18\x02 \x01(\tB\x06\x92\xb5\x18\x02\x08\tR\rbonded_tokens2\x8d\x07\n\rCosmosService\x12\x62\n\nGetAccount\x12\x1d.waypost.v1.GetAccountRequest\x1a\x1e.waypost.v1.GetAccountResponse\"\x15\x90\x02\x01\x8a\xb5\x18\x0e*\x01\x06:\x01\x06\x62\x06\x43osmos\x12n\n\x0eGetDelegations\x12!.waypost.v1.GetDelegationsRequest\x1a\".waypost.v1.GetDelegationsResponse\"\x15\x90\x02\x01\x8a\xb5\x18\x0e*\x01\x06:\x01\x06\x62\x06\x43osmos\x12\x89\x01\n\x17GetUnbondingDelegations\x12*.waypost.v1.GetUnbondingDelegationsRequest\x1a+.waypost.v1.GetUnbondingDelegationsResponse\"\x15\x90\x02\x01\x8a\xb5\x18\x0e*\x01\x06:\x01\x06\x62\x06\x43osmos\x12\x62\n\nGetRewards\x12\x1d.waypost.v1.GetRewardsRequest\x1a\x1e.waypost.v1.GetRewardsResponse\"\x15\x90\x02\x01\x8a\xb5\x18\x0e*\x01\x06:\x01\x06\x62\x06\x43osmos\x12k\n\rGetValidators\x12 .waypost.v1.GetValidatorsRequest\x1a!.waypost.v1.GetValidatorsResponse\"\x15\x90\x02\x01\x8a\xb5\x18\x0e*\x01\x06:\x01\x06\x62\x06\x43osmos\x12h\n\x0cGetValidator\x12\x1f.waypost.v1.GetValidatorRequest\x1a .waypost.v1.GetValidatorResponse\"\x15\x90\x02\x01\x8a\xb5\x18\x0e*\x01\x06:\x01\x06\x62\x06\x43osmos\x12n\n\x0eGetStakingPool\x12!.waypost.v1.GetStakingPoolRequest\x1a\".waypost.v1.GetStakingPoolResponse\"\x15\x90\x02\x01\x8a\xb5\x18\x0e*\x01\x06:\x01\x06\x62\x06\x43osmos\x12q\n\x0fGetBlockResults\x12\".waypost.v1.GetBlockResultsRequest\x1a#.waypost.v1.GetBlockResultsResponse\"\x15\x90\x02\x01\x8a\xb5\x18\x0e*\x01\x06:\x01\x06\x62\x06\x43osmosBJ\n\x0e\x64\x65v.waypost.v1P\x01Z6github.com/waypost/waypost/gen/go/waypost/v1;waypostv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -51,13 +51,13 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_GETDELEGATIONSREQUEST'].fields_by_name['chain']._loaded_options = None
   _globals['_GETDELEGATIONSREQUEST'].fields_by_name['chain']._serialized_options = b'\222\265\030\021\010\001\020\001b\013\"cosmoshub\"'
   _globals['_GETDELEGATIONSREQUEST'].fields_by_name['delegator']._loaded_options = None
-  _globals['_GETDELEGATIONSREQUEST'].fields_by_name['delegator']._serialized_options = b'\222\265\0305\010\023\020\001b/\"cosmos1fl48vsnmsdzcv85q5d2q4z5ajdha8yu34mf0eh\"'
+  _globals['_GETDELEGATIONSREQUEST'].fields_by_name['delegator']._serialized_options = b'\222\265\030f\010\023\020\001b/\"cosmos1xxz4wxarq8ucu63hwukt3eldm67hssakt5jafr\"z/\"cosmos1fl48vsnmsdzcv85q5d2q4z5ajdha8yu34mf0eh\"'
   _globals['_DELEGATION'].fields_by_name['shares']._loaded_options = None
   _globals['_DELEGATION'].fields_by_name['shares']._serialized_options = b'\222\265\030\002\010\010'
   _globals['_GETUNBONDINGDELEGATIONSREQUEST'].fields_by_name['chain']._loaded_options = None
   _globals['_GETUNBONDINGDELEGATIONSREQUEST'].fields_by_name['chain']._serialized_options = b'\222\265\030\021\010\001\020\001b\013\"cosmoshub\"'
   _globals['_GETUNBONDINGDELEGATIONSREQUEST'].fields_by_name['delegator']._loaded_options = None
-  _globals['_GETUNBONDINGDELEGATIONSREQUEST'].fields_by_name['delegator']._serialized_options = b'\222\265\0305\010\023\020\001b/\"cosmos1fl48vsnmsdzcv85q5d2q4z5ajdha8yu34mf0eh\"'
+  _globals['_GETUNBONDINGDELEGATIONSREQUEST'].fields_by_name['delegator']._serialized_options = b'\222\265\030f\010\023\020\001b/\"cosmos1xxz4wxarq8ucu63hwukt3eldm67hssakt5jafr\"z/\"cosmos1fl48vsnmsdzcv85q5d2q4z5ajdha8yu34mf0eh\"'
   _globals['_UNBONDINGENTRY'].fields_by_name['creation_height']._loaded_options = None
   _globals['_UNBONDINGENTRY'].fields_by_name['creation_height']._serialized_options = b'\222\265\030\002\010\t'
   _globals['_UNBONDINGENTRY'].fields_by_name['completion_time']._loaded_options = None
@@ -73,7 +73,7 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_GETREWARDSREQUEST'].fields_by_name['chain']._loaded_options = None
   _globals['_GETREWARDSREQUEST'].fields_by_name['chain']._serialized_options = b'\222\265\030\021\010\001\020\001b\013\"cosmoshub\"'
   _globals['_GETREWARDSREQUEST'].fields_by_name['delegator']._loaded_options = None
-  _globals['_GETREWARDSREQUEST'].fields_by_name['delegator']._serialized_options = b'\222\265\0305\010\023\020\001b/\"cosmos1fl48vsnmsdzcv85q5d2q4z5ajdha8yu34mf0eh\"'
+  _globals['_GETREWARDSREQUEST'].fields_by_name['delegator']._serialized_options = b'\222\265\030f\010\023\020\001b/\"cosmos1xxz4wxarq8ucu63hwukt3eldm67hssakt5jafr\"z/\"cosmos1fl48vsnmsdzcv85q5d2q4z5ajdha8yu34mf0eh\"'
   _globals['_GETSTAKINGPOOLREQUEST'].fields_by_name['chain']._loaded_options = None
   _globals['_GETSTAKINGPOOLREQUEST'].fields_by_name['chain']._serialized_options = b'\222\265\030\021\010\001\020\001b\013\"cosmoshub\"'
   _globals['_STAKINGPOOL'].fields_by_name['not_bonded_tokens']._loaded_options = None
@@ -105,33 +105,33 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_COSMOSACCOUNT']._serialized_start=442
   _globals['_COSMOSACCOUNT']._serialized_end=627
   _globals['_GETDELEGATIONSREQUEST']._serialized_start=630
-  _globals['_GETDELEGATIONSREQUEST']._serialized_end=769
-  _globals['_GETDELEGATIONSRESPONSE']._serialized_start=772
-  _globals['_GETDELEGATIONSRESPONSE']._serialized_end=914
-  _globals['_DELEGATIONRESPONSE']._serialized_start=916
-  _globals['_DELEGATIONRESPONSE']._serialized_end=1015
-  _globals['_DELEGATION']._serialized_start=1018
-  _globals['_DELEGATION']._serialized_end=1146
-  _globals['_GETUNBONDINGDELEGATIONSREQUEST']._serialized_start=1149
-  _globals['_GETUNBONDINGDELEGATIONSREQUEST']._serialized_end=1297
-  _globals['_GETUNBONDINGDELEGATIONSRESPONSE']._serialized_start=1300
-  _globals['_GETUNBONDINGDELEGATIONSRESPONSE']._serialized_end=1448
-  _globals['_UNBONDINGRESPONSE']._serialized_start=1451
-  _globals['_UNBONDINGRESPONSE']._serialized_end=1607
-  _globals['_UNBONDINGENTRY']._serialized_start=1610
-  _globals['_UNBONDINGENTRY']._serialized_end=2010
-  _globals['_GETREWARDSREQUEST']._serialized_start=2013
-  _globals['_GETREWARDSREQUEST']._serialized_end=2148
-  _globals['_GETREWARDSRESPONSE']._serialized_start=2151
-  _globals['_GETREWARDSRESPONSE']._serialized_end=2284
-  _globals['_VALIDATORREWARD']._serialized_start=2286
-  _globals['_VALIDATORREWARD']._serialized_end=2383
-  _globals['_GETSTAKINGPOOLREQUEST']._serialized_start=2385
-  _globals['_GETSTAKINGPOOLREQUEST']._serialized_end=2446
-  _globals['_GETSTAKINGPOOLRESPONSE']._serialized_start=2448
-  _globals['_GETSTAKINGPOOLRESPONSE']._serialized_end=2526
-  _globals['_STAKINGPOOL']._serialized_start=2528
-  _globals['_STAKINGPOOL']._serialized_end=2641
-  _globals['_COSMOSSERVICE']._serialized_start=2644
-  _globals['_COSMOSSERVICE']._serialized_end=3553
+  _globals['_GETDELEGATIONSREQUEST']._serialized_end=818
+  _globals['_GETDELEGATIONSRESPONSE']._serialized_start=821
+  _globals['_GETDELEGATIONSRESPONSE']._serialized_end=963
+  _globals['_DELEGATIONRESPONSE']._serialized_start=965
+  _globals['_DELEGATIONRESPONSE']._serialized_end=1064
+  _globals['_DELEGATION']._serialized_start=1067
+  _globals['_DELEGATION']._serialized_end=1195
+  _globals['_GETUNBONDINGDELEGATIONSREQUEST']._serialized_start=1198
+  _globals['_GETUNBONDINGDELEGATIONSREQUEST']._serialized_end=1395
+  _globals['_GETUNBONDINGDELEGATIONSRESPONSE']._serialized_start=1398
+  _globals['_GETUNBONDINGDELEGATIONSRESPONSE']._serialized_end=1546
+  _globals['_UNBONDINGRESPONSE']._serialized_start=1549
+  _globals['_UNBONDINGRESPONSE']._serialized_end=1705
+  _globals['_UNBONDINGENTRY']._serialized_start=1708
+  _globals['_UNBONDINGENTRY']._serialized_end=2108
+  _globals['_GETREWARDSREQUEST']._serialized_start=2111
+  _globals['_GETREWARDSREQUEST']._serialized_end=2295
+  _globals['_GETREWARDSRESPONSE']._serialized_start=2298
+  _globals['_GETREWARDSRESPONSE']._serialized_end=2431
+  _globals['_VALIDATORREWARD']._serialized_start=2433
+  _globals['_VALIDATORREWARD']._serialized_end=2530
+  _globals['_GETSTAKINGPOOLREQUEST']._serialized_start=2532
+  _globals['_GETSTAKINGPOOLREQUEST']._serialized_end=2593
+  _globals['_GETSTAKINGPOOLRESPONSE']._serialized_start=2595
+  _globals['_GETSTAKINGPOOLRESPONSE']._serialized_end=2673
+  _globals['_STAKINGPOOL']._serialized_start=2675
+  _globals['_STAKINGPOOL']._serialized_end=2788
+  _globals['_COSMOSSERVICE']._serialized_start=2791
+  _globals['_COSMOSSERVICE']._serialized_end=3700
 # @@protoc_insertion_point(module_scope)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import TYPE_CHECKING
 
 import grpc
 from google.protobuf.any_pb2 import Any as AnyMessage
 from google.protobuf.duration_pb2 import Duration
 from google.rpc import error_details_pb2, status_pb2
-from waypost.v1 import common_pb2, raw_pb2
+from waypost.v1 import raw_pb2
 
 from runtime.logs import get_logger
 from server.errors import GatewayError, Internal, NotFound, Pending, UpstreamUnavailable
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from google.protobuf.message import Message
 
+    from server.errors import NodeWords
     from server.rpc.stages.state import Context, RequestState
 
 DOMAIN = "waypost"
@@ -29,6 +31,10 @@ STATUS_DETAILS = "grpc-status-details-bin"
 RETRY_PUSHBACK = "grpc-retry-pushback-ms"
 # Message and details travel as HTTP/2 headers, of which clients read 8 KiB by default; percent-encoding triples.
 MAX_MESSAGE_BYTES = 1500
+# The details travel in base64: this and the message stay within the 8 KiB together.
+MAX_STATUS_BYTES = 4400
+# The name of a detail's type, and the lengths around it.
+_WRAPPING_BYTES = 64
 
 _log = get_logger("waypost.rpc")
 
@@ -89,17 +95,33 @@ def describe(failure: GatewayError, state: RequestState) -> status_pb2.Status:
         delay = Duration()
         delay.FromMilliseconds(failure.retry_after_ms)
         details.append(error_details_pb2.RetryInfo(retry_delay=delay))
-    if failure.node is not None:
-        code, text, data = failure.node
-        added = None if data is None else common_pb2.NativeJson(json=data)
-        details.append(raw_pb2.NodeError(code=code, message=text, data=added))
     details.append(error_details_pb2.RequestInfo(request_id=state.request_id))
     status = status_pb2.Status(code=failure.status.value[0], message=message)
     for detail in details:
-        packed = AnyMessage()
-        packed.Pack(detail)
-        status.details.append(packed)
+        _add(status, detail)
+    if failure.node is not None:
+        _add(status, _node_error(failure.node, MAX_STATUS_BYTES - status.ByteSize()))
     return status
+
+
+def _add(status: status_pb2.Status, detail: Message) -> None:
+    packed = AnyMessage()
+    packed.Pack(detail)
+    status.details.append(packed)
+
+
+def _node_error(words: NodeWords, room: int) -> raw_pb2.NodeError:
+    """Return what a node said in about so many bytes: of longer `data` the beginning, as text."""
+    error = raw_pb2.NodeError(code=words.code, message=words.message)
+    left = room - error.ByteSize() - _WRAPPING_BYTES
+    data = words.data
+    if data is not None and len(data) > left:
+        # Half of the room: quotes and the like take two bytes once they stand in a text.
+        beginning = data[: max(left // 2, 0)].decode("utf-8", "ignore").removeprefix('"')
+        data = json.dumps(f"{beginning}…", ensure_ascii=False).encode()
+    if data is not None:
+        error.data.json = data
+    return error
 
 
 def clip(message: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,8 @@ from aiohttp import web
 from google.rpc import error_details_pb2, status_pb2
 from waypost.v1 import common_pb2, raw_pb2
 
+from cli.__main__ import main
+from devnet import known
 from devnet.evm.calls import encode_call
 from devnet.evm.world import load_world
 from runtime.operations import load_operations
@@ -98,11 +101,41 @@ async def test_every_family_hands_them_on(faces: RunningGateway, chain: str, met
     assert same(node, typed)
 
 
+async def test_the_command_prints_them(faces: RunningGateway, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["call", "chainRpc", "chain=ethereum", "method=eth_call", "--target", faces.grpc_target]
+    params = [{"to": USDC, "data": "0x" + encode_call("burn(uint256)", [10**30]).hex()}, "latest"]
+    assert await asyncio.to_thread(main, [*words, f"params={json.dumps(params)}"]) == 1
+    printed = json.loads(capsys.readouterr().err)["error"]
+    error, _ = await refusals(faces, "ethereum", "eth_call", params)
+    assert printed["node"] == error["data"]["node"]
+    assert (printed["reason"], printed["data"]) == ("REVERTED", error["data"]["data"])
+
+
 async def test_what_no_node_was_asked_has_no_words_of_one(faces: RunningGateway) -> None:
     for method, params in (("eth_sendRawTransaction", ["0x"]), ("eth_getBalance", {"address": "0x1"})):
         error, typed = await refusals(faces, "ethereum", method, params)
         assert "node" not in error["data"]
         assert typed is None
+
+
+async def test_the_longest_words_fit_into_the_headers_of_grpc(faces: RunningGateway) -> None:
+    """A revert's own data is told as well; clients read 8 KiB of headers."""
+    for reason in ("r" * 2000, "€" * 2000, '"' * 2000):
+        data = "0x" + encode_call("Error(string)", [reason]).hex()
+        # Reverts with what it is called with.
+        call = [{"to": known.UNTOUCHED, "data": data}, "latest", {known.UNTOUCHED: {"code": "0x365f5f37365ffd"}}]
+        request = raw_pb2.ChainRpcRequest(
+            chain="ethereum", method="eth_call", params=common_pb2.NativeJson(json=json.dumps(call).encode())
+        )
+        with pytest.raises(grpc.aio.AioRpcError) as caught:
+            await faces.ask_grpc(CHAIN_RPC, request)
+        assert caught.value.code() is grpc.StatusCode.FAILED_PRECONDITION
+        sizes = [len(key) + len(value) + 32 for key, value in caught.value.trailing_metadata() or ()]
+        packed = dict(caught.value.trailing_metadata() or ())["grpc-status-details-bin"]
+        assert sum(sizes) + len(packed) // 3 + len(caught.value.details() or "") < 8192
+        error, typed = await refusals(faces, "ethereum", "eth_call", call)
+        assert same(error["data"]["node"], typed)
+        assert error["data"]["node"]["data"].startswith("0x08c379a0")
 
 
 async def test_other_operations_do_not_hand_them_on(faces: RunningGateway) -> None:
