@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from server.upstream.breaker import Breaker, Circuit
@@ -44,6 +45,7 @@ class Endpoint:
         self.latency = LatencyWindow()
         self.learnt = Learnt(clock)
         self.exclusion: str | None = None
+        self.refuted_at = -math.inf
         self.in_flight = 0
         self._pending: dict[object, float] = {}
         self.address = Address(url, _HEADERS | dict(headers or {}))
@@ -85,6 +87,11 @@ class Endpoint:
             return False
         oldest = next(iter(self._pending.values()))
         return self.clock() - oldest > max(_STUCK_SECONDS, self.latency.p95 * _STUCK_FACTOR)
+
+    def exclude(self, reason: str) -> None:
+        """Take the endpoint out of use because it serves another chain; what it was asked until now is void."""
+        self.exclusion = reason
+        self.refuted_at = self.clock()
 
     def begin(self, exchange: object) -> None:
         """Take note that a cheap request left."""

@@ -74,6 +74,14 @@ class HeadTracker:
         self._sightings[label] = _Sighting(block, now, advanced_at)
         self._settle(now)
 
+    def forget(self, label: str) -> None:
+        """Take back what the endpoint told, which was of another chain; the head is what the others tell."""
+        self._empty.pop(label, None)
+        if self._sightings.pop(label, None) is None:
+            return
+        self._head, self._is_firm, self._disputed_since = None, False, None
+        self._settle(self._clock())
+
     def head(self) -> int | None:
         """Return the chain's head, None before anything was heard."""
         if self._disputed_since is not None:

@@ -159,6 +159,9 @@ class Router:
     async def _ask(self, endpoint: Endpoint, errand: Errand, timeout: float) -> Reply | Setback:
         """Return what one endpoint answers, after its account is brought up to date."""
         carrier = self._carriers[endpoint]
+        identity = self._identities.get(endpoint)
+        if identity is not None and isinstance(errand.cargo, bytes) and errand.is_alone:
+            identity.watch()
         endpoint.in_flight += 1
         try:
             if errand.is_alone:
@@ -168,6 +171,9 @@ class Router:
                 answer = await carrier.submit(errand.cargo, timeout, held=held)  # type: ignore[arg-type]
         finally:
             endpoint.in_flight -= 1
+        if identity is not None and not errand.policy.names_chain:
+            # Not before: what shared its request was proved with it.
+            identity.watch()
         got = self._health.settle(endpoint, answer, errand.policy)
         self._learn(endpoint, errand, got)
         return got

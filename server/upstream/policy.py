@@ -21,7 +21,8 @@ class CallPolicy:
     labels of endpoints to ask last. `disbelieved`: labels of endpoints that gave no sound answer to this very call, to
     ask after all others, even those that rest.
     `null_elsewhere`: a `null` result is asked of one more endpoint before it is believed. `held`: the call has waited
-    for company already and leaves with the next batch.
+    for company already and leaves with the next batch. `names_chain`: the answer tells the chain that it is of, and
+    its reader checks that.
     """
 
     heavy: bool = False
@@ -33,6 +34,7 @@ class CallPolicy:
     disbelieved: frozenset[str] = frozenset()
     null_elsewhere: bool = False
     held: bool = False
+    names_chain: bool = False
 
 
 @dataclass(frozen=True, slots=True)

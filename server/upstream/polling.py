@@ -34,7 +34,8 @@ class HeadQuery:
 
     `read` gets the JSON of the result and returns the height (or slot); ValueError if it is none. `hash_call` is the
     call (method, params) for the block at a height, `read_hash` gets its result and returns the block's hash, None
-    where the node has no such block, ValueError if it is none.
+    where the node has no such block, ValueError if it is none. `judge`, for answers that name their chain: see
+    `IdentityCheck`.
     """
 
     method: str
@@ -42,6 +43,7 @@ class HeadQuery:
     read: Callable[[bytes], int]
     hash_call: Callable[[int], tuple[str, Sequence[object]]] | None = None
     read_hash: Callable[[bytes], str | None] | None = None
+    judge: Callable[[bytes], str | None] | None = None
 
 
 class HeadPoller:

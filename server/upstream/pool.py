@@ -28,7 +28,7 @@ from server.upstream.identity import Identity, IdentityCheck
 from server.upstream.joining import Flights, Patience
 from server.upstream.journey import Errand, Router
 from server.upstream.jsonrpc import encode_call
-from server.upstream.observer import Measured, Observer
+from server.upstream.observer import Measured, Observer, State
 from server.upstream.policy import CallPolicy, ProbeResult, Reply
 from server.upstream.polling import HeadPoller, HeadQuery
 from server.upstream.selection import Selection
@@ -94,14 +94,15 @@ class Pool:
         self._errors = errors
         self._numbers = itertools.count(1)
         transport = Transport(http)
-        self._carriers = {endpoint: self._open_carrier(endpoint, transport) for endpoint in self._endpoints}
         self._identities = {
             endpoint: Identity(
-                endpoint, verify, self._encode(verify.method, verify.params), self._ask_identity, self._health.announce
+                endpoint, verify, self._encode(verify.method, verify.params), self._ask_identity, self._change
             )
             for endpoint in self._endpoints
             if verify is not None
         }
+        self._carriers = {endpoint: self._open_carrier(endpoint, transport) for endpoint in self._endpoints}
+        self._distrusts: list[Callable[[], None]] = []
         self._selection = Selection(self._endpoints, self.heads)
         self._absences = Absences(self.heads, block_time, clock)
         self._hedges = Hedges(chain, self._observer) if hedge and len(self._endpoints) > 1 else None
@@ -210,9 +211,51 @@ class Pool:
         """Take note that a result of the endpoint cannot be the answer to the call that it came to."""
         self._observer.failed(self.chain, endpoint, Kind.UNSOUND)
 
+    def vouch(self, reply: Reply) -> None:
+        """Take note that an answer names the right chain."""
+        identity = self._identities.get(self._by_label[reply.endpoint])
+        if identity is not None:
+            identity.vouch(self._clock() - reply.latency)
+
+    def refute(self, reply: Reply, reason: str) -> None:
+        """Take note that an answer names another chain: its endpoint is excluded until it proves to be of this one."""
+        endpoint = self._by_label[reply.endpoint]
+        identity = self._identities.get(endpoint)
+        if identity is not None:
+            identity.refute(reason)
+
+    async def confirm(self, reply: Reply | None = None) -> bool:
+        """Return whether the endpoint of a reply serves the right chain, asked after the reply; None: all in use."""
+        if reply is not None:
+            identity = self._identities.get(self._by_label[reply.endpoint])
+            return identity is None or await identity.confirm(self._clock() - reply.latency)
+        now = self._clock()
+        proved = [identity for identity in self._identities.values() if identity.is_proved]
+        return all(await asyncio.gather(*(identity.confirm(now) for identity in proved)))
+
+    def on_distrust(self, forget: Callable[[], None]) -> None:
+        """Have `forget` called when an endpoint turns out to have told of another chain."""
+        self._distrusts.append(forget)
+
+    def _change(self, endpoint: Endpoint, state: State) -> None:
+        self._health.announce(endpoint, state)
+        if state == "excluded":
+            self.heads.forget(endpoint.label)
+            for forget in self._distrusts:
+                forget()
+
     def _open_carrier(self, endpoint: Endpoint, transport: Transport) -> Carrier:
         """Return what brings calls to the endpoint."""
-        return Batcher(self.chain, endpoint, transport, self._errors, self._observer, self._numbers, self._clock)
+        return Batcher(
+            self.chain,
+            endpoint,
+            transport,
+            self._errors,
+            self._observer,
+            self._numbers,
+            self._clock,
+            self._identities.get(endpoint),
+        )
 
     def _encode(self, method: str, params: Sequence[object]) -> bytes:
         """Return a call as the carriers take it."""
@@ -282,6 +325,10 @@ class Pool:
         answer = await self._carriers[endpoint].submit_alone(call, PROBE_SECONDS, "head")
         got = self._health.settle(endpoint, answer, _PLAIN, vouches=False)
         if isinstance(got, Reply):
+            named = None if identity is None or self._head.judge is None else self._head.judge(got.result)
+            if named is not None and identity is not None:
+                identity.refute(named)
+                return
             with contextlib.suppress(ValueError):
                 self.observe_head(endpoint.label, self._head.read(got.result))
 
@@ -308,9 +355,9 @@ class Pool:
                         hashes[endpoint.label] = block_hash
         self.agreement.compare(block, hashes)
 
-    async def _ask_identity(self, endpoint: Endpoint, call: bytes) -> Answer:
+    async def _ask_identity(self, endpoint: Endpoint, call: bytes, *, counts: bool) -> Answer:
         answer = await self._carriers[endpoint].submit_alone(call, VERIFY_SECONDS, "verify")
-        if isinstance(answer.outcome, Failure):
+        if counts and isinstance(answer.outcome, Failure):
             self._health.settle_failure(endpoint, answer.outcome, answer.exchange, _PLAIN)
         return answer
 

@@ -25,6 +25,7 @@ LATEST = "/cosmos/base/tendermint/v1beta1/blocks/latest"
 class _Header(msgspec.Struct):
     height: Height
     time: str
+    chain_id: str = ""
 
 
 class _Block(msgspec.Struct):
@@ -92,3 +93,14 @@ def parse_head(result: bytes) -> Head:
         return Head(int(header.height), timestamp_of(header.time).seconds)
     except (msgspec.MsgspecError, RecursionError):
         raise ValueError("not a block") from None
+
+
+def parse_chain(result: bytes) -> str:
+    """Return the id of the chain that a latest block is of; ValueError for what does not tell it."""
+    try:
+        named = msgspec.json.decode(result, type=_Latest).block.header.chain_id
+    except (msgspec.MsgspecError, RecursionError):
+        named = ""
+    if not named:
+        raise ValueError("not a block that names its chain")
+    return named

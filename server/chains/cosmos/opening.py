@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from server.chains.cosmos.driver import CosmosDriver
-from server.chains.cosmos.heads import LATEST, parse_head
+from server.chains.cosmos.heads import LATEST, parse_chain, parse_head
 from server.chains.cosmos.members import Height  # noqa: TC001 - msgspec evaluates the annotations
 from server.chains.cosmos.node_errors import CosmosErrors
 from server.chains.cosmos.nodes import CosmosNodes
@@ -69,7 +69,9 @@ def open_driver(
         http,
         block_time=facts.block_time,
         verify=IdentityCheck(_NODE_INFO, [], judge),
-        head=HeadQuery(LATEST, [], lambda result: parse_head(result).height),
+        head=HeadQuery(
+            LATEST, [], lambda result: parse_head(result).height, judge=lambda result: _wrong_block(facts, result)
+        ),
         observer=observer,
         hedge=hedge,
     )
@@ -80,7 +82,7 @@ def open_driver(
         http,
         block_time=facts.block_time,
         verify=IdentityCheck("status", [], lambda result: _wrong_chain(facts, result)),
-        head=HeadQuery("status", [], _read_status),
+        head=HeadQuery("status", [], _read_status, judge=lambda result: _wrong_chain(facts, result)),
         observer=observer,
         hedge=hedge,
     )
@@ -91,6 +93,8 @@ def open_driver(
         return head.height
 
     memory = ChainMemory(facts.slug, cache, rest.heads, block_time=facts.block_time, ask_finalized=ask_final)
+    for pool in (rest, comet):
+        pool.on_distrust(memory.forget)
     return CosmosDriver(CosmosNodes(facts, rest, comet, version), memory, judges_age=not is_local)
 
 
@@ -109,6 +113,18 @@ def _wrong_chain(facts: ChainFacts, result: bytes) -> str | None:
         network = msgspec.json.decode(shape, type=_Network).network
     except (msgspec.MsgspecError, KeyError):
         return "does not tell its chain id"
+    return _wrong_network(facts, network)
+
+
+def _wrong_block(facts: ChainFacts, result: bytes) -> str | None:
+    """Return why a node that answered its newest block so is of another chain, None if it is of this one."""
+    try:
+        return _wrong_network(facts, parse_chain(result))
+    except ValueError:
+        return None
+
+
+def _wrong_network(facts: ChainFacts, network: str) -> str | None:
     # A stranger's text: only what can be a chain id is repeated.
     told = network if len(network) <= 48 and network.replace("-", "").isalnum() else "another chain"
     return None if network == facts.chain_id else f"serves {told} instead of {facts.chain_id}"

@@ -9,6 +9,7 @@ is proved on its own, because it fails the whole request and the looks in it.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from server.chains.capabilities import CallRequest, CallResult, GasEstimate
@@ -81,7 +82,7 @@ class CallReader:
             view.settle(newest.block, newest.endpoint)
         else:
             look = look_at(self._chain, None)
-            view.settle(*await read_sound(self._pool, *look, read_look, deadline=view.deadline))
+            view.settle(*await read_sound(self._pool, *look, partial(read_look, self._chain), deadline=view.deadline))
 
     async def _pinned(
         self,
@@ -133,7 +134,7 @@ class CallReader:
 
         def read_all(results: Sequence[bytes]) -> tuple[int, Answer, int]:
             before, result, after = results
-            return read_look(before), read(result), read_look(after)
+            return read_look(self._chain, before), read(result), read_look(self._chain, after)
 
         for _ in range(LOOKS):
             try:

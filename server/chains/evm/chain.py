@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from server.chains.evm.multicall import GET_BLOCK_NUMBER, Call
+from server.chains.evm.multicall import GET_BLOCK_NUMBER, GET_CHAIN_ID, Call
 from server.errors import MovedOn, NotSupported, UpstreamDisagrees
 
 if TYPE_CHECKING:
@@ -27,7 +27,8 @@ _NEVER_DEPLOYED = 1 << 63
 class EvmChain:
     """Facts of an EVM chain with addresses as bytes.
 
-    `number_call` is the call whose return word is the block that an execution runs at. `history_is_pinned` says that
+    `number_call` is the call whose return word is the block that an execution runs at, `id_call` the one whose return
+    word is the id of the chain that it runs on. `history_is_pinned` says that
     nodes answer a historical read with that block's state or refuse it; where it is False, an answer counts only if it
     proves its block.
     """
@@ -37,6 +38,7 @@ class EvmChain:
     multicall: bytes
     deploy_block: int
     number_call: Call
+    id_call: Call
     history_is_pinned: bool
 
     @classmethod
@@ -53,8 +55,15 @@ class EvmChain:
             multicall=multicall,
             deploy_block=_NEVER_DEPLOYED if facts.multicall is None else facts.multicall.deploy_block,
             number_call=number_calls[facts.block_number],
+            id_call=Call(multicall, GET_CHAIN_ID),
             history_is_pinned=facts.history == "pinned",
         )
+
+    def wrong_chain(self, chain_id: int) -> str | None:
+        """Return why what was answered by the chain of that id is void, None if that is this chain."""
+        expected = self.facts.chain_id
+        # A stranger's number: no more of it than an id can have.
+        return None if chain_id == expected else f"serves chain id {chain_id % (1 << 64)} instead of {expected}"
 
     def check_block(self, view: ReadView, answered: int) -> None:
         """Check that an answer which proves to be of block `answered` is of the view's block, where it has one.

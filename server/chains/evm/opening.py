@@ -53,6 +53,7 @@ def open_driver(
     )
     ask_finalized = FinalizedReader(pool).read if "finalized" in facts.finality else None
     memory = ChainMemory(facts.slug, cache, pool.heads, block_time=facts.block_time, ask_finalized=ask_finalized)
+    pool.on_distrust(memory.forget)
     return EvmDriver(facts, pool, memory, judges_age=not is_local)
 
 

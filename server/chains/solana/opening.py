@@ -58,6 +58,7 @@ def open_driver(
         return slot
 
     memory = ChainMemory(facts.slug, cache, pool.heads, block_time=facts.block_time, ask_finalized=ask_finalized)
+    pool.on_distrust(memory.forget)
     return SolanaDriver(facts, pool, memory)
 
 

@@ -56,6 +56,7 @@ def open_driver(
         return block
 
     memory = ChainMemory(facts.slug, cache, pool.heads, block_time=facts.block_time, ask_finalized=ask_finalized)
+    pool.on_distrust(memory.forget)
     return StarknetDriver(facts, pool, memory, judges_age=not is_local)
 
 

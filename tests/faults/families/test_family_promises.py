@@ -6,12 +6,15 @@ first of each kind.
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import time
 from typing import TYPE_CHECKING
 
 import pytest
 
 from server.chains.view import ReadView
-from server.errors import UpstreamUnavailable
+from server.errors import GatewayError, UpstreamUnavailable
 from tests.faults.families import relay as faults
 
 if TYPE_CHECKING:
@@ -78,6 +81,21 @@ async def test_an_endpoint_of_another_chain_is_never_read(rig: Rig) -> None:
     await rig.check()
     asked = {name for one in rig.bad for name in one.asked}
     assert asked <= rig.subject.proofs
+
+
+async def test_an_endpoint_that_becomes_another_chain_is_left_within_two_seconds(rig: Rig) -> None:
+    await rig.read()
+    rig.spoil(rig.subject.strays)
+    until = time.monotonic() + 2.0
+    while time.monotonic() < until:
+        # Until it is noticed anything may be told.
+        with contextlib.suppress(AssertionError, GatewayError):
+            await rig.read()
+        await asyncio.sleep(0.02)
+    for one in rig.bad:
+        one.asked.clear()
+    await rig.check()
+    assert {name for one in rig.bad for name in one.asked} <= rig.subject.proofs
 
 
 async def test_where_every_endpoint_is_of_another_chain_it_is_said(rig: Rig) -> None:
