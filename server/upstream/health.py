@@ -86,7 +86,7 @@ class Health:
         outcome, exchange = answer.outcome, answer.exchange
         if exchange.started <= endpoint.refuted_at:
             # Asked before it was known to serve another chain: whatever it answered is of that one.
-            return Setback(endpoint.exclusion or "served another chain when it was asked")
+            return Setback(endpoint.wrong_chain or "served another chain when it was asked")
         if isinstance(outcome, bytes | tuple):
             is_cheap = not (policy.heavy or policy.caller_made)
             if vouches:

@@ -155,7 +155,7 @@ class Identity:
         endpoint, now = self._endpoint, self._endpoint.clock()
         was_used = self._is_proved
         self._is_proved = False
-        was_excluded = endpoint.exclusion is not None
+        was_excluded = endpoint.wrong_chain is not None
         endpoint.exclude(reason)
         if was_used:
             # One that changes to and fro is left alone for longer each time.
@@ -171,7 +171,7 @@ class Identity:
 
     def recheck(self) -> None:
         """Start another check of an excluded endpoint if its pause is over; its outcome is not waited for."""
-        if self._endpoint.exclusion is None or self._running is not None:
+        if self._endpoint.wrong_chain is None or self._running is not None:
             return
         if self._endpoint.clock() >= self._recheck_at:
             self._start()
@@ -226,9 +226,9 @@ class Identity:
             return Failure(Kind.EXCLUDED, reason)
         if asked_at <= endpoint.refuted_at:
             # Something newer than this answer says otherwise.
-            return Failure(Kind.EXCLUDED, endpoint.exclusion or "served another chain when it was asked")
-        was_excluded = endpoint.exclusion is not None
-        endpoint.exclusion = None
+            return Failure(Kind.EXCLUDED, endpoint.wrong_chain or "served another chain when it was asked")
+        was_excluded = endpoint.wrong_chain is not None
+        endpoint.wrong_chain = None
         self._is_proved = True
         self._proved_at = asked_at
         if was_excluded:

@@ -21,7 +21,8 @@ from server.upstream.batching import Batcher
 from server.upstream.breaker import Circuit
 from server.upstream.endpoint import Endpoint
 from server.upstream.failures import Failure, Kind
-from server.upstream.heads import HeadTracker
+from server.upstream.headers import HeaderReader, HeadProofs
+from server.upstream.heads import HeadGrowth, HeadTracker
 from server.upstream.health import Health, Setback
 from server.upstream.hedging import Hedges
 from server.upstream.identity import Identity, IdentityCheck
@@ -55,7 +56,6 @@ VERIFY_SECONDS = 3.0
 _COMPARED_SECONDS = 12.0
 
 _PLAIN = CallPolicy()
-_HEAVY = CallPolicy(heavy=True)
 
 
 class Pool:
@@ -64,7 +64,8 @@ class Pool:
     `errors` is the family's table of node errors, `http` the session shared by all pools, `block_time` in seconds.
     `verify` is asked of every endpoint before its first use; an endpoint that fails is excluded by name and asked again
     every minute of traffic. With `head`, endpoints are asked for their newest block while the chain is in use, unless
-    answers tell it anyway (`observe_head`). With `hedge`, slow cheap calls are asked of a second endpoint. Nothing is
+    answers tell it anyway (`observe_head`). With `growth`, a head that it does not explain is proved by its header
+    before it is believed. With `hedge`, slow cheap calls are asked of a second endpoint. Nothing is
     sent while nobody asks.
     """
 
@@ -81,6 +82,7 @@ class Pool:
         head: HeadQuery | None = None,
         observer: Observer | None = None,
         hedge: bool = False,
+        growth: HeadGrowth | None = None,
     ) -> None:
         self.chain = chain
         self._clock = clock
@@ -89,7 +91,11 @@ class Pool:
         self._by_label = {endpoint.label: endpoint for endpoint in self._endpoints}
         self._health = Health(chain, errors, self._observer, clock)
         self.heads = HeadTracker(
-            [endpoint.label for endpoint in self._endpoints], block_time, clock=clock, is_healthy=self._is_healthy
+            [endpoint.label for endpoint in self._endpoints],
+            block_time,
+            clock=clock,
+            is_healthy=self._is_healthy,
+            growth=growth if head is not None and head.header is not None else None,
         )
         self._errors = errors
         self._numbers = itertools.count(1)
@@ -102,6 +108,12 @@ class Pool:
             if verify is not None
         }
         self._carriers = {endpoint: self._open_carrier(endpoint, transport) for endpoint in self._endpoints}
+        self._headers = (
+            None
+            if head is None or head.header is None
+            else HeaderReader(head.header, self._encode, self._carriers, self._health)
+        )
+        self._proofs = None if self._headers is None else HeadProofs(self.heads, self._headers.read, clock)
         self._distrusts: list[Callable[[], None]] = []
         self._selection = Selection(self._endpoints, self.heads)
         self._absences = Absences(self.heads, block_time, clock)
@@ -194,13 +206,26 @@ class Pool:
         timeout = min(PROBE_SECONDS, left)
         return await asyncio.gather(*(self._probe_one(endpoint, call, timeout) for endpoint in self._endpoints))
 
-    def observe_head(self, endpoint: str, block: int) -> None:
-        """Take note of the newest block that an answer of the endpoint told."""
+    def observe_head(self, endpoint: str, block: int, made_at: float | None = None) -> None:
+        """Take note of the newest block that an answer of the endpoint told, and of its time where it told that."""
         before = self.heads.head()
-        self.heads.observe(endpoint, block)
+        self.heads.observe(endpoint, block, made_at)
+        if self._proofs is not None and self.heads.is_claimed(endpoint):
+            self._proofs.start(self._by_label[endpoint])
         head = self.heads.head()
         if head is not None and head != before:
             self._observer.moved(self.chain, head)
+
+    async def prove_head(self, endpoint: str, *, is_last: bool = False) -> None:
+        """Return once the endpoint has proved the head that it claims (see `HeadTracker`), or could not.
+
+        That is waited for at the start, and where there is nobody else to ask (`is_last`): others may know better.
+        """
+        is_only = all(other.label == endpoint or not other.is_sound for other in self._endpoints)
+        if self._proofs is None:
+            return
+        if self.heads.is_claimed(endpoint) and (is_last or is_only or self.heads.head() is None):
+            await self._proofs.prove(self._by_label[endpoint], PROBE_SECONDS)
 
     def observe_block(self, endpoint: str, block: int) -> None:
         """Take note that the endpoint has this block, whatever its newest is."""
@@ -266,6 +291,8 @@ class Pool:
         await self._flights.close()
         if self._poller is not None:
             await self._poller.close()
+        if self._proofs is not None:
+            await self._proofs.close()
         for task in list(self._background):
             task.cancel()
         await asyncio.gather(*self._background, return_exceptions=True)
@@ -291,7 +318,7 @@ class Pool:
             self._poller.touch()
         now = self._clock()
         for endpoint in self._endpoints:
-            if endpoint.exclusion is not None:
+            if endpoint.wrong_chain is not None:
                 self._identities[endpoint].recheck()
             elif (
                 not (policy.heavy or policy.caller_made)
@@ -331,29 +358,15 @@ class Pool:
                 return
             with contextlib.suppress(ValueError):
                 self.observe_head(endpoint.label, self._head.read(got.result))
+                if self.heads.head() is None:
+                    await self.prove_head(endpoint.label)
 
     async def _compare(self) -> None:
-        """Ask every sound endpoint for the same block, a few below the head, and compare the hashes."""
-        query, head = self._head, self.heads.head()
-        if query is None or query.hash_call is None or query.read_hash is None or head is None:
-            return
-        block = head - self._depth
-        if block < 0:
-            return
-        call = self._encode(*query.hash_call(block))
-        asked = [endpoint for endpoint in self._endpoints if endpoint.is_sound and endpoint.paused_for <= 0]
-        answers = await asyncio.gather(
-            *(self._carriers[endpoint].submit_alone(call, PROBE_SECONDS, "head") for endpoint in asked)
-        )
-        hashes: dict[str, str] = {}
-        for endpoint, answer in zip(asked, answers, strict=True):
-            got = self._health.settle(endpoint, answer, _HEAVY, vouches=False)
-            if isinstance(got, Reply):
-                with contextlib.suppress(ValueError):
-                    block_hash = query.read_hash(got.result)
-                    if block_hash is not None:
-                        hashes[endpoint.label] = block_hash
-        self.agreement.compare(block, hashes)
+        """Compare the endpoints' blocks, a few below the head."""
+        head = self.heads.head()
+        block = -1 if head is None else head - self._depth
+        if self._headers is not None and block >= 0:
+            await self.agreement.settle(block, self._endpoints, self._headers.read, self._change)
 
     async def _ask_identity(self, endpoint: Endpoint, call: bytes, *, counts: bool) -> Answer:
         answer = await self._carriers[endpoint].submit_alone(call, VERIFY_SECONDS, "verify")

@@ -54,15 +54,18 @@ class Worlds(NamedTuple):
     hashes: dict[int, str]
 
 
-async def build(session: aiohttp.ClientSession, chain_id: int, balance: int) -> tuple[Anvil, dict[int, str]]:
-    # The same clock, so that nothing but the chain's own contents tells the two apart.
-    node = await Anvil.start(session, "--chain-id", str(chain_id), "--number", str(FIRST), "--timestamp", "1700000000")
+async def build(
+    session: aiohttp.ClientSession, chain_id: int, balance: int, *, timestamp: int = 1_700_000_000, interval: int = 1
+) -> tuple[Anvil, dict[int, str]]:
+    """Start a node whose accounts hold that balance, with blocks made that many seconds apart, and their hashes."""
+    options = ("--chain-id", str(chain_id), "--number", str(FIRST), "--timestamp", str(timestamp))
+    node = await Anvil.start(session, *options)
     await node.place(MULTICALL3, multicall3())
     calls = [("anvil_setBalance", [account, hex(balance)]) for account in ACCOUNTS]
     body = [{"jsonrpc": "2.0", "id": 1, "method": method, "params": params} for method, params in calls]
     async with session.post(node.url, json=body) as response:
         await response.read()
-    await node.call("anvil_mine", hex(BLOCKS))
+    await node.call("anvil_mine", hex(BLOCKS), hex(interval))
     body = [
         {"jsonrpc": "2.0", "id": number, "method": "eth_getBlockByNumber", "params": [hex(number), False]}
         for number in range(FIRST + 1, FIRST + BLOCKS)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
 from server.chains.cosmos.members import Height, timestamp_of
-from server.chains.judgement import Heard, Judgement, stale_after
+from server.chains.judgement import Heard, Judgement, is_fresh, stale_after
 from server.chains.newest import Told, read_newest
 from server.chains.sound_answers import read_sound
 from server.upstream.policy import CallPolicy
@@ -77,8 +76,8 @@ class HeadReader:
                 head = parse_head(answer.result)
             except ValueError:
                 continue
-            is_fresh = self._stale_after is None or time.time() - head.made_at <= self._stale_after
-            heard.append(Heard(answer.endpoint, head.height, answer.latency, is_fresh))
+            fresh = is_fresh(head.made_at, self._stale_after)
+            heard.append(Heard(answer.endpoint, head.height, answer.latency, fresh, head.made_at))
         return self._judgement.judge_heads(heard, asked_at)
 
     def last_state(self) -> State | None:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from server.chains.cosmos.driver import CosmosDriver
 from server.chains.cosmos.heads import LATEST, parse_chain, parse_head
-from server.chains.cosmos.members import Height  # noqa: TC001 - msgspec evaluates the annotations
+from server.chains.cosmos.members import Height, timestamp_of
 from server.chains.cosmos.node_errors import CosmosErrors
 from server.chains.cosmos.nodes import CosmosNodes
 from server.chains.cosmos.versions import SdkVersion
 from server.chains.memory import ChainMemory
 from server.chains.sound_answers import read_sound
-from server.upstream import HeadQuery, IdentityCheck, Pool, RestPool
+from server.upstream import Ask, Header, HeadQuery, IdentityCheck, Pool, RestPool
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from server.upstream.transport import Session
 
 _ERRORS = CosmosErrors()
+_BLOCKS = "/cosmos/base/tendermint/v1beta1/blocks/"
 _NODE_INFO = "/cosmos/base/tendermint/v1beta1/node_info"
 
 
@@ -70,8 +71,13 @@ def open_driver(
         block_time=facts.block_time,
         verify=IdentityCheck(_NODE_INFO, [], judge),
         head=HeadQuery(
-            LATEST, [], lambda result: parse_head(result).height, judge=lambda result: _wrong_block(facts, result)
+            LATEST,
+            [],
+            lambda result: parse_head(result).height,
+            judge=lambda result: _wrong_block(facts, result),
+            header=_read_rest_header,
         ),
+        growth=None if is_local else facts.growth,
         observer=observer,
         hedge=hedge,
     )
@@ -82,7 +88,10 @@ def open_driver(
         http,
         block_time=facts.block_time,
         verify=IdentityCheck("status", [], lambda result: _wrong_chain(facts, result)),
-        head=HeadQuery("status", [], _read_status, judge=lambda result: _wrong_chain(facts, result)),
+        head=HeadQuery(
+            "status", [], _read_status, judge=lambda result: _wrong_chain(facts, result), header=_read_comet_header
+        ),
+        growth=None if is_local else facts.growth,
         observer=observer,
         hedge=hedge,
     )
@@ -103,6 +112,46 @@ def _read_status(result: bytes) -> int:
         return int(msgspec.json.decode(result, type=_Status).sync_info.latest_block_height)
     except (msgspec.MsgspecError, RecursionError):
         raise ValueError("not a status") from None
+
+
+class _Id(msgspec.Struct):
+    hash: str
+
+
+class _Header(msgspec.Struct):
+    height: Height
+    time: str
+    last_block_id: _Id | None = None
+
+
+class _Block(msgspec.Struct):
+    header: _Header
+
+
+class _Whole(msgspec.Struct):
+    block_id: _Id
+    block: _Block
+
+
+async def _read_rest_header(ask: Ask, height: int) -> Header:
+    """Return the header of a block over REST; ValueError where the node has none."""
+    return _header_of(await ask(_BLOCKS + str(height), []))
+
+
+async def _read_comet_header(ask: Ask, height: int) -> Header:
+    """Return the header of a block over RPC; ValueError where the node has none."""
+    named: Any = {"height": str(height)}
+    return _header_of(await ask("block", named))
+
+
+def _header_of(result: bytes) -> Header:
+    try:
+        whole = msgspec.json.decode(result, type=_Whole)
+    except (msgspec.MsgspecError, RecursionError):
+        raise ValueError("not a block") from None
+    header = whole.block.header
+    height, parent = int(header.height), "" if header.last_block_id is None else header.last_block_id.hash
+    return Header(height, whole.block_id.hash, timestamp_of(header.time).seconds, height - 1, parent)
 
 
 def _wrong_chain(facts: ChainFacts, result: bytes) -> str | None:

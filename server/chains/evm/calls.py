@@ -117,8 +117,9 @@ class CallReader:
             )
             return Told((before, answer), endpoint, after)
 
-        (before, answer), endpoint, after = await read_newest(self._pool, ask)
-        view.settle(after, endpoint)
+        told = await read_newest(self._pool, ask)
+        (before, answer), after = told.answer, told.block
+        view.settle(after, told.endpoint)
         return answer if before == after == view.block else await self._pinned(method, params, view, read, options)
 
     async def _between_proofs(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from server.chains.evm.multicall import GET_BLOCK_NUMBER, GET_CHAIN_ID, Call
+from server.chains.evm.multicall import GET_BLOCK_NUMBER, GET_BLOCK_TIME, GET_CHAIN_ID, Call
 from server.errors import MovedOn, NotSupported, UpstreamDisagrees
 
 if TYPE_CHECKING:
@@ -27,8 +27,8 @@ _NEVER_DEPLOYED = 1 << 63
 class EvmChain:
     """Facts of an EVM chain with addresses as bytes.
 
-    `number_call` is the call whose return word is the block that an execution runs at, `id_call` the one whose return
-    word is the id of the chain that it runs on. `history_is_pinned` says that
+    `place_calls` are the calls whose return words are the block that an execution runs at, that block's time and the id
+    of its chain. `history_is_pinned` says that
     nodes answer a historical read with that block's state or refuse it; where it is False, an answer counts only if it
     proves its block.
     """
@@ -37,8 +37,7 @@ class EvmChain:
     facts: ChainFacts
     multicall: bytes
     deploy_block: int
-    number_call: Call
-    id_call: Call
+    place_calls: tuple[Call, Call, Call]
     history_is_pinned: bool
 
     @classmethod
@@ -54,8 +53,11 @@ class EvmChain:
             facts=facts,
             multicall=multicall,
             deploy_block=_NEVER_DEPLOYED if facts.multicall is None else facts.multicall.deploy_block,
-            number_call=number_calls[facts.block_number],
-            id_call=Call(multicall, GET_CHAIN_ID),
+            place_calls=(
+                number_calls[facts.block_number],
+                Call(multicall, GET_BLOCK_TIME),
+                Call(multicall, GET_CHAIN_ID),
+            ),
             history_is_pinned=facts.history == "pinned",
         )
 

@@ -74,7 +74,7 @@ class CodeReader:
         return await self._code(account, block, view)
 
     def _keeps_pace(self, told: Told[CodeProof]) -> bool:
-        self._pool.observe_head(told.endpoint, told.block)
+        self._pool.observe_head(told.endpoint, told.block, told.made_at)
         return not self._pool.heads.is_out_of_step(told.endpoint)
 
     async def _code(self, account: str, block: int | None, view: ReadView) -> bytes:
@@ -96,7 +96,7 @@ class CodeReader:
             )
         except (Reverted, NotSupported, InvalidArgument):
             return None
-        return Told(proof, endpoint, proof.block)
+        return Told(proof, endpoint, proof.block, proof.made_at)
 
     def _read_proof(self, result: bytes) -> CodeProof:
         """Return the proof; Doubtful for what is none: nodes that run no such program answer all sorts of things."""

@@ -1,6 +1,6 @@
 """Runs calls of one block in as few executions as it takes: folded where that works, one by one where it does not.
 
-An execution is one `eth_call` of Multicall3's `aggregate3` whose first calls return block number and chain id: an
+An execution is one `eth_call` of Multicall3's `aggregate3` whose first calls return block number, time and chain id: an
 endpoint that turns out to serve another chain is excluded, and another one is asked. If it fails as a
 whole (out of gas, too slow, too large for the node) it is halved, and so on; a call that fails alone is asked without
 Multicall3. So are calls below its deployment, calls that depend on their sender, calls to addresses that burnt gas
@@ -104,7 +104,7 @@ class Executions:
         """Return the outcomes of calls in one execution; raises one of `TOO_MUCH` where that is too much for it."""
         if self._is_single(block, calls):
             return await self.run_one_by_one(block, calls, policy, deadline)
-        data = "0x" + encode_aggregate3([self._chain.number_call, self._chain.id_call, *calls]).hex()
+        data = "0x" + encode_aggregate3([*self._chain.place_calls, *calls]).hex()
         params = [{"to": self._multicall, "data": data}, block_tag(block)]
 
         async def execute(avoid: frozenset[str]) -> Told[list[Outcome]]:
@@ -112,11 +112,11 @@ class Executions:
                 steered = replace(policy, avoid=avoid) if avoid else policy
                 reply = await self._pool.call("eth_call", params, steered, deadline=deadline)
                 try:
-                    number, chain_id, *outcomes = decode_aggregate3(json_data(reply.result), len(calls) + 2)
+                    number, made_at, chain_id, *outcomes = decode_aggregate3(json_data(reply.result), len(calls) + 3)
                     if not self._is_of_this_chain(reply, chain_id):
                         continue
                     self._check_own(calls, outcomes)
-                    return Told(outcomes, reply.endpoint, check_count(word(number.data)))
+                    return Told(outcomes, reply.endpoint, check_count(word(number.data)), _time_of(made_at))
                 except ValueError:
                     # Multicall3 need not exist on the other chain.
                     if not await self._pool.confirm(reply):
@@ -219,6 +219,11 @@ class Executions:
             # The reads work and Multicall3 does not, at this very block: not asked again for a while.
             self._avoided_until = self._clock() + _AVOIDED_SECONDS
         return answer
+
+
+def _time_of(outcome: Outcome) -> int | None:
+    """Return the time of a block in unix seconds; None where Multicall3 does not tell it."""
+    return word(outcome.data) if outcome.success and len(outcome.data) == _WORD else None
 
 
 def fits(count: int, gas: int, size: int) -> bool:

@@ -11,7 +11,7 @@ from server.chains.evm.finalized import FinalizedReader
 from server.chains.evm.node_errors import EvmErrors
 from server.chains.evm.quantity import json_quantity, quantity
 from server.chains.memory import ChainMemory
-from server.upstream import HeadQuery, IdentityCheck, Pool
+from server.upstream import Ask, Header, HeadQuery, IdentityCheck, Pool
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,7 +47,8 @@ def open_driver(
         http,
         block_time=facts.block_time,
         verify=IdentityCheck("eth_chainId", [], lambda result: _wrong_chain(facts, result)),
-        head=HeadQuery("eth_blockNumber", [], json_quantity, _hash_call, _read_hash),
+        head=HeadQuery("eth_blockNumber", [], json_quantity, header=_read_header),
+        growth=None if is_local else facts.growth,
         observer=observer,
         hedge=hedge,
     )
@@ -57,21 +58,22 @@ def open_driver(
     return EvmDriver(facts, pool, memory, judges_age=not is_local)
 
 
-class _Header(msgspec.Struct):
+class _Header(msgspec.Struct, rename="camel"):
+    number: str
     hash: str
+    parent_hash: str
+    timestamp: str
 
 
-def _hash_call(block: int) -> tuple[str, Sequence[object]]:
-    return "eth_getBlockByNumber", [hex(block), False]
-
-
-def _read_hash(result: bytes) -> str | None:
-    """Return the hash of a block as a node answered it, None for `null`; ValueError for what is no block."""
+async def _read_header(ask: Ask, block: int) -> Header:
+    """Return the header of a block; ValueError where the node has none."""
     try:
-        header = msgspec.json.decode(result, type=_Header | None)
+        header = msgspec.json.decode(await ask("eth_getBlockByNumber", [hex(block), False]), type=_Header)
     except (msgspec.MsgspecError, RecursionError):
         raise ValueError("not a block") from None
-    return None if header is None else header.hash.lower()
+    number = quantity(header.number)
+    parent = header.parent_hash.lower() if number > 0 else ""
+    return Header(number, header.hash.lower(), quantity(header.timestamp), number - 1, parent)
 
 
 def _wrong_chain(facts: ChainFacts, result: bytes) -> str | None:
