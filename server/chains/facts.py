@@ -90,6 +90,8 @@ class ChainFacts:
     silent_tokens: tuple[str, ...] = ()
     bech32: str = ""
     genesis: str = ""
+    header: str = ""
+    bloom: bool = False
     growth: HeadGrowth = field(default_factory=HeadGrowth)
     unverified: tuple[str, ...] = ()
 

@@ -77,7 +77,7 @@ async def ask_sound(
             return read(asked), asked
         except _UNSOUND as error:
             if isinstance(error, OtherChain):
-                pool.refute(reply, error.reason)
+                pool.hear_chain(reply, error.reason)
             elif isinstance(error, Doubtful):
                 doubt = doubt or error.error
             else:

@@ -25,6 +25,7 @@ _log = structlog.get_logger("waypost.upstream")
 
 _BLOCKS = 64
 _QUIET_SECONDS = 60.0
+_FIRST_FITTING = 3
 
 
 class Agreement:
@@ -40,6 +41,7 @@ class Agreement:
         self._apart = apart
         self._clock = clock
         self._told: OrderedDict[int, dict[str, tuple[str, float]]] = OrderedDict()
+        self._fitting: Counter[str] = Counter()
         self._quiet_until: dict[str, float] = {}
 
     async def settle(
@@ -56,7 +58,7 @@ class Agreement:
         asked = [one for one in endpoints if one.wrong_chain is None and one.paused_for <= 0 and one.is_answering]
         headers = await asyncio.gather(*(read(one, block) for one in asked), return_exceptions=True)
         hashes = {
-            one.label: header.hash
+            one.label: self._name(one.label, header)
             for one, header in zip(asked, headers, strict=True)
             if isinstance(header, Header) and header.number == block
         }
@@ -67,6 +69,13 @@ class Agreement:
                 one.contradiction = None if agrees else f"tells another block {block} than most others"
             if agrees is was_out:
                 change(one, "admitted" if was_out else "excluded")
+
+    def _name(self, label: str, header: Header) -> str:
+        """Return a header's hash, marked where its contents do not fit and the endpoint's earlier ones did."""
+        if header.is_whole:
+            self._fitting[label] += 1
+        is_odd = header.is_whole is False and self._fitting[label] >= _FIRST_FITTING
+        return f"{header.hash} with other contents" if is_odd else header.hash
 
     def judge(self, block: int, by_label: Mapping[str, str]) -> dict[str, bool]:
         """Return who agrees with most others on a settled block, as all of them tell it now, and who is contradicted.

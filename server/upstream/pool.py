@@ -236,18 +236,18 @@ class Pool:
         """Take note that a result of the endpoint cannot be the answer to the call that it came to."""
         self._observer.failed(self.chain, endpoint, Kind.UNSOUND)
 
-    def vouch(self, reply: Reply) -> None:
-        """Take note that an answer names the right chain."""
+    def hear_chain(self, reply: Reply, wrong: str | None) -> None:
+        """Take note that an answer names the right chain, or why it is of another one: that excludes its endpoint."""
         identity = self._identities.get(self._by_label[reply.endpoint])
         if identity is not None:
-            identity.vouch(self._clock() - reply.latency)
+            identity.judge(wrong, self._clock() - reply.latency)
 
-    def refute(self, reply: Reply, reason: str) -> None:
-        """Take note that an answer names another chain: its endpoint is excluded until it proves to be of this one."""
-        endpoint = self._by_label[reply.endpoint]
-        identity = self._identities.get(endpoint)
-        if identity is not None:
-            identity.refute(reason)
+    def contradict(self, label: str, reason: str) -> None:
+        """Take note that an endpoint's answer is proved wrong by another one's: it is excluded until they agree."""
+        endpoint = self._by_label[label]
+        if endpoint.contradiction is None:
+            endpoint.contradiction = reason
+            self._change(endpoint, "excluded")
 
     async def confirm(self, reply: Reply | None = None) -> bool:
         """Return whether the endpoint of a reply serves the right chain, asked after the reply; None: all in use."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from waypost.v1 import block_pb2
 
+from server.chains.evm.contents import Contents, check_contents
 from server.chains.evm.documents import parse_block, parse_block_transactions
 from server.chains.evm.hashes import parse_hash
 from server.chains.sound_answers import read_sound
@@ -32,9 +33,10 @@ _BLOCK = CallPolicy(null_elsewhere=True)
 class BlockReader:
     """Reads blocks of one chain."""
 
-    def __init__(self, chain: EvmChain, pool: Pool) -> None:
+    def __init__(self, chain: EvmChain, pool: Pool, contents: Contents | None = None) -> None:
         self._chain = chain
         self._pool = pool
+        self._contents = contents or Contents(chain.facts)
         # The Arbitrum sequencer charges the base fee alone, whatever tip a transaction names.
         self._pays_tips = chain.facts.fees != "arbitrum"
 
@@ -90,18 +92,19 @@ class BlockReader:
         view: ReadView,
         what: str,
     ) -> tuple[Document, str]:
-        def read_present(result: bytes) -> Document | None:
-            return None if result == b"null" else read(result)
+        def read_present(result: bytes) -> tuple[Document, bool | None] | None:
+            return None if result == b"null" else (read(result), self._contents.fits_block(result))
+
+        async def ask(policy: CallPolicy) -> tuple[tuple[Document, bool | None] | None, str]:
+            return await read_sound(self._pool, method, params, read_present, policy, deadline=view.deadline)
 
         try:
-            document, endpoint = await read_sound(
-                self._pool, method, params, read_present, policy, deadline=view.deadline
-            )
+            found, endpoint = await check_contents(self._pool, self._contents, "block", ask, policy)
         except NotFound:
             raise self._missing(what) from None
-        if document is None:
+        if found is None:
             raise self._missing(what)
-        return document, endpoint
+        return found[0], endpoint
 
     def _missing(self, what: str) -> NotFound:
         return NotFound(f"{self._chain.slug} has no {what}, or not yet")

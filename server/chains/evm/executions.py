@@ -143,11 +143,8 @@ class Executions:
         if not chain_id.success or len(chain_id.data) != _WORD:
             return True
         reason = self._chain.wrong_chain(word(chain_id.data))
-        if reason is None:
-            self._pool.vouch(reply)
-            return True
-        self._pool.refute(reply, reason)
-        return False
+        self._pool.hear_chain(reply, reason)
+        return reason is None
 
     def _check_own(self, calls: Sequence[Call], outcomes: Sequence[Outcome]) -> None:
         """Raise ValueError where Multicall3's own functions, which tell balances, returned less than a word."""

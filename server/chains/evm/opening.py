@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from server.chains.evm.contents import Contents
 from server.chains.evm.driver import EvmDriver
 from server.chains.evm.finalized import FinalizedReader
 from server.chains.evm.node_errors import EvmErrors
@@ -40,6 +41,7 @@ def open_driver(
     With `is_local` the age of a head says nothing, because local nodes make blocks only while somebody asks. With
     `hedge` slow reads are asked of a second endpoint as well.
     """
+    contents = Contents(facts)
     pool = Pool(
         facts.slug,
         [endpoint for endpoint in endpoints if endpoint.kind == "jsonrpc"],
@@ -47,7 +49,9 @@ def open_driver(
         http,
         block_time=facts.block_time,
         verify=IdentityCheck("eth_chainId", [], lambda result: _wrong_chain(facts, result)),
-        head=HeadQuery("eth_blockNumber", [], json_quantity, header=_read_header),
+        head=HeadQuery(
+            "eth_blockNumber", [], json_quantity, header=lambda ask, block: _read_header(ask, block, contents)
+        ),
         growth=None if is_local else facts.growth,
         observer=observer,
         hedge=hedge,
@@ -65,15 +69,17 @@ class _Header(msgspec.Struct, rename="camel"):
     timestamp: str
 
 
-async def _read_header(ask: Ask, block: int) -> Header:
+async def _read_header(ask: Ask, block: int, contents: Contents) -> Header:
     """Return the header of a block; ValueError where the node has none."""
+    result = await ask("eth_getBlockByNumber", [hex(block), False])
     try:
-        header = msgspec.json.decode(await ask("eth_getBlockByNumber", [hex(block), False]), type=_Header)
+        header = msgspec.json.decode(result, type=_Header)
     except (msgspec.MsgspecError, RecursionError):
         raise ValueError("not a block") from None
     number = quantity(header.number)
     parent = header.parent_hash.lower() if number > 0 else ""
-    return Header(number, header.hash.lower(), quantity(header.timestamp), number - 1, parent)
+    made_at, is_whole = quantity(header.timestamp), contents.fits_block(result)
+    return Header(number, header.hash.lower(), made_at, number - 1, parent, is_whole)
 
 
 def _wrong_chain(facts: ChainFacts, result: bytes) -> str | None:

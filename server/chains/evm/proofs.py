@@ -75,7 +75,7 @@ class Proofs:
                 after = read(reply.result)
             except ValueError as error:
                 if isinstance(error, OtherChain):
-                    self._pool.refute(reply, error.reason)
+                    self._pool.hear_chain(reply, error.reason)
                 look = replace(look, prefer=None, disbelieved=look.disbelieved | {reply.endpoint})
                 continue
             if endpoint == reply.endpoint and before == after:
