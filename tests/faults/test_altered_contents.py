@@ -8,6 +8,7 @@ import aiohttp
 import pytest
 import pytest_asyncio
 
+from server.chains.capabilities import BlockRange
 from server.chains.evm.contents import FIRST_MATCHES
 from server.chains.view import ReadView
 from tests.contract.evm.nodes import BOB, Anvil
@@ -123,3 +124,35 @@ async def test_it_excludes_nobody_where_no_other_endpoint_contradicts(
     for number in range(20_000_005, 20_000_010):
         assert await root_of(driver, number) == FALSE_ROOT
     assert exclusion(driver) is None
+
+
+@pytest.mark.parametrize("asked", ["all", "by address"])
+async def test_the_logs_of_a_single_block_are_checked_by_its_header(
+    asked: str, node: tuple[Anvil, list[str]], faulty: Callable[..., Any], open_driver: Callable[..., EvmDriver]
+) -> None:
+    """One that is missing among all, or one that was made up."""
+    real, sent = node
+    alpha = await faulty(real.url)
+    driver = open_driver(alpha.url, real.url)
+    blocks = [int((await real.call("eth_getTransactionReceipt", one))["blockNumber"], 16) for one in sent[:-1]]
+    address = None if asked == "all" else LOGGER
+
+    async def logs_at(block: int) -> int:
+        page = await driver.read_logs(BlockRange(str(block), str(block), None), address, None, ReadView())
+        return len(page.logs)
+
+    assert [await logs_at(block) for block in blocks[:FIRST_MATCHES]] == [2] * FIRST_MATCHES
+    # One request each: the header came along.
+    assert alpha.methods.count("eth_getLogs") == FIRST_MATCHES
+    assert all(len(asked.methods) == 3 for asked in alpha.asked if "eth_getLogs" in asked.methods)
+
+    def drop(one: dict[str, Any]) -> None:
+        one["result"] = one["result"][1:]
+
+    def make_up(one: dict[str, Any]) -> None:
+        one["result"][0]["topics"] = [FALSE_ROOT]
+
+    alpha.fault = faults.spoil("eth_getLogs", drop if asked == "all" else make_up)
+    for block in blocks[FIRST_MATCHES:]:
+        assert await logs_at(block) == 2
+    assert "contents do not fit" in (exclusion(driver) or "")

@@ -16,6 +16,7 @@ import aiohttp
 import pytest
 import pytest_asyncio
 
+from runtime.operations import load_operations
 from runtime.settings import Settings, load_settings
 from server.chains.registry import Chains
 from server.chains.view import ReadView
@@ -253,6 +254,7 @@ async def test_thousands_of_reads_with_two_of_three_far_ahead(
     head = await node.height()
     accounts = itertools.cycle(ACCOUNTS)
     lies = itertools.cycle((LIES["numbers without blocks"], LIES["blocks that are other ones"]))
+    operation = next(one for one in load_operations() if one.name == "getBalance")
     reads = 0
     async with run_gateway(load_settings(environ={}, overrides=overrides)) as gateway:
         assert (await gateway.ask("getBlockHeight", {"chain": "ethereum"}))["result"]
@@ -278,6 +280,10 @@ async def test_thousands_of_reads_with_two_of_three_far_ahead(
             assert rows[0].get("blockHeight", rows[0].get("height")) == head, rows[0]
             assert {(row.get("balanceRaw"), row.get("blockHeight")) for row in rows[1:]} == {(str(RIGHT), head)}
             reads += len(rows)
+            request = operation.request(chain="ethereum", address=next(accounts))
+            answers: list[Any] = await asyncio.gather(*(gateway.ask_grpc(operation, request) for _ in range(10)))
+            assert {(answer.balance_raw, answer.block_height) for answer in answers} == {(str(RIGHT), head)}
+            reads += len(answers)
             await node.call("anvil_mine", "0x1", "0x0")
             head += 1
-    assert reads == 2_000
+    assert reads == 2_400

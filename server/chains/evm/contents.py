@@ -20,10 +20,11 @@ from server.chains.evm.members import is_null, items, read_members, text, texts
 from server.errors import GatewayError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Sequence
 
     import msgspec
 
+    from server.chains.evm.log_entries import LogEntry
     from server.chains.facts import ChainFacts
     from server.upstream.policy import CallPolicy
     from server.upstream.pool import Pool
@@ -85,6 +86,27 @@ class Contents:
             return told == bloom.to_bytes(256, "big")
         except (KeyError, ValueError):
             return None
+
+    @property
+    def has_blooms(self) -> bool:
+        """Whether the chain's bloom filters are those of its logs."""
+        return self._has_blooms
+
+    def fits_logs(self, block: bytes, logs: Sequence[LogEntry], *, are_all: bool) -> bool | None:
+        """Return whether a block's bloom filter, told with its header, holds the logs that were told of the block.
+
+        `are_all`: of all its logs, so that one that is missing shows as well. None where it cannot be told.
+        """
+        if block == b"null" or not self.fits_block(block):
+            return None
+        told = int(text(read_members(block)["logsBloom"]), 16)
+        bloom = 0
+        for log in logs:
+            for written in (log.address, *log.topics):
+                bloom |= _bits(written.lower())
+        if are_all:
+            return told == bloom
+        return bloom & ~told == 0 if logs else None
 
     def suspects(self, kind: str, endpoint: str, fits: bool | None) -> bool:
         """Return whether a document speaks against its endpoint: it does not fit, and earlier ones of its kind did."""
