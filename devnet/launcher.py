@@ -135,7 +135,7 @@ class Devnet:
             "fetcher": {"allow": [self.offchain.authority]},
             "nft": documents.settings(self.offchain.authority),
             "chains": {
-                slug: {"endpoints": [asdict(endpoint) for endpoint in endpoints]}
+                slug: {"endpoints": [asdict(endpoint) for endpoint in endpoints], "mines_at_will": True}
                 for slug, endpoints in self.kinds.items()
             },
             "sources": self._price_sources(),
@@ -149,7 +149,7 @@ class Devnet:
             rows = ", ".join(
                 f'{{ label = "{one.label}", url = "{one.url}", kind = "{one.kind}" }}' for one in endpoints
             )
-            lines += ["", f"[chains.{slug}]", f"endpoints = [{rows}]"]
+            lines += ["", f"[chains.{slug}]", f"endpoints = [{rows}]", "mines_at_will = true"]
         for name, table in self._price_sources().items():
             urls = ", ".join(f'{{ label = "{one["label"]}", url = "{one["url"]}" }}' for one in table["endpoints"])
             coins = ", ".join(f'{symbol} = "{coin}"' for symbol, coin in table["coins"].items())

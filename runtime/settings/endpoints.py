@@ -102,6 +102,12 @@ class ChainSettings(Section):
         "endpoint as well: shorter waits for up to one more request in twenty reads.",
     )
 
+    mines_at_will: bool | None = Field(
+        default=None,
+        description="Whether the endpoints are local nodes that make blocks at will: then neither the age of their "
+        "newest block nor a jump to a far higher one says anything. Unset means: in the profile `devnet`.",
+    )
+
     @model_validator(mode="after")
     def _check_endpoints(self) -> ChainSettings:
         if not self.endpoints:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+from server.upstream.heads import HeadGrowth
 
 _TABLE = Path(__file__).with_name("chains.toml")
 
@@ -88,6 +90,9 @@ class ChainFacts:
     silent_tokens: tuple[str, ...] = ()
     bech32: str = ""
     genesis: str = ""
+    header: str = ""
+    bloom: bool = False
+    growth: HeadGrowth = field(default_factory=HeadGrowth)
     unverified: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()
 
@@ -114,6 +119,8 @@ def parse_facts(slug: str, table: dict[str, Any]) -> ChainFacts:
         entries["multicall"] = Multicall(**entries["multicall"])
     if "gas" in entries:
         entries["gas"] = GasPolicy(**{fee: tuple(ways) for fee, ways in entries["gas"].items()})
+    if "growth" in entries:
+        entries["growth"] = HeadGrowth(**entries["growth"])
     if "l1_fee" in entries:
         entries["l1_fee"] = L1Fee(**entries["l1_fee"])
     return ChainFacts(slug=slug, **entries)

@@ -33,7 +33,14 @@ class Finality:
         self._heads = heads
         self._clock = clock
         self._next = 0.0
+        self._distrusts = 0
         self._asking: asyncio.Task[None] | None = None
+
+    def forget(self) -> None:
+        """Take no block for final any more, until the nodes are asked again."""
+        self.block = -1
+        self._next = 0.0
+        self._distrusts += 1
 
     def when_final(self, block: int, action: Callable[[], None]) -> None:
         """Find out whether the block is final, behind the caller's back, and act if it is.
@@ -66,9 +73,12 @@ class Finality:
             await asyncio.gather(self._asking, return_exceptions=True)
 
     async def _refresh(self, ask: AskFinalized) -> None:
+        distrusts = self._distrusts
         try:
             block = await ask()
             head = self._heads.head()
+            if distrusts != self._distrusts:
+                return
             # A node that calls the future final is wrong, and what it says would be kept for ever.
             if head is None or block <= head:
                 self.block = max(self.block, block)

@@ -23,6 +23,14 @@ _STALE_BLOCKS = 30
 _STALE_SECONDS = 120.0
 
 
+_FUTURE_SECONDS = 60.0
+
+
+def is_fresh(made_at: float, stale_after: float | None) -> bool:
+    """Return whether a head made then (unix seconds) is neither older than that nor of a time to come."""
+    return stale_after is None or -_FUTURE_SECONDS <= time.time() - made_at <= stale_after
+
+
 def stale_after(block_time: float) -> float:
     """Return how many seconds old a head may be: 30 block times, but 2 minutes at least.
 
@@ -40,12 +48,13 @@ def main_trouble(answers: Sequence[ProbeResult]) -> Trouble:
 
 
 class Heard(NamedTuple):
-    """What an endpoint told of its newest block; `latency` in seconds."""
+    """What an endpoint told of its newest block; `latency` in seconds, `made_at` in unix seconds where it is told."""
 
     endpoint: str
     height: int
     latency: float
     is_fresh: bool
+    made_at: float | None = None
 
 
 class _Judged(NamedTuple):
@@ -64,11 +73,16 @@ class Judgement:
     def judge_heads(self, heard: Sequence[Heard], answers: Sequence[ProbeResult], asked_at: datetime) -> Health:
         """Return the health by what was heard: `ok` where any head is fresh, `down` where nobody told one.
 
-        The height is the one that most of the fresh endpoints have reached, of all where none is fresh. `answers` are
-        those of all endpoints.
+        The height is the one that most of the fresh endpoints have reached, of all where none is fresh. Those that
+        claim what the chain cannot have come to are left out. `answers` are those of all endpoints.
         """
         for one in heard:
-            self._pool.observe_head(one.endpoint, one.height)
+            self._pool.observe_head(one.endpoint, one.height, one.made_at)
+        believed = [one for one in heard if not self._pool.heads.is_claimed(one.endpoint)]
+        if heard and not believed and self._pool.heads.head() is not None:
+            latency = min(one.latency for one in heard)
+            return Health(self._judge("degraded"), self._pool.heads.head(), latency, asked_at, Trouble.AHEAD)
+        heard = believed or heard
         if not heard:
             return Health(self._judge("down"), self._pool.heads.head(), None, asked_at, main_trouble(answers))
         fresh = [one for one in heard if one.is_fresh]

@@ -80,6 +80,7 @@ class ChainMemory:
         self._newest_until = 0.0
         # Counts the reorganisations seen; part of every key near the head.
         self._generation = 0
+        self._distrusts = 0
         self._hashes: OrderedDict[int, str] = OrderedDict()
         self._leaders: dict[Hashable, asyncio.Future[_Told | GatewayError | None]] = {}
         self._prefixes: dict[str, bytes] = {}
@@ -93,6 +94,16 @@ class ChainMemory:
         self._hashes[block] = block_hash
         if len(self._hashes) > _REMEMBERED_HASHES:
             self._hashes.popitem(last=False)
+
+    def forget(self) -> None:
+        """Drop what was read lately: an endpoint turned out to have told of another chain, or of another fork."""
+        self._generation += 1
+        self._distrusts += 1
+        self._hashes.clear()
+        self._newest, self._newest_by, self._newest_until = 0, None, 0.0
+        self.finality.forget()
+        if self._cache is not None:
+            self._cache.forget_recent()
 
     async def read_state(
         self, view: ReadView, kind: str, body: bytes, codec: Codec[Answer], read: Callable[[], Awaitable[Answer]]
@@ -182,7 +193,10 @@ class ChainMemory:
         count_cache("document", "miss")
         if use is not None:
             use.miss()
+        distrusts = self._distrusts
         document = await read()
+        if distrusts != self._distrusts:
+            return document
         block = block_of(document)
         value = codec.encode(document)
         if block is None:

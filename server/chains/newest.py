@@ -20,11 +20,15 @@ UNTOLD = -1
 
 
 class Told(NamedTuple, Generic[Answer]):
-    """An answer, the label of the endpoint that gave it, and the block (or slot) that it is of, or `UNTOLD`."""
+    """An answer, the label of the endpoint that gave it, and the block (or slot) that it is of, or `UNTOLD`.
+
+    `made_at` is the block's time in unix seconds, where the answer tells it.
+    """
 
     answer: Answer
     endpoint: str
     block: int
+    made_at: float | None = None
 
 
 async def read_newest(pool: Pool, read: Callable[[frozenset[str]], Awaitable[Told[Answer]]]) -> Told[Answer]:
@@ -33,14 +37,17 @@ async def read_newest(pool: Pool, read: Callable[[frozenset[str]], Awaitable[Tol
     `read` gets the labels of the endpoints to ask last. An endpoint that turns out to lag, or to tell a block that
     the others cannot have reached, is noted, and the read is made again elsewhere. If nobody else answers, a lagging
     one does, for its answer names its block; one that is too far ahead, or at block 0 of a chain that was further, is
-    not believed: UpstreamDisagrees. An answer that names no block is taken as it is.
+    not believed: UpstreamDisagrees. So is one whose block is beyond what the chain can have come to, unless its header
+    proves it. An answer that names no block is taken as it is.
     """
     avoid = NOBODY
     while True:
         told = await read(avoid)
         if told.block == UNTOLD:
             return told
-        pool.observe_head(told.endpoint, told.block)
+        pool.observe_head(told.endpoint, told.block, told.made_at)
+        if pool.heads.is_claimed(told.endpoint):
+            await pool.prove_head(told.endpoint, is_last=told.endpoint in avoid)
         if not pool.heads.is_out_of_step(told.endpoint):
             return told
         if told.endpoint in avoid:

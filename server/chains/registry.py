@@ -93,13 +93,15 @@ class Chains:
         does not exist.
         """
         check_configured(settings)
-        is_local = settings.profile == "devnet"
         chains = []
         for facts in load_facts().values():
             endpoints = _endpoints(facts, settings)
             open_driver = _OPENERS.get(facts.family)
             configured = settings.chains.get(facts.slug)
             hedge = configured is not None and configured.hedge
+            is_local = settings.profile == "devnet"
+            if configured is not None and configured.mines_at_will is not None:
+                is_local = configured.mines_at_will
             driver = open_driver and open_driver(
                 facts, endpoints, http, observer, cache, is_local=is_local, hedge=hedge
             )

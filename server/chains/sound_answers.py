@@ -41,6 +41,14 @@ class Doubtful(ValueError):
         self.error = error
 
 
+class OtherChain(ValueError):
+    """An answer that names another chain than the one that was asked; `reason` is fit for logs."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
 async def ask_sound(
     pool: Pool,
     what: str,
@@ -70,7 +78,9 @@ async def ask_sound(
                 return await asyncio.to_thread(read, asked), asked
             return read(asked), asked
         except _UNSOUND as error:
-            if isinstance(error, Doubtful):
+            if isinstance(error, OtherChain):
+                pool.hear_chain(reply, error.reason)
+            elif isinstance(error, Doubtful):
                 doubt = doubt or error.error
                 doubted += 1
                 if doubted == ENDPOINTS_ASKED or policy.disbelieved | {reply.endpoint} >= set(pool.labels):

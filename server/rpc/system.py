@@ -31,6 +31,8 @@ _TROUBLES = {
     Trouble.THROTTLED: system_pb2.CHAIN_TROUBLE_THROTTLED,
     Trouble.FAILS: system_pb2.CHAIN_TROUBLE_FAILS,
     Trouble.BEHIND: system_pb2.CHAIN_TROUBLE_BEHIND,
+    Trouble.FORKED: system_pb2.CHAIN_TROUBLE_FORKED,
+    Trouble.AHEAD: system_pb2.CHAIN_TROUBLE_AHEAD,
     Trouble.NO_ENDPOINT: system_pb2.CHAIN_TROUBLE_NO_ENDPOINT,
 }
 _KINDS = {system_pb2.CALENDAR_KIND_RELEASE: "release", system_pb2.CALENDAR_KIND_UPGRADE: "upgrade"}

@@ -4,6 +4,8 @@
 `Reply`, `ErrorTable`, `Classified` and `Verdict` are their terms.
 """
 
+from server.upstream.headers import Ask, Header
+from server.upstream.heads import HeadGrowth
 from server.upstream.identity import IdentityCheck
 from server.upstream.policy import CallPolicy, ProbeResult, Reply
 from server.upstream.polling import HeadQuery
@@ -22,6 +24,9 @@ __all__ = [
     "Classified",
     "Verdict",
     "IdentityCheck",
+    "Ask",
+    "Header",
+    "HeadGrowth",
     "HeadQuery",
     "open_session",
 ]

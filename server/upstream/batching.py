@@ -5,6 +5,9 @@ succession (`hold`); heavy calls leave alone, so that the slowest item and the s
 belong together (a bundle) leave alone too, in one batch, and come to one answer. An endpoint that refuses batches, or
 long ones, is learnt from its refusal and served in the size it takes. One bad item fails alone, and one whose answer
 leaves no room for the others costs them a second request.
+
+Where a batch leaves anyway, the question which chain the endpoint serves (`identity`) travels with it: if the answer is
+another chain, the whole batch is void. A look at the head is made a batch for that; no other single call is.
 """
 
 from __future__ import annotations
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from server.upstream.endpoint import Endpoint
+    from server.upstream.identity import Identity
     from server.upstream.observer import Observer, Purpose
     from server.upstream.transport import Transport
     from server.upstream.verdicts import ErrorTable
@@ -76,8 +80,10 @@ class Batcher:
         observer: Observer,
         numbers: Iterator[int],
         clock: Callable[[], float],
+        identity: Identity | None = None,
     ) -> None:
         self._chain = chain
+        self._identity = identity
         self._endpoint = endpoint
         self._transport = transport
         self._errors = errors
@@ -162,13 +168,21 @@ class Batcher:
 
         return finish
 
-    async def _send(self, items: list[_Item], purpose: Purpose) -> None:
-        if len(items) == 1:
+    async def _send(self, items: list[_Item], purpose: Purpose, *, again: bool = False) -> None:
+        if len(items) == 1 and (again or purpose != "head" or not self._completes(items[0])):
             await self._send_single(items[0], purpose)
         elif len(items) > self._endpoint.batch_items:
             await self._resend(items, self._endpoint.batch_items, purpose, learns=False)
         else:
-            await self._send_batch(items, purpose)
+            await self._send_batch(items, purpose, again=again)
+
+    def _completes(self, item: _Item) -> bool:
+        """Return whether a single call is to become a batch with that question; not where it is that question."""
+        return self._brings_identity(1) and self._identity is not None and item.call != self._identity.call
+
+    def _brings_identity(self, items: int) -> bool:
+        """Return whether a batch of so many calls has room for the question which chain the endpoint serves."""
+        return self._identity is not None and self._identity.rides and items < self._endpoint.batch_items
 
     async def _send_single(self, item: _Item, purpose: Purpose) -> None:
         exchange = Exchange(self._clock())
@@ -182,18 +196,29 @@ class Batcher:
             outcome = decode_single(got.body, item.number)
         item.resolve(explain_status(outcome, got) if isinstance(outcome, Failure) else outcome, exchange)
 
-    async def _send_batch(self, items: list[_Item], purpose: Purpose) -> None:
+    async def _send_batch(self, items: list[_Item], purpose: Purpose, *, again: bool = False) -> None:
         exchange = Exchange(self._clock())
-        body = b"[%b]" % b",".join([encode_request(item.number, item.call) for item in items])
-        got = await self._post(body, items, exchange, purpose)
+        requests = [encode_request(item.number, item.call) for item in items]
+        numbers = [item.number for item in items]
+        # Not with calls that were refused once: it may be the one too many.
+        identity = None if again or not self._brings_identity(len(items)) else self._identity
+        if identity is not None:
+            numbers.append(next(self._numbers))
+            requests.append(encode_request(numbers[-1], identity.call))
+        got = await self._post(b"[%b]" % b",".join(requests), items, exchange, purpose)
         if isinstance(got, Failure):
             if got.kind is Kind.TOO_LARGE:
                 await self._resend(items, (len(items) + 1) // 2, purpose, learns=False)
             else:
                 _resolve_all(items, got, exchange)
             return
-        outcomes = decode_batch(got.body, [item.number for item in items])
+        outcomes = decode_batch(got.body, numbers)
         if isinstance(outcomes, dict):
+            if identity is not None:
+                wrong = identity.hear(outcomes.get(numbers[-1]), exchange.started)
+                if wrong is not None:
+                    _resolve_all(items, wrong, exchange)
+                    return
             missing = Failure(Kind.MISSING, "left out of the answer to a batch")
             crowded = self._crowded_out(items, outcomes, exchange)
             for item in items[: len(items) - len(crowded)]:
@@ -201,7 +226,7 @@ class Batcher:
             if crowded:
                 await self._resend(crowded, len(crowded), purpose, learns=False)
         elif isinstance(outcomes, NodeError):
-            size = self._refused_size(outcomes, got.status, len(items))
+            size = self._refused_size(outcomes, got.status, len(numbers))
             if size is None:
                 _resolve_all(items, outcomes, exchange)
             else:
@@ -253,7 +278,7 @@ class Batcher:
     async def _send_again(self, items: list[_Item], purpose: Purpose) -> None:
         for item in items:
             item.cut_timeout()
-        await self._send(items, purpose)
+        await self._send(items, purpose, again=True)
 
     def _is_answered(self, item: _Item) -> bool:
         if not item.future.done() or item.future.cancelled() or item.future.exception() is not None:

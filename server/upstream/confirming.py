@@ -1,4 +1,4 @@
-"""Whether what one endpoint does not have is nowhere: others are asked before absence is an answer.
+"""Whether what one endpoint does not have is nowhere, and what one refuses is refused: others are asked first.
 
 An endpoint that lags, or whose index has a hole, answers `null` to what the others have.
 """
@@ -15,7 +15,7 @@ from server.upstream.joining import Patience
 from server.upstream.policy import Reply
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Collection, Sequence
+    from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 
     from server.upstream.absence import Absences
     from server.upstream.endpoint import Endpoint
@@ -126,6 +126,34 @@ async def _ask_at_once(
         for runner in pending:
             runner.cancel()
     return outcomes
+
+
+async def confirm_refusal(
+    blaming: Mapping[str, Sequence[GatewayError]],
+    endpoints: Iterable[Endpoint],
+    ask: Callable[[Endpoint], Awaitable[Reply | None]],
+    *,
+    is_last: bool,
+) -> Reply | None:
+    """Raise the error that blames the call, if it is certain; return the reply that came instead, or None.
+
+    `blaming` are those errors by label, each as often as it was said. One is certain if a sound endpoint says it twice
+    and another one, where there is a sound one, fails at the call as well. The first who said it is asked once more for
+    that, which `ask` does and notes. `is_last`: no other endpoint is left to be asked.
+    """
+    label = next(iter(blaming))
+    first = next(endpoint for endpoint in endpoints if endpoint.label == label)
+    is_confirmed = len(blaming) > 1 or (
+        is_last and not any(other.is_sound and other is not first for other in endpoints)
+    )
+    if not is_confirmed or not first.is_sound:
+        return None
+    said = blaming[label]
+    if len(said) == 1 and (reply := await ask(first)) is not None:
+        return reply
+    if len({error.message for error in said}) < len(said):
+        raise copy.copy(said[0])
+    return None
 
 
 def absent(message: str, told: GatewayError | int) -> NotFound:

@@ -47,7 +47,9 @@ class Endpoint:
         self.breaker = Breaker()
         self.latency = LatencyWindow()
         self.learnt = Learnt(clock)
-        self.exclusion: str | None = None
+        self.wrong_chain: str | None = None
+        self.contradiction: str | None = None
+        self.refuted_at = -math.inf
         self.in_flight = 0
         self.watch: HangWatch | None = None
         self._pending: dict[object, float] = {}
@@ -77,9 +79,19 @@ class Endpoint:
         return f"Endpoint({self.label!r})"
 
     @property
+    def exclusion(self) -> str | None:
+        """Why the endpoint is not asked for anything: it serves another chain, or other blocks than most others do."""
+        return self.wrong_chain or self.contradiction
+
+    @property
     def is_sound(self) -> bool:
-        """Whether the endpoint is of the right chain and its breaker is closed."""
-        return self.exclusion is None and self.breaker.state(self.clock()) is Circuit.CLOSED
+        """Whether the endpoint is of the right chain and fork, and its breaker is closed."""
+        return self.exclusion is None and self.is_answering
+
+    @property
+    def is_answering(self) -> bool:
+        """Whether its breaker is closed."""
+        return self.breaker.state(self.clock()) is Circuit.CLOSED
 
     @property
     def is_doubtful(self) -> bool:
@@ -124,6 +136,11 @@ class Endpoint:
         if self.is_asked:
             return f"no byte for {max(self.clock() - self.silent_since, 0.0):.1f} s"
         return "ready" if self.is_sound else "resting after failures"
+
+    def exclude(self, reason: str) -> None:
+        """Take the endpoint out of use because it serves another chain; what it was asked until now is void."""
+        self.wrong_chain = reason
+        self.refuted_at = self.clock()
 
     def begin(self, exchange: object, *, is_heavy: bool = False) -> None:
         """Take note that a request left."""

@@ -67,11 +67,13 @@ class Trouble(Enum):
     """Why an endpoint, or a whole chain, cannot be read well, in the words of chain health; what says most first."""
 
     WRONG_CHAIN = "wrong chain"
+    FORKED = "forked"
     HANGS = "hangs"
     REFUSED = "refused"
     THROTTLED = "throttled"
     FAILS = "fails"
     BEHIND = "behind"
+    AHEAD = "ahead"
     NO_ENDPOINT = "no endpoint"
 
 

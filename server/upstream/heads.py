@@ -23,6 +23,19 @@ _JUMP_BLOCKS = 256
 _JUMP_FACTOR = 8
 
 
+@dataclass(frozen=True, slots=True)
+class HeadGrowth:
+    """How fast a chain's head may move without a proof.
+
+    It may be `factor` times as fast as the block time says, plus `slack` blocks; a block's time may be `future` seconds
+    ahead of this machine's clock.
+    """
+
+    factor: float = 4.0
+    slack: int = 64
+    future: float = 60.0
+
+
 @dataclass(slots=True)
 class _Sighting:
     block: int
@@ -30,14 +43,24 @@ class _Sighting:
     advanced_at: float
 
 
+@dataclass(slots=True)
+class _Claim:
+    block: int
+    seen_at: float
+
+
 class HeadTracker:
     """Heads of one chain's endpoints; blocks are heights, or slots on Solana.
 
     The head is the highest block that a strict majority of the endpoints heard of lately has reached. It moves forward
-    only, by no more than the time that passed makes plausible; anything else must last ten block times, so neither a
-    liar nor a real rollback can freeze it. Zero is ignored: an endpoint that tells it, of a chain that was further, has
-    only begun to follow the chain and counts as lagging. Before a majority of the healthy endpoints was heard the head
-    is provisional and follows what is known.
+    only; a real rollback must last ten block times to be believed. Zero is ignored: an endpoint that tells it, of a
+    chain that was further, has only begun to follow the chain and counts as lagging. Before a majority of the healthy
+    endpoints was heard the head is provisional and follows what is known.
+
+    With `growth`, a block beyond what the time since the last believed head makes plausible, or of a time to come, is
+    a claim: its endpoint is ahead and has no vote until the claim is proved (`admit`), however many claim the same. At
+    the start, without a head, any block is a claim, but not that of an only endpoint that tells its time. Without
+    `growth` (local nodes, which make blocks at will) a jump is believed if it lasts. `wall` tells the time of day.
     """
 
     def __init__(
@@ -47,7 +70,14 @@ class HeadTracker:
         *,
         clock: Callable[[], float] = time.monotonic,
         is_healthy: Callable[[str], bool] = lambda _label: True,
+        growth: HeadGrowth | None = None,
+        wall: Callable[[], float] = time.time,
     ) -> None:
+        self.growth = growth
+        self._wall = wall
+        self._claims: dict[str, _Claim] = {}
+        # The newest believed block whose time is known.
+        self._anchor: tuple[int, float] | None = None
         self._labels = tuple(labels)
         self._block_time = block_time
         self._clock = clock
@@ -62,17 +92,82 @@ class HeadTracker:
         self._is_firm = False
         self._disputed_since: float | None = None
 
-    def observe(self, label: str, block: int) -> None:
-        """Take note that the endpoint answered with this block as its newest; blocks below 1 move no head."""
+    def observe(self, label: str, block: int, made_at: float | None = None) -> None:
+        """Take note that the endpoint answered with this block as its newest; blocks below 1 move no head.
+
+        `made_at` is the block's own time in unix seconds, where the answer tells it.
+        """
         now = self._clock()
         if block <= 0:
             self._empty[label] = now
             return
+        if not self._is_plausible(block, made_at, now):
+            self._sightings.pop(label, None)
+            self._claims[label] = _Claim(block, now)
+            return
+        self._see(label, block, now)
+        self._note_time(block, made_at)
+
+    def admit(self, label: str, block: int, made_at: float) -> None:
+        """Take note that the endpoint proved this block, which it claimed: its header, made then, fits the chain."""
+        self._see(label, block, self._clock())
+        self._note_time(block, made_at)
+
+    def fits(self, block: int, made_at: float) -> bool:
+        """Return whether a block made at that time (unix seconds) can follow what was believed before."""
+        growth = self.growth
+        if growth is None:
+            return True
+        if made_at > self._wall() + growth.future:
+            return False
+        if self._anchor is None:
+            return self._head is None or self._is_plausible(block, made_at, self._clock())
+        known, known_at = self._anchor
+        return block - known <= growth.slack + growth.factor * max(made_at - known_at, 0.0) / self._block_time
+
+    def is_claimed(self, label: str) -> bool:
+        """Return whether the endpoint claimed, lately, a block that it has not proved."""
+        claim = self._claims.get(label)
+        return claim is not None and self._clock() - claim.seen_at <= self._fresh
+
+    def is_beyond(self, block: int) -> bool:
+        """Return whether nobody can have the block yet, as far as it is known how far the chain is."""
+        return self.growth is not None and self._head is not None and not self._is_plausible(block, None, self._clock())
+
+    def _is_plausible(self, block: int, made_at: float | None, now: float) -> bool:
+        growth = self.growth
+        if growth is None:
+            return True
+        if made_at is not None and made_at > self._wall() + growth.future:
+            return False
+        if self._head is None:
+            # Of several, those who tell what does not exist may be the first to be heard, or the most.
+            return made_at is not None and len(self._labels) == 1
+        return block - self._head <= growth.slack + growth.factor * (now - self._head_at) / self._block_time
+
+    def _note_time(self, block: int, made_at: float | None) -> None:
+        if made_at is not None and self._head is not None and block <= self._head:
+            known = self._anchor
+            # A lower head than before: the chain, or what was believed of it, was rolled back.
+            if known is None or block > known[0] or known[0] > self._head:
+                self._anchor = block, made_at
+
+    def _see(self, label: str, block: int, now: float) -> None:
+        self._claims.pop(label, None)
         self._empty.pop(label, None)
         before = self._sightings.get(label)
         advanced_at = before.advanced_at if before is not None and block <= before.block else now
         self._sightings[label] = _Sighting(block, now, advanced_at)
         self._settle(now)
+
+    def forget(self, label: str) -> None:
+        """Take back what the endpoint told, which was of another chain; the head is what the others tell."""
+        self._empty.pop(label, None)
+        self._claims.pop(label, None)
+        if self._sightings.pop(label, None) is None:
+            return
+        self._head, self._is_firm, self._disputed_since, self._anchor = None, False, None, None
+        self._settle(self._clock())
 
     def head(self) -> int | None:
         """Return the chain's head, None before anything was heard."""
@@ -81,14 +176,14 @@ class HeadTracker:
         return self._head
 
     def of(self, label: str) -> int | None:
-        """Return the newest block heard from the endpoint, None if nothing was."""
-        sighting = self._sightings.get(label)
-        return None if sighting is None else sighting.block
+        """Return the newest block heard from the endpoint, also if it only claimed it; None if nothing was."""
+        heard = self._claims.get(label) or self._sightings.get(label)
+        return None if heard is None else heard.block
 
     def age(self, label: str) -> float | None:
         """Return the seconds since the endpoint was last heard, None if never."""
-        sighting = self._sightings.get(label)
-        return None if sighting is None else self._clock() - sighting.seen_at
+        heard = self._claims.get(label) or self._sightings.get(label)
+        return None if heard is None else self._clock() - heard.seen_at
 
     def is_lagging(self, label: str) -> bool:
         """Return whether the endpoint is behind the head by more than a few seconds, as far as was heard lately."""
@@ -103,8 +198,10 @@ class HeadTracker:
     def is_ahead(self, label: str) -> bool:
         """Return whether the endpoint tells a block that most of the others, heard lately, cannot have reached.
 
-        It takes three endpoints to tell who is wrong.
+        It takes three endpoints to tell who is wrong; one that claims what it has not proved is ahead of any.
         """
+        if self._claims and self.is_claimed(label):
+            return True
         sighting = self._sightings.get(label)
         # What is near the head that the majority reached is nobody's lie; this is the usual case, and cheap.
         if sighting is None or self._head is None or sighting.block - self._head <= self._tolerance:
@@ -128,7 +225,7 @@ class HeadTracker:
         """Whether a strict majority of the healthy endpoints, heard lately, is about as far as the head."""
         if self._head is None:
             return False
-        healthy = [label for label in self._labels if self._is_healthy(label)]
+        healthy = self._electorate()
         return sum(self._is_in_step(label, self._head) for label in healthy) * 2 > len(healthy)
 
     def is_unheard(self, label: str) -> bool:
@@ -184,7 +281,7 @@ class HeadTracker:
             return
         blocks = sorted((self._sightings[label].block for label in voters), reverse=True)
         candidate = blocks[len(blocks) // 2]
-        healthy = sum(1 for label in self._labels if self._is_healthy(label))
+        healthy = len(self._electorate())
         is_majority = len(voters) * 2 > healthy
         if self._head is None or (not self._is_firm and (is_majority or candidate > self._head)):
             self._believe(candidate, now)
@@ -193,7 +290,7 @@ class HeadTracker:
             return
         if candidate == self._head:
             self._disputed_since = None
-        elif candidate > self._head and candidate - self._head <= self._plausible_growth(now):
+        elif candidate > self._head and (self.growth is not None or self._is_small(candidate - self._head, now)):
             self._believe(candidate, now)
         elif self._disputed_since is None:
             self._disputed_since = now
@@ -205,8 +302,12 @@ class HeadTracker:
         self._head_at = now
         self._disputed_since = None
 
-    def _plausible_growth(self, now: float) -> float:
-        return _JUMP_BLOCKS + _JUMP_FACTOR * (now - self._head_at) / self._block_time
+    def _is_small(self, blocks: int, now: float) -> bool:
+        return blocks <= _JUMP_BLOCKS + _JUMP_FACTOR * (now - self._head_at) / self._block_time
+
+    def _electorate(self) -> list[str]:
+        """Return the endpoints whose word counts."""
+        return [label for label in self._labels if self._is_healthy(label) and not self.is_claimed(label)]
 
     def _voters(self, now: float) -> list[str]:
         fresh = [

@@ -92,6 +92,9 @@ class Health:
         result does not close the breaker: a node may know its head and fail every read.
         """
         outcome, exchange = answer.outcome, answer.exchange
+        if exchange.started <= endpoint.refuted_at:
+            # Asked before it was known to serve another chain: whatever it answered is of that one.
+            return Setback(endpoint.wrong_chain or "served another chain when it was asked")
         if isinstance(outcome, bytes | tuple):
             is_cheap = not (policy.heavy or policy.caller_made)
             if vouches:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from server.errors import ArchiveRequired, GatewayError, NotFound
 from server.upstream.carrier import Answer, Exchange
-from server.upstream.confirming import Confirmation
+from server.upstream.confirming import Confirmation, confirm_refusal
 from server.upstream.failures import Failure, Kind
 from server.upstream.hangs import HANGS, LEAVING_SECONDS
 from server.upstream.health import Health, Setback
@@ -156,26 +156,13 @@ class Router:
     async def _confirm_refusal(
         self, errand: Errand, trail: Trail, tried: set[Endpoint], *, is_last: bool = False
     ) -> Reply | None:
-        """Raise the error that blames the call if it is certain; return the reply that came instead, or None.
+        """Raise the error that blames the call, if it is certain; see `confirm_refusal`."""
 
-        It is certain if a sound endpoint says it twice and another one, where there is a sound one, fails at the call
-        as well. The first who said it is asked once more for that. `is_last`: nobody else is left to be asked.
-        """
-        label = next(iter(trail.blaming))
-        first = next(endpoint for endpoint in self._carriers if endpoint.label == label)
-        is_confirmed = len(trail.blaming) > 1 or (
-            is_last and not any(other.is_sound and other is not first for other in self._carriers)
-        )
-        if not is_confirmed or not first.is_sound:
-            return None
-        said = trail.blaming[label]
-        if len(said) == 1:
+        async def ask(first: Endpoint) -> Reply | None:
             got = await self._attempt(first, errand, trail, tried, is_final=True)
-            if isinstance(got, Reply):
-                return got
-        if len({error.message for error in said}) < len(said):
-            raise copy.copy(said[0])
-        return None
+            return got if isinstance(got, Reply) else None
+
+        return await confirm_refusal(trail.blaming, self._carriers, ask, is_last=is_last)
 
     def _is_over(self, patience: Patience) -> bool:
         return patience.until - self._clock() <= _TICK
@@ -213,6 +200,9 @@ class Router:
         With `may_leave` an endpoint that keeps light reads waiting is left as soon as that returns True.
         """
         carrier = self._carriers[endpoint]
+        identity = self._identities.get(endpoint)
+        if identity is not None and isinstance(errand.cargo, bytes) and errand.is_alone:
+            identity.watch()
         endpoint.in_flight += 1
         try:
             if may_leave is not None and endpoint.watch is not None:
@@ -224,6 +214,9 @@ class Router:
                 answer = await carrier.submit(errand.cargo, timeout, held=held)  # type: ignore[arg-type]
         finally:
             endpoint.in_flight -= 1
+        if identity is not None and not errand.policy.names_chain:
+            # Not before: what shared its request was proved with it.
+            identity.watch()
         got = self._health.settle(endpoint, answer, errand.policy)
         self._learn(endpoint, errand, got)
         return got

@@ -24,7 +24,8 @@ class CallPolicy:
     `may_be_refused`: an error that nobody knows may be the call's own, if it is repeated and confirmed.
     `quotes`: the caller is told what a node said itself where it refused the call.
     `null_elsewhere`: a `null` result, or NotFound, is asked of others that should have it before it is believed.
-    `held`: the call has waited for company already and leaves with the next batch.
+    `held`: the call has waited for company already and leaves with the next batch. `names_chain`: the answer tells the
+    chain that it is of, and its reader checks that.
     """
 
     heavy: bool = False
@@ -38,6 +39,7 @@ class CallPolicy:
     held: bool = False
     may_be_refused: bool = False
     quotes: bool = False
+    names_chain: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING, Any
 from server.upstream.breaker import Circuit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Sequence
+    from collections.abc import Awaitable, Callable, Coroutine, Sequence
 
     from server.upstream.endpoint import Endpoint
+    from server.upstream.headers import Ask, Header
     from server.upstream.heads import HeadTracker
 
 TRAFFIC_SECONDS = 60.0
 """A chain that nobody asked for this long is not polled."""
 
-COMPARED_EVERY = 30.0
+COMPARED_EVERY = 10.0
 """Seconds between two looks at whether the endpoints tell the same block."""
 
 FIRST_LOOK_SECONDS = 1.0
@@ -26,30 +27,31 @@ FIRST_LOOK_SECONDS = 1.0
 
 _SHORTEST_PAUSE = 1.0
 _LONGEST_PAUSE = 12.0
+_LONGEST_TURN = 2.0
 
 
 @dataclass(frozen=True, slots=True)
 class HeadQuery:
     """A family's way to ask a node for its newest block.
 
-    `read` gets the JSON of the result and returns the height (or slot); ValueError if it is none. `hash_call` is the
-    call (method, params) for the block at a height, `read_hash` gets its result and returns the block's hash, None
-    where the node has no such block, ValueError if it is none.
+    `read` gets the JSON of the result and returns the height (or slot); ValueError if it is none. `judge`, for answers
+    that name their chain: see `IdentityCheck`. `header` reads the header of a block from one endpoint, by which heads
+    are proved and endpoints compared; ValueError where it has none.
     """
 
     method: str
     params: Sequence[object]
     read: Callable[[bytes], int]
-    hash_call: Callable[[int], tuple[str, Sequence[object]]] | None = None
-    read_hash: Callable[[bytes], str | None] | None = None
+    judge: Callable[[bytes], str | None] | None = None
+    header: Callable[[Ask, int], Awaitable[Header]] | None = None
 
 
 class HeadPoller:
     """Polls the endpoints that no answer told about lately, once a block time (1 to 12 s) while there is traffic.
 
-    Every half a minute of it `compare` is started, to see whether the endpoints are on the same chain of blocks.
-    A pool with one endpoint has nothing to compare and is never polled. The first reads after a quiet time may wait
-    (`look`) until it is known how far the endpoints are.
+    At its beginning and every ten seconds of it `compare` is started, to see whether the endpoints are on the same
+    chain of blocks. A pool with one endpoint has nothing to compare and is never polled. The first reads after a quiet
+    time may wait (`look`) until it is known how far the endpoints are.
     """
 
     def __init__(
@@ -113,7 +115,7 @@ class HeadPoller:
                 self._polls[endpoint] = asyncio.get_running_loop().create_task(self._poll_one(endpoint))
             self._look_around()
             self._compare_if_due()
-            await asyncio.sleep(self._pause)
+            await asyncio.sleep(min(self._pause, _LONGEST_TURN))
 
     def _look_around(self) -> None:
         if self._heads.is_agreed or not self._polls:
@@ -122,7 +124,8 @@ class HeadPoller:
     def _compare_if_due(self) -> None:
         now = self._clock()
         if self._compare_at is None:
-            self._compare_at = now + COMPARED_EVERY
+            # Not before it is known how far the endpoints are.
+            self._compare_at = now if self._looked.is_set() else None
         elif now >= self._compare_at and (self._comparing is None or self._comparing.done()):
             self._compare_at = now + COMPARED_EVERY
             self._comparing = asyncio.get_running_loop().create_task(self._compare())

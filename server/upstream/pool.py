@@ -14,24 +14,26 @@ import math
 import time
 from typing import TYPE_CHECKING
 
-from server.errors import DeadlineExceeded, UpstreamUnavailable
+from server.errors import DeadlineExceeded
 from server.upstream.absence import Absences
 from server.upstream.agreement import Agreement
 from server.upstream.batching import Batcher
 from server.upstream.breaker import Circuit
 from server.upstream.endpoint import Endpoint
-from server.upstream.failures import Failure, Kind, Trouble, trouble_of
-from server.upstream.hangs import HANGS, HUNG_SECONDS, PROBE_EVERY_SECONDS, HangWatch
-from server.upstream.heads import HeadTracker
-from server.upstream.health import Health, Setback
+from server.upstream.failures import Failure, Kind
+from server.upstream.hangs import HUNG_SECONDS
+from server.upstream.headers import HeaderReader, HeadProofs
+from server.upstream.heads import HeadGrowth, HeadTracker
+from server.upstream.health import Health
 from server.upstream.hedging import Hedges
 from server.upstream.identity import Identity, IdentityCheck
 from server.upstream.joining import Flights, Patience
 from server.upstream.journey import VERIFY_SECONDS, Errand, Router
 from server.upstream.jsonrpc import encode_call
-from server.upstream.observer import Measured, Observer
+from server.upstream.observer import Measured, Observer, State
 from server.upstream.policy import CallPolicy, ProbeResult, Reply
 from server.upstream.polling import HeadPoller, HeadQuery
+from server.upstream.probing import PROBE_SECONDS, Prober
 from server.upstream.selection import Selection
 from server.upstream.transport import Transport
 
@@ -46,14 +48,10 @@ if TYPE_CHECKING:
 DEFAULT_DEADLINE_SECONDS = 30.0
 """The deadline of a call that comes without one."""
 
-PROBE_SECONDS = 5.0
-"""How long a probe waits for each endpoint."""
-
 # The age of the block whose hashes are compared: nodes that keep pace have it, and seldom replace it.
 _COMPARED_SECONDS = 12.0
 
 _PLAIN = CallPolicy()
-_HEAVY = CallPolicy(heavy=True)
 
 
 class Pool:
@@ -62,7 +60,8 @@ class Pool:
     `errors` is the family's table of node errors, `http` the session shared by all pools, `block_time` in seconds.
     `verify` is asked of every endpoint before its first use; an endpoint that fails is excluded by name and asked again
     every minute of traffic. With `head`, endpoints are asked for their newest block while the chain is in use, unless
-    answers tell it anyway (`observe_head`). With `hedge`, slow cheap calls are asked of a second endpoint. With
+    answers tell it anyway (`observe_head`). With `growth`, a head that it does not explain is proved by its header
+    before it is believed. With `hedge`, slow cheap calls are asked of a second endpoint. With
     `watched`, an endpoint that hangs is found out, for which `head` or `verify` names a light read, and is sent nothing
     but one of these a second until it answers. Nothing is sent while nobody asks. `state_methods` are those that read
     the state of a block, which endpoints keep or lack as a whole.
@@ -83,6 +82,7 @@ class Pool:
         hedge: bool = False,
         state_methods: frozenset[str] = frozenset(),
         watched: bool = True,
+        growth: HeadGrowth | None = None,
     ) -> None:
         self.chain = chain
         self._clock = clock
@@ -91,19 +91,30 @@ class Pool:
         self._by_label = {endpoint.label: endpoint for endpoint in self._endpoints}
         self._health = Health(chain, errors, self._observer, clock)
         self.heads = HeadTracker(
-            [endpoint.label for endpoint in self._endpoints], block_time, clock=clock, is_healthy=self._is_healthy
+            [endpoint.label for endpoint in self._endpoints],
+            block_time,
+            clock=clock,
+            is_healthy=self._is_healthy,
+            growth=growth if head is not None and head.header is not None else None,
         )
         self._errors = errors
         self._numbers = itertools.count(1)
         transport = Transport(http)
-        self._carriers = {endpoint: self._open_carrier(endpoint, transport) for endpoint in self._endpoints}
         self._identities = {
             endpoint: Identity(
-                endpoint, verify, self._encode(verify.method, verify.params), self._ask_identity, self._health.announce
+                endpoint, verify, self._encode(verify.method, verify.params), self._ask_identity, self._change
             )
             for endpoint in self._endpoints
             if verify is not None
         }
+        self._carriers = {endpoint: self._open_carrier(endpoint, transport) for endpoint in self._endpoints}
+        self._headers = (
+            None
+            if head is None or head.header is None
+            else HeaderReader(head.header, self._encode, self._carriers, self._health)
+        )
+        self._proofs = None if self._headers is None else HeadProofs(self.heads, self._headers.read, clock)
+        self._distrusts: list[Callable[[], None]] = []
         self._selection = Selection(self._endpoints, self.heads)
         self._absences = Absences(self.heads, block_time, clock)
         self._hedges = Hedges(chain, self._observer) if hedge and len(self._endpoints) > 1 else None
@@ -126,11 +137,10 @@ class Pool:
             if head is None
             else HeadPoller(self._endpoints, self.heads, block_time, self._poll, self._compare, clock)
         )
+        self._prober = Prober(chain, self._carriers, self._identities, self._health, self._see, clock)
         light = verify if head is None else head
         if watched and light is not None:
-            self._light = self._encode(light.method, light.params)
-            for endpoint in self._endpoints:
-                endpoint.watch = HangWatch(endpoint, self._is_alive, self._note_hang)
+            self._prober.watch(self._encode(light.method, light.params))
         self._flights: Flights[Reply] = Flights()
         self._background: set[asyncio.Task[None]] = set()
 
@@ -206,15 +216,28 @@ class Pool:
         call = self._encode(method, params)
         left = PROBE_SECONDS if deadline is None else max(deadline - self._clock(), 0.0)
         timeout = min(PROBE_SECONDS, left)
-        return await asyncio.gather(*(self._probe_one(endpoint, call, timeout) for endpoint in self._endpoints))
+        return await asyncio.gather(*(self._prober.probe(endpoint, call, timeout) for endpoint in self._endpoints))
 
-    def observe_head(self, endpoint: str, block: int) -> None:
-        """Take note of the newest block that an answer of the endpoint told."""
+    def observe_head(self, endpoint: str, block: int, made_at: float | None = None) -> None:
+        """Take note of the newest block that an answer of the endpoint told, and of its time where it told that."""
         before = self.heads.head()
-        self.heads.observe(endpoint, block)
+        self.heads.observe(endpoint, block, made_at)
+        if self._proofs is not None and self.heads.is_claimed(endpoint):
+            self._proofs.start(self._by_label[endpoint])
         head = self.heads.head()
         if head is not None and head != before:
             self._observer.moved(self.chain, head)
+
+    async def prove_head(self, endpoint: str, *, is_last: bool = False) -> None:
+        """Return once the endpoint has proved the head that it claims (see `HeadTracker`), or could not.
+
+        That is waited for at the start, and where there is nobody else to ask (`is_last`): others may know better.
+        """
+        is_only = all(other.label == endpoint or not other.is_sound for other in self._endpoints)
+        if self._proofs is None:
+            return
+        if self.heads.is_claimed(endpoint) and (is_last or is_only or self.heads.head() is None):
+            await self._proofs.prove(self._by_label[endpoint], PROBE_SECONDS)
 
     def observe_block(self, endpoint: str, block: int) -> None:
         """Take note that the endpoint has this block, whatever its newest is."""
@@ -225,9 +248,51 @@ class Pool:
         """Take note that a result of the endpoint cannot be the answer to the call that it came to."""
         self._observer.failed(self.chain, endpoint, Kind.UNSOUND)
 
+    def hear_chain(self, reply: Reply, wrong: str | None) -> None:
+        """Take note that an answer names the right chain, or why it is of another one: that excludes its endpoint."""
+        identity = self._identities.get(self._by_label[reply.endpoint])
+        if identity is not None:
+            identity.judge(wrong, self._clock() - reply.latency)
+
+    def contradict(self, label: str, reason: str) -> None:
+        """Take note that an endpoint's answer is proved wrong by another one's: it is excluded until they agree."""
+        endpoint = self._by_label[label]
+        if endpoint.contradiction is None:
+            endpoint.contradiction = reason
+            self._change(endpoint, "excluded")
+
+    async def confirm(self, reply: Reply | None = None) -> bool:
+        """Return whether the endpoint of a reply serves the right chain, asked after the reply; None: all in use."""
+        if reply is not None:
+            identity = self._identities.get(self._by_label[reply.endpoint])
+            return identity is None or await identity.confirm(self._clock() - reply.latency)
+        now = self._clock()
+        proved = [identity for identity in self._identities.values() if identity.is_proved]
+        return all(await asyncio.gather(*(identity.confirm(now) for identity in proved)))
+
+    def on_distrust(self, forget: Callable[[], None]) -> None:
+        """Have `forget` called when an endpoint turns out to have told of another chain."""
+        self._distrusts.append(forget)
+
+    def _change(self, endpoint: Endpoint, state: State) -> None:
+        self._health.announce(endpoint, state)
+        if state == "excluded":
+            self.heads.forget(endpoint.label)
+            for forget in self._distrusts:
+                forget()
+
     def _open_carrier(self, endpoint: Endpoint, transport: Transport) -> Carrier:
         """Return what brings calls to the endpoint."""
-        return Batcher(self.chain, endpoint, transport, self._errors, self._observer, self._numbers, self._clock)
+        return Batcher(
+            self.chain,
+            endpoint,
+            transport,
+            self._errors,
+            self._observer,
+            self._numbers,
+            self._clock,
+            self._identities.get(endpoint),
+        )
 
     def _encode(self, method: str, params: Sequence[object]) -> bytes:
         """Return a call as the carriers take it."""
@@ -238,6 +303,8 @@ class Pool:
         await self._flights.close()
         if self._poller is not None:
             await self._poller.close()
+        if self._proofs is not None:
+            await self._proofs.close()
         for task in list(self._background):
             task.cancel()
         await asyncio.gather(*self._background, return_exceptions=True)
@@ -271,7 +338,7 @@ class Pool:
             self._poller.touch()
         now = self._clock()
         for endpoint in self._endpoints:
-            if endpoint.exclusion is not None:
+            if endpoint.wrong_chain is not None:
                 self._identities[endpoint].recheck()
             elif endpoint.watch is not None and endpoint.watch.is_hung:
                 endpoint.watch.want()
@@ -281,41 +348,15 @@ class Pool:
                 and any(other.is_sound for other in self._endpoints)
                 and endpoint.breaker.claim_probe(now)
             ):
-                task = asyncio.get_running_loop().create_task(self._mirror(endpoint, call))
+                task = asyncio.get_running_loop().create_task(self._prober.mirror(endpoint, call))
                 self._background.add(task)
                 task.add_done_callback(self._background.discard)
 
-    async def _mirror(self, endpoint: Endpoint, call: Cargo) -> None:
-        """Send a copy of a cheap call to a half-open endpoint; what comes back only moves its breaker."""
-        try:
-            answer = await self._carriers[endpoint].submit_alone(call, PROBE_SECONDS, "probe")
-            got = self._health.settle(endpoint, answer, _PLAIN)
-            if isinstance(got, Setback) and got.suspect is not None:
-                # The call is one that another endpoint answers.
-                self._health.convict(endpoint, got.suspect)
-        finally:
-            endpoint.breaker.release_probe()
-
-    async def _is_alive(self, endpoint: Endpoint, seconds: float) -> bool:
-        """Return whether the endpoint answers a light read within the seconds, with whatever it is."""
-        answer = await self._carriers[endpoint].submit_alone(self._light, seconds, "probe")
-        outcome = answer.outcome
-        if isinstance(outcome, Failure) and trouble_of(outcome) is Trouble.HANGS:
-            return False
-        got = self._health.settle(endpoint, answer, _PLAIN, vouches=False)
-        if isinstance(got, Reply) and self._head is not None:
+    def _see(self, endpoint: Endpoint, result: bytes) -> None:
+        """Take note of what an endpoint answered when it was asked for its head; an unreadable one is none."""
+        if self._head is not None:
             with contextlib.suppress(ValueError):
-                self.observe_head(endpoint.label, self._head.read(got.result))
-        return True
-
-    def _note_hang(self, endpoint: Endpoint, is_hung: bool) -> None:
-        if is_hung:
-            endpoint.breaker.hang()
-            self._health.announce(endpoint, "hung")
-            self._carriers[endpoint].give_up(Failure(Kind.HUNG, HANGS, PROBE_EVERY_SECONDS))
-        else:
-            endpoint.breaker.revive()
-            self._health.announce(endpoint, "answers")
+                self.observe_head(endpoint.label, self._head.read(result))
 
     async def _poll(self, endpoint: Endpoint) -> None:
         """Ask one endpoint for its head; a failure counts as any other, an unreadable head is none."""
@@ -328,63 +369,28 @@ class Pool:
         answer = await self._carriers[endpoint].submit_alone(call, PROBE_SECONDS, "head")
         got = self._health.settle(endpoint, answer, _PLAIN, vouches=False)
         if isinstance(got, Reply):
+            named = None if identity is None or self._head.judge is None else self._head.judge(got.result)
+            if named is not None and identity is not None:
+                identity.refute(named)
+                return
             with contextlib.suppress(ValueError):
                 self.observe_head(endpoint.label, self._head.read(got.result))
+                if self.heads.head() is None:
+                    await self.prove_head(endpoint.label)
 
     async def _compare(self) -> None:
-        """Ask every sound endpoint for the same block, a few below the head, and compare the hashes."""
-        query, head = self._head, self.heads.head()
-        if query is None or query.hash_call is None or query.read_hash is None or head is None:
-            return
-        block = head - self._depth
-        if block < 0:
-            return
-        call = self._encode(*query.hash_call(block))
-        asked = [endpoint for endpoint in self._endpoints if endpoint.is_sound and endpoint.paused_for <= 0]
-        answers = await asyncio.gather(
-            *(self._carriers[endpoint].submit_alone(call, PROBE_SECONDS, "head") for endpoint in asked)
-        )
-        hashes: dict[str, str] = {}
-        for endpoint, answer in zip(asked, answers, strict=True):
-            got = self._health.settle(endpoint, answer, _HEAVY, vouches=False)
-            if isinstance(got, Reply):
-                with contextlib.suppress(ValueError):
-                    block_hash = query.read_hash(got.result)
-                    if block_hash is not None:
-                        hashes[endpoint.label] = block_hash
-        self.agreement.compare(block, hashes)
+        """Compare the endpoints' blocks, a few below the head."""
+        head = self.heads.head()
+        block = -1 if head is None else head - self._depth
+        if self._headers is not None and block >= 0:
+            await self.agreement.settle(block, self._endpoints, self._headers.read, self._change)
 
-    async def _ask_identity(self, endpoint: Endpoint, call: bytes) -> Answer:
+    async def _ask_identity(self, endpoint: Endpoint, call: bytes, *, counts: bool) -> Answer:
         seconds = VERIFY_SECONDS if endpoint.watch is None else HUNG_SECONDS
         answer = await self._carriers[endpoint].submit_alone(call, seconds, "verify")
-        if isinstance(answer.outcome, Failure):
+        if counts and isinstance(answer.outcome, Failure):
             self._health.settle_failure(endpoint, answer.outcome, answer.exchange, _PLAIN)
         return answer
-
-    async def _probe_one(self, endpoint: Endpoint, call: bytes, timeout: float) -> ProbeResult:
-        if endpoint.exclusion is not None:
-            return self._unavailable(endpoint, endpoint.exclusion, 0.0, Trouble.WRONG_CHAIN)
-        if endpoint.is_hung:
-            # It is asked every second anyway.
-            timeout = min(timeout, PROBE_EVERY_SECONDS)
-        started = self._clock()
-        identity = self._identities.get(endpoint)
-        failure = None if identity is None else await identity.prove(timeout)
-        if failure is not None:
-            return self._unavailable(endpoint, failure.words, self._clock() - started, trouble_of(failure))
-        answer = await self._carriers[endpoint].submit_alone(call, timeout, "probe")
-        got = self._health.settle(endpoint, answer, _PLAIN)
-        if isinstance(got, Reply):
-            return ProbeResult(endpoint.label, got.latency, result=got.result)
-        trouble = trouble_of(answer.outcome if isinstance(answer.outcome, Failure) else None)
-        error = got.final or got.explaining
-        if error is None:
-            return self._unavailable(endpoint, got.words, answer.exchange.seconds, trouble)
-        return ProbeResult(endpoint.label, answer.exchange.seconds, error=error, trouble=trouble)
-
-    def _unavailable(self, endpoint: Endpoint, words: str, seconds: float, trouble: Trouble) -> ProbeResult:
-        error = UpstreamUnavailable(f"{endpoint.label} of {self.chain} did not answer: {words}")
-        return ProbeResult(endpoint.label, seconds, error=error, trouble=trouble)
 
     def _is_healthy(self, label: str) -> bool:
         return self._by_label[label].is_sound

@@ -12,16 +12,17 @@ if TYPE_CHECKING:
     from server.upstream.policy import CallPolicy
 
 _STICKINESS = 1.3
-_READY, _LATE, _UNABLE, _PAUSED, _RESTING, _DISBELIEVED = range(6)
+_READY, _LATE, _AVOIDED, _UNABLE, _PAUSED, _RESTING, _AHEAD, _DISBELIEVED = range(8)
 
 
 class Selection:
-    """Orders the endpoints of a pool: sound, late, unable, throttled, broken, disbelieved.
+    """Orders the endpoints of a pool: sound, late, avoided, unable, throttled, broken, ahead, disbelieved.
 
     Within these it goes by latency over weight.
 
-    Unable is an endpoint that is known to lack what the call needs, disbelieved one that answered this very call with
-    what cannot be its answer.
+    Avoided is an endpoint that answered this very call and lags, ahead one that answered it of a block that cannot be;
+    unable is one that is known to lack what the call needs, disbelieved one that answered this very call with what
+    cannot be its answer.
 
     The first choice stays the first choice until another one is clearly (30 %) better, because calls only fold at
     the endpoint that they share. An endpoint that was never measured is tried first: that is how it gets measured.
@@ -63,12 +64,16 @@ class Selection:
     def _rank(self, endpoint: Endpoint, method: str, policy: CallPolicy) -> tuple[int, float]:
         if endpoint.label in policy.disbelieved:
             level = _DISBELIEVED
+        elif endpoint.label in policy.avoid and self._heads.is_ahead(endpoint.label):
+            level = _AHEAD
         elif not endpoint.is_sound:
             level = _RESTING
         elif endpoint.paused_for > 0:
             level = _PAUSED
         elif endpoint.learnt.lacks(method, policy.min_block):
             level = _UNABLE
+        elif endpoint.label in policy.avoid:
+            level = _AVOIDED
         elif endpoint.is_doubtful or self._is_late(endpoint, policy):
             level = _LATE
         else:
@@ -80,7 +85,7 @@ class Selection:
 
     def _is_late(self, endpoint: Endpoint, policy: CallPolicy) -> bool:
         label, heads = endpoint.label, self._heads
-        if label in policy.avoid or heads.is_ahead(label):
+        if heads.is_ahead(label):
             return True
         if policy.min_block is None:
             return heads.is_lagging(label) or heads.is_unheard(label)

@@ -47,7 +47,7 @@ class FaultyNode:
     """A loopback server whose behaviour can be changed while it runs; `asked` records what arrived."""
 
     def __init__(self, node: str) -> None:
-        self._node = node
+        self.target = node
         self.fault: Fault = honest
         self.asked: list[Asked] = []
         self._server: asyncio.Server | None = None
@@ -117,7 +117,7 @@ class FaultyNode:
 
     async def _forward(self, body: bytes) -> bytes:
         assert self._session is not None
-        async with self._session.post(self._node, data=body, headers={"Content-Type": "application/json"}) as response:
+        async with self._session.post(self.target, data=body, headers={"Content-Type": "application/json"}) as response:
             return await response.read()
 
 

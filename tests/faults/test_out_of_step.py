@@ -13,7 +13,7 @@ from server.chains.newest import Told, majority_height, read_newest
 from server.errors import UpstreamDisagrees
 from server.upstream import CallPolicy, HeadQuery, Pool
 from server.upstream.polling import FIRST_LOOK_SECONDS
-from server.upstream.pool import PROBE_SECONDS
+from server.upstream.probing import PROBE_SECONDS
 from tests.faults import simulator as faults
 
 if TYPE_CHECKING:

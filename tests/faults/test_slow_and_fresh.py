@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from server.errors import ArchiveRequired, NotFound, UpstreamUnavailable
-from server.upstream import CallPolicy, HeadQuery, Pool
+from server.upstream import CallPolicy, Header, HeadQuery, Pool
 from server.upstream.hedging import CALLS_PER_HEDGE
 from server.upstream.polling import COMPARED_EVERY
 from tests.faults import simulator as faults
@@ -22,13 +22,15 @@ if TYPE_CHECKING:
 MakeFaulty = Callable[..., Any]
 MakePool = Callable[..., Pool]
 
-HEAD = HeadQuery(
-    "eth_blockNumber",
-    [],
-    lambda result: int(result.strip(b'"'), 16),
-    lambda block: ("eth_getBlockByNumber", [hex(block), False]),
-    lambda result: None if result == b"null" else str(json.loads(result)["hash"]),
-)
+
+async def read_header(ask: Any, block: int) -> Header:
+    told = json.loads(await ask("eth_getBlockByNumber", [hex(block), False]))
+    if told is None:
+        raise ValueError("no such block")
+    return Header(int(told["number"], 16), told["hash"], int(told["timestamp"], 16), block - 1, told["parentHash"])
+
+
+HEAD = HeadQuery("eth_blockNumber", [], lambda result: int(result.strip(b'"'), 16), header=read_header)
 
 
 async def ask(pool: Pool, number: int = 0, **policy: Any) -> str:
@@ -223,7 +225,7 @@ async def test_two_endpoints_that_disagree_on_a_block_are_reported_by_label(
         await asyncio.sleep(0.1)
     assert tally.disagreements == [("beta", 7)]
     assert all(node.methods.count("eth_getBlockByNumber") == 1 for node in nodes)
-    assert tally.states == []  # reported, not judged
+    assert tally.states == [("beta", "excluded")]
 
 
 async def test_endpoints_that_agree_are_not_reported(faulty: MakeFaulty, make_pool: MakePool, tally: Tally) -> None:

@@ -24,6 +24,8 @@ class ChainTrouble(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     CHAIN_TROUBLE_FAILS: _ClassVar[ChainTrouble]
     CHAIN_TROUBLE_BEHIND: _ClassVar[ChainTrouble]
     CHAIN_TROUBLE_NO_ENDPOINT: _ClassVar[ChainTrouble]
+    CHAIN_TROUBLE_FORKED: _ClassVar[ChainTrouble]
+    CHAIN_TROUBLE_AHEAD: _ClassVar[ChainTrouble]
 
 class ChainStatus(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
@@ -48,6 +50,8 @@ CHAIN_TROUBLE_THROTTLED: ChainTrouble
 CHAIN_TROUBLE_FAILS: ChainTrouble
 CHAIN_TROUBLE_BEHIND: ChainTrouble
 CHAIN_TROUBLE_NO_ENDPOINT: ChainTrouble
+CHAIN_TROUBLE_FORKED: ChainTrouble
+CHAIN_TROUBLE_AHEAD: ChainTrouble
 CHAIN_STATUS_UNSPECIFIED: ChainStatus
 CHAIN_STATUS_OK: ChainStatus
 CHAIN_STATUS_DEGRADED: ChainStatus

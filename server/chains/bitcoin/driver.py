@@ -49,6 +49,9 @@ class BitcoinDriver:
         self.scan = scan
         self._block_memory = ChainMemory(facts.slug, cache, core.heads, block_time=facts.block_time)
         self._balance_memory = ChainMemory(facts.slug, cache, esplora.heads, block_time=facts.block_time)
+        for pool in (core, esplora, scan):
+            pool.on_distrust(self._block_memory.forget)
+            pool.on_distrust(self._balance_memory.forget)
         self._native = facts.native
         self._heads = HeadReader(facts, core, esplora, judges_age=judges_age)
         self._blocks = BlockReader(facts, core)

@@ -133,7 +133,9 @@ class HeadReader:
         for answer in answers:
             head = None if answer.result is None else read(answer.result)
             if head is not None:
-                pool.observe_head(answer.endpoint, head.height)
+                pool.observe_head(answer.endpoint, head.height, head.made_at)
+                if pool.heads.is_claimed(answer.endpoint):
+                    continue
                 heads.append(head)
                 latencies.append(answer.latency)
         return heads, latencies

@@ -10,7 +10,7 @@ from server.chains.bitcoin.answers import read_hash, read_height
 from server.chains.bitcoin.driver import BitcoinDriver
 from server.chains.bitcoin.heads import TIP
 from server.chains.bitcoin.node_errors import BitcoinErrors
-from server.upstream import HeadQuery, IdentityCheck, Pool, RestPool
+from server.upstream import Ask, Header, HeadQuery, IdentityCheck, Pool, RestPool
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,7 +48,8 @@ def open_driver(
         http,
         block_time=facts.block_time,
         verify=verify,
-        head=HeadQuery("getblockcount", [], read_height, lambda height: ("getblockhash", [height]), read_hash),
+        head=HeadQuery("getblockcount", [], read_height, header=_read_core_header),
+        growth=None if is_local else facts.growth,
         observer=observer,
         hedge=hedge,
     )
@@ -70,7 +71,8 @@ def open_driver(
         http,
         block_time=facts.block_time,
         verify=IdentityCheck("/blocks/0", [], lambda result: _wrong_genesis(facts, _genesis_of_esplora(result))),
-        head=HeadQuery(TIP, [], read_height),
+        head=HeadQuery(TIP, [], read_height, header=_read_esplora_header),
+        growth=None if is_local else facts.growth,
         observer=observer,
         hedge=hedge,
     )
@@ -80,6 +82,42 @@ def open_driver(
 class _Block(msgspec.Struct):
     id: str
     height: int
+
+
+class _Dated(_Block):
+    timestamp: int
+    previousblockhash: str | None = None
+
+
+class _Header(msgspec.Struct):
+    hash: str
+    height: int
+    time: int
+    previousblockhash: str = ""
+
+
+async def _read_core_header(ask: Ask, height: int) -> Header:
+    """Return the header of a block; ValueError where the node has none."""
+    block_hash = read_hash(await ask("getblockhash", [height]))
+    try:
+        header = msgspec.json.decode(await ask("getblockheader", [block_hash]), type=_Header)
+    except (msgspec.MsgspecError, RecursionError):
+        raise ValueError("not a header") from None
+    parent = header.previousblockhash.lower()
+    return Header(header.height, header.hash.lower(), header.time, header.height - 1, parent)
+
+
+async def _read_esplora_header(ask: Ask, height: int) -> Header:
+    """Return the header of a block, out of the list of ten that begins with it; ValueError where there is none."""
+    try:
+        blocks = msgspec.json.decode(await ask(f"/blocks/{height}", []), type=list[_Dated])
+    except (msgspec.MsgspecError, RecursionError):
+        raise ValueError("not a list of blocks") from None
+    for block in blocks:
+        if block.height == height:
+            parent = (block.previousblockhash or "").lower()
+            return Header(height, block.id.lower(), block.timestamp, height - 1, parent)
+    raise ValueError("no such block")
 
 
 def _genesis_of_core(result: bytes) -> str | None:

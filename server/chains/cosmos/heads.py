@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
 from server.chains.cosmos.members import Height, timestamp_of
-from server.chains.judgement import Heard, Judgement, stale_after
+from server.chains.judgement import Heard, Judgement, is_fresh, stale_after
 from server.chains.newest import Told, read_newest
 from server.chains.sound_answers import read_sound
 from server.upstream.policy import CallPolicy
@@ -25,6 +24,7 @@ LATEST = "/cosmos/base/tendermint/v1beta1/blocks/latest"
 class _Header(msgspec.Struct):
     height: Height
     time: str
+    chain_id: str = ""
 
 
 class _Block(msgspec.Struct):
@@ -77,8 +77,8 @@ class HeadReader:
                 head = parse_head(answer.result)
             except ValueError:
                 continue
-            is_fresh = self._stale_after is None or time.time() - head.made_at <= self._stale_after
-            heard.append(Heard(answer.endpoint, head.height, answer.latency, is_fresh))
+            fresh = is_fresh(head.made_at, self._stale_after)
+            heard.append(Heard(answer.endpoint, head.height, answer.latency, fresh, head.made_at))
         return self._judgement.judge_heads(heard, answers, asked_at)
 
     def last_state(self) -> State | None:
@@ -93,3 +93,14 @@ def parse_head(result: bytes) -> Head:
         return Head(int(header.height), timestamp_of(header.time).seconds)
     except (msgspec.MsgspecError, RecursionError):
         raise ValueError("not a block") from None
+
+
+def parse_chain(result: bytes) -> str:
+    """Return the id of the chain that a latest block is of; ValueError for what does not tell it."""
+    try:
+        named = msgspec.json.decode(result, type=_Latest).block.header.chain_id
+    except (msgspec.MsgspecError, RecursionError):
+        named = ""
+    if not named:
+        raise ValueError("not a block that names its chain")
+    return named

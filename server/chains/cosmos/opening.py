@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from server.chains.cosmos.driver import CosmosDriver
-from server.chains.cosmos.heads import LATEST, parse_head
-from server.chains.cosmos.members import Height  # noqa: TC001 - msgspec evaluates the annotations
+from server.chains.cosmos.heads import LATEST, parse_chain, parse_head
+from server.chains.cosmos.members import Height, timestamp_of
 from server.chains.cosmos.node_errors import CosmosErrors
 from server.chains.cosmos.nodes import CosmosNodes
 from server.chains.cosmos.swapped import CosmosCometPool, CosmosRestPool, explain_swapped
 from server.chains.cosmos.versions import SdkVersion
 from server.chains.memory import ChainMemory
 from server.chains.sound_answers import read_sound
-from server.upstream import HeadQuery, IdentityCheck
+from server.upstream import Ask, Header, HeadQuery, IdentityCheck
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from server.upstream.transport import Session
 
 _ERRORS = CosmosErrors()
+_BLOCKS = "/cosmos/base/tendermint/v1beta1/blocks/"
 _NODE_INFO = "/cosmos/base/tendermint/v1beta1/node_info"
 
 
@@ -70,7 +71,14 @@ def open_driver(
         http,
         block_time=facts.block_time,
         verify=IdentityCheck(_NODE_INFO, [], judge),
-        head=HeadQuery(LATEST, [], lambda result: parse_head(result).height),
+        head=HeadQuery(
+            LATEST,
+            [],
+            lambda result: parse_head(result).height,
+            judge=lambda result: _wrong_block(facts, result),
+            header=_read_rest_header,
+        ),
+        growth=None if is_local else facts.growth,
         observer=observer,
         hedge=hedge,
     )
@@ -81,7 +89,10 @@ def open_driver(
         http,
         block_time=facts.block_time,
         verify=IdentityCheck("status", [], lambda result: _wrong_chain(facts, result)),
-        head=HeadQuery("status", [], _read_status),
+        head=HeadQuery(
+            "status", [], _read_status, judge=lambda result: _wrong_chain(facts, result), header=_read_comet_header
+        ),
+        growth=None if is_local else facts.growth,
         observer=observer,
         hedge=hedge,
     )
@@ -92,6 +103,8 @@ def open_driver(
         return head.height
 
     memory = ChainMemory(facts.slug, cache, rest.heads, block_time=facts.block_time, ask_finalized=ask_final)
+    for pool in (rest, comet):
+        pool.on_distrust(memory.forget)
     return CosmosDriver(CosmosNodes(facts, rest, comet, version), memory, judges_age=not is_local)
 
 
@@ -100,6 +113,46 @@ def _read_status(result: bytes) -> int:
         return int(msgspec.json.decode(result, type=_Status).sync_info.latest_block_height)
     except (msgspec.MsgspecError, RecursionError):
         raise ValueError("not a status") from None
+
+
+class _Id(msgspec.Struct):
+    hash: str
+
+
+class _Header(msgspec.Struct):
+    height: Height
+    time: str
+    last_block_id: _Id | None = None
+
+
+class _Block(msgspec.Struct):
+    header: _Header
+
+
+class _Whole(msgspec.Struct):
+    block_id: _Id
+    block: _Block
+
+
+async def _read_rest_header(ask: Ask, height: int) -> Header:
+    """Return the header of a block over REST; ValueError where the node has none."""
+    return _header_of(await ask(_BLOCKS + str(height), []))
+
+
+async def _read_comet_header(ask: Ask, height: int) -> Header:
+    """Return the header of a block over RPC; ValueError where the node has none."""
+    named: Any = {"height": str(height)}
+    return _header_of(await ask("block", named))
+
+
+def _header_of(result: bytes) -> Header:
+    try:
+        whole = msgspec.json.decode(result, type=_Whole)
+    except (msgspec.MsgspecError, RecursionError):
+        raise ValueError("not a block") from None
+    header = whole.block.header
+    height, parent = int(header.height), "" if header.last_block_id is None else header.last_block_id.hash
+    return Header(height, whole.block_id.hash, timestamp_of(header.time).seconds, height - 1, parent)
 
 
 def _wrong_chain(facts: ChainFacts, result: bytes) -> str | None:
@@ -112,6 +165,18 @@ def _wrong_chain(facts: ChainFacts, result: bytes) -> str | None:
         network = msgspec.json.decode(shape, type=_Network).network
     except (msgspec.MsgspecError, KeyError):
         return "does not tell its chain id"
+    return _wrong_network(facts, network)
+
+
+def _wrong_block(facts: ChainFacts, result: bytes) -> str | None:
+    """Return why a node that answered its newest block so is of another chain, None if it is of this one."""
+    try:
+        return _wrong_network(facts, parse_chain(result))
+    except ValueError:
+        return None
+
+
+def _wrong_network(facts: ChainFacts, network: str) -> str | None:
     # A stranger's text: only what can be a chain id is repeated.
     told = network if len(network) <= 48 and network.replace("-", "").isalnum() else "another chain"
     return None if network == facts.chain_id else f"serves {told} instead of {facts.chain_id}"

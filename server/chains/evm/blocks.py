@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from waypost.v1 import block_pb2
 
+from server.chains.evm.contents import Contents, check_contents
 from server.chains.evm.documents import parse_block, parse_block_transactions
 from server.chains.evm.hashes import parse_hash
 from server.chains.sound_answers import ask_sound
@@ -34,9 +35,10 @@ _BLOCK = CallPolicy(null_elsewhere=True)
 class BlockReader:
     """Reads blocks of one chain."""
 
-    def __init__(self, chain: EvmChain, pool: Pool) -> None:
+    def __init__(self, chain: EvmChain, pool: Pool, contents: Contents | None = None) -> None:
         self._chain = chain
         self._pool = pool
+        self._contents = contents or Contents(chain.facts)
         # The Arbitrum sequencer charges the base fee alone, whatever tip a transaction names.
         self._pays_tips = chain.facts.fees != "arbitrum"
 
@@ -92,22 +94,30 @@ class BlockReader:
         view: ReadView,
         what: str,
     ) -> tuple[Document, str]:
-        def read_present(reply: Reply) -> Document | None:
-            return None if reply.result == b"null" else read(reply.result)
+        absences = 1
 
-        try:
-            document, reply = await ask_sound(
+        def read_present(reply: Reply) -> tuple[Document, bool | None] | None:
+            return None if reply.result == b"null" else (read(reply.result), self._contents.fits_block(reply.result))
+
+        async def ask(policy: CallPolicy) -> tuple[tuple[Document, bool | None] | None, str]:
+            nonlocal absences
+            found, reply = await ask_sound(
                 self._pool,
                 method,
                 lambda steered: self._pool.call(method, params, steered, deadline=view.deadline),
                 read_present,
                 policy,
             )
+            absences = reply.absences
+            return found, reply.endpoint
+
+        try:
+            found, endpoint = await check_contents(self._pool, self._contents, "block", ask, policy)
         except NotFound as error:
             raise self._missing(what, error) from None
-        if document is None:
-            raise self._missing(what, reply.absences)
-        return document, reply.endpoint
+        if found is None:
+            raise self._missing(what, absences)
+        return found[0], endpoint
 
     def _missing(self, what: str, told: GatewayError | int) -> NotFound:
         return absent(f"{self._chain.slug} has no {what}, or not yet", told)

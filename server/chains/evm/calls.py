@@ -9,6 +9,7 @@ is proved on its own, because it fails the whole request and the looks in it.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from server.chains.capabilities import CallRequest, CallResult, GasEstimate
@@ -84,7 +85,7 @@ class CallReader:
             view.settle(newest.block, newest.endpoint)
         else:
             look = look_at(self._chain, None)
-            view.settle(*await read_sound(self._pool, *look, read_look, deadline=view.deadline))
+            view.settle(*await read_sound(self._pool, *look, partial(read_look, self._chain), deadline=view.deadline))
 
     async def _pinned(
         self,
@@ -119,8 +120,9 @@ class CallReader:
             )
             return Told((before, answer), endpoint, after)
 
-        (before, answer), endpoint, after = await read_newest(self._pool, ask)
-        view.settle(after, endpoint)
+        told = await read_newest(self._pool, ask)
+        (before, answer), after = told.answer, told.block
+        view.settle(after, told.endpoint)
         return answer if before == after == view.block else await self._pinned(method, params, view, read, options)
 
     async def _between_proofs(
@@ -136,7 +138,7 @@ class CallReader:
 
         def read_all(results: Sequence[bytes]) -> tuple[int, Answer, int]:
             before, result, after = results
-            return read_look(before), read(result), read_look(after)
+            return read_look(self._chain, before), read(result), read_look(self._chain, after)
 
         for _ in range(LOOKS):
             try:

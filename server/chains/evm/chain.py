@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from server.chains.evm.multicall import GET_BLOCK_NUMBER, Call
+from server.chains.evm.multicall import GET_BLOCK_NUMBER, GET_BLOCK_TIME, GET_CHAIN_ID, Call
 from server.errors import MovedOn, NotSupported, UpstreamDisagrees
 
 if TYPE_CHECKING:
@@ -27,7 +27,8 @@ _NEVER_DEPLOYED = 1 << 63
 class EvmChain:
     """Facts of an EVM chain with addresses as bytes.
 
-    `number_call` is the call whose return word is the block that an execution runs at. `history_is_pinned` says that
+    `place_calls` are the calls whose return words are the block that an execution runs at, that block's time and the id
+    of its chain. `history_is_pinned` says that
     nodes answer a historical read with that block's state or refuse it; where it is False, an answer counts only if it
     proves its block.
     """
@@ -36,7 +37,7 @@ class EvmChain:
     facts: ChainFacts
     multicall: bytes
     deploy_block: int
-    number_call: Call
+    place_calls: tuple[Call, Call, Call]
     history_is_pinned: bool
 
     @classmethod
@@ -52,9 +53,19 @@ class EvmChain:
             facts=facts,
             multicall=multicall,
             deploy_block=_NEVER_DEPLOYED if facts.multicall is None else facts.multicall.deploy_block,
-            number_call=number_calls[facts.block_number],
+            place_calls=(
+                number_calls[facts.block_number],
+                Call(multicall, GET_BLOCK_TIME),
+                Call(multicall, GET_CHAIN_ID),
+            ),
             history_is_pinned=facts.history == "pinned",
         )
+
+    def wrong_chain(self, chain_id: int) -> str | None:
+        """Return why what was answered by the chain of that id is void, None if that is this chain."""
+        expected = self.facts.chain_id
+        # A stranger's number: no more of it than an id can have.
+        return None if chain_id == expected else f"serves chain id {chain_id % (1 << 64)} instead of {expected}"
 
     def check_block(self, view: ReadView, answered: int) -> None:
         """Check that an answer which proves to be of block `answered` is of the view's block, where it has one.

@@ -20,7 +20,7 @@ from server.chains.evm.newest import read_newest_height
 from server.chains.evm.probe import NO_CODE, CodeProof, code_proof_program, parse_code_proof
 from server.chains.evm.quantity import block_tag, check_count, json_data
 from server.chains.newest import Told
-from server.chains.sound_answers import Doubtful, read_sound
+from server.chains.sound_answers import Doubtful, OtherChain, read_sound
 from server.checksum import checksum_address
 from server.errors import InvalidArgument, NotSupported, Reverted, UpstreamUnavailable
 from server.upstream.policy import CallPolicy
@@ -74,7 +74,7 @@ class CodeReader:
         return await self._code(account, block, view)
 
     def _keeps_pace(self, told: Told[CodeProof]) -> bool:
-        self._pool.observe_head(told.endpoint, told.block)
+        self._pool.observe_head(told.endpoint, told.block, told.made_at)
         return not self._pool.heads.is_out_of_step(told.endpoint)
 
     async def _code(self, account: str, block: int | None, view: ReadView) -> bytes:
@@ -92,21 +92,22 @@ class CodeReader:
         params = [{"data": program}, block_tag(block)]
         try:
             proof, endpoint = await read_sound(
-                self._pool, "eth_call", params, _read_proof, policy, deadline=view.deadline
+                self._pool, "eth_call", params, self._read_proof, policy, deadline=view.deadline
             )
         except (Reverted, NotSupported, InvalidArgument):
             return None
-        return Told(proof, endpoint, proof.block)
+        return Told(proof, endpoint, proof.block, proof.made_at)
 
-
-def _read_proof(result: bytes) -> CodeProof:
-    """Return the proof; Doubtful for what is none: nodes that run no such program answer all sorts of things."""
-    try:
-        proof = parse_code_proof(json_data(result))
-        check_count(proof.block)
-        return proof
-    except ValueError:
-        raise Doubtful(NotSupported("the nodes run no code without an address")) from None
+    def _read_proof(self, result: bytes) -> CodeProof:
+        """Return the proof; Doubtful for what is none: nodes that run no such program answer all sorts of things."""
+        try:
+            proof = parse_code_proof(self._chain, json_data(result))
+            check_count(proof.block)
+            return proof
+        except OtherChain:
+            raise
+        except ValueError:
+            raise Doubtful(NotSupported("the nodes run no code without an address")) from None
 
 
 def _matches(code: bytes, proof: CodeProof) -> bool:

@@ -14,6 +14,7 @@ from server.chains.evm.blocks import BlockReader
 from server.chains.evm.calls import CallReader
 from server.chains.evm.chain import EvmChain
 from server.chains.evm.code import CodeReader
+from server.chains.evm.contents import Contents
 from server.chains.evm.contract_logs import ContractLogReader
 from server.chains.evm.feeds import FeedReader
 from server.chains.evm.gas import GasReader
@@ -97,7 +98,7 @@ class EvmDriver:
         self._feeds = FeedReader(reads)
         self._transactions = RememberedTransactions(TransactionReader(self.chain, pool), memory)
         windows = LogWindows(facts.slug, pool)
-        scanner = LogScanner(facts.slug, pool, LogRanges(pool.labels))
+        scanner = LogScanner(facts.slug, pool, LogRanges(pool.labels), Contents(facts))
         self._logs = LogReader(windows, scanner)
         self._contract_logs = ContractLogReader(windows, scanner)
         self._traces = TraceReader(facts.slug, pool, TransactionReader(self.chain, pool))

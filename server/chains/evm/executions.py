@@ -1,6 +1,7 @@
 """Runs calls of one block in as few executions as it takes: folded where that works, one by one where it does not.
 
-An execution is one `eth_call` of Multicall3's `aggregate3` whose first call returns the block number. If it fails as a
+An execution is one `eth_call` of Multicall3's `aggregate3` whose first calls return block number, time and chain id: an
+endpoint that turns out to serve another chain is excluded, and another one is asked. If it fails as a
 whole (out of gas, too slow, too large for the node) it is halved, and so on; a call that fails alone is asked without
 Multicall3. So are calls below its deployment, calls that depend on their sender, calls to addresses that burnt gas
 lately, and all calls where the nodes run no Multicall3.
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
     from server.chains.evm.chain import EvmChain
     from server.chains.evm.quarantine import Quarantine
+    from server.upstream.policy import Reply
     from server.upstream.pool import Pool
 
 # Bounds of one execution: nodes cap the gas of an eth_call (10 million at the strictest met) and the size of a request.
@@ -104,7 +106,7 @@ class Executions:
             return await self.run_one_by_one(block, calls, policy, deadline)
         # A fold that fails as a whole says nothing of the calls in it.
         folded = replace(policy, may_be_refused=False) if policy.may_be_refused else policy
-        data = "0x" + encode_aggregate3([self._chain.number_call, *calls]).hex()
+        data = "0x" + encode_aggregate3([*self._chain.place_calls, *calls]).hex()
         params = [{"to": self._multicall, "data": data}, block_tag(block)]
 
         async def execute(avoid: frozenset[str]) -> Told[list[Outcome]]:
@@ -112,10 +114,15 @@ class Executions:
                 steered = replace(folded, avoid=avoid) if avoid else folded
                 reply = await self._pool.call("eth_call", params, steered, deadline=deadline)
                 try:
-                    number, *outcomes = decode_aggregate3(json_data(reply.result), len(calls) + 1)
+                    number, made_at, chain_id, *outcomes = decode_aggregate3(json_data(reply.result), len(calls) + 3)
+                    if not self._is_of_this_chain(reply, chain_id):
+                        continue
                     self._check_own(calls, outcomes)
-                    return Told(outcomes, reply.endpoint, check_count(word(number.data)))
+                    return Told(outcomes, reply.endpoint, check_count(word(number.data)), _time_of(made_at))
                 except ValueError:
+                    # Multicall3 need not exist on the other chain.
+                    if not await self._pool.confirm(reply):
+                        continue
                     if avoid or reply.result == _NOTHING:
                         raise
                 # Something answers, and not as Multicall3 does: that may be this endpoint's fault alone.
@@ -126,11 +133,20 @@ class Executions:
         except TOO_MUCH:
             raise
         except _REFUSALS as error:
+            await self._pool.confirm()
             return await self._fall_back(block, calls, policy, deadline, error)
         except ValueError:
             return await self._fall_back(block, calls, policy, deadline, None)
         observe_fold(self._chain.slug, len(calls))
         return Answer(told.block, told.endpoint, told.answer)
+
+    def _is_of_this_chain(self, reply: Reply, chain_id: Outcome) -> bool:
+        """Return whether an execution ran on this chain, as far as it tells; an endpoint of another one is excluded."""
+        if not chain_id.success or len(chain_id.data) != _WORD:
+            return True
+        reason = self._chain.wrong_chain(word(chain_id.data))
+        self._pool.hear_chain(reply, reason)
+        return reason is None
 
     def _check_own(self, calls: Sequence[Call], outcomes: Sequence[Outcome]) -> None:
         """Raise ValueError where Multicall3's own functions, which tell balances, returned less than a word."""
@@ -154,6 +170,8 @@ class Executions:
         self, block: int | None, calls: Sequence[Call], policy: CallPolicy, deadline: float | None
     ) -> Answer:
         """Return the outcomes of calls that share no execution, and the block that they are of."""
+        if policy.names_chain:
+            policy = replace(policy, names_chain=False)
         return Answer(*await self._singles.read(block, calls, policy, deadline))
 
     def _is_single(self, block: int | None, calls: Sequence[Call]) -> bool:
@@ -174,7 +192,13 @@ class Executions:
         if block is None and self._chain.history_is_pinned:
             first = await self.run(None, pieces[0], policy, deadline)
             block, pieces = first.block, pieces[1:]
-            policy = CallPolicy(min_block=block, prefer=first.endpoint, held=True, may_be_refused=policy.may_be_refused)
+            policy = CallPolicy(
+                min_block=block,
+                prefer=first.endpoint,
+                held=True,
+                may_be_refused=policy.may_be_refused,
+                names_chain=True,
+            )
             outcomes += first.outcomes
         answers = await asyncio.gather(*(self.run(block, piece, policy, deadline) for piece in pieces))
         first = first or answers[0]
@@ -200,6 +224,11 @@ class Executions:
             # The reads work and Multicall3 does not, at this very block: not asked again for a while.
             self._avoided_until = self._clock() + _AVOIDED_SECONDS
         return answer
+
+
+def _time_of(outcome: Outcome) -> int | None:
+    """Return the time of a block in unix seconds; None where Multicall3 does not tell it."""
+    return word(outcome.data) if outcome.success and len(outcome.data) == _WORD else None
 
 
 def fits(count: int, gas: int, size: int) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -10,7 +9,7 @@ import msgspec
 
 from server.chains.evm.newest import read_newest_height
 from server.chains.evm.quantity import quantity
-from server.chains.judgement import Heard, Judgement, stale_after
+from server.chains.judgement import Heard, Judgement, is_fresh, stale_after
 
 if TYPE_CHECKING:
     from server.chains.capabilities import Health, State
@@ -49,8 +48,8 @@ class HeadReader:
             if head is None:
                 continue
             height, made_at = head
-            is_fresh = self._stale_after is None or time.time() - made_at <= self._stale_after
-            heard.append(Heard(answer.endpoint, height, answer.latency, is_fresh))
+            fresh = is_fresh(made_at, self._stale_after)
+            heard.append(Heard(answer.endpoint, height, answer.latency, fresh, made_at))
         return self._judgement.judge_heads(heard, answers, asked_at)
 
     def last_state(self) -> State | None:

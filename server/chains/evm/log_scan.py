@@ -12,6 +12,7 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from server.chains.evm.contents import check_contents
 from server.chains.evm.log_entries import LogEntry, Place, place_of, read_entries
 from server.chains.evm.log_pace import Pace
 from server.chains.sound_answers import ask_sound
@@ -30,6 +31,7 @@ from server.upstream.policy import CallPolicy
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from server.chains.evm.contents import Contents
     from server.chains.evm.log_cursor import Window
     from server.chains.evm.log_ranges import LogRanges
     from server.chains.view import ReadView
@@ -123,8 +125,15 @@ class LogScanner:
     """Scans one chain. `keep` of `read_page` drops logs that the caller does not want before they count."""
 
     def __init__(
-        self, slug: str, pool: Pool, ranges: LogRanges, *, clock: Callable[[], float] = time.monotonic
+        self,
+        slug: str,
+        pool: Pool,
+        ranges: LogRanges,
+        contents: Contents | None = None,
+        *,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        self._contents = contents
         self._slug = slug
         self._pool = pool
         self._ranges = ranges
@@ -194,11 +203,13 @@ class LogScanner:
         self, wanted: LogFilter, chunk: _Chunk, walk: _Walk, policy: CallPolicy, deadline: float
     ) -> list[tuple[Place, LogEntry]]:
         params = [wanted.params(chunk.low, chunk.high)]
+        if self._contents is not None and self._contents.has_blooms and walk.window.low == walk.window.top:
+            return await self._ask_block(wanted, chunk, policy, deadline, self._contents)
         placed, reply = await ask_sound(
             self._pool,
             "eth_getLogs",
             lambda steered: self._pool.call("eth_getLogs", params, steered, deadline=deadline),
-            lambda reply: _placed(reply, wanted, chunk),
+            lambda reply: _placed(reply.result, wanted, chunk),
             policy,
         )
         self._ranges.note(reply.refusals)
@@ -206,6 +217,34 @@ class LogScanner:
             walk.vague.discard(reply.endpoint)
             self._ranges.learn(reply.endpoint, chunk.blocks)
         return placed
+
+    async def _ask_block(
+        self, wanted: LogFilter, chunk: _Chunk, policy: CallPolicy, deadline: float, contents: Contents
+    ) -> list[tuple[Place, LogEntry]]:
+        """Return the logs of a caller's single block, checked by its header, which comes in the same request."""
+        block = ("eth_getBlockByNumber", [hex(chunk.low), False])
+        calls = (block, ("eth_getLogs", [wanted.params(chunk.low, chunk.high)]))
+        are_all = wanted.address is None and not wanted.topics
+
+        def read(replies: tuple[Reply, ...]) -> tuple[list[tuple[Place, LogEntry]], bool | None]:
+            header, logs = replies
+            placed = _placed(logs.result, wanted, chunk)
+            entries = [entry for _, entry in placed]
+            return placed, contents.fits_logs(header.result, entries, are_all=are_all)
+
+        async def ask(steered: CallPolicy) -> tuple[tuple[list[tuple[Place, LogEntry]], bool | None], str]:
+            found, replies = await ask_sound(
+                self._pool,
+                "eth_getLogs",
+                lambda steered: self._pool.call_together(calls, steered, deadline=deadline),
+                read,
+                steered,
+            )
+            self._ranges.note(replies[0].refusals)
+            return found, replies[0].endpoint
+
+        found, _ = await check_contents(self._pool, contents, "list of logs", ask, policy)
+        return found[0] if found is not None else []
 
     def _go_on(self, chunk: _Chunk, error: BaseException, walk: _Walk) -> bool:
         """Return whether to ask again for fewer blocks; False to answer what is there.
@@ -235,13 +274,13 @@ class LogScanner:
         return False
 
 
-def _placed(reply: Reply, wanted: LogFilter, chunk: _Chunk) -> list[tuple[Place, LogEntry]]:
+def _placed(result: bytes, wanted: LogFilter, chunk: _Chunk) -> list[tuple[Place, LogEntry]]:
     """Return the logs with their places.
 
     Raises:
         ValueError: one is malformed, or was not asked for, or stands where another one does: others may be missing.
     """
-    placed = [(place_of(entry), entry) for entry in read_entries(reply.result)]
+    placed = [(place_of(entry), entry) for entry in read_entries(result)]
     if not all(chunk.low <= place.block <= chunk.high and wanted.fits(entry) for place, entry in placed):
         raise ValueError("logs that were not asked for")
     at = dict(placed)

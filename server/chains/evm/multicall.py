@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 AGGREGATE3 = bytes.fromhex("82ad56cb")
 GET_BLOCK_NUMBER = bytes.fromhex("42cbb15c")
+GET_BLOCK_TIME = bytes.fromhex("0f28c97d")
+GET_CHAIN_ID = bytes.fromhex("3408e470")
 GET_ETH_BALANCE = bytes.fromhex("4d2301cc")
 
 _WORD_32 = (32).to_bytes(32, "big")

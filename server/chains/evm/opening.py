@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from server.chains.evm.contents import Contents
 from server.chains.evm.driver import EvmDriver
 from server.chains.evm.finalized import FinalizedReader
 from server.chains.evm.node_errors import EvmErrors
 from server.chains.evm.quantity import json_quantity, quantity
 from server.chains.memory import ChainMemory
-from server.upstream import HeadQuery, IdentityCheck, Pool
+from server.upstream import Ask, Header, HeadQuery, IdentityCheck, Pool
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,6 +54,7 @@ def open_driver(
     With `is_local` the age of a head says nothing, because local nodes make blocks only while somebody asks. With
     `hedge` slow reads are asked of a second endpoint as well.
     """
+    contents = Contents(facts)
     pool = Pool(
         facts.slug,
         [endpoint for endpoint in endpoints if endpoint.kind == "jsonrpc"],
@@ -60,31 +62,38 @@ def open_driver(
         http,
         block_time=facts.block_time,
         verify=IdentityCheck("eth_chainId", [], lambda result: _wrong_chain(facts, result)),
-        head=HeadQuery("eth_blockNumber", [], json_quantity, _hash_call, _read_hash),
+        head=HeadQuery(
+            "eth_blockNumber", [], json_quantity, header=lambda ask, block: _read_header(ask, block, contents)
+        ),
+        growth=None if is_local else facts.growth,
         observer=observer,
         hedge=hedge,
         state_methods=_STATE_METHODS,
     )
     ask_finalized = FinalizedReader(pool).read if "finalized" in facts.finality else None
     memory = ChainMemory(facts.slug, cache, pool.heads, block_time=facts.block_time, ask_finalized=ask_finalized)
+    pool.on_distrust(memory.forget)
     return EvmDriver(facts, pool, memory, judges_age=not is_local)
 
 
-class _Header(msgspec.Struct):
+class _Header(msgspec.Struct, rename="camel"):
+    number: str
     hash: str
+    parent_hash: str
+    timestamp: str
 
 
-def _hash_call(block: int) -> tuple[str, Sequence[object]]:
-    return "eth_getBlockByNumber", [hex(block), False]
-
-
-def _read_hash(result: bytes) -> str | None:
-    """Return the hash of a block as a node answered it, None for `null`; ValueError for what is no block."""
+async def _read_header(ask: Ask, block: int, contents: Contents) -> Header:
+    """Return the header of a block; ValueError where the node has none."""
+    result = await ask("eth_getBlockByNumber", [hex(block), False])
     try:
-        header = msgspec.json.decode(result, type=_Header | None)
+        header = msgspec.json.decode(result, type=_Header)
     except (msgspec.MsgspecError, RecursionError):
         raise ValueError("not a block") from None
-    return None if header is None else header.hash.lower()
+    number = quantity(header.number)
+    parent = header.parent_hash.lower() if number > 0 else ""
+    made_at, is_whole = quantity(header.timestamp), contents.fits_block(result)
+    return Header(number, header.hash.lower(), made_at, number - 1, parent, is_whole)
 
 
 def _wrong_chain(facts: ChainFacts, result: bytes) -> str | None:

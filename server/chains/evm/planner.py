@@ -1,7 +1,8 @@
 """The read planner: contract reads and native balances of many requests in few calls, each knowing its block exactly.
 
-Reads of concurrent requests at the same block fold into one `eth_call` of Multicall3's `aggregate3` whose first call
-returns the block number: number and reads come out of one execution, so they cannot be of different blocks.
+Reads of concurrent requests at the same block fold into one `eth_call` of Multicall3's `aggregate3` whose first calls
+return the block number and the chain's id: they and the reads come out of one execution, so they cannot be of different
+blocks or chains.
 
 `aggregate3` uses CALL: code at one target may change what the next call of the same execution sees. Hence two ways in:
 `read_shared` for targets that the gateway itself knows (catalogue contracts, Multicall3's own getEthBalance), which
@@ -14,6 +15,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from server.chains.evm.executions import TOO_MUCH, Answer, Executions, cut, fits
@@ -33,9 +35,9 @@ if TYPE_CHECKING:
 
 # What waited for company at the gate does not wait once more in the pool, and no two executions are the same: equal
 # reads were joined before (`ChainMemory.read_state`). A flight of its own would only cost the caller a task.
-_LATEST = CallPolicy(joinable=False, held=True)
+_LATEST = CallPolicy(joinable=False, held=True, names_chain=True)
 # What a caller chose may fail in whatever words.
-_LATEST_CHOSEN = CallPolicy(joinable=False, held=True, may_be_refused=True)
+_LATEST_CHOSEN = replace(_LATEST, may_be_refused=True)
 
 
 class _Entry(NamedTuple):
@@ -194,7 +196,14 @@ class ReadPlanner:
 def _policy(view: ReadView, *, is_chosen: bool = False) -> CallPolicy:
     if view.block is None:
         return _LATEST_CHOSEN if is_chosen else _LATEST
-    return CallPolicy(joinable=False, min_block=view.block, prefer=view.endpoint, held=True, may_be_refused=is_chosen)
+    return CallPolicy(
+        joinable=False,
+        min_block=view.block,
+        prefer=view.endpoint,
+        held=True,
+        may_be_refused=is_chosen,
+        names_chain=True,
+    )
 
 
 def _chunks(entries: list[_Entry]) -> list[list[_Entry]]:

@@ -7,12 +7,13 @@ read, the read is of that block, whatever block was asked for.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from server.chains.evm.probe import code_proof_program, parse_code_proof
 from server.chains.evm.quantity import block_tag, check_count, json_data
 from server.chains.newest import Told
-from server.chains.sound_answers import read_sound
+from server.chains.sound_answers import OtherChain, read_sound
 from server.errors import UpstreamDisagrees
 
 if TYPE_CHECKING:
@@ -34,9 +35,9 @@ def look_at(chain: EvmChain, block: int | None) -> tuple[str, list[object]]:
     return "eth_call", [{"data": "0x" + code_proof_program(chain, bytes(20)).hex()}, block_tag(block)]
 
 
-def read_look(result: bytes) -> int:
+def read_look(chain: EvmChain, result: bytes) -> int:
     """Return the block that an execution really ran at; ValueError where the answer does not tell it."""
-    return check_count(parse_code_proof(json_data(result)).block)
+    return check_count(parse_code_proof(chain, json_data(result)).block)
 
 
 class Proofs:
@@ -64,15 +65,18 @@ class Proofs:
         """
         method, params = look_at(self._chain, block)
         look = replace(policy, joinable=False, may_be_refused=False)
+        read = partial(read_look, self._chain)
         for _ in range(LOOKS):
-            before, endpoint = await read_sound(self._pool, method, params, read_look, look, deadline=deadline)
+            before, endpoint = await read_sound(self._pool, method, params, read, look, deadline=deadline)
             steered = replace(policy, prefer=endpoint, avoid=frozenset(self._pool.labels) - {endpoint})
             answer = await ask(steered)
             again = replace(steered, joinable=False, may_be_refused=False)
             reply = await self._pool.call(method, params, again, deadline=deadline)
             try:
-                after = read_look(reply.result)
-            except ValueError:
+                after = read(reply.result)
+            except ValueError as error:
+                if isinstance(error, OtherChain):
+                    self._pool.hear_chain(reply, error.reason)
                 look = replace(look, prefer=None, disbelieved=look.disbelieved | {reply.endpoint})
                 continue
             if endpoint == reply.endpoint and before == after:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from waypost.v1 import transaction_pb2
 
+from server.chains.evm.contents import Contents, check_contents
 from server.chains.evm.documents import parse_transaction
 from server.chains.evm.hashes import parse_hash
 from server.chains.evm.receipts import is_mined, parse_receipt
@@ -49,6 +50,7 @@ class TransactionReader:
     def __init__(self, chain: EvmChain, pool: Pool) -> None:
         self._chain = chain
         self._pool = pool
+        self._contents = Contents(chain.facts)
 
     def transaction_hash(self, text: str) -> str:
         """Return a transaction hash in lower case; InvalidArgument unless it is 0x and 64 hex digits."""
@@ -132,15 +134,19 @@ class TransactionReader:
     ) -> tuple[receipt_pb2.EvmReceipt, str] | None:
         """Return the receipt and who told it, None where the transaction is in no block."""
 
-        def read(result: bytes) -> receipt_pb2.EvmReceipt | None:
-            if not is_mined(result):
+        def read(result: bytes) -> tuple[receipt_pb2.EvmReceipt, bool | None] | None:
+            if result == b"null" or not is_mined(result):
                 return None
             receipt = parse_receipt(result)
             _check(receipt.transaction_hash, wanted)
-            return receipt
+            return receipt, self._contents.fits_receipt(result)
 
-        lookup = await self._read("eth_getTransactionReceipt", wanted, read, view, policy)
-        return None if lookup.document is None else (lookup.document, lookup.endpoint)
+        async def ask(policy: CallPolicy) -> tuple[tuple[receipt_pb2.EvmReceipt, bool | None] | None, str]:
+            lookup = await self._read("eth_getTransactionReceipt", wanted, read, view, policy)
+            return lookup.document, lookup.endpoint
+
+        found, endpoint = await check_contents(self._pool, self._contents, "receipt", ask, policy)
+        return None if found is None else (found[0], endpoint)
 
     async def _read(
         self, method: str, wanted: str, read: Callable[[bytes], Document | None], view: ReadView, policy: CallPolicy

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from server.chains.memory import ChainMemory
-from server.chains.solana.answers import read_slot
+from server.chains.solana.answers import Count, read_slot
 from server.chains.solana.driver import SolanaDriver
-from server.chains.solana.heads import SLOT
+from server.chains.solana.heads import COMMITMENT, SLOT
 from server.chains.solana.node_errors import SolanaErrors
 from server.chains.sound_answers import read_sound
-from server.upstream import HeadQuery, IdentityCheck, Pool
+from server.upstream import Ask, Header, HeadQuery, IdentityCheck, Pool
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,8 +38,8 @@ def open_driver(
 ) -> SolanaDriver:
     """Return a driver on the endpoints of kind `jsonrpc`; each proves its genesis hash before it is used.
 
-    `is_local` changes nothing here: a node judges itself whether it keeps pace. With `hedge` slow reads are asked of a
-    second endpoint as well.
+    With `is_local` a jump to a far higher slot is believed without a proof; a node judges itself whether it keeps pace.
+    With `hedge` slow reads are asked of a second endpoint as well.
     """
     pool = Pool(
         facts.slug,
@@ -48,7 +48,8 @@ def open_driver(
         http,
         block_time=facts.block_time,
         verify=IdentityCheck("getGenesisHash", [], lambda result: _wrong_chain(facts, result)),
-        head=HeadQuery(*SLOT, read_slot),
+        head=HeadQuery(*SLOT, read_slot, header=_read_header),
+        growth=None if is_local else facts.growth,
         observer=observer,
         hedge=hedge,
     )
@@ -58,7 +59,27 @@ def open_driver(
         return slot
 
     memory = ChainMemory(facts.slug, cache, pool.heads, block_time=facts.block_time, ask_finalized=ask_finalized)
+    pool.on_distrust(memory.forget)
     return SolanaDriver(facts, pool, memory)
+
+
+class _Block(msgspec.Struct, rename="camel"):
+    blockhash: str
+    previous_blockhash: str
+    parent_slot: Count
+    block_time: int
+
+
+_HEADER_ONLY = {"transactionDetails": "none", "rewards": False, "commitment": COMMITMENT}
+
+
+async def _read_header(ask: Ask, slot: int) -> Header:
+    """Return the header of a slot's block; ValueError where the node has none, or does not tell its time."""
+    try:
+        block = msgspec.json.decode(await ask("getBlock", [slot, _HEADER_ONLY]), type=_Block)
+    except (msgspec.MsgspecError, RecursionError):
+        raise ValueError("not a block") from None
+    return Header(slot, block.blockhash, block.block_time, block.parent_slot, block.previous_blockhash if slot else "")
 
 
 def _wrong_chain(facts: ChainFacts, result: bytes) -> str | None:

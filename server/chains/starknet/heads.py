@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from server.chains.judgement import Heard, Judgement, stale_after
+from server.chains.judgement import Heard, Judgement, is_fresh, stale_after
 from server.chains.newest import Told, read_newest
 from server.chains.sound_answers import read_sound
 from server.chains.starknet.answers import json_members, json_number
@@ -51,8 +50,8 @@ class HeadReader:
             if head is None:
                 continue
             height, made_at = head
-            is_fresh = self._stale_after is None or time.time() - made_at <= self._stale_after
-            heard.append(Heard(answer.endpoint, height, answer.latency, is_fresh))
+            fresh = is_fresh(made_at, self._stale_after)
+            heard.append(Heard(answer.endpoint, height, answer.latency, fresh, made_at))
         return self._judgement.judge_heads(heard, answers, asked_at)
 
     def last_state(self) -> State | None:

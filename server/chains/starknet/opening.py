@@ -9,7 +9,7 @@ from server.chains.sound_answers import read_sound
 from server.chains.starknet.answers import json_felt, json_members, json_number, json_text
 from server.chains.starknet.driver import StarknetDriver
 from server.chains.starknet.node_errors import StarknetErrors
-from server.upstream import HeadQuery, IdentityCheck, Pool
+from server.upstream import Ask, Header, HeadQuery, IdentityCheck, Pool
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,7 +45,8 @@ def open_driver(
         http,
         block_time=facts.block_time,
         verify=IdentityCheck("starknet_chainId", [], lambda result: _wrong_chain(facts, result)),
-        head=HeadQuery("starknet_blockNumber", [], json_number, _hash_call, _read_hash),
+        head=HeadQuery("starknet_blockNumber", [], json_number, header=_read_header),
+        growth=None if is_local else facts.growth,
         observer=observer,
         hedge=hedge,
     )
@@ -56,25 +57,26 @@ def open_driver(
         return block
 
     memory = ChainMemory(facts.slug, cache, pool.heads, block_time=facts.block_time, ask_finalized=ask_finalized)
+    pool.on_distrust(memory.forget)
     return StarknetDriver(facts, pool, memory, judges_age=not is_local)
 
 
-def _hash_call(block: int) -> tuple[str, Sequence[object]]:
-    return "starknet_getBlockWithTxHashes", [{"block_number": block}]
+async def _read_header(ask: Ask, block: int) -> Header:
+    """Return the header of a block; ValueError where the node has none."""
+    members = json_members(await ask("starknet_getBlockWithTxHashes", [{"block_number": block}]))
+    try:
+        number = json_number(members["block_number"])
+        parent = hex(json_felt(members["parent_hash"])) if number > 0 else ""
+        made_at = json_number(members["timestamp"])
+        return Header(number, hex(json_felt(members["block_hash"])), made_at, number - 1, parent)
+    except KeyError:
+        raise ValueError("not a block") from None
 
 
 def _read_number(result: bytes) -> int:
     """Return the number of a block as a node answered it; ValueError for what is no block."""
     try:
         return json_number(json_members(result)["block_number"])
-    except KeyError:
-        raise ValueError("not a block") from None
-
-
-def _read_hash(result: bytes) -> str | None:
-    """Return the hash of a block as a node answered it; ValueError for what is no block."""
-    try:
-        return hex(json_felt(json_members(result)["block_hash"]))
     except KeyError:
         raise ValueError("not a block") from None
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections import deque
 from typing import TYPE_CHECKING
 
 from server.upstream.cache.lru import ByteLru
@@ -23,6 +24,8 @@ STALE_SECONDS = 24 * 3600.0
 """How long after its lifetime a lasting value may stand in for nodes that fail."""
 
 _NEAR_SHARE = 4
+_RECENT_SECONDS = 60.0
+_RECENT_VALUES = 8192
 
 
 class Cache:
@@ -44,6 +47,7 @@ class Cache:
         self.near_seconds = near_seconds
         self.shared = shared
         self.clock = clock
+        self._recent: deque[tuple[float, bytes]] = deque(maxlen=_RECENT_VALUES)
 
     @property
     def size(self) -> int:
@@ -65,8 +69,19 @@ class Cache:
     def keep(self, key: bytes, value: bytes, seconds: float = FOR_EVER) -> None:
         """Keep a lasting value in memory and in the shared tier."""
         self.lasting.put(key, value, seconds)
+        self._recent.append((self.clock(), key))
         if self.shared is not None:
             self.shared.put(key, value, seconds)
+
+    def forget_recent(self) -> None:
+        """Drop what was kept in the last minute, here and in the shared tier: some of it turned out to be wrong."""
+        since = self.clock() - _RECENT_SECONDS
+        keys = [key for at, key in self._recent if at >= since]
+        self._recent.clear()
+        for key in keys:
+            self.lasting.drop(key)
+        if self.shared is not None and keys:
+            self.shared.forget(keys)
 
     async def close(self) -> None:
         """End the shared tier."""

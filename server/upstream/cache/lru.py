@@ -75,6 +75,11 @@ class ByteLru:
             oldest, (dropped, _) = self._entries.popitem(last=False)
             self._size -= len(oldest) + len(dropped) + OVERHEAD
 
+    def drop(self, key: bytes) -> None:
+        """Keep the value of the key no longer, if there is one."""
+        if key in self._entries:
+            self._drop(key)
+
     def _drop(self, key: bytes) -> None:
         value, _ = self._entries.pop(key)
         self._size -= len(key) + len(value) + OVERHEAD

@@ -20,7 +20,7 @@ import structlog
 from runtime.config_errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from redis.asyncio import Redis
 
@@ -123,6 +123,18 @@ class RedisTier:
         if self._writer is None:
             self._writer = asyncio.get_running_loop().create_task(self._write())
 
+    def forget(self, keys: Sequence[bytes]) -> None:
+        """See `SharedTier.forget`."""
+        dropped = set(keys)
+        self._pending = deque(entry for entry in self._pending if entry[0] not in dropped)
+        self._pending_bytes = sum(len(value) for _, value, _ in self._pending)
+        if self._is_open or self._closed:
+            return
+        # Counted as a look-up under way, so that the end of the process ends it.
+        dropping = asyncio.get_running_loop().create_task(self._drop([self._name(key) for key in keys]))
+        self._asking.add(dropping)
+        dropping.add_done_callback(self._asking.discard)
+
     async def flush(self) -> None:
         """Return once everything put so far is written or given up."""
         while self._writer is not None:
@@ -147,6 +159,16 @@ class RedisTier:
             return await self._client.get(name)
         except Exception as error:
             # Whatever it is: a cache that cannot answer has missed.
+            self._rest(error)
+            return None
+
+    async def _drop(self, names: Sequence[bytes]) -> object:
+        if self._writer is not None:
+            # What is being written now is dropped as well.
+            await asyncio.wait([self._writer])
+        try:
+            return await self._client.delete(*names)
+        except Exception as error:
             self._rest(error)
             return None
 

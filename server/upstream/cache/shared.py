@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 class SharedTier(Protocol):
@@ -14,6 +17,10 @@ class SharedTier(Protocol):
 
     def put(self, key: bytes, value: bytes, seconds: float) -> None:
         """Keep a value for so long (infinity: as long as the tier likes), soon and without anybody waiting for it."""
+        ...
+
+    def forget(self, keys: Sequence[bytes]) -> None:
+        """Drop values, soon and without anybody waiting for it."""
         ...
 
     async def close(self) -> None:

@@ -85,14 +85,18 @@ class LimitedNode:
             self._target, data=json.dumps(body), headers={"content-type": "application/json"}
         ) as response:
             answer = await response.read()
-        if isinstance(body, dict) and body["method"] == "eth_getLogs":
-            [query] = body["params"]
+        calls, told = (body, json.loads(answer)) if isinstance(body, list) else ([body], [json.loads(answer)])
+        for position, call in enumerate(calls):
+            if call["method"] != "eth_getLogs":
+                continue
+            [query] = call["params"]
             low, high = int(query["fromBlock"], 16), int(query["toBlock"], 16)
             self.asked.append((low, high))
             await asyncio.sleep(self.delay(low, high))
-            error = self.refuse(low, high, len(json.loads(answer)["result"]))
+            error = self.refuse(low, high, len(told[position]["result"]))
             if error is not None:
-                answer = json.dumps({"jsonrpc": "2.0", "id": body["id"], "error": error}).encode()
+                told[position] = {"jsonrpc": "2.0", "id": call["id"], "error": error}
+                answer = json.dumps(told if isinstance(body, list) else told[0]).encode()
         return web.Response(body=answer, content_type="application/json")
 
 

@@ -119,11 +119,12 @@ async def test_the_program_answers_number_and_hash(ethereum):
     for address, expected in ((ALICE, NO_CODE), (NOBODY, bytes(32)), (USDC, None)):
         program = "0x" + code_proof_program(chain, bytes.fromhex(address[2:])).hex()
         answer = await ethereum.call("eth_call", {"data": program}, "latest")
-        proof = parse_code_proof(bytes.fromhex(answer[2:]))
+        proof = parse_code_proof(chain, bytes.fromhex(answer[2:]))
         if expected is None:
             code = await ethereum.call("eth_getCode", address, "latest")
             expected = keccak(bytes.fromhex(code[2:]))
-        assert proof == (await ethereum.height(), expected)
+        newest = await ethereum.call("eth_getBlockByNumber", "latest", False)
+        assert proof == (await ethereum.height(), expected, 1, int(newest["timestamp"], 16))
 
 
 async def test_bad_addresses_are_refused_without_a_node(driver, requests):

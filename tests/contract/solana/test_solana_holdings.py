@@ -38,7 +38,9 @@ async def test_accounts_of_both_programs_are_added_up_by_mint(driver: SolanaDriv
     again = await driver.read_holdings(ALICE, [USDC, WET, NAMELESS], ReadView())
     assert again.rows == found.rows
     # Decimals are known by now.
-    assert sorted(method for method, _ in node.asked) == ["getBalance", *["getTokenAccountsByOwner"] * 2]
+    # The question which chain it is rides along with the batch.
+    asked = sorted(method for method, _ in node.asked if method != "getGenesisHash")
+    assert asked == ["getBalance", *["getTokenAccountsByOwner"] * 2]
 
 
 async def test_mints_that_nobody_asks_about_are_passed_over(driver: SolanaDriver):

@@ -6,12 +6,16 @@ first of each kind.
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import time
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import pytest
 
 from server.chains.view import ReadView
-from server.errors import UpstreamUnavailable
+from server.errors import GatewayError, UpstreamUnavailable
 from tests.faults.families import relay as faults
 
 if TYPE_CHECKING:
@@ -78,6 +82,41 @@ async def test_an_endpoint_of_another_chain_is_never_read(rig: Rig) -> None:
     await rig.check()
     asked = {name for one in rig.bad for name in one.asked}
     assert asked <= rig.subject.proofs
+
+
+async def test_an_endpoint_that_becomes_another_chain_is_left_within_two_seconds(rig: Rig) -> None:
+    await rig.read()
+    rig.spoil(rig.subject.strays)
+    until = time.monotonic() + 2.0
+    while time.monotonic() < until:
+        # Until it is noticed anything may be told.
+        with contextlib.suppress(AssertionError, GatewayError):
+            await rig.read()
+        await asyncio.sleep(0.02)
+    for one in rig.bad:
+        one.asked.clear()
+    await rig.check()
+    assert {name for one in rig.bad for name in one.asked} <= rig.subject.proofs
+
+
+async def test_headers_are_read_from_every_kind_of_endpoint_and_are_linked(rig: Rig) -> None:
+    """By them heads are proved and endpoints compared."""
+    pools = {
+        "solana": ("pool",),
+        "starknet": ("pool",),
+        "bitcoin": ("core", "esplora"),
+        "cosmoshub": ("nodes.rest", "nodes.comet"),
+    }
+    for path in pools[rig.subject.slug]:
+        pool = attrgetter(path)(rig.driver)
+        endpoint = pool._endpoints[-1]
+        header = await pool._headers.read(endpoint, rig.head)
+        parent = await pool._headers.read(endpoint, header.parent)
+        assert (header.number, parent.number) == (rig.head, header.parent)
+        assert header.parent_hash == parent.hash != header.hash
+        assert parent.made_at <= header.made_at <= time.time() + 60
+        with pytest.raises(ValueError, match=r"\w"):
+            await pool._headers.read(endpoint, rig.head + 10**6)
 
 
 async def test_where_every_endpoint_is_of_another_chain_it_is_said(rig: Rig) -> None:

@@ -32,7 +32,7 @@ async def test_logs_are_the_nodes_newest_first(reader, node, tally):
 
 async def test_questions_to_the_node_are_counted(reader, node, tally):
     await reader.read_logs(window("latest"), LOGGER, None, ReadView())
-    assert tally.requests == [1, 1]  # the newest block, its logs
+    assert tally.requests == [1, 2]  # the newest block; its logs together with its header
     tally.requests.clear()
     await reader.read_logs(window(FIRST, FIRST + 3), LOGGER, None, ReadView())
     assert tally.requests == [1]  # both bounds are given and known to exist
