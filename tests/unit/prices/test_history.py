@@ -289,6 +289,21 @@ async def test_a_failing_database_costs_the_storing_alone(database: AsyncEngine)
     assert {day: row.maximum for day, row in days.items()} == {back(1): 11, TODAY: Decimal("10.5")}
 
 
+async def test_a_database_that_fails_later_is_answered_for_from_memory(database: AsyncEngine):
+    clock, archive = Passing(), Archive({"BTC": {0: "10", 1: "11"}})
+    history = history_of(database, archive, clock=clock)
+    points = await history.read("BTC", 30, "USD", None)
+    async with database.begin() as connection:
+        await connection.run_sync(price_days.drop)
+    for _ in range(3):
+        assert await history.read("BTC", 30, "USD", None) == points
+    assert len(archive.asked) == 1
+    clock.now += 3601
+    archive.told["BTC"] = {0: "12"}
+    assert await history.read("BTC", 30, "USD", None) == [points[0], partial(0, "12")]
+    assert archive.asked[1:] == [("BTC", 1)]
+
+
 async def test_a_slow_source_is_not_waited_for_beyond_the_deadline_and_stores_all_the_same(database: AsyncEngine):
     archive = Archive({"BTC": {0: "10"}})
     archive.gate = asyncio.Event()
