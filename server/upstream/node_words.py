@@ -58,6 +58,15 @@ def quote_node(error: NodeError, secrets: re.Pattern[str] | None) -> NodeWords:
     return NodeWords(error.code, message, None if error.data is None else _quote_data(error.data, secrets))
 
 
+def shorten_data(data: bytes, most: int) -> bytes:
+    """Return the JSON of a `data` in about so many bytes: of longer ones the beginning, as text."""
+    if len(data) <= most:
+        return data
+    # Half as many: quotes and the like take two bytes once they stand in a text.
+    beginning = data[: max(most // 2, 0)].decode("utf-8", "ignore").removeprefix('"')
+    return json.dumps(beginning + _CUT, ensure_ascii=False).encode()
+
+
 def _secrets(url: str, headers: Mapping[str, str]) -> Iterator[str]:
     parts = urlsplit(url)
     host = parts.hostname or ""

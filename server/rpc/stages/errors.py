@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from typing import TYPE_CHECKING
 
 import grpc
@@ -15,6 +14,7 @@ from waypost.v1 import raw_pb2
 from runtime.logs import get_logger
 from server.errors import GatewayError, Internal, NotFound, Pending, UpstreamUnavailable
 from server.rpc.stages.paths import subject_path
+from server.upstream.node_words import shorten_data
 
 if TYPE_CHECKING:
     from typing import NoReturn
@@ -113,14 +113,8 @@ def _add(status: status_pb2.Status, detail: Message) -> None:
 def _node_error(words: NodeWords, room: int) -> raw_pb2.NodeError:
     """Return what a node said in about so many bytes: of longer `data` the beginning, as text."""
     error = raw_pb2.NodeError(code=words.code, message=words.message)
-    left = room - error.ByteSize() - _WRAPPING_BYTES
-    data = words.data
-    if data is not None and len(data) > left:
-        # Half of the room: quotes and the like take two bytes once they stand in a text.
-        beginning = data[: max(left // 2, 0)].decode("utf-8", "ignore").removeprefix('"')
-        data = json.dumps(f"{beginning}…", ensure_ascii=False).encode()
-    if data is not None:
-        error.data.json = data
+    if words.data is not None:
+        error.data.json = shorten_data(words.data, room - error.ByteSize() - _WRAPPING_BYTES)
     return error
 
 
