@@ -38,7 +38,7 @@ class Waypost:
         while chunk := await stream.read(4096):
             setattr(self, name, getattr(self, name) + chunk.decode())
 
-    async def printed(self, pattern: str, seconds: float = 30.0, *, stream: str = "out") -> re.Match[str]:
+    async def printed(self, pattern: str, seconds: float = 90.0, *, stream: str = "out") -> re.Match[str]:
         """Wait until standard output (or `err`) matches."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:

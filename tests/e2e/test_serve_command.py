@@ -70,7 +70,7 @@ async def test_server_and_transcoder_as_two_processes(config: Path, tmp_path: Pa
 
 async def test_a_transcoder_needs_a_target(tmp_path: Path) -> None:
     async with waypost("transcoder", folder=tmp_path) as running:
-        assert await running.ended() == 1
+        assert await running.ended(60) == 1
         assert "config error: transcoder.grpc_target" in running.err
 
 
@@ -122,7 +122,7 @@ async def test_a_taken_port_is_refused(config: Path, tmp_path: Path) -> None:
         port = str(taken.getsockname()[1])
         for option, other, key in (("--http-port", "--grpc-port", "http.port"), ("--grpc-port", "--http-port", "grpc")):
             async with waypost("serve", "--config", str(config), option, port, other, "0", folder=tmp_path) as running:
-                assert await running.ended() == 1
+                assert await running.ended(60) == 1
                 assert f"config error: {key}" in running.err
                 assert option in running.err
                 assert "Traceback" not in running.err

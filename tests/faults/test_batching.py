@@ -85,6 +85,7 @@ async def test_heavy_calls_never_share_a_request_with_cheap_ones(faulty: MakeFau
     assert sorted(len(asked.methods) for asked in node.asked) == [1, 1, 1, 1, 1, 10]
 
 
+@pytest.mark.alone("tells half a second from one by the clock")
 async def test_a_slow_heavy_call_does_not_hold_up_cheap_ones(faulty: MakeFaulty, make_pool: MakePool) -> None:
     node = await faulty()
 

@@ -46,6 +46,7 @@ async def warm(pool: Pool, times: int = 40) -> str:
     return label
 
 
+@pytest.mark.alone("tells 0.4 seconds from 0.6 by the clock")
 async def test_with_hedging_one_slow_answer_costs_its_caller_no_wait(
     faulty: MakeFaulty, make_pool: MakePool, tally: Tally
 ) -> None:
@@ -173,6 +174,7 @@ async def test_what_a_fresh_block_lacks_is_waited_for(
     assert asked <= 6  # two rounds in vain, paced by half a block time, and the one that answered
 
 
+@pytest.mark.alone("tells 0.4 seconds from half a block time by the clock")
 async def test_a_block_beyond_the_head_is_not_waited_for(faulty: MakeFaulty, make_pool: MakePool) -> None:
     node = await faulty()
     pool = make_pool(node.url, block_time=1.0)
@@ -185,6 +187,7 @@ async def test_a_block_beyond_the_head_is_not_waited_for(faulty: MakeFaulty, mak
     assert time.monotonic() - started < 0.4
 
 
+@pytest.mark.alone("tells 0.4 seconds from half a block time by the clock")
 async def test_old_state_is_not_waited_for(faulty: MakeFaulty, make_pool: MakePool) -> None:
     node = await faulty()
     node.fault = faults.error(-32000, "missing trie node 0xabc (path )")
@@ -196,6 +199,7 @@ async def test_old_state_is_not_waited_for(faulty: MakeFaulty, make_pool: MakePo
     assert time.monotonic() - started < 0.4
 
 
+@pytest.mark.alone("counts the attempts that fit into a quarter of a second")
 async def test_waiting_ends_with_its_budget(faulty: MakeFaulty, make_pool: MakePool) -> None:
     node = await faulty()
     node.fault = faults.error(-32001, "block not found: 0xa")

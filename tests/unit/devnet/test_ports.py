@@ -16,9 +16,7 @@ if TYPE_CHECKING:
 
 HOLDS = """
 import sys
-from collections import deque
 from devnet import ports
-ports._ports = deque([int(sys.argv[1])])
 print(ports.free_port(), flush=True)
 sys.stdin.read()
 """
@@ -27,14 +25,11 @@ sys.stdin.read()
 @pytest.fixture
 def port() -> Iterator[int]:
     """A port that another process was given and does not use."""
-    wanted = ports._ports[-1]
-    with subprocess.Popen(
-        [sys.executable, "-c", HOLDS, str(wanted)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as other:
+    command = [sys.executable, "-c", HOLDS]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
         assert other.stdin is not None
         assert other.stdout is not None
-        assert other.stdout.readline() == f"{wanted}\n"
-        yield wanted
+        yield int(other.stdout.readline())
         other.stdin.close()
 
 
