@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 
@@ -10,7 +11,7 @@ import pytest
 from aiohttp import web
 
 from runtime.settings import EndpointSettings
-from server.errors import NotFound, UpstreamUnavailable
+from server.errors import DeadlineExceeded, NotFound, UpstreamUnavailable
 from server.upstream import CallPolicy, Classified, HeadQuery, IdentityCheck, RestPool, Verdict, open_session
 from tests.serving import serve_app
 
@@ -156,3 +157,28 @@ async def test_a_web_page_is_no_plain_text() -> None:
     async with pool_of(page) as (pool, _):
         with pytest.raises(UpstreamUnavailable, match="a web page"):
             await pool.get("/tip", name="/tip", is_text=True)
+
+
+@pytest.mark.parametrize("heavy", [False, True])
+async def test_an_endpoint_that_hangs_gives_up_its_calls_and_comes_back(heavy: bool) -> None:
+    thawed = asyncio.Event()
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        await thawed.wait()
+        return web.Response(text='"7"')
+
+    head = HeadQuery("/tip", [], lambda body: int(body.strip(b'"')))
+    async with pool_of(answer, head=head) as (pool, _):
+        started = time.monotonic()
+        policy = CallPolicy(heavy=heavy)
+        with pytest.raises(DeadlineExceeded, match="chain did not answer in time: n0: hangs"):
+            await pool.get("/x", policy=policy, name="/x", deadline=started + 20)
+        assert time.monotonic() - started < 10
+        with pytest.raises(UpstreamUnavailable, match="n0: hangs"):
+            await pool.get("/x", policy=policy, name="/x", deadline=time.monotonic() + 20)
+        thawed.set()
+        for _ in range(100):
+            if pool.is_sound:
+                break
+            await asyncio.sleep(0.05)
+        assert (await pool.get("/x", policy=policy, name="/x", deadline=time.monotonic() + 5)).result == b'"7"'
