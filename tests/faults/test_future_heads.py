@@ -136,6 +136,8 @@ async def test_most_endpoints_from_the_future_cost_no_read_its_answer(
     lie: Ahead, liars: tuple[int, ...], node: Anvil, faulty: Callable[..., Any], open_driver: Callable[..., EvmDriver]
 ) -> None:
     """Once it was known how far the chain is: not one failure and not one wrong answer."""
+    if lie.by == 1 and 0 not in liars:
+        pytest.skip("who is asked for its number alone tells no time: one block more is plausible")
     fronts = [await faulty(node.url) for _ in range(3)]
     driver = open_driver(*(front.url for front in fronts))
     head = await node.height()
