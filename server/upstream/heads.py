@@ -47,6 +47,7 @@ class _Sighting:
 class _Claim:
     block: int
     seen_at: float
+    is_future: bool
 
 
 class HeadTracker:
@@ -101,9 +102,10 @@ class HeadTracker:
         if block <= 0:
             self._empty[label] = now
             return
-        if not self._is_plausible(block, made_at, now):
+        is_future = self._is_future(made_at) or (made_at is None and self._was_future(label, block))
+        if is_future or not self._is_plausible(block, now, is_dated=made_at is not None):
             self._sightings.pop(label, None)
-            self._claims[label] = _Claim(block, now)
+            self._claims[label] = _Claim(block, now, is_future)
             return
         self._see(label, block, now)
         self._note_time(block, made_at)
@@ -118,10 +120,10 @@ class HeadTracker:
         growth = self.growth
         if growth is None:
             return True
-        if made_at > self._wall() + growth.future:
+        if self._is_future(made_at):
             return False
         if self._anchor is None:
-            return self._head is None or self._is_plausible(block, made_at, self._clock())
+            return self._head is None or self._is_plausible(block, self._clock(), is_dated=True)
         known, known_at = self._anchor
         return block - known <= growth.slack + growth.factor * max(made_at - known_at, 0.0) / self._block_time
 
@@ -132,17 +134,23 @@ class HeadTracker:
 
     def is_beyond(self, block: int) -> bool:
         """Return whether nobody can have the block yet, as far as it is known how far the chain is."""
-        return self.growth is not None and self._head is not None and not self._is_plausible(block, None, self._clock())
+        return self._head is not None and not self._is_plausible(block, self._clock(), is_dated=False)
 
-    def _is_plausible(self, block: int, made_at: float | None, now: float) -> bool:
+    def _is_future(self, made_at: float | None) -> bool:
+        return made_at is not None and self.growth is not None and made_at > self._wall() + self.growth.future
+
+    def _was_future(self, label: str, block: int) -> bool:
+        """Return whether the endpoint told a time to come of this block, or of one before it."""
+        claim = self._claims.get(label)
+        return claim is not None and claim.is_future and block >= claim.block and self.is_claimed(label)
+
+    def _is_plausible(self, block: int, now: float, *, is_dated: bool) -> bool:
         growth = self.growth
         if growth is None:
             return True
-        if made_at is not None and made_at > self._wall() + growth.future:
-            return False
         if self._head is None:
             # Of several, those who tell what does not exist may be the first to be heard, or the most.
-            return made_at is not None and len(self._labels) == 1
+            return is_dated and len(self._labels) == 1
         return block - self._head <= growth.slack + growth.factor * (now - self._head_at) / self._block_time
 
     def _note_time(self, block: int, made_at: float | None) -> None:

@@ -35,14 +35,16 @@ class HeadQuery:
     """A family's way to ask a node for its newest block.
 
     `read` gets the JSON of the result and returns the height (or slot); ValueError if it is none. `judge`, for answers
-    that name their chain: see `IdentityCheck`. `header` reads the header of a block from one endpoint, by which heads
-    are proved and endpoints compared; ValueError where it has none.
+    that name their chain: see `IdentityCheck`. `made_at`, for answers that tell the block's time, returns it in unix
+    seconds. `header` reads the header of a block from one endpoint, by which heads are proved and endpoints compared;
+    ValueError where it has none.
     """
 
     method: str
     params: Sequence[object]
     read: Callable[[bytes], int]
     judge: Callable[[bytes], str | None] | None = None
+    made_at: Callable[[bytes], float] | None = None
     header: Callable[[Ask, int], Awaitable[Header]] | None = None
 
 

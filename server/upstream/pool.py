@@ -374,7 +374,8 @@ class Pool:
                 identity.refute(named)
                 return
             with contextlib.suppress(ValueError):
-                self.observe_head(endpoint.label, self._head.read(got.result))
+                made_at = None if self._head.made_at is None else self._head.made_at(got.result)
+                self.observe_head(endpoint.label, self._head.read(got.result), made_at)
                 if self.heads.head() is None:
                     await self.prove_head(endpoint.label)
 

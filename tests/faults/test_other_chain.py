@@ -204,7 +204,7 @@ async def test_unfolded_reads_are_wrong_for_two_seconds_at_most(
     await load(LONGEST + SLACK + 1)
     # The relay is really read, and the change seen in time.
     assert found.wrong_until is None or found.wrong_until <= LONGEST + SLACK
-    assert found.reads > 100
+    assert found.reads > 10
     assert bool(found.failures) is not has_other
     assert all("alpha: serves chain id 56 instead of 1" in message for message in found.failures)
     if has_other:

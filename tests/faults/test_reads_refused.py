@@ -64,7 +64,7 @@ def refuse(matches: Callable[[dict[str, Any]], bool], code: int, message: str) -
 
 def is_longer_than(reads: int) -> Callable[[dict[str, Any]], bool]:
     def matches(call: dict[str, Any]) -> bool:
-        return call["method"] == "eth_call" and len(call["params"][0].get("data", "")) > 2 * (400 + 230 * reads)
+        return call["method"] == "eth_call" and len(call["params"][0].get("data", "")) > 2 * (784 + 230 * reads)
 
     return matches
 

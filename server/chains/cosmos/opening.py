@@ -76,6 +76,7 @@ def open_driver(
             [],
             lambda result: parse_head(result).height,
             judge=lambda result: _wrong_block(facts, result),
+            made_at=lambda result: parse_head(result).made_at,
             header=_read_rest_header,
         ),
         growth=None if is_local else facts.growth,

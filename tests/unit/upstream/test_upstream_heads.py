@@ -322,6 +322,10 @@ def test_a_block_of_tomorrow_is_a_claim_however_low() -> None:
         heads.observe(label, 101, clock.now + 61)
     assert heads.head() == 100
     assert heads.is_ahead("alpha")
+    heads.observe("alpha", 101)  # the same without its time
+    assert heads.is_ahead("alpha")
+    heads.observe("alpha", 101, clock.now)
+    assert not heads.is_ahead("alpha")
 
 
 def test_a_jump_fits_if_the_time_of_its_header_explains_it() -> None:
