@@ -73,12 +73,11 @@ class Trail:
             retry_after_ms = None if self._retry_after is None else int(self._retry_after * 1000)
             if self._is_silence and all(self._is_time.values()):
                 # Nothing was wrong but that the time passed while the caller waited.
-                return DeadlineExceeded(
-                    f"{self._chain} did not answer in time: {self._summary()}", retry_after_ms=retry_after_ms
-                )
-            error = UpstreamUnavailable(
-                f"no endpoint of {self._chain} answered: {self._summary()}", retry_after_ms=retry_after_ms
-            )
+                message = f"{self._chain} did not answer in time: {self._summary()}"
+                error = DeadlineExceeded(message, retry_after_ms=retry_after_ms)
+            else:
+                message = f"no endpoint of {self._chain} answered: {self._summary()}"
+                error = UpstreamUnavailable(message, retry_after_ms=retry_after_ms)
         error.refusals = dict(self.refusals)
         error.node = self._node
         return error
