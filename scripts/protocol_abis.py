@@ -58,7 +58,8 @@ def read_package(package: str, pin: dict[str, Any]) -> dict[str, list[Any]]:
 
 def plain(items: list[Any]) -> list[dict[str, Any]]:
     """Return ABI items without what is no part of the interface, sorted by kind, name and parameter types."""
-    kept = [_plain_item(item) for item in items]
+    # A proxy's items joined with those of its implementation hold some twice.
+    kept = list({json.dumps(item): item for item in map(_plain_item, items)}.values())
     return sorted(kept, key=lambda item: (item["type"], item.get("name", ""), json.dumps(item.get("inputs", []))))
 
 
@@ -94,10 +95,16 @@ def _items(tar: tarfile.TarFile, member: str) -> list[Any]:
 
 
 def _constant(text: str, name: str) -> Any:
-    """Return an array that a JavaScript module declares as a literal; its keys need no quotes there."""
-    found = re.search(rf"(?:var|const|exports\.)\s*{name}\s*=\s*(\[.*?^\])", text, re.DOTALL | re.MULTILINE)
+    """Return an array that a JavaScript module holds as a literal, whose keys need no quotes there.
+
+    Texts may have single quotes, where they have no others.
+    """
+    declared = re.search(rf"(?:var|const|exports\.)\s*{name}\s*=\s*(\[.*?^\])", text, re.DOTALL | re.MULTILINE)
+    found = declared or re.search(rf"^\s*{name}: (\[.*\]),?$", text, re.MULTILINE)
     if found is None:
         raise KeyError(name)
+    if '"' not in found[1]:
+        return json.loads(_TRAILING_COMMA.sub(r"\1", _BARE_KEY.sub(r'\1"\2":', found[1].replace("'", '"'))))
     return json.loads(_TRAILING_COMMA.sub(r"\1", _BARE_KEY.sub(r'\1"\2":', found[1])))
 
 

@@ -22,13 +22,15 @@ CATEGORIES = ("lending", "dex", "staking", "aggregator", "derivatives")
 class RegisteredContract:
     """A contract at its address in canonical writing; `source` says where the address is published.
 
-    `abi` is a JSON array, None unless a pinned package holds it (decisions section 5.4).
+    `abi` is a JSON array, of a pinned package or of the published app that calls the contract; where it is None,
+    `why_no_abi` says why (decisions section 5.4).
     """
 
     name: str
     address: str
     source: str
     abi: bytes | None = None
+    why_no_abi: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

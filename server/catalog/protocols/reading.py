@@ -18,11 +18,13 @@ if TYPE_CHECKING:
 
 DATA = Path(__file__).with_name("data")
 ABIS = Path(__file__).with_name("abi")
+APPS = Path(__file__).parents[1] / "apps"
 
 _SLUG = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _KEY = re.compile(r"[A-Za-z0-9]{1,64}")
 _BASE58 = re.compile(r"[1-9A-HJ-NP-Za-km-z]{32,44}")
-_ENTRIES = ("name", "neutral", "category", "url", "version", "description", "sources", "contracts")
+_APP_ABI = re.compile(r"[a-z0-9]+/[a-z0-9]+")
+_ENTRIES = ("name", "neutral", "category", "url", "version", "description", "sources", "without_abi", "contracts")
 _CONTRACT_ENTRIES = ("name", "address", "source", "abi")
 
 
@@ -57,12 +59,21 @@ def _read_protocol(file: DataFile, abis: Path) -> RegisteredProtocol:
     if not isinstance(sources, dict) or not all(isinstance(text, str) and text for text in sources.values()):
         file.report("sources", 'write a table of sources, each a name = "where it is published"')
         sources = {}
+    reasons = table.get("without_abi", {})
+    if not isinstance(reasons, dict) or not all(isinstance(text, str) and text for text in reasons.values()):
+        file.report("without_abi", 'write a table of contract keys, each with the reason = "why there is no ABI"')
+        reasons = {}
     contracts = {
         chain: {
-            key: _read_contract(file, f"contracts.{chain}.{key}", key, row, sources, abis) for key, row in rows.items()
+            key: _read_contract(file, f"contracts.{chain}.{key}", key, row, sources, reasons, abis)
+            for key, row in rows.items()
         }
         for chain, rows in file.tables("contracts").items()
     }
+    without = {key for rows in contracts.values() for key, contract in rows.items() if contract.abi is None}
+    for key in reasons:
+        if key not in without:
+            file.report(f"without_abi.{key}", "no contract of this key lacks an ABI: remove it")
     used = {contract.source for rows in contracts.values() for contract in rows.values()}
     for name in sources:
         if sources[name] not in used:
@@ -80,7 +91,13 @@ def _read_protocol(file: DataFile, abis: Path) -> RegisteredProtocol:
 
 
 def _read_contract(
-    file: DataFile, where: str, key: str, row: Any, sources: Mapping[str, str], abis: Path
+    file: DataFile,
+    where: str,
+    key: str,
+    row: Any,
+    sources: Mapping[str, str],
+    reasons: Mapping[str, str],
+    abis: Path,
 ) -> RegisteredContract:
     if not _KEY.fullmatch(key):
         file.report(where, "write a contract key of letters and digits")
@@ -94,17 +111,21 @@ def _read_contract(
         file.report(f"{where}.address", fix)
     source = sources.get(file.word(row, "source", tuple(sources) or ("a source that [sources] has",), where), "")
     abi = _read_abi(file, f"{where}.abi", row["abi"], abis) if "abi" in row else None
-    return RegisteredContract(file.text(row, "name", where), str(address), source, abi)
+    if "abi" not in row and key not in reasons:
+        file.report(f"{where}.abi", f"name its ABI, or say in [without_abi] why {key} has none")
+    why = reasons.get(key) if abi is None else None
+    return RegisteredContract(file.text(row, "name", where), str(address), source, abi, why)
 
 
 def _read_abi(file: DataFile, where: str, name: Any, abis: Path) -> bytes | None:
-    if not isinstance(name, str) or not _KEY.fullmatch(name):
-        file.report(where, "name a file of the ABI folder, without .json")
+    is_published = isinstance(name, str) and _APP_ABI.fullmatch(name)
+    if not isinstance(name, str) or not (is_published or _KEY.fullmatch(name)):
+        file.report(where, "name a file of the ABI folder, or an app and its file (lido/steth), without .json")
         return None
     try:
-        return _load_abi(abis / f"{name}.json")
+        return _load_abi((APPS if is_published else abis) / f"{name}.json")
     except OSError:
-        file.report(where, f"there is no {name}.json in the ABI folder")
+        file.report(where, f"there is no {name}.json in the {'apps' if is_published else 'ABI'} folder")
     except ValueError as error:
         file.report(where, f"{name}.json {error}")
     return None

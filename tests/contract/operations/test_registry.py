@@ -152,5 +152,8 @@ async def test_the_calendar_within_days(ask: Ask) -> None:
 
 
 def abi_of(row: dict[str, Any]) -> Any:
-    folder = Path(protocols.__file__).parent / "abi"
-    return json.loads((folder / f"{row['abi']}.json").read_text()) if "abi" in row else None
+    if "abi" not in row:
+        return None
+    folder = Path(protocols.__file__).parent
+    published = folder.parent / "apps"
+    return json.loads(((published if "/" in row["abi"] else folder / "abi") / f"{row['abi']}.json").read_text())

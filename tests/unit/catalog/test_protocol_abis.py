@@ -5,13 +5,19 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from typing import Any
+from collections import Counter
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from eth_utils import keccak
 
 from scripts.protocol_abis import FOLDER, PINS, plain, printed
+from server.catalog.apps.catalogue import load_catalogue
 from server.catalog.protocols import load_address_book
+from server.chains.facts import load_facts
+
+if TYPE_CHECKING:
+    from server.catalog.protocols.book import RegisteredContract
 
 PACKAGES = tomllib.loads(PINS.read_text())
 BOOK = load_address_book()
@@ -20,14 +26,38 @@ PINNED = [name for pin in PACKAGES.values() for name in pin["abis"]]
 
 def test_every_abi_is_pinned_once_and_told_for_a_contract() -> None:
     assert sorted(PINNED) == sorted(path.stem for path in FOLDER.glob("*.json"))
-    told = {
-        contract.abi
-        for protocol in BOOK.protocols.values()
-        for contracts in protocol.contracts.values()
-        for contract in contracts.values()
-        if contract.abi is not None
-    }
-    assert len(told) == len(PINNED)
+    pinned = {json.dumps(json.loads((FOLDER / f"{name}.json").read_bytes())) for name in PINNED}
+    assert len(pinned) == len(PINNED)
+    told = {json.dumps(json.loads(contract.abi)) for _, _, _, contract in every_contract() if contract.abi is not None}
+    assert pinned <= told
+
+
+def every_contract() -> list[tuple[str, str, str, RegisteredContract]]:
+    """Return every registered contract behind its protocol, chain and key."""
+    return [
+        (slug, chain, key, contract)
+        for slug, protocol in BOOK.protocols.items()
+        for chain, contracts in protocol.contracts.items()
+        for key, contract in contracts.items()
+    ]
+
+
+def test_a_contract_has_its_abi_or_the_reason_why_not() -> None:
+    without = Counter(slug for slug, _, _, contract in every_contract() if contract.abi is None)
+    assert all((contract.abi is None) == bool(contract.why_no_abi) for _, _, _, contract in every_contract())
+    # About half of these are of one protocol, which publishes its ABIs in no package.
+    assert without.total() == 157
+    assert without.most_common(1) == [("beefy", 75)]
+    assert len(every_contract()) == 438
+
+
+def test_what_an_app_publishes_is_registered_with_the_interface_that_the_app_calls() -> None:
+    chains = [slug for slug, facts in load_facts().items() if facts.family == "evm"]
+    apps = load_catalogue(chains).apps.values()
+    called = {(deployment.chain, deployment.address) for app in apps for deployment in app.deployments}
+    published = [one for one in every_contract() if (one[1], one[3].address) in called]
+    assert [one[:3] for one in published if one[3].abi is None] == []
+    assert len(published) == 13
 
 
 @pytest.mark.parametrize("package", PACKAGES)
@@ -56,6 +86,15 @@ SELECTORS = {
     ("uniswap-v3", "quoterV2"): {"quoteExactInputSingle": "c6a5026a"},
     ("uniswap-v3", "swapRouter02"): {"exactInputSingle": "04e45aaf"},
     ("balancer-v2", "vault"): {"swap": "52bbbe29", "joinPool": "b95cac28"},
+    ("aave-v2", "protocolDataProvider"): {"getUserReserveData": "28dd2d01"},
+    ("spark", "protocolDataProvider"): {"getUserReserveData": "28dd2d01"},
+    ("spark", "oracle"): {"getAssetPrice": "b3596f07"},
+    ("compound-v2", "comptroller"): {"getAllMarkets": "b0772d0b", "getAssetsIn": "abfceffc"},
+    ("compound-v2", "cUSDC"): {"getAccountSnapshot": "c37f68e2", "exchangeRateStored": "182df0f5"},
+    ("compound-v3", "cometUSDC"): {"balanceOf": "70a08231", "borrowBalanceOf": "374c49b4"},
+    ("curve", "threePool"): {"get_virtual_price": "bb7b8b80", "get_dy": "5e0d443f"},
+    ("curve", "tricrypto2"): {"get_dy": "556d6e9f"},
+    ("lido", "wstETH"): {"stEthPerToken": "035faf82"},
 }
 
 
