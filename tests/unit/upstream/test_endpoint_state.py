@@ -235,5 +235,5 @@ class TestSelection:
         assert self.order(selection, CallPolicy(min_block=40, prefer="gamma")) == ["gamma", "beta", "alpha"]
 
     def test_the_excluded_are_never_asked(self, selection: Selection, endpoints: list[Endpoint]) -> None:
-        endpoints[1].exclusion = "serves chain id 5 instead of 1"
+        endpoints[1].exclude("serves chain id 5 instead of 1")
         assert self.order(selection, CallPolicy(prefer="beta")) == ["alpha", "gamma"]
