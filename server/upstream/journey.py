@@ -20,6 +20,7 @@ from server.upstream.trail import Trail
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from server.errors import NodeWords
     from server.upstream.absence import Absences
     from server.upstream.carrier import Cargo, Carrier
     from server.upstream.endpoint import Endpoint
@@ -255,10 +256,7 @@ class Router:
         for suspect, exchange in trail.take_suspects():
             self._health.convict(suspect, exchange)
         if isinstance(got, Setback) and got.final is not None:
-            # A copy: this frame, which its traceback holds, holds the original.
-            final = copy.copy(got.final)
-            final.node = got.node
-            raise final
+            raise _final(got.final, got.node)
         return got
 
     def _learn(self, endpoint: Endpoint, errand: Errand, got: Reply | Setback) -> None:
@@ -392,3 +390,10 @@ class Router:
         others = self._confirmation.choose(errand.method, errand.policy, tried)
         tried.update(others)
         return await self._confirmation.confirm(null, others, errand.patience, trail, ask)
+
+
+def _final(error: GatewayError, node: NodeWords | None) -> GatewayError:
+    """Return the failure to raise: a copy, as frames that its traceback will hold hold the original."""
+    final = copy.copy(error)
+    final.node = node
+    return final

@@ -159,11 +159,11 @@ async def test_a_height_above_the_chain_is_not_found_with_the_head(fronts: list[
             caught.value.message
             == f"bitcoin has no block {known.HEIGHT + 7} yet: the newest is {known.HEIGHT} (1 endpoint was asked)"
         )
-        assert caught.value.metadata == {"head": str(known.HEIGHT)}
+        assert caught.value.metadata == {"head": str(known.HEIGHT), "endpointsAsked": "1"}
         assert fronts[0].asked[1:] == ["getblockhash", "getblockcount"]
         with pytest.raises(NotFound) as caught:
             await driver.pass_call("getblockhash", b"[%d]" % (known.HEIGHT + 7), ReadView())
-        assert caught.value.metadata == {"head": str(known.HEIGHT)}
+        assert caught.value.metadata == {"head": str(known.HEIGHT), "endpointsAsked": "1"}
 
 
 @pytest.mark.parametrize("method", ["getblock", "getblockhash"])

@@ -154,7 +154,8 @@ async def test_contracts_of_the_callers_choice_run_apart_in_one_request(site: Si
     ]
     await site.asked()
     answers = await (await site.marketplace.gateway.post(batch)).json()
-    assert site.relay.methods == ["eth_call"] * len(where), "each in an execution of its own"
+    # The question for the chain's id rides along.
+    assert site.relay.methods == [*["eth_call"] * len(where), "eth_chainId"], "each in an execution of its own"
     assert await site.asked() == 1
     alone = await site.marketplace.call(name, chain="ethereum", address=coin, args=[account])
     assert [answer["result"]["data"]["outputs"] for answer in answers][2] == alone["outputs"] != ["0"]
@@ -187,7 +188,7 @@ async def test_functions_that_are_named_alone_are_never_folded(site: Site) -> No
         await site.asked()
         assert (await site.marketplace.call(alone))["outputs"][0] == nobody
         # Once over each face.
-        assert site.relay.methods == ["eth_blockNumber", "eth_call", "eth_blockNumber"] * 2
+        assert site.relay.methods == ["eth_blockNumber", "eth_call", "eth_blockNumber", "eth_chainId"] * 2
         assert await site.asked() == 2
         for name in (alone, folded):
             assert (await site.marketplace.call(name, from_=known.BOB))["outputs"][0] == known.BOB

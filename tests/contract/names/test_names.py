@@ -134,7 +134,7 @@ async def test_names_that_are_asked_for_at_once_share_one_request(site: Site) ->
     names = [f"caller{number}.{known_names.WILDCARD}" for number in range(30)]
     found = await asyncio.gather(*map(site.resolve, names))
     assert found == [known_names.wildcard_address(dns_encode_name(name)) for name in names]
-    assert [asked.methods for asked in site.proxy.asked] == [["eth_call"] * 30]
+    assert [asked.methods for asked in site.proxy.asked] == [[*["eth_call"] * 30, "eth_chainId"]]
 
 
 async def test_resolvers_that_burn_gas_or_burst_harm_nobody_beside_them(site: Site) -> None:

@@ -86,6 +86,8 @@ class Relay:
         self.target, self._http = target, http
         self.fault: Fault = honest
         self.asked: list[str] = []
+        # What Bitcoin's `getblockhash` was asked for: of callers' blocks, and of those that prove chain and fork.
+        self.heights: list[Json] = []
         self.url = ""
 
     async def serve(self, request: web.Request) -> web.StreamResponse:
@@ -93,6 +95,8 @@ class Relay:
         path, body = request.path.rstrip("/") or "/", await request.read()
         ask = Ask(request.method, path, request.query_string, wanted, body, self._send)
         self.asked += ask.names
+        if ask.verb == "POST":
+            self.heights += [call["params"] for call in ask.calls if call["method"] == "getblockhash"]
         told = await self.fault(ask)
         if told is None:
             assert request.transport is not None

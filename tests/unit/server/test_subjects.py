@@ -9,7 +9,7 @@ from runtime.operations import load_operations
 from server.errors import ArchiveRequired, GatewayError, NotFound, Pending, UpstreamUnavailable
 from server.rpc.rows import gather_rows
 from server.rpc.stages.errors import describe
-from server.rpc.stages.state import RequestState
+from server.rpc.stages.state import REQUEST, RequestState
 
 OPERATIONS = {operation.name: operation for operation in load_operations()}
 
@@ -53,8 +53,9 @@ async def test_where_every_row_fails_the_first_ones_parameter_is_named_by_its_it
     async def read(failure: GatewayError) -> str:
         raise failure
 
+    REQUEST.set(RequestState("a-request", None, 0.0, {}))
     with pytest.raises(NotFound) as caught:
-        await gather_rows([read(failure) for failure in failures], lambda index, error: "row")
+        await gather_rows([read(failure) for failure in failures], lambda index, error: "row", str)
     assert (caught.value.message, caught.value.field) == ("first", "params[0].block")
     # Whoever else was told the same failure asked for it by another name.
     assert failures[0].field == "block"
