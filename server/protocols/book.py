@@ -1,0 +1,78 @@
+"""All readers there are: by the rpc that they answer, and those of the summary in its order."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from waypost.v1 import position_summary_pb2
+
+from server.errors import GatewayError
+from server.protocols.reader import WalletQuestion
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from server.chains.view import ReadView
+    from server.protocols.reader import ChainQuestion, Reader, RegisteredProtocol
+    from server.protocols.runner import Reading, Runner
+
+_PREFIX = "SUMMARY_PROTOCOL_"
+# How long the summary waits for tables that nothing has read before.
+_PATIENCE_SECONDS = 3.0
+
+
+class SummaryRow(NamedTuple):
+    """One protocol of a summary: `member` of `SummaryData` and its message; or its failure; or None, not on the chain."""
+
+    protocol: int
+    member: str
+    outcome: Any | GatewayError | None
+
+
+class ProtocolReaders:
+    """Answers rpcs by the readers of the registered protocols.
+
+    Raises:
+        ValueError: two readers answer one rpc, or two protocols one row of the summary.
+    """
+
+    def __init__(self, protocols: Iterable[RegisteredProtocol], runner: Runner) -> None:
+        self._runner = runner
+        self._readers: dict[str, Reader[Any, Any]] = {}
+        rows: dict[str, Reader[Any, Any]] = {}
+        for protocol in protocols:
+            for rpc, reader in protocol.readers.items():
+                if rpc in self._readers:
+                    raise ValueError(f"two protocols answer {rpc}")
+                self._readers[rpc] = reader
+            if protocol.in_summary is not None:
+                if protocol.member in rows:
+                    raise ValueError(f"two protocols are {protocol.member} in the summary")
+                rows[protocol.member] = protocol.readers[protocol.in_summary]
+        self._rows: Mapping[str, Reader[Any, Any]] = rows
+
+    async def answer(self, rpc: str, question: ChainQuestion, view: ReadView) -> Reading:
+        """Return the answer of the reader of that rpc; raises GatewayError as the reader does."""
+        return await self._runner.answer(self._readers[rpc], question, view)
+
+    async def summarize(self, chain: str, address: str, view: ReadView) -> list[SummaryRow]:
+        """Return a row for every protocol of the summary, in the order of SummaryProtocol, all of one block.
+
+        Raises:
+            GatewayError: the chain could not be read at all; the first failure.
+        """
+        question = WalletQuestion(chain, address=address)
+        asked = [member for member in _members() if member in self._rows and chain in self._rows[member].chains]
+        found = await self._runner.answer_all(
+            [(self._rows[member], question) for member in asked], view, patience=_PATIENCE_SECONDS
+        )
+        if view.block is None and found and all(isinstance(one, GatewayError) for one in found):
+            raise found[0]
+        outcomes = dict(zip(asked, found, strict=True))
+        return [SummaryRow(number, member, outcomes.get(member)) for member, number in _members().items()]
+
+
+def _members() -> dict[str, int]:
+    """Return the rows of the summary: the member of `SummaryData` by its number in SummaryProtocol."""
+    values = position_summary_pb2.SummaryProtocol.items()
+    return {name.removeprefix(_PREFIX).lower(): number for name, number in values if number}

@@ -1,0 +1,128 @@
+"""What a reader asks for, and what came back: calls in groups, their outcomes, further calls."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from server.errors import UpstreamUnavailable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from server.contracts import ContractCall, ContractOutcome, Function
+
+
+class Token(NamedTuple):
+    """A token by chain slug and checksummed address."""
+
+    chain: str
+    address: str
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Calls that belong together, all of one block of one chain; `chain` None is that of the question.
+
+    A group is kept as a whole at its block: calls that depend on the wallet stand apart from those that do not, which
+    then serve every wallet. `is_known` says that every address comes from the gateway's own data or the protocol's own
+    contracts, and that nothing in it changes state: such groups share executions with other requests. Otherwise the
+    group has executions of its own.
+    """
+
+    calls: tuple[ContractCall, ...]
+    is_known: bool = True
+    chain: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Groups by names of the reader's own, and the tokens whose current prices in US dollars the answer needs.
+
+    A plan without groups asks no node.
+    """
+
+    groups: Mapping[str, Group] = field(default_factory=dict)
+    prices: tuple[Token, ...] = ()
+
+
+class More(NamedTuple):
+    """In place of an answer: what has to be read besides, at the same block. The names of its groups are new ones."""
+
+    plan: Plan
+
+
+class StaleTables(Exception):
+    """What was read shows that the tables of the plan are no longer those of the chain."""
+
+
+class ContractUnreadable(UpstreamUnavailable):
+    """A contract of a protocol did not answer as it does: no code is there, the call failed, or it is another one."""
+
+
+class Answered(NamedTuple):
+    """A call with its outcome."""
+
+    call: ContractCall
+    outcome: ContractOutcome
+    chain: str
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether the call reverted."""
+        return not self.outcome.succeeded
+
+    @property
+    def has_no_code(self) -> bool:
+        """Whether nothing answered at the address: a call of an address without code succeeds and returns nothing."""
+        return self.outcome.succeeded and not self.outcome.data
+
+    def read(self, function: Function) -> tuple[Any, ...]:
+        """Return the outputs of the function that was called; ContractUnreadable, naming the contract, without them."""
+        try:
+            return function.read(self.outcome)
+        except ValueError as error:
+            why = "no contract is there" if self.has_no_code else str(error)
+            raise ContractUnreadable(
+                f"{function.name} of the contract {self.call.to} on {self.chain} did not answer as expected: {why}",
+                retry_after_ms=1000,
+            ) from None
+
+    def read_one(self, function: Function) -> Any:
+        """Return the first output of the function; raises as `read`."""
+        return self.read(function)[0]
+
+    def read_if_answered(self, function: Function) -> tuple[Any, ...] | None:
+        """Return the outputs, None where the call reverted or nothing fit to read came back."""
+        try:
+            return function.read(self.outcome)
+        except ValueError:
+            return None
+
+
+class Outcomes:
+    """What the groups of a plan returned, by their names, with the blocks that they were read at."""
+
+    def __init__(self) -> None:
+        self._groups: dict[str, tuple[Answered, ...]] = {}
+        self._blocks: dict[str, int] = {}
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._groups
+
+    def __getitem__(self, name: str) -> tuple[Answered, ...]:
+        """Return the calls of a group with their outcomes, in the order of the plan; KeyError for one not read."""
+        return self._groups[name]
+
+    def block_of(self, name: str) -> int:
+        """Return the number of the block that a group was read at."""
+        return self._blocks[name]
+
+    def add(self, name: str, chain: str, block: int, group: Group, outcomes: list[ContractOutcome]) -> None:
+        """Take what a group returned; ValueError for a name that is taken."""
+        if name in self._groups:
+            raise ValueError(f"the group {name} was read already")
+        self._groups[name] = tuple(
+            Answered(call, outcome, chain) for call, outcome in zip(group.calls, outcomes, strict=True)
+        )
+        self._blocks[name] = block

@@ -1,0 +1,269 @@
+"""Executes the plans of readers: all that one question, or many, need of a chain leaves together, at one block."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import structlog
+
+from server.chains.capabilities import CallsContracts
+from server.chains.view import ReadView
+from server.contracts import CallGroup
+from server.errors import DeadlineExceeded, GatewayError, UpstreamUnavailable
+from server.protocols.plan import ContractUnreadable, More, Outcomes, StaleTables
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping, Sequence
+    from decimal import Decimal
+
+    from server.protocols.plan import Group, Plan, Token
+    from server.protocols.reader import ChainQuestion, Reader
+    from server.protocols.tables import TableStore
+    from server.upstream.cache import CacheUse
+
+    Capability = Callable[[str, type[CallsContracts]], CallsContracts]
+
+_log = structlog.get_logger("waypost.protocols")
+
+# What a load of tables may take: it serves every caller and does not end with the one that began it.
+_LOAD_SECONDS = 15.0
+# Reads that follow one another: the plan and what readers may ask besides.
+_MOST_ROUNDS = 3
+
+
+class ReadsTokenPrices(Protocol):
+    """Tells current prices of tokens."""
+
+    async def read_tokens(
+        self, tokens: Iterable[Token], *, deadline: float | None, cache: CacheUse | None
+    ) -> Mapping[Token, Decimal]:
+        """Return the prices in US dollars of those tokens that have one."""
+        ...
+
+
+class Reading(NamedTuple):
+    """An answer and the block that it was read at; None where nothing had to be read."""
+
+    answer: Any
+    block: int | None
+
+
+class Runner:
+    """Runs readers. `capability` returns how a chain's contracts are called; `prices` tells prices of tokens."""
+
+    def __init__(
+        self,
+        capability: Callable[[str, Any], CallsContracts],
+        store: TableStore,
+        prices: ReadsTokenPrices,
+    ) -> None:
+        self._capability = capability
+        self._store = store
+        self._prices = prices
+
+    async def answer(self, reader: Reader[Any, Any], question: ChainQuestion, view: ReadView) -> Reading:
+        """Return the answer of one reader at the view's block, which is settled.
+
+        Raises:
+            GatewayError: a node, a contract or the question stands in the way; see the reader.
+        """
+        [found] = await self.answer_all([(reader, question)], view)
+        if isinstance(found, GatewayError):
+            raise found
+        return Reading(found, view.block)
+
+    async def answer_all(
+        self,
+        questions: Sequence[tuple[Reader[Any, Any], ChainQuestion]],
+        view: ReadView,
+        *,
+        patience: float | None = None,
+    ) -> list[Any | GatewayError]:
+        """Return each reader's answer or its failure, in order; all of the view's chain is read at one block.
+
+        `patience` are the seconds that tables may take which were not read before; a reader whose tables take longer
+        fails with DeadlineExceeded, and finds them the next time.
+        """
+        branches = [_Branch(reader, question) for reader, question in questions]
+        views = {question.chain: view for _, question in questions}
+        await asyncio.gather(*(self._prepare(branch, patience) for branch in branches))
+        for _ in range(_MOST_ROUNDS):
+            waiting = [branch for branch in branches if branch.result is None]
+            if not waiting:
+                break
+            await self._read(waiting, views)
+            stale = [branch for branch in waiting if branch.advance()]
+            await asyncio.gather(*(self._renew(branch, view) for branch in stale))
+        return [branch.close() for branch in branches]
+
+    async def _prepare(self, branch: _Branch, patience: float | None) -> None:
+        """Give the branch its tables and its plan."""
+        key = (branch.reader, branch.reader.subject(branch.question))
+        kept = self._store.find(key)
+        if kept is not None:
+            branch.begin(kept.tables)
+            return
+        deadline = time.monotonic() + _LOAD_SECONDS
+        try:
+            async with asyncio.timeout(patience):
+                tables = await self._store.load(key, key, lambda: self._load(branch, ReadView(deadline=deadline)))
+        except TimeoutError:
+            branch.result = DeadlineExceeded(
+                f"the tables of the protocol on {branch.question.chain} take longer than {patience:g} s to read; "
+                "try again in a moment",
+                retry_after_ms=1000,
+            )
+        except GatewayError as error:
+            branch.result = error
+        else:
+            branch.begin(tables)
+
+    async def _renew(self, branch: _Branch, view: ReadView) -> None:
+        """Read tables that proved to be old once more, at the block of the answer that showed it, and plan again."""
+        if branch.is_renewed:
+            branch.result = UpstreamUnavailable(
+                f"the protocol's lists on {branch.question.chain} change while they are read; try again",
+                retry_after_ms=1000,
+            )
+            return
+        branch.is_renewed = True
+        key = (branch.reader, branch.reader.subject(branch.question))
+        self._store.drop(key, branch.tables)
+        pinned = ReadView(block=view.block, deadline=view.deadline)
+        pinned.endpoint = view.endpoint
+        try:
+            tables = await self._store.load(key, (*key, view.block), lambda: self._load(branch, pinned))
+        except GatewayError as error:
+            branch.result = error
+        else:
+            branch.begin(tables)
+
+    async def _load(self, branch: _Branch, view: ReadView) -> Any:
+        """Return the tables of a branch's subject, read at the view's block."""
+        outcomes = Outcomes()
+        views = {branch.question.chain: view}
+        while True:
+            loaded = branch.reader.load(branch.question, outcomes)
+            if not isinstance(loaded, More):
+                return loaded
+            failures = await self._execute(branch.question.chain, [(outcomes, loaded.plan)], views)
+            for failure in failures:
+                if failure is not None:
+                    raise failure
+
+    async def _read(self, branches: Sequence[_Branch], views: dict[str, ReadView]) -> None:
+        chain = branches[0].question.chain
+        jobs = [(branch.outcomes, branch.plan) for branch in branches]
+        tokens = {token: None for branch in branches for token in branch.plan.prices}
+        view = views[chain]
+        failures, prices = await asyncio.gather(
+            self._execute(chain, jobs, views),
+            self._prices.read_tokens(tokens, deadline=view.deadline, cache=view.cache) if tokens else _no_prices(),
+        )
+        for branch, failure in zip(branches, failures, strict=True):
+            branch.prices = {**branch.prices, **prices}
+            if failure is not None:
+                branch.result = failure
+
+    async def _execute(
+        self, chain: str, jobs: Sequence[tuple[Outcomes, Plan]], views: dict[str, ReadView]
+    ) -> list[GatewayError | None]:
+        """Run all groups of all plans, those of one chain together; return what failed each plan.
+
+        What is known already is not read again.
+        """
+        by_chain: dict[str, list[_Job]] = {}
+        for index, (outcomes, plan) in enumerate(jobs):
+            for name, group in plan.groups.items():
+                if name not in outcomes:
+                    by_chain.setdefault(group.chain or chain, []).append(_Job(index, name, group))
+        main = views[chain]
+        failures: list[GatewayError | None] = [None] * len(jobs)
+
+        async def run(place: str, of_chain: list[_Job]) -> None:
+            view = views.setdefault(place, ReadView(deadline=main.deadline, cache=main.cache))
+            groups = [CallGroup(job.group.calls, job.group.is_known) for job in of_chain]
+            try:
+                found = await self._capability(place, CallsContracts).call_groups(groups, view)
+            except GatewayError as error:
+                for job in of_chain:
+                    failures[job.index] = failures[job.index] or error
+                return
+            for job, returned in zip(of_chain, found, strict=True):
+                jobs[job.index][0].add(job.name, place, view.block or 0, job.group, returned)
+
+        await asyncio.gather(*(run(*item) for item in by_chain.items()))
+        return failures
+
+
+class _Job(NamedTuple):
+    index: int
+    name: str
+    group: Group
+
+
+class _Branch:
+    """One reader's question on its way."""
+
+    def __init__(self, reader: Reader[Any, Any], question: ChainQuestion) -> None:
+        self.reader = reader
+        self.question = question
+        self.tables: Any = None
+        self.prices: Mapping[Token, Decimal] = {}
+        self.is_renewed = False
+        self.result: Any | GatewayError | None = None
+        self.outcomes: Outcomes
+        self.plan: Plan
+
+    def begin(self, tables: Any) -> None:
+        """Plan with these tables."""
+        self.tables = tables
+        self.outcomes = Outcomes()
+        self._attempt(lambda: setattr(self, "plan", self.reader.plan(self.question, tables)))
+
+    def advance(self) -> bool:
+        """Build the answer of what was read, or see what is to be read besides; return whether the tables are old."""
+        if self.result is not None:
+            return False
+        try:
+            self._attempt(self._build)
+        except StaleTables:
+            return True
+        return False
+
+    def close(self) -> Any | GatewayError:
+        """Return the answer or the failure."""
+        if self.result is None:
+            return UpstreamUnavailable(
+                f"the protocol on {self.question.chain} could not be read in {_MOST_ROUNDS} steps; try again",
+                retry_after_ms=1000,
+            )
+        return self.result
+
+    def _build(self) -> None:
+        built = self.reader.build(self.question, self.outcomes, self.tables, self.prices)
+        if isinstance(built, More):
+            self.plan = built.plan
+        else:
+            self.result = built
+
+    def _attempt(self, step: Callable[[], None]) -> None:
+        try:
+            step()
+        except GatewayError as error:
+            self.result = error
+        except (ArithmeticError, ValueError, LookupError) as error:
+            # Readers compute with what contracts return; what cannot be computed with is not an answer.
+            _log.warning(
+                "a protocol's contracts returned what cannot be", chain=self.question.chain, why=repr(error)
+            )
+            self.result = ContractUnreadable(
+                f"the contracts of the protocol on {self.question.chain} returned figures that cannot be; try again",
+                retry_after_ms=1000,
+            )
+
+
+async def _no_prices() -> Mapping[Token, Decimal]:
+    return {}

@@ -1,0 +1,82 @@
+"""Tables of readers: read on first use, shared by all requests, kept a day."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import time
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from server.errors import GatewayError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Hashable
+
+KEPT_SECONDS = 86_400.0
+MOST_SUBJECTS = 20_000
+"""Callers choose the tokens of quotes: what was not used for longest goes."""
+
+
+class _Kept(NamedTuple):
+    tables: Any
+    until: float
+
+
+class TableStore:
+    """Keeps tables by reader and subject. `clock` is monotonic, in seconds."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._kept: OrderedDict[Hashable, _Kept] = OrderedDict()
+        self._loads: dict[Hashable, asyncio.Task[Any]] = {}
+
+    def find(self, key: Hashable) -> _Kept | None:
+        """Return what is kept of a subject and not too old."""
+        kept = self._kept.get(key)
+        if kept is None or kept.until <= self._clock():
+            return None
+        self._kept.move_to_end(key)
+        return kept
+
+    async def load(self, key: Hashable, occasion: Hashable, read: Callable[[], Awaitable[Any]]) -> Any:
+        """Return the tables that `read` brings, and keep them under `key`. Loads of one occasion at one time are one.
+
+        The load goes on where its first caller leaves. Raises what `read` raises.
+        """
+        task = self._loads.get(occasion)
+        if task is None:
+            task = self._loads[occasion] = asyncio.get_running_loop().create_task(self._load(key, read))
+            task.add_done_callback(lambda done: self._end(occasion, done))
+        try:
+            return await asyncio.shield(task)
+        except GatewayError as error:
+            # A copy for each: several callers wait for one failure.
+            raise copy.copy(error) from None
+
+    def drop(self, key: Hashable, tables: object) -> None:
+        """Forget tables that proved to be old, unless others were read meanwhile."""
+        kept = self._kept.get(key)
+        if kept is not None and kept.tables is tables:
+            del self._kept[key]
+
+    async def close(self) -> None:
+        """Give up the loads in flight."""
+        loads = list(self._loads.values())
+        for task in loads:
+            task.cancel()
+        await asyncio.gather(*loads, return_exceptions=True)
+
+    async def _load(self, key: Hashable, read: Callable[[], Awaitable[Any]]) -> Any:
+        tables = await read()
+        self._kept[key] = _Kept(tables, self._clock() + KEPT_SECONDS)
+        self._kept.move_to_end(key)
+        if len(self._kept) > MOST_SUBJECTS:
+            self._kept.popitem(last=False)
+        return tables
+
+    def _end(self, occasion: Hashable, task: asyncio.Task[Any]) -> None:
+        del self._loads[occasion]
+        if not task.cancelled():
+            # Retrieved here too: the callers may all have left.
+            task.exception()
