@@ -6,34 +6,13 @@ planner: what they read folds with everybody else's reads of the same block.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from server.chains.view import ReadView
-
-
-class ContractCall(NamedTuple):
-    """A call of a contract: its canonical address and the calldata.
-
-    `gas` is what it takes at most as a rule. `sender` is set only where the answer depends on `msg.sender`; such a call
-    is never folded with others. `is_optional` is set where it matters only what the call returns if it does: a failure
-    without data, which may be for want of gas, is not asked again then.
-    """
-
-    to: str
-    data: bytes
-    gas: int = 50_000
-    sender: str | None = None
-    is_optional: bool = False
-
-
-class ContractOutcome(NamedTuple):
-    """What a call returned; `data` of a failed one is what it reverted with. Where no code is it succeeds with none."""
-
-    succeeded: bool
-    data: bytes
+    from server.contracts.calls import ContractCall, ContractOutcome
 
 
 class CallsContracts(Protocol):

@@ -8,12 +8,13 @@ from waypost.v1 import marketplace_outcome_pb2
 
 from server.abi.arguments import read_arguments
 from server.chains.capabilities import CallRequest, ReadsCode, SimulatesCalls
-from server.chains.contract_reads import CallsContracts, ContractCall
+from server.chains.contract_reads import CallsContracts
 from server.chains.contract_simulations import SimulatesTransactions
-from server.chains.evm.address import address_bytes
 from server.chains.evm.precompiles import PRECOMPILES
-from server.chains.evm.reverts import reverted
 from server.chains.steps import read_in_steps
+from server.contracts.address import address_bytes
+from server.contracts.calls import ContractCall
+from server.contracts.reverts import reverted
 from server.errors import GatewayError, Reverted
 from server.marketplace.values import native, no_contract, read_outputs
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from waypost.v1 import common_pb2, nft_balance_pb2, nft_pb2, nft_pb2_grpc
 
-from server.chains.evm.address import parse_address
+from server.contracts.address import parse_address
 from server.errors import InvalidArgument
 from server.rpc.stages.state import current
 from server.rpc.views import open_view

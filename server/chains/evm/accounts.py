@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from server.chains.capabilities import Balance
-from server.chains.evm.address import address_bytes, parse_address
 from server.chains.evm.multicall import eth_balance_call
-from server.chains.evm.quantity import word
+from server.contracts.address import address_bytes, parse_address
+from server.contracts.words import word
 from server.errors import UpstreamUnavailable
 
 if TYPE_CHECKING:

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from server.catalog.approvals import KnownApprovals, load_known_approvals
 from server.chains.capabilities import Approval, Approvals, UnsignedCall
-from server.chains.evm.address import address_bytes, parse_address
 from server.chains.evm.multicall import Call
-from server.chains.evm.quantity import address_word, word
 from server.chains.evm.tokens import ALLOWANCE, DECIMALS, read_decimals
+from server.contracts.address import address_bytes, parse_address
+from server.contracts.words import address_word, word
 
 if TYPE_CHECKING:
     from server.chains.evm.multicall import Outcome

@@ -13,13 +13,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from server.chains.capabilities import CallRequest, CallResult, GasEstimate
-from server.chains.evm.address import parse_address
 from server.chains.evm.newest import read_newest_height
 from server.chains.evm.proofs import LOOKS, Proofs, look_at, read_look
-from server.chains.evm.quantity import UINT256_MAX, block_tag, json_count, json_data
-from server.chains.evm.reverts import is_revert_payload, reverted
+from server.chains.evm.quantity import block_tag, json_count, json_data
 from server.chains.newest import NOBODY, Told, read_newest
 from server.chains.sound_answers import read_sound, read_sound_together
+from server.contracts.address import parse_address
+from server.contracts.reverts import is_revert_payload, reverted
+from server.contracts.words import UINT256_MAX
 from server.errors import InvalidArgument, Reverted, UpstreamDisagrees, UpstreamUnavailable
 from server.upstream.policy import CallPolicy
 

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING
 from eth_hash.auto import keccak
 
 from server.chains.capabilities import Code
-from server.chains.evm.address import address_bytes, parse_address
 from server.chains.evm.newest import read_newest_height
 from server.chains.evm.probe import NO_CODE, CodeProof, code_proof_program, parse_code_proof
 from server.chains.evm.quantity import block_tag, check_count, json_data
 from server.chains.newest import Told
 from server.chains.sound_answers import Doubtful, OtherChain, read_sound
 from server.checksum import checksum_address
+from server.contracts.address import address_bytes, parse_address
 from server.errors import InvalidArgument, NotSupported, Reverted, UpstreamUnavailable
 from server.upstream.policy import CallPolicy
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from server.chains.contract_events import ContractLog, EventPage
-from server.chains.evm.address import parse_address
 from server.chains.evm.log_entries import place_of
 from server.chains.evm.log_scan import LogFilter
 from server.checksum import checksum_address
+from server.contracts.address import parse_address
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

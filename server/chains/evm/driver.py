@@ -6,9 +6,7 @@ from typing import TYPE_CHECKING
 
 from waypost.v1 import token_pb2
 
-from server.chains.contract_reads import ContractOutcome
 from server.chains.evm.accounts import AccountReader
-from server.chains.evm.address import address_bytes, parse_address
 from server.chains.evm.approvals import ApprovalReader
 from server.chains.evm.blocks import BlockReader
 from server.chains.evm.calls import CallReader
@@ -37,6 +35,8 @@ from server.chains.evm.traces import TraceReader
 from server.chains.evm.transactions import TransactionReader
 from server.chains.evm.transfers import TransferReader
 from server.chains.holdings import is_accepted
+from server.contracts.address import address_bytes, parse_address
+from server.contracts.calls import ContractOutcome
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -61,12 +61,12 @@ if TYPE_CHECKING:
         UnsignedCall,
     )
     from server.chains.contract_events import EventPage
-    from server.chains.contract_reads import ContractCall
     from server.chains.contract_simulations import Simulation
     from server.chains.facts import ChainFacts
     from server.chains.holdings import Holdings, KnownAsset
     from server.chains.memory import ChainMemory
     from server.chains.view import ReadView
+    from server.contracts.calls import ContractCall
     from server.upstream.pool import Pool
 
 

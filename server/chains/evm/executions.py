@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from runtime.metrics import observe_fold
 from server.chains.evm.multicall import Call, Outcome, decode_aggregate3, encode_aggregate3
-from server.chains.evm.quantity import block_tag, check_count, json_data, word
+from server.chains.evm.quantity import block_tag, check_count, json_data
 from server.chains.evm.singles import SingleReads
 from server.chains.newest import NOBODY, Told, read_newest
+from server.contracts.words import word
 from server.errors import (
     GatewayError,
     InvalidArgument,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from server.chains.capabilities import Quote
 from server.chains.evm.multicall import Call
-from server.chains.evm.quantity import address_word, word
+from server.contracts.words import address_word, word
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -14,9 +14,10 @@ import msgspec
 
 from server.chains.capabilities import GasPrice
 from server.chains.evm.multicall import Call
-from server.chains.evm.quantity import quantity, word
+from server.chains.evm.quantity import quantity
 from server.chains.evm.sample_transfer import sample_transfer
 from server.chains.sound_answers import read_sound
+from server.contracts.words import word
 from server.errors import GatewayError, UpstreamUnavailable
 
 if TYPE_CHECKING:

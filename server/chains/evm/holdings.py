@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from server.chains.evm.address import address_bytes, parse_address
 from server.chains.evm.multicall import Call, Outcome, eth_balance_call
-from server.chains.evm.quantity import address_word, word
 from server.chains.evm.tokens import BALANCE_OF, DECIMALS
 from server.chains.holdings import Holding, Holdings
+from server.contracts.address import address_bytes, parse_address
+from server.contracts.words import address_word, word
 from server.errors import UpstreamUnavailable
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from waypost.v1 import log_pb2
 
-from server.chains.evm.address import parse_address
 from server.chains.evm.log_entries import log_messages
 from server.chains.evm.log_scan import LIMIT, LogFilter
+from server.contracts.address import parse_address
 
 if TYPE_CHECKING:
     from server.chains.capabilities import BlockRange

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from server.chains.evm.quantity import address_word, word
+from server.contracts.words import address_word, word
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import re
 import tomllib
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from runtime.redaction import redact_text
 from server import errors
 from server.chains.evm.log_limits import read_limit
-from server.chains.evm.reverts import error_text, revert_data, reverted
+from server.chains.evm.quantity import json_data
+from server.contracts.reverts import reverted
 from server.errors import ArchiveRequired, GatewayError, NotFound, RangeTooLarge, Reverted, UpstreamUnavailable
 from server.upstream.verdicts import Classified, Verdict
 
@@ -116,6 +120,36 @@ class EvmErrors:
         text = words[: 2 * _MOST_READ].lower()
         rules = (rule for rule in self._rules if rule.verdict is Verdict.ANSWER and rule.fits(text))
         return next((_error(rule, text) for rule in rules), None)
+
+
+def revert_data(data: bytes | None) -> bytes | None:
+    """Return the revert bytes in an error's `data` member; None where it holds none.
+
+    Nodes write `"0x..."`, `"Reverted 0x..."`, `{"data": ...}` or `{"originalError": {"data": ...}}`.
+    """
+    if data is not None:
+        with suppress(ValueError):
+            # As most nodes write it: one pass over what may be megabytes.
+            return json_data(data)
+    _, separator, digits = error_text(data).rpartition("0x")
+    try:
+        return bytes.fromhex(digits) if separator else None
+    except ValueError:
+        return None
+
+
+def error_text(data: bytes | None) -> str:
+    """Return the text in an error's `data` member, wherever nodes put it; empty where there is none."""
+    if data is None:
+        return ""
+    try:
+        value = msgspec.json.decode(data)
+    except (msgspec.DecodeError, RecursionError):
+        return ""
+    for _ in range(3):
+        if isinstance(value, dict):
+            value = value.get("data", value.get("originalError", value.get("result")))
+    return value if isinstance(value, str) else ""
 
 
 def _judge(rule: _Rule, http_status: int, message: str) -> Classified:

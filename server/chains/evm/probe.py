@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from server.chains.evm.chain import ARB_BLOCK_NUMBER, ARB_SYS, EvmChain
-from server.chains.evm.quantity import word
 from server.chains.sound_answers import OtherChain
+from server.contracts.words import word
 
 # PUSH1 0, MSTORE: what is on the stack becomes word 0.
 _STORE_0 = bytes.fromhex("600052")

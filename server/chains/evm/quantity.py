@@ -1,10 +1,10 @@
-"""Quantities and words of Ethereum JSON-RPC: hex text, 32-byte words, and the JSON strings around them."""
+"""Quantities of Ethereum JSON-RPC: hex text, and the JSON strings around it."""
 
 from __future__ import annotations
 
 from binascii import Error, unhexlify
 
-UINT256_MAX = (1 << 256) - 1
+from server.contracts.words import UINT256_MAX
 
 _MOST = (1 << 63) - 1
 
@@ -69,20 +69,3 @@ def check_count(number: int) -> int:
     if number > _MOST:
         raise ValueError("more than any chain has")
     return number
-
-
-def word(data: bytes, index: int = 0) -> int:
-    """Return the unsigned integer of the 32-byte word at `index`.
-
-    Raises:
-        ValueError: `data` ends before it.
-    """
-    start = index * 32
-    if len(data) < start + 32:
-        raise ValueError("the data ends before the word")
-    return int.from_bytes(data[start : start + 32], "big")
-
-
-def address_word(address: bytes) -> bytes:
-    """Return a 20-byte address as the ABI writes it, padded to 32 bytes on the left."""
-    return b"\0" * 12 + address

@@ -12,8 +12,8 @@ import msgspec
 from waypost.v1 import block_pb2, transaction_pb2
 
 from server.chains.capabilities import Code
-from server.chains.evm.address import address_bytes, parse_address
 from server.chains.memory import Codec
+from server.contracts.address import address_bytes, parse_address
 
 if TYPE_CHECKING:
     from server.chains.evm.blocks import BlockReader

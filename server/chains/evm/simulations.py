@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from server.chains.contract_simulations import Simulation
 from server.chains.evm.quantity import json_count, json_data
-from server.chains.evm.reverts import describe_revert, is_revert_payload
 from server.chains.evm.simulation_answers import Ran, parse_simulated_blocks, parse_traced_call
 from server.chains.sound_answers import Doubtful
+from server.contracts.reverts import describe_revert, is_revert_payload
 from server.errors import GatewayError, InvalidArgument, NotSupported, OutOfGas, Reverted, UpstreamUnavailable
 
 if TYPE_CHECKING:

@@ -11,12 +11,12 @@ import asyncio
 import time
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from server.chains.evm.address import address_bytes
 from server.chains.evm.multicall import Call
-from server.chains.evm.quantity import word
-from server.chains.evm.text import read_text
 from server.chains.evm.tokens import DECIMALS, SYMBOL
 from server.chains.view import ReadView
+from server.contracts.address import address_bytes
+from server.contracts.text import read_text
+from server.contracts.words import word
 from server.errors import GatewayError
 
 if TYPE_CHECKING:

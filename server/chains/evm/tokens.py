@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from server.chains.capabilities import Allowance, Balance, TokenFacts
-from server.chains.evm.address import address_bytes, parse_address
 from server.chains.evm.multicall import Call, Outcome
-from server.chains.evm.quantity import address_word, word
-from server.chains.evm.text import read_text
+from server.contracts.address import address_bytes, parse_address
+from server.contracts.text import read_text
+from server.contracts.words import address_word, word
 from server.errors import NotAToken
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ import msgspec
 from waypost.v1 import transaction_pb2
 
 from server.chains.evm.quantity import quantity
-from server.chains.evm.reverts import ERROR_STRING
-from server.chains.evm.text import read_text
 from server.checksum import checksum_address
+from server.contracts.reverts import ERROR_STRING
+from server.contracts.text import read_text
 from server.upstream.deep import tokens
 
 # Kinds of call that move no coin of their own; some nodes repeat the caller's value there.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NoReturn
 
-from server.chains.contract_reads import ContractCall
-from server.chains.evm.reverts import reverted
+from server.contracts.calls import ContractCall
+from server.contracts.reverts import reverted
 from server.errors import InvalidArgument, NotFound, NotSupported, Reverted, UpstreamUnavailable
 from server.sources.names.gateways import Budget
 from server.sources.names.lookups import HttpError, read_http_error, read_lookup

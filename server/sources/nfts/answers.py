@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from server.chains.evm.quantity import word
-from server.chains.evm.reverts import reverted
-from server.chains.evm.text import dynamic_bytes
 from server.checksum import checksum_address
+from server.contracts.reverts import reverted
+from server.contracts.text import dynamic_bytes
+from server.contracts.words import word
 from server.errors import NotAToken
 
 if TYPE_CHECKING:
-    from server.chains.contract_reads import ContractOutcome
+    from server.contracts.calls import ContractOutcome
     from server.errors import GatewayError
     from server.sources.nfts.standards import Standard
 

@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from server.chains.contract_reads import ContractCall
-from server.chains.evm.address import address_bytes
-from server.chains.evm.quantity import address_word
+from server.contracts.address import address_bytes
+from server.contracts.calls import ContractCall
+from server.contracts.words import address_word
 
 _NAME = bytes.fromhex("06fdde03")
 _SYMBOL = bytes.fromhex("95d89b41")

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from server.chains.contract_reads import CallsContracts
-from server.chains.evm.text import read_text
 from server.chains.steps import read_in_steps
+from server.contracts.text import read_text
 from server.errors import NotAToken, NotEnumerable, NotFound
 from server.sources.nfts import calls
 from server.sources.nfts.answers import Asked, long_text, owner_in, uint_in
@@ -19,9 +19,9 @@ from server.sources.nfts.standards import PROBES, Standard, probes, read_standar
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from server.chains.contract_reads import ContractCall, ContractOutcome
     from server.chains.registry import Chains
     from server.chains.view import ReadView
+    from server.contracts.calls import ContractCall, ContractOutcome
 
 MAX_LISTED = 100
 """Most token ids of one account that are listed (contract section 4.6)."""

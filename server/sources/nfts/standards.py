@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from server.chains.contract_reads import ContractCall
-from server.chains.evm.quantity import word
+from server.contracts.calls import ContractCall
+from server.contracts.words import word
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from server.chains.contract_reads import ContractOutcome
+    from server.contracts.calls import ContractOutcome
 
 _SUPPORTS = bytes.fromhex("01ffc9a7")
 _DECIMALS = bytes.fromhex("313ce567")

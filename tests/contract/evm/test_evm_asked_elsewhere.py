@@ -9,10 +9,10 @@ import pytest
 
 from runtime.settings import Settings
 from server.chains.capabilities import CallRequest
-from server.chains.contract_reads import ContractCall
 from server.chains.evm.finalized import FinalizedReader
 from server.chains.registry import Chains
 from server.chains.view import ReadView
+from server.contracts.calls import ContractCall
 from server.errors import UpstreamDisagrees, UpstreamUnavailable
 from server.upstream import open_session
 from tests.contract.evm.changed import Changed, nodes

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from server.chains.capabilities import CallRequest
-from server.chains.contract_reads import ContractCall
 from server.chains.view import ReadView
+from server.contracts.calls import ContractCall
 from server.errors import NotAToken, Reverted
 from tests.contract.evm.nodes import ALICE, REVERT_BOMBER
 

@@ -11,8 +11,8 @@ import pytest_asyncio
 
 from devnet.evm.artifacts import multicall3
 from server.chains.capabilities import CallRequest
-from server.chains.contract_reads import ContractCall
 from server.chains.view import ReadView
+from server.contracts.calls import ContractCall
 from server.errors import NotAToken, NotFound, Reverted
 from server.upstream import open_session
 from tests.contract.evm.nodes import ALICE, MULTICALL3, Anvil, call_data, load

@@ -13,8 +13,8 @@ from devnet.evm.artifacts import original
 from devnet.evm.marketplace import safe_transaction
 from server.chains.capabilities import CallRequest
 from server.chains.evm import simulations
-from server.chains.evm.reverts import describe_revert
 from server.chains.view import ReadView
+from server.contracts.reverts import describe_revert
 from server.errors import ArchiveRequired, NotFound, NotSupported, Reverted, UpstreamUnavailable
 from server.upstream import open_session
 from tests.contract.evm.nodes import (

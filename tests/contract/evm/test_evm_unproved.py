@@ -11,9 +11,9 @@ import pytest
 
 from runtime.settings import Settings
 from server.chains.capabilities import CallRequest
-from server.chains.contract_reads import ContractCall
 from server.chains.registry import Chains
 from server.chains.view import ReadView
+from server.contracts.calls import ContractCall
 from server.errors import NotSupported, Reverted, UpstreamDisagrees, UpstreamUnavailable
 from server.upstream import open_session
 from tests.contract.evm.nodes import ALICE, BOB, PROBER, USDC, MovesOn, call_data

@@ -10,8 +10,8 @@ from eth_utils import to_checksum_address
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.chains.evm.address import address_bytes, parse_address
 from server.chains.evm.hashes import parse_hash
+from server.contracts.address import address_bytes, parse_address
 from server.errors import InvalidArgument
 
 ADDRESSES = st.binary(min_size=20, max_size=20)

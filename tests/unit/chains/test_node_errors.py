@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.chains.evm.node_errors import EvmErrors
-from server.chains.evm.reverts import describe_revert, is_revert_payload, revert_data
+from server.chains.evm.node_errors import EvmErrors, revert_data
+from server.contracts.reverts import describe_revert, is_revert_payload
 from server.errors import OutOfGas
 from server.upstream import Verdict
 

@@ -21,11 +21,13 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "server.errors": (),
     "server.checksum": (),
     "server.abi": ("server.abi", "server.errors", "server.checksum"),
+    "server.contracts": ("server.contracts", "server.abi", "server.errors", "server.checksum"),
     "server.storage": ("server.storage", "server.errors", "runtime"),
     "server.upstream": ("server.upstream", "server.errors", "runtime"),
     "server.catalog": ("server.catalog", "server.abi", "server.errors", "server.checksum", "runtime"),
     "server.chains": (
         "server.chains",
+        "server.contracts",
         "server.abi",
         "server.catalog",
         "server.upstream",
@@ -36,6 +38,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "server.marketplace": (
         "server.marketplace",
         "server.abi",
+        "server.contracts",
         "server.chains",
         "server.catalog",
         "server.errors",

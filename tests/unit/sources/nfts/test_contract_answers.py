@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from server.chains.contract_reads import ContractOutcome
 from server.chains.view import ReadView
 from server.checksum import checksum_address
+from server.contracts.calls import ContractOutcome
 from server.errors import NotAToken, NotEnumerable, NotFound, Reverted
 from server.sources.nfts import NftContracts
 from server.sources.nfts.standards import PROBES, read_standard

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from server.chains.evm.quantity import word
+from server.contracts.words import word
 
 MAX_TEXT_BYTES = 256
 

@@ -5,12 +5,8 @@ Sources: Solidity documentation, "Panic via assert and Error via require" (codes
 
 from __future__ import annotations
 
-from contextlib import suppress
-
-import msgspec
-
-from server.chains.evm.quantity import json_data, word
-from server.chains.evm.text import read_text
+from server.contracts.text import read_text
+from server.contracts.words import word
 from server.errors import Reverted
 
 ERROR_STRING = bytes.fromhex("08c379a0")
@@ -69,36 +65,6 @@ def is_revert_payload(data: bytes) -> bool:
     ABI-encoded return data is a multiple of 32 bytes long, a revert payload has four more.
     """
     return len(data) % 32 == 4 and data[:4] in (ERROR_STRING, PANIC)
-
-
-def revert_data(data: bytes | None) -> bytes | None:
-    """Return the revert bytes in an error's `data` member; None where it holds none.
-
-    Nodes write `"0x..."`, `"Reverted 0x..."`, `{"data": ...}` or `{"originalError": {"data": ...}}`.
-    """
-    if data is not None:
-        with suppress(ValueError):
-            # As most nodes write it: one pass over what may be megabytes.
-            return json_data(data)
-    _, separator, digits = error_text(data).rpartition("0x")
-    try:
-        return bytes.fromhex(digits) if separator else None
-    except ValueError:
-        return None
-
-
-def error_text(data: bytes | None) -> str:
-    """Return the text in an error's `data` member, wherever nodes put it; empty where there is none."""
-    if data is None:
-        return ""
-    try:
-        value = msgspec.json.decode(data)
-    except (msgspec.DecodeError, RecursionError):
-        return ""
-    for _ in range(3):
-        if isinstance(value, dict):
-            value = value.get("data", value.get("originalError", value.get("result")))
-    return value if isinstance(value, str) else ""
 
 
 def _printable(text: str) -> str:

@@ -1,0 +1,1 @@
+"""Contracts of EVM chains: calls and outcomes, typed functions, words, texts and reverts; no chain's driver."""
