@@ -25,12 +25,15 @@ from server.chains.registry import Chains
 from server.inprocess import InProcessChannel
 from server.leaving import refuse_calls
 from server.listeners import ListenError, bind, open_listener
+from server.protocols.book import ProtocolReaders
+from server.protocols.runner import Runner
+from server.protocols.tables import TableStore
 from server.rpc.health import HealthServicer
 from server.rpc.interceptor import StagesInterceptor
 from server.rpc.pipeline import build_stages
 from server.rpc.publication import PublicationServicer
 from server.rpc.reflection import reflection_servicer, working_services
-from server.rpc.registration import SERVICERS, Dependencies, HandlerCollector, PathHandlers, public_handlers
+from server.rpc.registration import PROTOCOLS, SERVICERS, Dependencies, HandlerCollector, PathHandlers, public_handlers
 from server.rpc.stages.admission import AdmissionStage
 from server.rpc.stages.answers import Answers
 from server.rpc.stages.frame import Frame
@@ -103,6 +106,8 @@ class Gateway:
         fetcher = GuardedFetcher(settings.fetcher)
         self._lifetime.push_async_callback(fetcher.close)
         prices, history = open_prices(settings, chains, http, database, cache, self._lifetime)
+        tables = TableStore()
+        self._lifetime.push_async_callback(tables.close)
         dependencies = Dependencies(
             chains,
             settings,
@@ -115,6 +120,7 @@ class Gateway:
             fetcher,
             prices,
             history,
+            ProtocolReaders(PROTOCOLS, Runner(chains.capability, tables, prices)),
         )
         collector.handlers.update(public_handlers(dependencies, servicers=servicers))
         access_pb2_grpc.add_AccessServiceServicer_to_server(self._access, collector)  # type: ignore[no-untyped-call]

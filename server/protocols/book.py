@@ -22,7 +22,7 @@ _PATIENCE_SECONDS = 3.0
 
 
 class SummaryRow(NamedTuple):
-    """One protocol of a summary: `member` of `SummaryData` and its message; or its failure; or None, not on the chain."""
+    """One protocol of a summary: `member` of `SummaryData` and its message, or a failure, or None: not on the chain."""
 
     protocol: int
     member: str

@@ -10,7 +10,8 @@ from server.errors import UpstreamUnavailable
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from server.contracts import ContractCall, ContractOutcome, Function
+    from server.contracts.calls import ContractCall, ContractOutcome
+    from server.contracts.interface import Function
 
 
 class Token(NamedTuple):
@@ -50,6 +51,13 @@ class More(NamedTuple):
     """In place of an answer: what has to be read besides, at the same block. The names of its groups are new ones."""
 
     plan: Plan
+
+
+class Renewed(NamedTuple):
+    """An answer with the tables that the same read proved to be the chain's now, which replace those of the plan."""
+
+    answer: Any
+    tables: Any
 
 
 class StaleTables(Exception):

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping
     from decimal import Decimal
 
-    from server.protocols.plan import More, Outcomes, Plan, Token
+    from server.protocols.plan import More, Outcomes, Plan, Renewed, Token
 
     TokenPrices = Mapping[Token, Decimal]
 
@@ -76,8 +76,10 @@ class Reader(Protocol[Question_contra, Answer_co]):
 
     def build(
         self, question: Question_contra, outcomes: Outcomes, tables: Any, prices: TokenPrices
-    ) -> Answer_co | More:
+    ) -> Answer_co | Renewed | More:
         """Return the answer, or what has to be read besides (the outcomes then hold all).
+
+        A reader that could answer although its tables proved to be old hands new ones over (`Renewed`).
 
         Raises:
             StaleTables: the tables are no longer those of the chain; they are read anew, once, and planned with.

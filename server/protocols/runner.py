@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import structlog
 
-from server.chains.capabilities import CallsContracts
+from server.chains.contract_reads import CallsContracts
 from server.chains.view import ReadView
-from server.contracts import CallGroup
+from server.contracts.calls import CallGroup
 from server.errors import DeadlineExceeded, GatewayError, UpstreamUnavailable
-from server.protocols.plan import ContractUnreadable, More, Outcomes, StaleTables
+from server.protocols.plan import ContractUnreadable, More, Outcomes, Renewed, StaleTables
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from decimal import Decimal
 
     from server.protocols.plan import Group, Plan, Token
@@ -95,6 +95,9 @@ class Runner:
                 break
             await self._read(waiting, views)
             stale = [branch for branch in waiting if branch.advance()]
+            for branch in waiting:
+                if branch.renewed is not None:
+                    self._store.keep((branch.reader, branch.reader.subject(branch.question)), branch.renewed)
             await asyncio.gather(*(self._renew(branch, view) for branch in stale))
         return [branch.close() for branch in branches]
 
@@ -213,6 +216,7 @@ class _Branch:
         self.tables: Any = None
         self.prices: Mapping[Token, Decimal] = {}
         self.is_renewed = False
+        self.renewed: Any = None
         self.result: Any | GatewayError | None = None
         self.outcomes: Outcomes
         self.plan: Plan
@@ -246,6 +250,8 @@ class _Branch:
         built = self.reader.build(self.question, self.outcomes, self.tables, self.prices)
         if isinstance(built, More):
             self.plan = built.plan
+        elif isinstance(built, Renewed):
+            self.result, self.renewed = built
         else:
             self.result = built
 
@@ -256,9 +262,7 @@ class _Branch:
             self.result = error
         except (ArithmeticError, ValueError, LookupError) as error:
             # Readers compute with what contracts return; what cannot be computed with is not an answer.
-            _log.warning(
-                "a protocol's contracts returned what cannot be", chain=self.question.chain, why=repr(error)
-            )
+            _log.warning("a protocol's contracts returned what cannot be", chain=self.question.chain, why=repr(error))
             self.result = ContractUnreadable(
                 f"the contracts of the protocol on {self.question.chain} returned figures that cannot be; try again",
                 retry_after_ms=1000,

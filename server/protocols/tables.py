@@ -67,12 +67,16 @@ class TableStore:
             task.cancel()
         await asyncio.gather(*loads, return_exceptions=True)
 
-    async def _load(self, key: Hashable, read: Callable[[], Awaitable[Any]]) -> Any:
-        tables = await read()
+    def keep(self, key: Hashable, tables: Any) -> None:
+        """Keep tables from now on."""
         self._kept[key] = _Kept(tables, self._clock() + KEPT_SECONDS)
         self._kept.move_to_end(key)
         if len(self._kept) > MOST_SUBJECTS:
             self._kept.popitem(last=False)
+
+    async def _load(self, key: Hashable, read: Callable[[], Awaitable[Any]]) -> Any:
+        tables = await read()
+        self.keep(key, tables)
         return tables
 
     def _end(self, occasion: Hashable, task: asyncio.Task[Any]) -> None:

@@ -25,7 +25,9 @@ from server.rpc.marketplace import MarketplaceServicer
 from server.rpc.name import NameServicer
 from server.rpc.nft import NftServicer
 from server.rpc.portfolio import PortfolioServicer
+from server.rpc.position import PositionServicer
 from server.rpc.price import PriceServicer
+from server.rpc.quote import QuoteServicer
 from server.rpc.raw import RawServicer
 from server.rpc.registry import RegistryServicer
 from server.rpc.system import SystemServicer
@@ -44,6 +46,8 @@ if TYPE_CHECKING:
     from runtime.settings import Settings
     from server.catalog.apps import Catalogue
     from server.chains.registry import Chains
+    from server.protocols.book import ProtocolReaders
+    from server.protocols.reader import RegisteredProtocol
     from server.sources.guarded import GuardedFetcher
     from server.sources.prices import PriceHistory, Prices
     from server.upstream.cache import Cache
@@ -69,8 +73,13 @@ SERVICERS: tuple[type, ...] = (
     PriceServicer,
     RegistryServicer,
     MarketplaceServicer,
+    PositionServicer,
+    QuoteServicer,
 )
 """Our servicer classes, each extending the generated `<Service>Servicer` of its service."""
+
+PROTOCOLS: tuple[RegisteredProtocol, ...] = ()
+"""What the folders of `server/protocols` export."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +102,7 @@ class Dependencies:
     fetcher: GuardedFetcher
     prices: Prices
     history: PriceHistory
+    protocols: ProtocolReaders
 
 
 class HandlerCollector:
