@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from waypost.v1 import position_summary_pb2
+from waypost.v1 import options_pb2, position_pb2, position_summary_pb2
 
 from server.errors import GatewayError
 from server.protocols.reader import WalletQuestion
@@ -13,9 +13,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from server.chains.view import ReadView
-    from server.protocols.reader import ChainQuestion, Reader, RegisteredProtocol
+    from server.protocols.reader import ChainQuestion, ProtocolEntry, Reader
     from server.protocols.runner import Reading, Runner
 
+# protoc types extensions as plain field descriptors, which the message stubs do not accept as keys.
+_OPERATION: Any = options_pb2.operation
 _PREFIX = "SUMMARY_PROTOCOL_"
 # How long the summary waits for tables that nothing has read before.
 _PATIENCE_SECONDS = 3.0
@@ -29,6 +31,11 @@ class SummaryRow(NamedTuple):
     outcome: Any | GatewayError | None
 
 
+class _Row(NamedTuple):
+    reader: Reader[Any, Any]
+    chains: frozenset[str]
+
+
 class ProtocolReaders:
     """Answers rpcs by the readers of the registered protocols.
 
@@ -36,10 +43,10 @@ class ProtocolReaders:
         ValueError: two readers answer one rpc, or two protocols one row of the summary.
     """
 
-    def __init__(self, protocols: Iterable[RegisteredProtocol], runner: Runner) -> None:
+    def __init__(self, protocols: Iterable[ProtocolEntry], runner: Runner) -> None:
         self._runner = runner
         self._readers: dict[str, Reader[Any, Any]] = {}
-        rows: dict[str, Reader[Any, Any]] = {}
+        rows: dict[str, _Row] = {}
         for protocol in protocols:
             for rpc, reader in protocol.readers.items():
                 if rpc in self._readers:
@@ -48,8 +55,8 @@ class ProtocolReaders:
             if protocol.in_summary is not None:
                 if protocol.member in rows:
                     raise ValueError(f"two protocols are {protocol.member} in the summary")
-                rows[protocol.member] = protocol.readers[protocol.in_summary]
-        self._rows: Mapping[str, Reader[Any, Any]] = rows
+                rows[protocol.member] = _Row(protocol.readers[protocol.in_summary], _chains_of(protocol.in_summary))
+        self._rows: Mapping[str, _Row] = rows
 
     async def answer(self, rpc: str, question: ChainQuestion, view: ReadView) -> Reading:
         """Return the answer of the reader of that rpc; raises GatewayError as the reader does."""
@@ -64,12 +71,18 @@ class ProtocolReaders:
         question = WalletQuestion(chain, address=address)
         asked = [member for member in _members() if member in self._rows and chain in self._rows[member].chains]
         found = await self._runner.answer_all(
-            [(self._rows[member], question) for member in asked], view, patience=_PATIENCE_SECONDS
+            [(self._rows[member].reader, question) for member in asked], view, patience=_PATIENCE_SECONDS
         )
         if view.block is None and found and all(isinstance(one, GatewayError) for one in found):
             raise found[0]
         outcomes = dict(zip(asked, found, strict=True))
         return [SummaryRow(number, member, outcomes.get(member)) for member, number in _members().items()]
+
+
+def _chains_of(rpc: str) -> frozenset[str]:
+    """Return the slugs of the chains that the contract lists for an rpc of PositionService."""
+    method = position_pb2.DESCRIPTOR.services_by_name["PositionService"].methods_by_name[rpc]
+    return frozenset(method.GetOptions().Extensions[_OPERATION].chains)
 
 
 def _members() -> dict[str, int]:

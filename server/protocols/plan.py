@@ -90,15 +90,14 @@ class Answered(NamedTuple):
         try:
             return function.read(self.outcome)
         except ValueError as error:
-            why = "no contract is there" if self.has_no_code else str(error)
-            raise ContractUnreadable(
-                f"{function.name} of the contract {self.call.to} on {self.chain} did not answer as expected: {why}",
-                retry_after_ms=1000,
-            ) from None
+            raise self._unreadable(function, error) from None
 
     def read_one(self, function: Function) -> Any:
-        """Return the first output of the function; raises as `read`."""
-        return self.read(function)[0]
+        """Return the only output of the function; raises as `read`."""
+        try:
+            return function.read_one(self.outcome)
+        except ValueError as error:
+            raise self._unreadable(function, error) from None
 
     def read_if_answered(self, function: Function) -> tuple[Any, ...] | None:
         """Return the outputs, None where the call reverted or nothing fit to read came back."""
@@ -106,6 +105,13 @@ class Answered(NamedTuple):
             return function.read(self.outcome)
         except ValueError:
             return None
+
+    def _unreadable(self, function: Function, error: ValueError) -> ContractUnreadable:
+        why = "no contract is there" if self.has_no_code else str(error)
+        return ContractUnreadable(
+            f"{function.name} of the contract {self.call.to} on {self.chain} did not answer as expected: {why}",
+            retry_after_ms=1000,
+        )
 
 
 class Outcomes:

@@ -54,11 +54,6 @@ class Reader(Protocol[Question_contra, Answer_co]):
     and kept a day; `build` checks them against what the same read returned.
     """
 
-    @property
-    def chains(self) -> frozenset[str]:
-        """The slugs of the chains that the reader answers for."""
-        ...
-
     def subject(self, question: Question_contra) -> Hashable:
         """Return what the tables of the question are of; questions of one subject share tables, as a rule a chain."""
         ...
@@ -89,7 +84,7 @@ class Reader(Protocol[Question_contra, Answer_co]):
 
 
 @dataclass(frozen=True, slots=True)
-class RegisteredProtocol:
+class ProtocolEntry:
     """What a folder exports as `PROTOCOL`.
 
     `slug` is its name in the address book; `readers` are by the name of the rpc that they answer. `in_summary` is the

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from server.catalog.apps import Catalogue
     from server.chains.registry import Chains
     from server.protocols.book import ProtocolReaders
-    from server.protocols.reader import RegisteredProtocol
+    from server.protocols.reader import ProtocolEntry
     from server.sources.guarded import GuardedFetcher
     from server.sources.prices import PriceHistory, Prices
     from server.upstream.cache import Cache
@@ -78,7 +78,7 @@ SERVICERS: tuple[type, ...] = (
 )
 """Our servicer classes, each extending the generated `<Service>Servicer` of its service."""
 
-PROTOCOLS: tuple[RegisteredProtocol, ...] = ()
+PROTOCOLS: tuple[ProtocolEntry, ...] = ()
 """What the folders of `server/protocols` export."""
 
 

@@ -13,7 +13,7 @@ from server.contracts.calls import ContractCall, ContractOutcome
 from server.errors import DeadlineExceeded, GatewayError, InvalidArgument, UpstreamUnavailable
 from server.protocols.book import ProtocolReaders
 from server.protocols.plan import ContractUnreadable, Group, More, Outcomes, Plan, Renewed, StaleTables, Token
-from server.protocols.reader import ChainQuestion, RegisteredProtocol, WalletQuestion
+from server.protocols.reader import ChainQuestion, ProtocolEntry, WalletQuestion
 from server.protocols.runner import Runner
 from server.protocols.tables import KEPT_SECONDS, TableStore
 
@@ -57,7 +57,6 @@ class Reader:
     """Reads a list (its tables) and then a row for each entry; the list is checked in the same read."""
 
     name: str = "reader"
-    chains: frozenset[str] = frozenset({"ethereum"})
     listed: bytes = b"\2"
     loads: int = 0
     broken: type[Exception] | None = None
@@ -248,9 +247,16 @@ async def test_tables_that_take_too_long_fail_their_row_and_are_there_the_next_t
     assert reader.loads == 1
 
 
-def register(*readers: tuple[str, Reader]) -> list[RegisteredProtocol]:
+RPCS = {
+    "lend_c": "GetLendCUserPositions",
+    "lend_a_v3": "GetLendAV3UserPositions",
+    "pool_a_lend": "GetPoolALend",
+}
+
+
+def register(*readers: tuple[str, Reader]) -> list[ProtocolEntry]:
     return [
-        RegisteredProtocol(member, {f"Get{member}": reader}, in_summary=f"Get{member}", member=member)
+        ProtocolEntry(member, {RPCS[member]: reader}, in_summary=RPCS[member], member=member)
         for member, reader in readers
     ]
 
@@ -261,11 +267,11 @@ async def test_the_summary_has_seven_rows_in_order() -> None:
         register(
             ("lend_c", Reader("c")),
             ("lend_a_v3", Reader("a", broken=ContractUnreadable)),
-            ("stake_a", Reader("s", chains=frozenset({"base"}))),
+            ("pool_a_lend", Reader("p")),
         ),
-        runner_on(ethereum=chain),
+        runner_on(base=chain),
     )
-    rows = await book.summarize("ethereum", WALLET, ReadView())
+    rows = await book.summarize("base", WALLET, ReadView())
     assert [row.member for row in rows] == [
         "lend_a_v2",
         "lend_a_v3",
@@ -278,7 +284,7 @@ async def test_the_summary_has_seven_rows_in_order() -> None:
     outcomes = {row.member: row.outcome for row in rows}
     assert outcomes["lend_c"][0] == "c"
     assert isinstance(outcomes["lend_a_v3"], ContractUnreadable)
-    assert outcomes["stake_a"] is None
+    assert outcomes["pool_a_lend"] is None
 
 
 async def test_a_chain_without_any_of_them_is_not_asked() -> None:
@@ -297,6 +303,6 @@ async def test_a_chain_that_does_not_answer_at_all_is_no_summary() -> None:
 
 
 def test_two_readers_of_one_rpc_are_refused() -> None:
-    one = RegisteredProtocol("a", {"GetX": Reader()})
+    one = ProtocolEntry("a", {"GetX": Reader()})
     with pytest.raises(ValueError, match="GetX"):
         ProtocolReaders([one, one], runner_on())
