@@ -1,0 +1,50 @@
+"""Tokens of protocols' own choice: what they are called, how many decimals their amounts have."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from server.contracts.interface import Interface
+from server.contracts.text import read_text
+from server.protocols.plan import ContractUnreadable
+
+if TYPE_CHECKING:
+    from server.contracts.calls import ContractCall
+    from server.protocols.plan import Answered
+
+_TOKEN = Interface.load("server.protocols", "token")
+SYMBOL = _TOKEN["symbol"]
+DECIMALS = _TOKEN["decimals"]
+BALANCE_OF = _TOKEN["balanceOf"]
+TOTAL_SUPPLY = _TOKEN["totalSupply"]
+
+# Figures of facts/protocol_reads_2, 2.3, with room.
+BALANCE_GAS = 40_000
+
+
+class TokenFacts(NamedTuple):
+    """A token as its own contract describes it; the address is checksummed."""
+
+    address: str
+    symbol: str
+    decimals: int
+
+
+def describe(address: str) -> tuple[ContractCall, ContractCall]:
+    """Return the calls that `read_facts` reads."""
+    return SYMBOL.call(address), DECIMALS.call(address)
+
+
+def read_facts(symbol: Answered, decimals: Answered) -> TokenFacts:
+    """Return what a token says of itself; ContractUnreadable where it says nothing. Symbols may be `bytes32`."""
+    return TokenFacts(symbol.call.to, read_symbol(symbol), int(decimals.read_one(DECIMALS)))
+
+
+def read_symbol(answered: Answered) -> str:
+    """Return a symbol, a string or the `bytes32` of old tokens; ContractUnreadable where there is none."""
+    text = read_text(answered.outcome.data) if answered.outcome.succeeded else None
+    if text is None:
+        raise ContractUnreadable(
+            f"the token {answered.call.to} on {answered.chain} has no readable symbol", retry_after_ms=1000
+        )
+    return text
