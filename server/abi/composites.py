@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from server.abi.mismatch import Mismatch, shown
 from server.abi.reader import WORD, Undecodable
-from server.abi.words import hex_bytes
+from server.abi.words import WordType, hex_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,7 +19,8 @@ class Type(Protocol):
     """What every ABI type does.
 
     `canonical` is the type as signatures write it, `head_size` the bytes that it takes among its neighbours (an offset
-    where it `is_dynamic`). `accept` turns a JSON value into what eth-abi encodes, `read` decodes into a JSON value.
+    where it `is_dynamic`). `accept` turns a JSON value into what eth-abi encodes; `read` decodes into a Python value
+    (int, checksummed address, bytes, bool, str, list of an array, tuple of a tuple), which `to_json` writes as JSON.
     """
 
     @property
@@ -42,7 +43,11 @@ class Type(Protocol):
         ...
 
     def read(self, reader: Reader, at: int) -> Any:
-        """Return the value at an offset as JSON; Undecodable where there is none."""
+        """Return the value at an offset; Undecodable where there is none."""
+        ...
+
+    def to_json(self, value: Any) -> Any:
+        """Return a value that `read` returned as JSON."""
         ...
 
 
@@ -58,9 +63,13 @@ class Bytes:
         """Return the bytes."""
         return hex_bytes(value, path, self.canonical)
 
-    def read(self, reader: Reader, at: int) -> str:
-        """Return the bytes at an offset in hex."""
-        return "0x" + reader.text(at).hex()
+    def read(self, reader: Reader, at: int) -> bytes:
+        """Return the bytes at an offset."""
+        return reader.text(at)
+
+    def to_json(self, value: bytes) -> str:
+        """Return the bytes in hex."""
+        return "0x" + value.hex()
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +93,10 @@ class Text:
     def read(self, reader: Reader, at: int) -> str:
         """Return the text at an offset."""
         return reader.text(at).decode(errors="replace")
+
+    def to_json(self, value: str) -> str:
+        """Return the text."""
+        return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,13 +131,19 @@ class Array:
 
     def read(self, reader: Reader, at: int) -> list[Any]:
         """Return the elements at an offset."""
-        if self.length is not None:
-            return read_row(reader, at, (self.element,) * self.length)
-        length = reader.number(at)
-        start = at + WORD
-        if start + length * self.element.head_size > reader.size:
-            raise Undecodable("the data ends before the last element")
+        if self.length is None:
+            length, start = reader.number(at), at + WORD
+            if start + length * self.element.head_size > reader.size:
+                raise Undecodable("the data ends before the last element")
+        else:
+            length, start = self.length, at
+        if isinstance(self.element, WordType):
+            return list(map(self.element.from_word, reader.words(start, length)))
         return read_row(reader, start, (self.element,) * length)
+
+    def to_json(self, value: list[Any]) -> list[Any]:
+        """Return the elements as JSON."""
+        return list(map(self.element.to_json, value))
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,9 +182,13 @@ class Tuple:
             for index, (member, inner) in enumerate(zip(self.members, value, strict=True))
         )
 
-    def read(self, reader: Reader, at: int) -> list[Any]:
+    def read(self, reader: Reader, at: int) -> tuple[Any, ...]:
         """Return the members at an offset."""
-        return read_row(reader, at, self.members)
+        return tuple(read_row(reader, at, self.members))
+
+    def to_json(self, value: tuple[Any, ...]) -> list[Any]:
+        """Return the members as JSON."""
+        return [member.to_json(inner) for member, inner in zip(self.members, value, strict=True)]
 
     def _named(self, value: dict[str, Any], path: str) -> tuple[Any, ...]:
         if not all(self.names):

@@ -13,7 +13,7 @@ from server.abi.parameters import Parameter, parse_parameters, signature
 from server.abi.reader import Reader, Undecodable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 _SELECTOR = 4
 # A reason is for people to read: longer ones are cut.
@@ -40,17 +40,21 @@ class CustomError:
 
     def describe(self, data: bytes) -> str | None:
         """Return revert data in words, `InsufficientBalance(available: 5, required: 7)`; None where it is no such."""
-        if data[:_SELECTOR] != self.selector:
-            return None
         try:
-            values = read_row(Reader(data[_SELECTOR:], _MAX_VALUES), 0, [one.type for one in self.inputs])
+            values = [one.type.to_json(value) for one, value in self._pairs(self.read(data))]
         except Undecodable:
             return None
         named = [f"{one.name}: {_text(value)}" if one.name else _text(value) for one, value in self._pairs(values)]
         text = f"{self.name}({', '.join(named)})"
         return text if len(text) <= _MAX_CHARACTERS else text[:_MAX_CHARACTERS] + "..."
 
-    def _pairs(self, values: list[Any]) -> zip[tuple[Parameter, Any]]:
+    def read(self, data: bytes) -> tuple[Any, ...]:
+        """Return the arguments of revert data as Python values (see `Type`); Undecodable where it is no such error."""
+        if data[:_SELECTOR] != self.selector:
+            raise Undecodable(f"the data is no {self.name}")
+        return tuple(read_row(Reader(data[_SELECTOR:], _MAX_VALUES), 0, [one.type for one in self.inputs]))
+
+    def _pairs(self, values: Sequence[Any]) -> zip[tuple[Parameter, Any]]:
         return zip(self.inputs, values, strict=True)
 
 

@@ -92,14 +92,24 @@ class Event:
         Raises:
             Undecodable: the log is not of this event, or of one with other indexed inputs.
         """
+        return [
+            "0x" + value.hex() if one.is_indexed and is_hashed(one.type) else one.type.to_json(value)
+            for one, value in zip(self.inputs, self.read(topics, data), strict=True)
+        ]
+
+    def read(self, topics: Sequence[bytes], data: bytes) -> tuple[Any, ...]:
+        """Return the arguments of a log as Python values in the order of the inputs; see `Type`.
+
+        Of indexed arguments that do not fit a topic that is the 32 bytes of their hash. Raises Undecodable as `decode`.
+        """
         if len(topics) != self.topics or topics[0] != self.topic0:
             raise Undecodable("the log has other topics")
         plain = iter(read_row(Reader(data), 0, [one.type for one in self.inputs if not one.is_indexed]))
         indexed = iter(topics[1:])
-        return [
+        return tuple(
             _read_topic(parameter.type, next(indexed)) if parameter.is_indexed else next(plain)
             for parameter in self.inputs
-        ]
+        )
 
 
 def topic_of(kind: Type, value: Any) -> bytes:
@@ -125,8 +135,10 @@ def _in_place(kind: Type, value: Any) -> bytes:
     return encode([kind.canonical], [value])
 
 
+def is_hashed(kind: Type) -> bool:
+    """Return whether a topic holds only the hash of an indexed argument of that type."""
+    return isinstance(kind, Bytes | Text | Array | Tuple)
+
+
 def _read_topic(kind: Type, topic: bytes) -> Any:
-    """Return the argument that a topic holds, or its hash in hex where it does not fit."""
-    if isinstance(kind, Bytes | Text | Array | Tuple):
-        return "0x" + topic.hex()
-    return kind.read(Reader(topic), 0)
+    return topic if is_hashed(kind) else kind.read(Reader(topic), 0)

@@ -63,4 +63,5 @@ class Function:
         Integers are decimal text, addresses checksummed, bytes hex, arrays and tuples arrays. Bytes after the outputs
         are not looked at. Raises Undecodable (TooManyValues) for data that is no encoding of them.
         """
-        return read_row(Reader(data), 0, [parameter.type for parameter in self.outputs])
+        types = [parameter.type for parameter in self.outputs]
+        return [kind.to_json(value) for kind, value in zip(types, read_row(Reader(data), 0, types), strict=True)]

@@ -38,6 +38,14 @@ class Reader:
             raise Undecodable("the data ends before the value")
         return self._data[at:end]
 
+    def words(self, at: int, count: int) -> list[bytes]:
+        """Return so many neighbouring words; Undecodable where the data ends before the last."""
+        self._spend(count)
+        end = at + WORD * count
+        if end > self.size:
+            raise Undecodable("the data ends before the value")
+        return [self._data[place : place + WORD] for place in range(at, end, WORD)]
+
     def number(self, at: int) -> int:
         """Return the word at an offset as an unsigned number: a length or a relative offset."""
         return int.from_bytes(self.word(at), "big")

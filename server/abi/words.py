@@ -1,5 +1,8 @@
 """ABI types that take one word: integers, addresses, booleans, bytes of fixed size.
 
+Besides what all types do (see `Type`) they read a word, `from_word`, and write one, `to_word`: ValueError for a value
+of another type or size.
+
 Source of all types: Solidity documentation, "Contract ABI Specification".
 """
 
@@ -16,6 +19,7 @@ from server.checksum import checksum_address
 if TYPE_CHECKING:
     from server.abi.reader import Reader
 
+_ADDRESS_PADDING = bytes(WORD - 20)
 _DECIMAL = re.compile(r"-?[0-9]{1,78}")
 _HEX = re.compile(r"0x[0-9a-fA-F]{1,64}")
 _BYTES = re.compile(r"0x(?:[0-9a-fA-F]{2})*")
@@ -67,13 +71,34 @@ class Integer:
             raise Mismatch(path, self.canonical, f"is {shown(value)}; write {self._range()}")
         return number
 
-    def read(self, reader: Reader, at: int) -> str:
-        """Return the integer at an offset as decimal text."""
-        number = int.from_bytes(reader.word(at), "big", signed=self.is_signed)
-        least, most = self.bounds
-        if not least <= number <= most:
+    def from_word(self, word: bytes) -> int:
+        """Return the integer that a word holds."""
+        if self.is_signed:
+            number = int.from_bytes(word, "big", signed=True)
+            # Two's complement: all bits above the type's repeat its sign.
+            if number >> (self.bits - 1) not in (0, -1):
+                raise Undecodable(f"a value lies outside of {self.canonical}")
+            return number
+        number = int.from_bytes(word, "big")
+        if number >> self.bits:
             raise Undecodable(f"a value lies outside of {self.canonical}")
-        return str(number)
+        return number
+
+    def to_word(self, value: Any) -> bytes:
+        """Return the word that holds an integer."""
+        if type(value) is not int:
+            raise ValueError(f"{shown(value)} is no {self.canonical}")
+        if (value >> (self.bits - 1) not in (0, -1)) if self.is_signed else value >> self.bits:
+            raise ValueError(f"{value} lies outside of {self.canonical}")
+        return value.to_bytes(WORD, "big", signed=self.is_signed)
+
+    def read(self, reader: Reader, at: int) -> int:
+        """Return the integer at an offset."""
+        return self.from_word(reader.word(at))
+
+    def to_json(self, value: int) -> str:
+        """Return the integer as decimal text."""
+        return str(value)
 
     def _range(self) -> str:
         if self.bits <= 32:
@@ -100,12 +125,27 @@ class Address:
         except ValueError as error:
             raise Mismatch(path, self.canonical, f"is {shown(value)}; {error}") from None
 
-    def read(self, reader: Reader, at: int) -> str:
-        """Return the address at an offset."""
-        word = reader.word(at)
-        if any(word[:12]):
+    def from_word(self, word: bytes) -> str:
+        """Return the address that a word holds, with EIP-55 casing."""
+        if not word.startswith(_ADDRESS_PADDING):
             raise Undecodable("a value is more than an address")
         return checksum_address("0x" + word[12:].hex())
+
+    def to_word(self, value: Any) -> bytes:
+        """Return the word that holds an address, given as 0x and 40 hex digits."""
+        if type(value) is str and len(value) == 42 and value.startswith("0x"):
+            raw = bytes.fromhex(value[2:])
+            if len(raw) == 20:
+                return _ADDRESS_PADDING + raw
+        raise ValueError(f"{shown(value)} is no address")
+
+    def read(self, reader: Reader, at: int) -> str:
+        """Return the address at an offset, with EIP-55 casing."""
+        return self.from_word(reader.word(at))
+
+    def to_json(self, value: str) -> str:
+        """Return the address."""
+        return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,12 +162,26 @@ class Boolean:
             raise Mismatch(path, self.canonical, f"is {shown(value)}; write true or false, without quotes")
         return value
 
-    def read(self, reader: Reader, at: int) -> bool:
-        """Return the value at an offset."""
-        number = reader.number(at)
+    def from_word(self, word: bytes) -> bool:
+        """Return the truth value that a word holds."""
+        number = int.from_bytes(word, "big")
         if number > 1:
             raise Undecodable("a value is neither true nor false")
         return number == 1
+
+    def to_word(self, value: Any) -> bytes:
+        """Return the word that holds a truth value."""
+        if not isinstance(value, bool):
+            raise ValueError(f"{shown(value)} is neither true nor false")
+        return value.to_bytes(WORD, "big")
+
+    def read(self, reader: Reader, at: int) -> bool:
+        """Return the truth value at an offset."""
+        return self.from_word(reader.word(at))
+
+    def to_json(self, value: bool) -> bool:
+        """Return the truth value."""
+        return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,9 +198,25 @@ class FixedBytes:
         """Return the bytes; Mismatch for other lengths."""
         return hex_bytes(value, path, self.canonical, self.size)
 
-    def read(self, reader: Reader, at: int) -> str:
-        """Return the bytes at an offset in hex."""
-        word = reader.word(at)
+    def from_word(self, word: bytes) -> bytes:
+        """Return the bytes that a word holds."""
         if any(word[self.size :]):
             raise Undecodable(f"a value is more than {self.canonical}")
-        return "0x" + word[: self.size].hex()
+        return word[: self.size]
+
+    def to_word(self, value: Any) -> bytes:
+        """Return the word that holds bytes of exactly this size."""
+        if not isinstance(value, bytes) or len(value) != self.size:
+            raise ValueError(f"{value!r:.80} is no {self.canonical}")
+        return value.ljust(WORD, b"\0")
+
+    def read(self, reader: Reader, at: int) -> bytes:
+        """Return the bytes at an offset."""
+        return self.from_word(reader.word(at))
+
+    def to_json(self, value: bytes) -> str:
+        """Return the bytes in hex."""
+        return "0x" + value.hex()
+
+
+WordType = Integer | Address | Boolean | FixedBytes

@@ -5,9 +5,15 @@ Sources: Solidity documentation, "Panic via assert and Error via require" (codes
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
 from server.contracts.text import read_text
 from server.contracts.words import word
 from server.errors import Reverted
+
+if TYPE_CHECKING:
+    from server.contracts.calls import ContractOutcome
 
 ERROR_STRING = bytes.fromhex("08c379a0")
 PANIC = bytes.fromhex("4e487b71")
@@ -29,6 +35,28 @@ _PANICS = {
 _MAX_DATA = 1024
 # What of a custom error's arguments the message shows; rows and simulations have no other place for them.
 _SHOWN_ARGUMENTS = 128
+
+
+@dataclass(frozen=True, slots=True)
+class Revert:
+    """What a call reverted with.
+
+    `data` is all of it, `selector` its first four bytes, by which `Interface.errors` finds custom errors (empty where
+    there are less). `reason` is the text of `Error(string)`, as the contract wrote it, None for everything else.
+    """
+
+    data: bytes
+    selector: bytes
+    reason: str | None
+
+    @classmethod
+    def of(cls, outcome: ContractOutcome) -> Revert:
+        """Return the revert of a call that failed; ValueError for one that did not."""
+        if outcome.succeeded:
+            raise ValueError("the call did not revert")
+        data = outcome.data
+        selector = data[:4] if len(data) >= 4 else b""
+        return cls(data, selector, read_text(data[4:]) if selector == ERROR_STRING else None)
 
 
 def describe_revert(data: bytes) -> str:

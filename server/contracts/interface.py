@@ -1,0 +1,204 @@
+"""The functions, events and errors of one contract, typed: calldata from Python values, Python values from outcomes.
+
+Values are integers, checksummed addresses, bytes, truth values, text, a list for an array, a tuple for a tuple. What
+contracts return is not trusted: data is read strictly and within a bound (see `server.abi.reader`).
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from eth_abi.abi import encode
+from eth_abi.exceptions import EncodingError
+
+from server.abi.composites import Tuple, read_row
+from server.abi.custom_errors import CustomError
+from server.abi.events import Event
+from server.abi.functions import Function as AbiFunction
+from server.abi.parameters import signature
+from server.abi.reader import MAX_VALUES, WORD, Reader, Undecodable
+from server.abi.words import WordType
+from server.contracts.calls import ContractCall
+from server.contracts.reverts import is_revert_payload
+from server.contracts.signatures import parse_items
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from server.abi.composites import Type
+    from server.contracts.calls import ContractOutcome
+
+
+class Unreadable(ValueError):
+    """A call returned nothing that its function returns: it failed, or the data is empty, cut or too much."""
+
+
+class Function:
+    """One function of a contract.
+
+    `name` is its name, `signature` that with the types of its inputs, `selector` the first four bytes of calldata.
+    """
+
+    __slots__ = ("_decoders", "_encoders", "_inputs", "_outputs", "_size", "name", "selector", "signature")
+
+    def __init__(self, function: AbiFunction) -> None:
+        self.name = function.name
+        self.signature = signature(function.name, function.inputs)
+        self.selector = function.selector
+        self._inputs: tuple[Type, ...] = tuple(one.type for one in function.inputs)
+        self._outputs: tuple[Type, ...] = tuple(one.type for one in function.outputs)
+        # Inputs of fixed size are written one after the other; for others there is eth-abi.
+        self._encoders: tuple[Callable[[Any], bytes], ...] | None = None
+        if not any(kind.is_dynamic for kind in self._inputs):
+            self._encoders = tuple(map(_encoder, self._inputs))
+        # So are outputs: where each stands is known before there is any data.
+        self._size = sum(kind.head_size for kind in self._outputs)
+        self._decoders: tuple[Callable[[bytes], Any], ...] | None = None
+        if not any(kind.is_dynamic for kind in self._outputs) and self._size <= WORD * MAX_VALUES:
+            self._decoders = tuple(_decoders(self._outputs, 0))
+
+    def call(
+        self,
+        to: str,
+        *arguments: object,
+        gas: int = 50_000,
+        sender: str | None = None,
+        is_optional: bool = False,
+    ) -> ContractCall:
+        """Return the call of the function at a contract; ValueError for arguments that do not fit. See `ContractCall`.
+
+        Addresses are 0x and 40 hex digits, bytes are bytes, structs sequences of their members.
+        """
+        return ContractCall(to, self.encode(*arguments), gas, sender, is_optional)
+
+    def encode(self, *arguments: object) -> bytes:
+        """Return the calldata; ValueError for arguments that do not fit."""
+        if len(arguments) != len(self._inputs):
+            raise ValueError(f"{self.signature} is called with {len(arguments)} arguments")
+        try:
+            if self._encoders is None:
+                return self.selector + encode([kind.canonical for kind in self._inputs], arguments)
+            return self.selector + b"".join([write(one) for write, one in zip(self._encoders, arguments, strict=True)])
+        except (ValueError, EncodingError) as error:
+            raise ValueError(f"{self.signature}: {error}") from None
+
+    def read(self, outcome: ContractOutcome) -> tuple[Any, ...]:
+        """Return the outputs in their order; bytes after them are not looked at.
+
+        Raises:
+            Unreadable: the call failed, or the data is empty, cut, too much, or holds a value that its type does not.
+        """
+        succeeded, data = outcome
+        if not succeeded or (len(data) % WORD and is_revert_payload(data)):
+            raise Unreadable(f"{self.signature} reverted")
+        try:
+            if self._decoders is None:
+                return tuple(read_row(Reader(data), 0, self._outputs))
+            if len(data) >= self._size:
+                return tuple([read(data) for read in self._decoders])
+        except Undecodable as error:
+            raise Unreadable(f"{self.signature}: {error}") from None
+        raise Unreadable(f"{self.signature} returned {len(data)} bytes")
+
+    def read_one(self, outcome: ContractOutcome) -> Any:
+        """Return the only output; raises as `read`."""
+        (value,) = self.read(outcome)
+        return value
+
+    def __repr__(self) -> str:
+        return f"Function({self.signature})"
+
+
+class Interface:
+    """What of a contract is called and read: functions by name, `errors` by selector, `events` by name."""
+
+    def __init__(self, items: Iterable[Mapping[str, Any]]) -> None:
+        """Take items of ABI JSON; ValueError for one that is none or stands there twice."""
+        self._functions: dict[str, Function] = {}
+        self._named: dict[str, list[Function]] = {}
+        self.errors: dict[bytes, CustomError] = {}
+        self.events: dict[str, Event] = {}
+        for item in items:
+            if item["type"] == "error":
+                error = CustomError.parse(item)
+                is_new = self.errors.setdefault(error.selector, error) is error
+            elif item["type"] == "event":
+                event = Event.parse(item)
+                is_new = self.events.setdefault(event.name, event) is event
+            else:
+                function = Function(AbiFunction.parse(item))
+                is_new = self._functions.setdefault(function.signature, function) is function
+                self._named.setdefault(function.name, []).append(function)
+            if not is_new:
+                raise ValueError(f"{item['name']} stands there twice")
+
+    @classmethod
+    def parse(cls, text: str) -> Interface:
+        """Return the interface that a text writes, one Solidity signature a line; see `server.contracts.signatures`.
+
+        Raises:
+            ValueError: a line is no signature, or what it declares stands there twice.
+        """
+        return cls(parse_items(text))
+
+    @classmethod
+    def load(cls, package: str, name: str) -> Interface:
+        """Return the interface of the resource `abi/<name>.abi` of a package; raises as `parse`."""
+        return _load(package, name)
+
+    def __getitem__(self, name: str) -> Function:
+        """Return the function of a name, or of a signature where several have the name; KeyError for none."""
+        function = self._functions.get(name)
+        if function is not None:
+            return function
+        overloads = self._named[name]
+        if len(overloads) > 1:
+            raise KeyError(f"{name} is one of {', '.join(one.signature for one in overloads)}")
+        return overloads[0]
+
+
+@cache
+def _load(package: str, name: str) -> Interface:
+    text = files(package).joinpath("abi", f"{name}.abi").read_text(encoding="utf-8")
+    try:
+        return Interface.parse(text)
+    except ValueError as error:
+        raise ValueError(f"{package}/abi/{name}.abi: {error}") from None
+
+
+def _decoders(kinds: Iterable[Type], at: int) -> Iterator[Callable[[bytes], Any]]:
+    """Yield what reads each of the neighbours of fixed size that begin at an offset."""
+    for kind in kinds:
+        yield _decoder(kind, at)
+        at += kind.head_size
+
+
+def _decoder(kind: Type, at: int) -> Callable[[bytes], Any]:
+    if isinstance(kind, WordType):
+        read, end = kind.from_word, at + WORD
+        return lambda data: read(data[at:end])
+    if isinstance(kind, Tuple):
+        members = tuple(_decoders(kind.members, at))
+        return lambda data: tuple([member(data) for member in members])
+    return lambda data: kind.read(Reader(data), at)
+
+
+def _encoder(kind: Type) -> Callable[[Any], bytes]:
+    """Return what writes a value of a type of fixed size."""
+    if isinstance(kind, WordType):
+        return kind.to_word
+    if isinstance(kind, Tuple):
+        return _row_encoder(kind.canonical, [_encoder(member) for member in kind.members])
+    canonical = kind.canonical
+    return lambda value: encode([canonical], [value])
+
+
+def _row_encoder(canonical: str, encoders: Sequence[Callable[[Any], bytes]]) -> Callable[[Any], bytes]:
+    def write(value: Any) -> bytes:
+        if not isinstance(value, tuple | list) or len(value) != len(encoders):
+            raise ValueError(f"a value is no {canonical}")
+        return b"".join([encode_member(one) for encode_member, one in zip(encoders, value, strict=True)])
+
+    return write
