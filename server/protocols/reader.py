@@ -55,7 +55,10 @@ class Reader(Protocol[Question_contra, Answer_co]):
     """
 
     def subject(self, question: Question_contra) -> Hashable:
-        """Return what the tables of the question are of; questions of one subject share tables, as a rule a chain."""
+        """Return what the tables of the question are of, the protocol and as a rule the chain.
+
+        Questions of one subject share tables, also those of several readers.
+        """
         ...
 
     def load(self, question: Question_contra, outcomes: Outcomes) -> Any | More:

@@ -97,13 +97,13 @@ class Runner:
             stale = [branch for branch in waiting if branch.advance()]
             for branch in waiting:
                 if branch.renewed is not None:
-                    self._store.keep((branch.reader, branch.reader.subject(branch.question)), branch.renewed)
+                    self._store.keep(branch.reader.subject(branch.question), branch.renewed)
             await asyncio.gather(*(self._renew(branch, view) for branch in stale))
         return [branch.close() for branch in branches]
 
     async def _prepare(self, branch: _Branch, patience: float | None) -> None:
         """Give the branch its tables and its plan."""
-        key = (branch.reader, branch.reader.subject(branch.question))
+        key = branch.reader.subject(branch.question)
         kept = self._store.find(key)
         if kept is not None:
             branch.begin(kept.tables)
@@ -132,12 +132,12 @@ class Runner:
             )
             return
         branch.is_renewed = True
-        key = (branch.reader, branch.reader.subject(branch.question))
+        key = branch.reader.subject(branch.question)
         self._store.drop(key, branch.tables)
         pinned = ReadView(block=view.block, deadline=view.deadline)
         pinned.endpoint = view.endpoint
         try:
-            tables = await self._store.load(key, (*key, view.block), lambda: self._load(branch, pinned))
+            tables = await self._store.load(key, (key, view.block), lambda: self._load(branch, pinned))
         except GatewayError as error:
             branch.result = error
         else:

@@ -32,9 +32,9 @@ _USER_RESERVE_GAS = 110_000
 class PositionReader:
     """Reads positions; tables are the tokens of the market's reserves in its order."""
 
-    def subject(self, question: WalletQuestion) -> str:
+    def subject(self, question: WalletQuestion) -> tuple[str, str]:
         """Return the chain: it has one market of the kind."""
-        return question.chain
+        return _SLUG, question.chain
 
     def load(self, question: WalletQuestion, outcomes: Outcomes) -> tuple[TokenFacts, ...] | More:
         """Return the tokens of the reserves, or what has to be read for them."""

@@ -36,9 +36,9 @@ _DOLLAR = 10**8
 class PositionReader:
     """Reads positions; tables are the reserves of the chain's market."""
 
-    def subject(self, question: WalletQuestion) -> str:
+    def subject(self, question: WalletQuestion) -> tuple[str, str]:
         """Return the chain: it has one market of the kind."""
-        return question.chain
+        return _SLUG, question.chain
 
     def load(self, question: WalletQuestion, outcomes: Outcomes) -> tuple[Reserve, ...] | More:
         """Return the reserves of the chain's market, or what has to be read for them."""

@@ -65,7 +65,7 @@ class Reader:
     elsewhere: str | None = None
 
     def subject(self, question: ChainQuestion) -> Hashable:
-        return question.chain
+        return self.name, question.chain
 
     def load(self, question: ChainQuestion, outcomes: Outcomes) -> Any:
         if "list" not in outcomes:

@@ -1,0 +1,113 @@
+"""What a wallet has in the markets of lend-b V3: a supply or a debt of the base asset, and collateral.
+
+The balances are accrued to the block by the contract's own views. A wallet's record says in which assets it has
+collateral: bits 0 to 15 in `assetsIn`, bits 16 to 23 in the reserved byte (CometWithExtendedAssetList).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from waypost.v1 import common_pb2, position_lending_pb2
+
+from server.chains.amounts import decimal_text
+from server.protocols.compound_v3.tables import COMET, NUM_ASSETS, SLUG, Market, load_markets
+from server.protocols.plan import ContractUnreadable, Group, More, Plan, StaleTables
+
+if TYPE_CHECKING:
+    from server.protocols.plan import Answered, Outcomes
+    from server.protocols.reader import TokenPrices, WalletQuestion
+    from server.protocols.tokens import TokenFacts
+
+_SUPPLY = COMET["balanceOf"]
+_DEBT = COMET["borrowBalanceOf"]
+_IS_LIQUIDATABLE = COMET["isLiquidatable"]
+_USER_BASIC = COMET["userBasic"]
+_USER_COLLATERAL = COMET["userCollateral"]
+
+_BALANCE_GAS = 60_000
+# It asks the price of every asset that the wallet has.
+_LIQUIDATABLE_GAS = 400_000
+_FIXED = 4
+_ASSETS_IN_BITS = 16
+
+
+class PositionReader:
+    """Reads positions; tables are the chain's markets."""
+
+    def subject(self, question: WalletQuestion) -> tuple[str, str]:
+        """Return the chain."""
+        return SLUG, question.chain
+
+    def load(self, question: WalletQuestion, outcomes: Outcomes) -> tuple[Market, ...] | More:
+        """Return the chain's markets, or what has to be read for them."""
+        return load_markets(question.chain, outcomes)
+
+    def plan(self, question: WalletQuestion, tables: tuple[Market, ...]) -> Plan:
+        """Return how many assets the markets have, which serves every wallet, and the wallet's balances."""
+        counts = (NUM_ASSETS.call(market.address) for market in tables)
+        balances = []
+        for market in tables:
+            wallet = question.address
+            balances += [
+                _SUPPLY.call(market.address, wallet, gas=_BALANCE_GAS),
+                _DEBT.call(market.address, wallet, gas=_BALANCE_GAS),
+                _USER_BASIC.call(market.address, wallet),
+                _IS_LIQUIDATABLE.call(market.address, wallet, gas=_LIQUIDATABLE_GAS, is_optional=True),
+                *(_USER_COLLATERAL.call(market.address, wallet, asset.address) for asset in market.assets),
+            ]
+        return Plan({"counts": Group(tuple(counts)), "balances": Group(tuple(balances))})
+
+    def build(
+        self, question: WalletQuestion, outcomes: Outcomes, tables: tuple[Market, ...], prices: TokenPrices
+    ) -> position_lending_pb2.LendBV3Positions:
+        """Return the markets with a supply, a debt or collateral; ContractUnreadable where one does not answer."""
+        counts = [told.read_one(NUM_ASSETS) for told in outcomes["counts"]]
+        if counts != [len(market.assets) for market in tables]:
+            raise StaleTables
+        told = outcomes["balances"]
+        rows, start = [], 0
+        for market in tables:
+            end = start + _FIXED + len(market.assets)
+            row = _row(market, told[start:end])
+            if row is not None:
+                rows.append(row)
+            start = end
+        return position_lending_pb2.LendBV3Positions(markets=rows)
+
+
+def _row(market: Market, told: tuple[Answered, ...]) -> position_lending_pb2.LendBV3Market | None:
+    """Return the wallet's position in a market, None where it has none."""
+    supply, debt = told[0].read_one(_SUPPLY), told[1].read_one(_DEBT)
+    _, _, _, assets_in, reserved = told[2].read(_USER_BASIC)
+    used = assets_in | reserved << _ASSETS_IN_BITS
+    collateral = []
+    for index, (asset, held) in enumerate(zip(market.assets, told[_FIXED:], strict=True)):
+        balance = held.read(_USER_COLLATERAL)[0]
+        if balance and not used >> index & 1:
+            raise ContractUnreadable(
+                f"the market {market.address} on {held.chain} has collateral of {asset.symbol} that the wallet's own "
+                "record does not show; try again",
+                retry_after_ms=1000,
+            )
+        if balance:
+            token = _token(asset)
+            text = decimal_text(balance, asset.decimals)
+            collateral.append(position_lending_pb2.LendBV3Collateral(token=token, balance=text))
+    if not (supply or debt or collateral):
+        return None
+    # Without a debt nothing can be liquidated, whatever the feeds do.
+    liquidatable = told[3].read_if_answered(_IS_LIQUIDATABLE) if debt else (False,)
+    return position_lending_pb2.LendBV3Market(
+        market_name=market.name,
+        market_address=market.address,
+        base_token=_token(market.base),
+        supply_balance=decimal_text(supply, market.base.decimals),
+        borrow_balance=decimal_text(debt, market.base.decimals),
+        collateral=collateral,
+        is_liquidatable=None if liquidatable is None else liquidatable[0],
+    )
+
+
+def _token(facts: TokenFacts) -> common_pb2.TokenRef:
+    return common_pb2.TokenRef(symbol=facts.symbol, address=facts.address, decimals=facts.decimals)
