@@ -1,0 +1,167 @@
+"""The lending vaults of pool-a on a chain, out of both generations of factories."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from server.catalog.protocols import load_address_book
+from server.contracts.interface import Interface
+from server.contracts.text import read_text
+from server.protocols.natives import ZERO
+from server.protocols.plan import ContractUnreadable, Group, More, Plan
+from server.protocols.tokens import DECIMALS, SYMBOL, TokenFacts, describe, read_facts, read_symbol
+
+if TYPE_CHECKING:
+    from server.contracts.calls import ContractCall
+    from server.protocols.plan import Answered, Outcomes
+
+SLUG = "curve-llamalend"
+_V1 = Interface.load("server.protocols.curve_llamalend", "factory_v1")
+_V2 = Interface.load("server.protocols.curve_llamalend", "factory_v2")
+COUNT = _V1["market_count"]
+_NAMES = _V1["names"]
+
+# How many places of a factory are asked for before their number is known; Ethereum's first had 48.
+_AT_FIRST = 64
+_MOST = 2_000
+
+
+class Vault(NamedTuple):
+    """A vault: its name as the factory has it or else collateral/borrowed, its shares' symbol and decimals, the asset."""
+
+    address: str
+    name: str
+    symbol: str
+    decimals: int
+    asset: TokenFacts
+
+
+class Tables(NamedTuple):
+    """The vaults in the factories' order, and how many each factory has."""
+
+    counts: tuple[int, ...]
+    vaults: tuple[Vault, ...]
+
+
+class _Entry(NamedTuple):
+    vault: str
+    collateral: str
+    asset: str
+    name: str
+
+
+class _Generation(NamedTuple):
+    """A factory's way of listing: what is asked for each place, how many calls that takes, how it is read."""
+
+    calls: Any
+    read: Any
+    width: int
+
+
+def _calls_v1(factory: str, place: int) -> list[ContractCall]:
+    names = ("vaults", "collateral_tokens", "borrowed_tokens", "names")
+    return [_V1[name].call(factory, place, gas=100_000, is_optional=True) for name in names]
+
+
+def _read_v1(told: tuple[Answered, ...]) -> _Entry:
+    vault, collateral, asset = (
+        one.read_one(_V1[name])
+        for one, name in zip(told, ("vaults", "collateral_tokens", "borrowed_tokens"), strict=False)
+    )
+    return _Entry(vault, collateral, asset, _name(told[3]))
+
+
+def _calls_v2(factory: str, place: int) -> list[ContractCall]:
+    return [_V2[name].call(factory, place, gas=100_000, is_optional=True) for name in ("markets", "names")]
+
+
+def _read_v2(told: tuple[Answered, ...]) -> _Entry:
+    market = told[0].read_one(_V2["markets"])
+    return _Entry(market[0], market[3], market[4], _name(told[1]))
+
+
+_GENERATIONS = {
+    "oneWayLendingFactory": _Generation(_calls_v1, _read_v1, 4),
+    "lendFactoryV2": _Generation(_calls_v2, _read_v2, 2),
+}
+
+
+def factories(chain: str) -> list[tuple[str, _Generation]]:
+    """Return the chain's factories in order, with the way that each lists."""
+    contracts = load_address_book().find_contracts(SLUG, chain)
+    return [(contracts[key].address, kind) for key, kind in _GENERATIONS.items() if key in contracts]
+
+
+def count_calls(chain: str) -> tuple[ContractCall, ...]:
+    """Return the calls that tell how many vaults each factory has."""
+    return tuple(COUNT.call(address) for address, _ in factories(chain))
+
+
+def load_vaults(chain: str, outcomes: Outcomes) -> Tables | More:
+    """Return the chain's vaults, or what has to be read for them.
+
+    The first places of each factory are asked for together with their number: those beyond it refuse.
+    """
+    if "counts" not in outcomes:
+        groups = {"counts": Group(count_calls(chain))}
+        for address, kind in factories(chain):
+            groups[address] = Group(tuple(call for place in range(_AT_FIRST) for call in kind.calls(address, place)))
+        return More(Plan(groups))
+    counts = tuple(told.read_one(COUNT) for told in outcomes["counts"])
+    if sum(counts) > _MOST:
+        raise ContractUnreadable(f"the factories of lending vaults on {chain} list more than {_MOST}")
+    rest = {
+        f"{address} rest": Group(
+            tuple(call for place in range(_AT_FIRST, count) for call in kind.calls(address, place))
+        )
+        for (address, kind), count in zip(factories(chain), counts, strict=True)
+        if count > _AT_FIRST and f"{address} rest" not in outcomes
+    }
+    if rest:
+        return More(Plan(rest))
+    entries = [
+        entry
+        for (address, kind), count in zip(factories(chain), counts, strict=True)
+        for entry in _read_entries(address, kind, count, outcomes)
+    ]
+    assets = list(dict.fromkeys(entry.asset for entry in entries))
+    collaterals = list(dict.fromkeys(entry.collateral for entry in entries if not entry.name))
+    if "assets" not in outcomes:
+        return More(
+            Plan(
+                {
+                    "assets": Group(tuple(call for asset in assets for call in describe(asset))),
+                    "collaterals": Group(tuple(SYMBOL.call(token) for token in collaterals)),
+                    "vaults": Group(tuple(call for entry in entries for call in describe(entry.vault))),
+                }
+            )
+        )
+    told = outcomes["assets"]
+    facts = {one.address: one for one in (read_facts(*pair) for pair in zip(told[::2], told[1::2], strict=True))}
+    symbols = {one.call.to: read_symbol(one) for one in outcomes["collaterals"]}
+    shares = outcomes["vaults"]
+    vaults = [
+        Vault(
+            entry.vault,
+            entry.name or f"{symbols[entry.collateral]}/{facts[entry.asset].symbol}",
+            read_symbol(symbol),
+            decimals.read_one(DECIMALS),
+            facts[entry.asset],
+        )
+        for entry, symbol, decimals in zip(entries, shares[::2], shares[1::2], strict=True)
+    ]
+    return Tables(counts, tuple(vaults))
+
+
+def _read_entries(address: str, kind: _Generation, count: int, outcomes: Outcomes) -> list[_Entry]:
+    told = outcomes[address]
+    if f"{address} rest" in outcomes:
+        told += outcomes[f"{address} rest"]
+    entries = [kind.read(told[place * kind.width : (place + 1) * kind.width]) for place in range(count)]
+    # A place that was given up holds no vault.
+    return [entry for entry in entries if entry.vault != ZERO]
+
+
+def _name(told: Answered) -> str:
+    """Return a factory's name of a market; "" where it has none, or the factory has no names at all."""
+    return (read_text(told.outcome.data) or "") if told.outcome.succeeded else ""
