@@ -14,6 +14,20 @@ from typing import TYPE_CHECKING, Any
 import grpc
 
 from runtime.operations import public_files
+from server.protocols import (
+    aave_v2,
+    aave_v3,
+    compound_v2,
+    compound_v3,
+    curve,
+    curve_llamalend,
+    lido,
+    morpho,
+    pendle,
+    uniswap_v2,
+    uniswap_v3,
+    uniswap_v4,
+)
 from server.rpc.account import AccountServicer
 from server.rpc.approval import ApprovalServicer
 from server.rpc.block import BlockServicer
@@ -78,7 +92,23 @@ SERVICERS: tuple[type, ...] = (
 )
 """Our servicer classes, each extending the generated `<Service>Servicer` of its service."""
 
-PROTOCOLS: tuple[ProtocolEntry, ...] = ()
+PROTOCOLS: tuple[ProtocolEntry, ...] = tuple(
+    folder.PROTOCOL
+    for folder in (
+        aave_v2,
+        aave_v3,
+        compound_v2,
+        compound_v3,
+        curve,
+        curve_llamalend,
+        lido,
+        morpho,
+        pendle,
+        uniswap_v2,
+        uniswap_v3,
+        uniswap_v4,
+    )
+)
 """What the folders of `server/protocols` export."""
 
 

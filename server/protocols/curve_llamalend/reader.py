@@ -1,7 +1,7 @@
 """The lending vaults of pool-a, and what a wallet's shares in them are worth.
 
-Shares are worth assets by the vault's own formula, rounded down. Source: curvefi/curve-stablecoin, Vault.vy: shares have
-18 decimals and 1000 dead ones stand in every conversion, in both generations.
+Shares are worth assets by the vault's own formula, rounded down. Source: curvefi/curve-stablecoin, Vault.vy: shares
+have 18 decimals and 1000 dead ones stand in every conversion, in both generations.
 """
 
 from __future__ import annotations

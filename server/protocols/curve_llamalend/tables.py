@@ -27,7 +27,10 @@ _MOST = 2_000
 
 
 class Vault(NamedTuple):
-    """A vault: its name as the factory has it or else collateral/borrowed, its shares' symbol and decimals, the asset."""
+    """A vault: its name, its shares' symbol and decimals, its asset.
+
+    The name is the factory's, or collateral/borrowed where that has none.
+    """
 
     address: str
     name: str
