@@ -26,7 +26,7 @@ from waypost.v1 import common_pb2 as waypost_dot_v1_dot_common__pb2
 from waypost.v1 import options_pb2 as waypost_dot_v1_dot_options__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!waypost/v1/position_lending.proto\x12\nwaypost.v1\x1a\x17waypost/v1/common.proto\x1a\x18waypost/v1/options.proto\"\xe9\x01\n\x10LendAV3Positions\x12\x1c\n\x14total_collateral_usd\x18\x01 \x01(\x01\x12\x16\n\x0etotal_debt_usd\x18\x02 \x01(\x01\x12\x15\n\rnet_worth_usd\x18\x03 \x01(\x01\x12\"\n\rhealth_factor\x18\x04 \x01(\x01\x42\x06\x92\xb5\x18\x02\x38\x01H\x00\x88\x01\x01\x12\x0b\n\x03ltv\x18\x05 \x01(\x01\x12\x17\n\x0fis_liquidatable\x18\x06 \x01(\x08\x12,\n\x08reserves\x18\x07 \x03(\x0b\x32\x1a.waypost.v1.LendAV3ReserveB\x10\n\x0e_health_factor\"\x9e\x01\n\x0eLendAV3Reserve\x12\x0e\n\x06symbol\x18\x01 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x02 \x01(\t\x12\x17\n\x07\x62\x61lance\x18\x03 \x01(\tB\x06\x92\xb5\x18\x02\x08\x08\x12\x13\n\x0b\x62\x61lance_usd\x18\x04 \x01(\x01\x12\x15\n\ris_collateral\x18\x05 \x01(\x08\x12\x14\n\x04\x64\x65\x62t\x18\x06 \x01(\tB\x06\x92\xb5\x18\x02\x08\x08\x12\x10\n\x08\x64\x65\x62t_usd\x18\x07 \x01(\x01\"\xe6\x01\n\x10LendAV2Positions\x12\x1c\n\x14total_collateral_usd\x18\x01 \x01(\x01\x12\x16\n\x0etotal_debt_usd\x18\x02 \x01(\x01\x12\"\n\rhealth_factor\x18\x03 \x01(\x01\x42\x06\x92\xb5\x18\x02\x38\x01H\x00\x88\x01\x01\x12\x0b\n\x03ltv\x18\x04 \x01(\x01\x12,\n\x08supplies\x18\x05 \x03(\x0b\x32\x1a.waypost.v1.LendAV2Balance\x12+\n\x07\x62orrows\x18\x06 \x03(\x0b\x32\x1a.waypost.v1.LendAV2BalanceB\x10\n\x0e_health_factor\"J\n\x0eLendAV2Balance\x12\x0e\n\x06symbol\x18\x01 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x02 \x01(\t\x12\x17\n\x07\x62\x61lance\x18\x03 \x01(\tB\x06\x92\xb5\x18\x02\x08\x08\">\n\x10LendBV3Positions\x12*\n\x07markets\x18\x01 \x03(\x0b\x32\x19.waypost.v1.LendBV3Market\"\x93\x02\n\rLendBV3Market\x12\x13\n\x0bmarket_name\x18\x01 \x01(\t\x12\x16\n\x0emarket_address\x18\x02 \x01(\t\x12(\n\nbase_token\x18\x03 \x01(\x0b\x32\x14.waypost.v1.TokenRef\x12\x1e\n\x0esupply_balance\x18\x04 \x01(\tB\x06\x92\xb5\x18\x02\x08\x08\x12\x1e\n\x0e\x62orrow_balance\x18\x05 \x01(\tB\x06\x92\xb5\x18\x02\x08\x08\x12\x31\n\ncollateral\x18\x06 \x03(\x0b\x32\x1d.waypost.v1.LendBV3Collateral\x12$\n\x0fis_liquidatable\x18\x07 \x01(\x08\x42\x06\x92\xb5\x18\x02\x38\x01H\x00\x88\x01\x01\x42\x12\n\x10_is_liquidatable\"Y\n\x11LendBV3Collateral\x12+\n\x05token\x18\x01 \x01(\x0b\x32\x14.waypost.v1.TokenRefB\x06\x92\xb5\x18\x02@\x01\x12\x17\n\x07\x62\x61lance\x18\x02 \x01(\tB\x06\x92\xb5\x18\x02\x08\x08\">\n\x10LendBV2Positions\x12*\n\x07markets\x18\x01 \x03(\x0b\x32\x19.waypost.v1.LendBV2Market\"\xd4\x01\n\rLendBV2Market\x12\x16\n\x0e\x63_token_symbol\x18\x01 \x01(\t\x12\x17\n\x0f\x63_token_address\x18\x02 \x01(\t\x12\x19\n\x11underlying_symbol\x18\x03 \x01(\t\x12\x1a\n\x12underlying_address\x18\x04 \x01(\t\x12\x1b\n\x13underlying_decimals\x18\x05 \x01(\x05\x12\x1e\n\x0esupply_balance\x18\x06 \x01(\tB\x06\x92\xb5\x18\x02\x08\x08\x12\x1e\n\x0e\x62orrow_balance\x18\x07 \x01(\tB\x06\x92\xb5\x18\x02\x08\x08\":\n\x0eLendCPositions\x12(\n\x07markets\x18\x01 \x03(\x0b\x32\x17.waypost.v1.LendCMarket\"\xa0\x02\n\x0bLendCMarket\x12\x11\n\tmarket_id\x18\x01 \x01(\t\x12(\n\nloan_token\x18\x02 \x01(\x0b\x32\x14.waypost.v1.TokenRef\x12.\n\x10\x63ollateral_token\x18\x03 \x01(\x0b\x32\x14.waypost.v1.TokenRef\x12\x1d\n\rsupply_shares\x18\x04 \x01(\tB\x06\x92\xb5\x18\x02\x08\t\x12\x1d\n\rsupply_assets\x18\x05 \x01(\tB\x06\x92\xb5\x18\x02\x08\x08\x12\x1d\n\rborrow_shares\x18\x06 \x01(\tB\x06\x92\xb5\x18\x02\x08\t\x12\x1d\n\rborrow_assets\x18\x07 \x01(\tB\x06\x92\xb5\x18\x02\x08\x08\x12\x1a\n\ncollateral\x18\x08 \x01(\tB\x06\x92\xb5\x18\x02\x08\x08\x12\x0c\n\x04lltv\x18\t \x01(\x03\x42J\n\x0e\x64\x65v.waypost.v1P\x01Z6github.com/waypost/waypost/gen/go/waypost/v1;waypostv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!waypost/v1/position_lending.proto\x12\nwaypost.v1\x1a\x17waypost/v1/common.proto\x1a\x18waypost/v1/options.proto\"\xa7\x02\n\x10LendAV3Positions\x12\x1c\n\x14total_collateral_usd\x18\x01 \x01(\x01\x12\x16\n\x0etotal_debt_usd\x18\x02 \x01(\x01\x12\x15\n\rnet_worth_usd\x18\x03 \x01(\x01\x12\"\n\rhealth_factor\x18\x04 \x01(\x01\x42\x06\x92\xb5\x18\x02\x38\x01H\x00\x88\x01\x01\x12\x0b\n\x03ltv\x18\x05 \x01(\x01\x12\x17\n\x0fis_liquidatable\x18\x06 \x01(\x08\x12,\n\x08reserves\x18\x07 \x03(\x0b\x32\x1a.waypost.v1.LendAV3Reserve\x12\x1d\n\x15\x61vailable_borrows_usd\x18\x08 \x01(\x01\x12\x1d\n\x15liquidation_threshold\x18\t \x01(\x01\x42\x10\n\x0e_health_factor\"\xd5\x01\n\x0eLendAV3Reserve\x12\x0e\n\x06symbol\x18\x01 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x02 \x01(\t\x12\x17\n\x07\x62\x61lance\x18\x03 \x01(\tB\x06\x92\xb5\x18\x02\x08\x08\x12 \n\x0b\x62\x61lance_usd\x18\x04 \x01(\x01\x42\x06\x92\xb5\x18\x02\x38\x01H\x00\x88\x01\x01\x12\x15\n\ris_collateral\x18\x05 \x01(\x08\x12\x14\n\x04\x64\x65\x62t\x18\x06 \x01(\tB\x06\x92\xb5\x18\x02\x08\x08\x12\x1d\n\x08\x64\x65\x62t_usd\x18\x07 \x01(\x01\x42\x06\x92\xb5\x18\x02\x38\x01H\x01\x88\x01\x01\x42\x0e\n\x0c_balance_usdB\x0b\n\t_debt_usd\"\x93\x02\n\x10LendAV2Positions\x12\x1c\n\x14total_collateral_usd\x18\x01 \x01(\x01\x12\x16\n\x0etotal_debt_usd\x18\x02 \x01(\x01\x12\"\n\rhealth_factor\x18\x03 \x01(\x01\x42\x06\x92\xb5\x18\x02\x38\x01H\x00\x88\x01\x01\x12\x0b\n\x03ltv\x18\x04 \x01(\x01\x12,\n\x08supplies\x18\x05 \x03(\x0b\x32\x1a.waypost.v1.LendAV2Balance\x12+\n\x07\x62orrows\x18\x06 \x03(\x0b\x32\x1a.waypost.v1.LendAV2Balance\x12+\n\x0btotals_unit\x18\x07 \x01(\x0e\x32\x16.waypost.v1.TotalsUnitB\x10\n\x0e_health_factor\"J\n\x0eLendAV2Balance\x12\x0e\n\x06symbol\x18\x01 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x02 \x01(\t\x12\x17\n\x07\x62\x61lance\x18\x03 \x01(\tB\x06\x92\xb5\x18\x02\x08\x08\">\n\x10LendBV3Positions\x12*\n\x07markets\x18\x01 \x03(\x0b\x32\x19.waypost.v1.LendBV3Market\"\x93\x02\n\rLendBV3Market\x12\x13\n\x0bmarket_name\x18\x01 \x01(\t\x12\x16\n\x0emarket_address\x18\x02 \x01(\t\x12(\n\nbase_token\x18\x03 \x01(\x0b\x32\x14.waypost.v1.TokenRef\x12\x1e\n\x0esupply_balance\x18\x04 \x01(\tB\x06\x92\xb5\x18\x02\x08\x08\x12\x1e\n\x0e\x62orrow_balance\x18\x05 \x01(\tB\x06\x92\xb5\x18\x02\x08\x08\x12\x31\n\ncollateral\x18\x06 \x03(\x0b\x32\x1d.waypost.v1.LendBV3Collateral\x12$\n\x0fis_liquidatable\x18\x07 \x01(\x08\x42\x06\x92\xb5\x18\x02\x38\x01H\x00\x88\x01\x01\x42\x12\n\x10_is_liquidatable\"Y\n\x11LendBV3Collateral\x12+\n\x05token\x18\x01 \x01(\x0b\x32\x14.waypost.v1.TokenRefB\x06\x92\xb5\x18\x02@\x01\x12\x17\n\x07\x62\x61lance\x18\x02 \x01(\tB\x06\x92\xb5\x18\x02\x08\x08\">\n\x10LendBV2Positions\x12*\n\x07markets\x18\x01 \x03(\x0b\x32\x19.waypost.v1.LendBV2Market\"\xd4\x01\n\rLendBV2Market\x12\x16\n\x0e\x63_token_symbol\x18\x01 \x01(\t\x12\x17\n\x0f\x63_token_address\x18\x02 \x01(\t\x12\x19\n\x11underlying_symbol\x18\x03 \x01(\t\x12\x1a\n\x12underlying_address\x18\x04 \x01(\t\x12\x1b\n\x13underlying_decimals\x18\x05 \x01(\x05\x12\x1e\n\x0esupply_balance\x18\x06 \x01(\tB\x06\x92\xb5\x18\x02\x08\x08\x12\x1e\n\x0e\x62orrow_balance\x18\x07 \x01(\tB\x06\x92\xb5\x18\x02\x08\x08\":\n\x0eLendCPositions\x12(\n\x07markets\x18\x01 \x03(\x0b\x32\x17.waypost.v1.LendCMarket\"\x86\x03\n\x0bLendCMarket\x12\x11\n\tmarket_id\x18\x01 \x01(\t\x12(\n\nloan_token\x18\x02 \x01(\x0b\x32\x14.waypost.v1.TokenRef\x12.\n\x10\x63ollateral_token\x18\x03 \x01(\x0b\x32\x14.waypost.v1.TokenRef\x12\x1d\n\rsupply_shares\x18\x04 \x01(\tB\x06\x92\xb5\x18\x02\x08\t\x12\x1d\n\rsupply_assets\x18\x05 \x01(\tB\x06\x92\xb5\x18\x02\x08\x08\x12\x1d\n\rborrow_shares\x18\x06 \x01(\tB\x06\x92\xb5\x18\x02\x08\t\x12\x1d\n\rborrow_assets\x18\x07 \x01(\tB\x06\x92\xb5\x18\x02\x08\x08\x12\x1a\n\ncollateral\x18\x08 \x01(\tB\x06\x92\xb5\x18\x02\x08\x08\x12\x0c\n\x04lltv\x18\t \x01(\x03\x12!\n\x11supply_assets_raw\x18\n \x01(\tB\x06\x92\xb5\x18\x02\x08\t\x12!\n\x11\x62orrow_assets_raw\x18\x0b \x01(\tB\x06\x92\xb5\x18\x02\x08\t\x12\x1e\n\x0e\x63ollateral_raw\x18\x0c \x01(\tB\x06\x92\xb5\x18\x02\x08\t*i\n\nTotalsUnit\x12\x1b\n\x17TOTALS_UNIT_UNSPECIFIED\x10\x00\x12\x1e\n\x0fTOTALS_UNIT_ETH\x10\x01\x1a\t\x9a\xb5\x18\x05\n\x03\x45TH\x12\x1e\n\x0fTOTALS_UNIT_USD\x10\x02\x1a\t\x9a\xb5\x18\x05\n\x03USDBJ\n\x0e\x64\x65v.waypost.v1P\x01Z6github.com/waypost/waypost/gen/go/waypost/v1;waypostv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -34,12 +34,20 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'waypost.v1.position_lending
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'\n\016dev.waypost.v1P\001Z6github.com/waypost/waypost/gen/go/waypost/v1;waypostv1'
+  _globals['_TOTALSUNIT'].values_by_name["TOTALS_UNIT_ETH"]._loaded_options = None
+  _globals['_TOTALSUNIT'].values_by_name["TOTALS_UNIT_ETH"]._serialized_options = b'\232\265\030\005\n\003ETH'
+  _globals['_TOTALSUNIT'].values_by_name["TOTALS_UNIT_USD"]._loaded_options = None
+  _globals['_TOTALSUNIT'].values_by_name["TOTALS_UNIT_USD"]._serialized_options = b'\232\265\030\005\n\003USD'
   _globals['_LENDAV3POSITIONS'].fields_by_name['health_factor']._loaded_options = None
   _globals['_LENDAV3POSITIONS'].fields_by_name['health_factor']._serialized_options = b'\222\265\030\0028\001'
   _globals['_LENDAV3RESERVE'].fields_by_name['balance']._loaded_options = None
   _globals['_LENDAV3RESERVE'].fields_by_name['balance']._serialized_options = b'\222\265\030\002\010\010'
+  _globals['_LENDAV3RESERVE'].fields_by_name['balance_usd']._loaded_options = None
+  _globals['_LENDAV3RESERVE'].fields_by_name['balance_usd']._serialized_options = b'\222\265\030\0028\001'
   _globals['_LENDAV3RESERVE'].fields_by_name['debt']._loaded_options = None
   _globals['_LENDAV3RESERVE'].fields_by_name['debt']._serialized_options = b'\222\265\030\002\010\010'
+  _globals['_LENDAV3RESERVE'].fields_by_name['debt_usd']._loaded_options = None
+  _globals['_LENDAV3RESERVE'].fields_by_name['debt_usd']._serialized_options = b'\222\265\030\0028\001'
   _globals['_LENDAV2POSITIONS'].fields_by_name['health_factor']._loaded_options = None
   _globals['_LENDAV2POSITIONS'].fields_by_name['health_factor']._serialized_options = b'\222\265\030\0028\001'
   _globals['_LENDAV2BALANCE'].fields_by_name['balance']._loaded_options = None
@@ -68,26 +76,34 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_LENDCMARKET'].fields_by_name['borrow_assets']._serialized_options = b'\222\265\030\002\010\010'
   _globals['_LENDCMARKET'].fields_by_name['collateral']._loaded_options = None
   _globals['_LENDCMARKET'].fields_by_name['collateral']._serialized_options = b'\222\265\030\002\010\010'
+  _globals['_LENDCMARKET'].fields_by_name['supply_assets_raw']._loaded_options = None
+  _globals['_LENDCMARKET'].fields_by_name['supply_assets_raw']._serialized_options = b'\222\265\030\002\010\t'
+  _globals['_LENDCMARKET'].fields_by_name['borrow_assets_raw']._loaded_options = None
+  _globals['_LENDCMARKET'].fields_by_name['borrow_assets_raw']._serialized_options = b'\222\265\030\002\010\t'
+  _globals['_LENDCMARKET'].fields_by_name['collateral_raw']._loaded_options = None
+  _globals['_LENDCMARKET'].fields_by_name['collateral_raw']._serialized_options = b'\222\265\030\002\010\t'
+  _globals['_TOTALSUNIT']._serialized_start=2133
+  _globals['_TOTALSUNIT']._serialized_end=2238
   _globals['_LENDAV3POSITIONS']._serialized_start=101
-  _globals['_LENDAV3POSITIONS']._serialized_end=334
-  _globals['_LENDAV3RESERVE']._serialized_start=337
-  _globals['_LENDAV3RESERVE']._serialized_end=495
-  _globals['_LENDAV2POSITIONS']._serialized_start=498
-  _globals['_LENDAV2POSITIONS']._serialized_end=728
-  _globals['_LENDAV2BALANCE']._serialized_start=730
-  _globals['_LENDAV2BALANCE']._serialized_end=804
-  _globals['_LENDBV3POSITIONS']._serialized_start=806
-  _globals['_LENDBV3POSITIONS']._serialized_end=868
-  _globals['_LENDBV3MARKET']._serialized_start=871
-  _globals['_LENDBV3MARKET']._serialized_end=1146
-  _globals['_LENDBV3COLLATERAL']._serialized_start=1148
-  _globals['_LENDBV3COLLATERAL']._serialized_end=1237
-  _globals['_LENDBV2POSITIONS']._serialized_start=1239
-  _globals['_LENDBV2POSITIONS']._serialized_end=1301
-  _globals['_LENDBV2MARKET']._serialized_start=1304
-  _globals['_LENDBV2MARKET']._serialized_end=1516
-  _globals['_LENDCPOSITIONS']._serialized_start=1518
-  _globals['_LENDCPOSITIONS']._serialized_end=1576
-  _globals['_LENDCMARKET']._serialized_start=1579
-  _globals['_LENDCMARKET']._serialized_end=1867
+  _globals['_LENDAV3POSITIONS']._serialized_end=396
+  _globals['_LENDAV3RESERVE']._serialized_start=399
+  _globals['_LENDAV3RESERVE']._serialized_end=612
+  _globals['_LENDAV2POSITIONS']._serialized_start=615
+  _globals['_LENDAV2POSITIONS']._serialized_end=890
+  _globals['_LENDAV2BALANCE']._serialized_start=892
+  _globals['_LENDAV2BALANCE']._serialized_end=966
+  _globals['_LENDBV3POSITIONS']._serialized_start=968
+  _globals['_LENDBV3POSITIONS']._serialized_end=1030
+  _globals['_LENDBV3MARKET']._serialized_start=1033
+  _globals['_LENDBV3MARKET']._serialized_end=1308
+  _globals['_LENDBV3COLLATERAL']._serialized_start=1310
+  _globals['_LENDBV3COLLATERAL']._serialized_end=1399
+  _globals['_LENDBV2POSITIONS']._serialized_start=1401
+  _globals['_LENDBV2POSITIONS']._serialized_end=1463
+  _globals['_LENDBV2MARKET']._serialized_start=1466
+  _globals['_LENDBV2MARKET']._serialized_end=1678
+  _globals['_LENDCPOSITIONS']._serialized_start=1680
+  _globals['_LENDCPOSITIONS']._serialized_end=1738
+  _globals['_LENDCMARKET']._serialized_start=1741
+  _globals['_LENDCMARKET']._serialized_end=2131
 # @@protoc_insertion_point(module_scope)

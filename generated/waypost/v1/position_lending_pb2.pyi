@@ -1,14 +1,24 @@
 from waypost.v1 import common_pb2 as _common_pb2
 from waypost.v1 import options_pb2 as _options_pb2
 from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from typing import ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Mapping, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class TotalsUnit(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    TOTALS_UNIT_UNSPECIFIED: _ClassVar[TotalsUnit]
+    TOTALS_UNIT_ETH: _ClassVar[TotalsUnit]
+    TOTALS_UNIT_USD: _ClassVar[TotalsUnit]
+TOTALS_UNIT_UNSPECIFIED: TotalsUnit
+TOTALS_UNIT_ETH: TotalsUnit
+TOTALS_UNIT_USD: TotalsUnit
+
 class LendAV3Positions(_message.Message):
-    __slots__ = ("total_collateral_usd", "total_debt_usd", "net_worth_usd", "health_factor", "ltv", "is_liquidatable", "reserves")
+    __slots__ = ("total_collateral_usd", "total_debt_usd", "net_worth_usd", "health_factor", "ltv", "is_liquidatable", "reserves", "available_borrows_usd", "liquidation_threshold")
     TOTAL_COLLATERAL_USD_FIELD_NUMBER: _ClassVar[int]
     TOTAL_DEBT_USD_FIELD_NUMBER: _ClassVar[int]
     NET_WORTH_USD_FIELD_NUMBER: _ClassVar[int]
@@ -16,6 +26,8 @@ class LendAV3Positions(_message.Message):
     LTV_FIELD_NUMBER: _ClassVar[int]
     IS_LIQUIDATABLE_FIELD_NUMBER: _ClassVar[int]
     RESERVES_FIELD_NUMBER: _ClassVar[int]
+    AVAILABLE_BORROWS_USD_FIELD_NUMBER: _ClassVar[int]
+    LIQUIDATION_THRESHOLD_FIELD_NUMBER: _ClassVar[int]
     total_collateral_usd: float
     total_debt_usd: float
     net_worth_usd: float
@@ -23,7 +35,9 @@ class LendAV3Positions(_message.Message):
     ltv: float
     is_liquidatable: bool
     reserves: _containers.RepeatedCompositeFieldContainer[LendAV3Reserve]
-    def __init__(self, total_collateral_usd: _Optional[float] = ..., total_debt_usd: _Optional[float] = ..., net_worth_usd: _Optional[float] = ..., health_factor: _Optional[float] = ..., ltv: _Optional[float] = ..., is_liquidatable: bool = ..., reserves: _Optional[_Iterable[_Union[LendAV3Reserve, _Mapping]]] = ...) -> None: ...
+    available_borrows_usd: float
+    liquidation_threshold: float
+    def __init__(self, total_collateral_usd: _Optional[float] = ..., total_debt_usd: _Optional[float] = ..., net_worth_usd: _Optional[float] = ..., health_factor: _Optional[float] = ..., ltv: _Optional[float] = ..., is_liquidatable: bool = ..., reserves: _Optional[_Iterable[_Union[LendAV3Reserve, _Mapping]]] = ..., available_borrows_usd: _Optional[float] = ..., liquidation_threshold: _Optional[float] = ...) -> None: ...
 
 class LendAV3Reserve(_message.Message):
     __slots__ = ("symbol", "address", "balance", "balance_usd", "is_collateral", "debt", "debt_usd")
@@ -44,20 +58,22 @@ class LendAV3Reserve(_message.Message):
     def __init__(self, symbol: _Optional[str] = ..., address: _Optional[str] = ..., balance: _Optional[str] = ..., balance_usd: _Optional[float] = ..., is_collateral: bool = ..., debt: _Optional[str] = ..., debt_usd: _Optional[float] = ...) -> None: ...
 
 class LendAV2Positions(_message.Message):
-    __slots__ = ("total_collateral_usd", "total_debt_usd", "health_factor", "ltv", "supplies", "borrows")
+    __slots__ = ("total_collateral_usd", "total_debt_usd", "health_factor", "ltv", "supplies", "borrows", "totals_unit")
     TOTAL_COLLATERAL_USD_FIELD_NUMBER: _ClassVar[int]
     TOTAL_DEBT_USD_FIELD_NUMBER: _ClassVar[int]
     HEALTH_FACTOR_FIELD_NUMBER: _ClassVar[int]
     LTV_FIELD_NUMBER: _ClassVar[int]
     SUPPLIES_FIELD_NUMBER: _ClassVar[int]
     BORROWS_FIELD_NUMBER: _ClassVar[int]
+    TOTALS_UNIT_FIELD_NUMBER: _ClassVar[int]
     total_collateral_usd: float
     total_debt_usd: float
     health_factor: float
     ltv: float
     supplies: _containers.RepeatedCompositeFieldContainer[LendAV2Balance]
     borrows: _containers.RepeatedCompositeFieldContainer[LendAV2Balance]
-    def __init__(self, total_collateral_usd: _Optional[float] = ..., total_debt_usd: _Optional[float] = ..., health_factor: _Optional[float] = ..., ltv: _Optional[float] = ..., supplies: _Optional[_Iterable[_Union[LendAV2Balance, _Mapping]]] = ..., borrows: _Optional[_Iterable[_Union[LendAV2Balance, _Mapping]]] = ...) -> None: ...
+    totals_unit: TotalsUnit
+    def __init__(self, total_collateral_usd: _Optional[float] = ..., total_debt_usd: _Optional[float] = ..., health_factor: _Optional[float] = ..., ltv: _Optional[float] = ..., supplies: _Optional[_Iterable[_Union[LendAV2Balance, _Mapping]]] = ..., borrows: _Optional[_Iterable[_Union[LendAV2Balance, _Mapping]]] = ..., totals_unit: _Optional[_Union[TotalsUnit, str]] = ...) -> None: ...
 
 class LendAV2Balance(_message.Message):
     __slots__ = ("symbol", "address", "balance")
@@ -132,7 +148,7 @@ class LendCPositions(_message.Message):
     def __init__(self, markets: _Optional[_Iterable[_Union[LendCMarket, _Mapping]]] = ...) -> None: ...
 
 class LendCMarket(_message.Message):
-    __slots__ = ("market_id", "loan_token", "collateral_token", "supply_shares", "supply_assets", "borrow_shares", "borrow_assets", "collateral", "lltv")
+    __slots__ = ("market_id", "loan_token", "collateral_token", "supply_shares", "supply_assets", "borrow_shares", "borrow_assets", "collateral", "lltv", "supply_assets_raw", "borrow_assets_raw", "collateral_raw")
     MARKET_ID_FIELD_NUMBER: _ClassVar[int]
     LOAN_TOKEN_FIELD_NUMBER: _ClassVar[int]
     COLLATERAL_TOKEN_FIELD_NUMBER: _ClassVar[int]
@@ -142,6 +158,9 @@ class LendCMarket(_message.Message):
     BORROW_ASSETS_FIELD_NUMBER: _ClassVar[int]
     COLLATERAL_FIELD_NUMBER: _ClassVar[int]
     LLTV_FIELD_NUMBER: _ClassVar[int]
+    SUPPLY_ASSETS_RAW_FIELD_NUMBER: _ClassVar[int]
+    BORROW_ASSETS_RAW_FIELD_NUMBER: _ClassVar[int]
+    COLLATERAL_RAW_FIELD_NUMBER: _ClassVar[int]
     market_id: str
     loan_token: _common_pb2.TokenRef
     collateral_token: _common_pb2.TokenRef
@@ -151,4 +170,7 @@ class LendCMarket(_message.Message):
     borrow_assets: str
     collateral: str
     lltv: int
-    def __init__(self, market_id: _Optional[str] = ..., loan_token: _Optional[_Union[_common_pb2.TokenRef, _Mapping]] = ..., collateral_token: _Optional[_Union[_common_pb2.TokenRef, _Mapping]] = ..., supply_shares: _Optional[str] = ..., supply_assets: _Optional[str] = ..., borrow_shares: _Optional[str] = ..., borrow_assets: _Optional[str] = ..., collateral: _Optional[str] = ..., lltv: _Optional[int] = ...) -> None: ...
+    supply_assets_raw: str
+    borrow_assets_raw: str
+    collateral_raw: str
+    def __init__(self, market_id: _Optional[str] = ..., loan_token: _Optional[_Union[_common_pb2.TokenRef, _Mapping]] = ..., collateral_token: _Optional[_Union[_common_pb2.TokenRef, _Mapping]] = ..., supply_shares: _Optional[str] = ..., supply_assets: _Optional[str] = ..., borrow_shares: _Optional[str] = ..., borrow_assets: _Optional[str] = ..., collateral: _Optional[str] = ..., lltv: _Optional[int] = ..., supply_assets_raw: _Optional[str] = ..., borrow_assets_raw: _Optional[str] = ..., collateral_raw: _Optional[str] = ...) -> None: ...

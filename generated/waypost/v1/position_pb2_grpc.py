@@ -106,7 +106,8 @@ class PositionServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def GetLendAV2UserPositions(self, request, context):
-        """Returns a wallet's supplies, debts and health on version 2 of lend-a. Use it for old loans; totals are in ETH.
+        """Returns a wallet's supplies, debts and health on version 2 of lend-a. Use it for old loans; totals are in ETH, on
+        Avalanche in US dollars.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

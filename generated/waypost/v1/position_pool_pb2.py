@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from waypost.v1 import options_pb2 as waypost_dot_v1_dot_options__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1ewaypost/v1/position_pool.proto\x12\nwaypost.v1\x1a\x18waypost/v1/options.proto\"\xec\x01\n\x0fStakeAPositions\x12\x39\n\x06st_eth\x18\x01 \x01(\x0b\x32\x1a.waypost.v1.StakeARebasingB\x06\x92\xb5\x18\x02\x38\x01R\x05stETH\x12\x32\n\x07wst_eth\x18\x02 \x01(\x0b\x32\x19.waypost.v1.StakeAWrappedR\x06wstETH\x12/\n\x0e\x65xchange_rates\x18\x03 \x01(\x0b\x32\x17.waypost.v1.StakeARates\x12$\n\x14total_eth_equivalent\x18\x04 \x01(\tB\x06\x92\xb5\x18\x02\x08\x08\x12\x13\n\x0bstaking_apr\x18\x05 \x01(\x01\"F\n\x0eStakeARebasing\x12\x17\n\x07\x62\x61lance\x18\x01 \x01(\tB\x06\x92\xb5\x18\x02\x08\x08\x12\x1b\n\x0b\x62\x61lance_eth\x18\x02 \x01(\tB\x06\x92\xb5\x18\x02\x08\x08\"e\n\rStakeAWrapped\x12\x17\n\x07\x62\x61lance\x18\x01 \x01(\tB\x06\x92\xb5\x18\x02\x08\x08\x12\x1e\n\x0e\x62\x61lance_st_eth\x18\x02 \x01(\tB\x06\x92\xb5\x18\x02\x08\x08\x12\x1b\n\x0b\x62\x61lance_eth\x18\x03 \x01(\tB\x06\x92\xb5\x18\x02\x08\x08\"u\n\x0bStakeARates\x12\x32\n\x12st_eth_per_wst_eth\x18\x01 \x01(\tB\x06\x92\xb5\x18\x02\x08\x08R\x0estETHPerWstETH\x12\x32\n\x12wst_eth_per_st_eth\x18\x02 \x01(\tB\x06\x92\xb5\x18\x02\x08\x08R\x0ewstETHPerStETH\"\xa3\x01\n\tPoolAPool\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x02 \x01(\t\x12\x1d\n\rvirtual_price\x18\x03 \x01(\tB\x06\x92\xb5\x18\x02\x08\x08\x12$\n\x05\x63oins\x18\x04 \x03(\x0b\x32\x15.waypost.v1.PoolACoin\x12\x1d\n\ramplification\x18\x05 \x01(\tB\x06\x92\xb5\x18\x02\x08\t\x12\x13\n\x03\x66\x65\x65\x18\x06 \x01(\tB\x06\x92\xb5\x18\x02\x08\x08\"5\n\tPoolACoin\x12\x0f\n\x07\x61\x64\x64ress\x18\x01 \x01(\t\x12\x17\n\x07\x62\x61lance\x18\x02 \x01(\tB\x06\x92\xb5\x18\x02\x08\x08\"\x99\x01\n\x0fPoolALendMarket\x12\x15\n\rvault_address\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0e\n\x06symbol\x18\x03 \x01(\t\x12\x15\n\rasset_address\x18\x04 \x01(\t\x12\x1c\n\x0ctotal_assets\x18\x05 \x01(\tB\x06\x92\xb5\x18\x02\x08\x08\x12\x1c\n\x0ctotal_supply\x18\x06 \x01(\tB\x06\x92\xb5\x18\x02\x08\x08\"t\n\x12PoolALendPositions\x12,\n\x07markets\x18\x01 \x03(\x0b\x32\x1b.waypost.v1.PoolALendMarket\x12\x30\n\tpositions\x18\x02 \x03(\x0b\x32\x1d.waypost.v1.PoolALendPosition\"h\n\x11PoolALendPosition\x12\x15\n\rvault_address\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x16\n\x06shares\x18\x03 \x01(\tB\x06\x92\xb5\x18\x02\x08\x08\x12\x16\n\x06\x61ssets\x18\x04 \x01(\tB\x06\x92\xb5\x18\x02\x08\x08\";\n\x14GetPoolAPoolsRequest\x12#\n\x05\x63hain\x18\x01 \x01(\tB\x14\x92\xb5\x18\x10\x08\x01\x10\x01\x62\n\"ethereum\"\"b\n\x15GetPoolAPoolsResponse\x12\r\n\x05\x63hain\x18\x01 \x01(\t\x12\x14\n\x0c\x62lock_height\x18\x02 \x01(\x03\x12$\n\x05pools\x18\x03 \x03(\x0b\x32\x15.waypost.v1.PoolAPool\"A\n\x1aGetPoolALendMarketsRequest\x12#\n\x05\x63hain\x18\x01 \x01(\tB\x14\x92\xb5\x18\x10\x08\x01\x10\x01\x62\n\"ethereum\"\"p\n\x1bGetPoolALendMarketsResponse\x12\r\n\x05\x63hain\x18\x01 \x01(\t\x12\x14\n\x0c\x62lock_height\x18\x02 \x01(\x03\x12,\n\x07markets\x18\x03 \x03(\x0b\x32\x1b.waypost.v1.PoolALendMarket\"\x83\x01\n\x13GetPoolALendRequest\x12#\n\x05\x63hain\x18\x01 \x01(\tB\x14\x92\xb5\x18\x10\x08\x01\x10\x01\x62\n\"ethereum\"\x12G\n\x07\x61\x64\x64ress\x18\x02 \x01(\tB6\x92\xb5\x18\x32\x08\x03\x10\x01\x62,\"0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045\"\"\x87\x01\n\x14GetPoolALendResponse\x12\r\n\x05\x63hain\x18\x01 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x02 \x01(\t\x12\x14\n\x0c\x62lock_height\x18\x03 \x01(\x03\x12\x39\n\tpositions\x18\x04 \x01(\x0b\x32\x1e.waypost.v1.PoolALendPositionsB\x06\x92\xb5\x18\x02@\x01\"=\n\x16GetYieldAV2InfoRequest\x12#\n\x05\x63hain\x18\x01 \x01(\tB\x14\x92\xb5\x18\x10\x08\x01\x10\x01\x62\n\"ethereum\"\"y\n\x17GetYieldAV2InfoResponse\x12\r\n\x05\x63hain\x18\x01 \x01(\t\x12\x16\n\x0erouter_address\x18\x02 \x01(\t\x12\x1d\n\x15router_static_address\x18\x03 \x01(\t\x12\x18\n\x10supported_chains\x18\x04 \x03(\tBJ\n\x0e\x64\x65v.waypost.v1P\x01Z6github.com/waypost/waypost/gen/go/waypost/v1;waypostv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1ewaypost/v1/position_pool.proto\x12\nwaypost.v1\x1a\x18waypost/v1/options.proto\"\xaa\x02\n\x0fStakeAPositions\x12\x39\n\x06st_eth\x18\x01 \x01(\x0b\x32\x1a.waypost.v1.StakeARebasingB\x06\x92\xb5\x18\x02\x38\x01R\x05stETH\x12\x32\n\x07wst_eth\x18\x02 \x01(\x0b\x32\x19.waypost.v1.StakeAWrappedR\x06wstETH\x12/\n\x0e\x65xchange_rates\x18\x03 \x01(\x0b\x32\x17.waypost.v1.StakeARates\x12$\n\x14total_eth_equivalent\x18\x04 \x01(\tB\x06\x92\xb5\x18\x02\x08\x08\x12\x13\n\x0bstaking_apr\x18\x05 \x01(\x01\x12&\n\x11rate_block_height\x18\x06 \x01(\x03\x42\x06\x92\xb5\x18\x02\x38\x01H\x00\x88\x01\x01\x42\x14\n\x12_rate_block_height\"F\n\x0eStakeARebasing\x12\x17\n\x07\x62\x61lance\x18\x01 \x01(\tB\x06\x92\xb5\x18\x02\x08\x08\x12\x1b\n\x0b\x62\x61lance_eth\x18\x02 \x01(\tB\x06\x92\xb5\x18\x02\x08\x08\"e\n\rStakeAWrapped\x12\x17\n\x07\x62\x61lance\x18\x01 \x01(\tB\x06\x92\xb5\x18\x02\x08\x08\x12\x1e\n\x0e\x62\x61lance_st_eth\x18\x02 \x01(\tB\x06\x92\xb5\x18\x02\x08\x08\x12\x1b\n\x0b\x62\x61lance_eth\x18\x03 \x01(\tB\x06\x92\xb5\x18\x02\x08\x08\"u\n\x0bStakeARates\x12\x32\n\x12st_eth_per_wst_eth\x18\x01 \x01(\tB\x06\x92\xb5\x18\x02\x08\x08R\x0estETHPerWstETH\x12\x32\n\x12wst_eth_per_st_eth\x18\x02 \x01(\tB\x06\x92\xb5\x18\x02\x08\x08R\x0ewstETHPerStETH\"\xa3\x01\n\tPoolAPool\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x02 \x01(\t\x12\x1d\n\rvirtual_price\x18\x03 \x01(\tB\x06\x92\xb5\x18\x02\x08\x08\x12$\n\x05\x63oins\x18\x04 \x03(\x0b\x32\x15.waypost.v1.PoolACoin\x12\x1d\n\ramplification\x18\x05 \x01(\tB\x06\x92\xb5\x18\x02\x08\t\x12\x13\n\x03\x66\x65\x65\x18\x06 \x01(\tB\x06\x92\xb5\x18\x02\x08\x08\"5\n\tPoolACoin\x12\x0f\n\x07\x61\x64\x64ress\x18\x01 \x01(\t\x12\x17\n\x07\x62\x61lance\x18\x02 \x01(\tB\x06\x92\xb5\x18\x02\x08\x08\"\x99\x01\n\x0fPoolALendMarket\x12\x15\n\rvault_address\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0e\n\x06symbol\x18\x03 \x01(\t\x12\x15\n\rasset_address\x18\x04 \x01(\t\x12\x1c\n\x0ctotal_assets\x18\x05 \x01(\tB\x06\x92\xb5\x18\x02\x08\x08\x12\x1c\n\x0ctotal_supply\x18\x06 \x01(\tB\x06\x92\xb5\x18\x02\x08\x08\"t\n\x12PoolALendPositions\x12,\n\x07markets\x18\x01 \x03(\x0b\x32\x1b.waypost.v1.PoolALendMarket\x12\x30\n\tpositions\x18\x02 \x03(\x0b\x32\x1d.waypost.v1.PoolALendPosition\"h\n\x11PoolALendPosition\x12\x15\n\rvault_address\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x16\n\x06shares\x18\x03 \x01(\tB\x06\x92\xb5\x18\x02\x08\x08\x12\x16\n\x06\x61ssets\x18\x04 \x01(\tB\x06\x92\xb5\x18\x02\x08\x08\";\n\x14GetPoolAPoolsRequest\x12#\n\x05\x63hain\x18\x01 \x01(\tB\x14\x92\xb5\x18\x10\x08\x01\x10\x01\x62\n\"ethereum\"\"b\n\x15GetPoolAPoolsResponse\x12\r\n\x05\x63hain\x18\x01 \x01(\t\x12\x14\n\x0c\x62lock_height\x18\x02 \x01(\x03\x12$\n\x05pools\x18\x03 \x03(\x0b\x32\x15.waypost.v1.PoolAPool\"A\n\x1aGetPoolALendMarketsRequest\x12#\n\x05\x63hain\x18\x01 \x01(\tB\x14\x92\xb5\x18\x10\x08\x01\x10\x01\x62\n\"ethereum\"\"p\n\x1bGetPoolALendMarketsResponse\x12\r\n\x05\x63hain\x18\x01 \x01(\t\x12\x14\n\x0c\x62lock_height\x18\x02 \x01(\x03\x12,\n\x07markets\x18\x03 \x03(\x0b\x32\x1b.waypost.v1.PoolALendMarket\"\x83\x01\n\x13GetPoolALendRequest\x12#\n\x05\x63hain\x18\x01 \x01(\tB\x14\x92\xb5\x18\x10\x08\x01\x10\x01\x62\n\"ethereum\"\x12G\n\x07\x61\x64\x64ress\x18\x02 \x01(\tB6\x92\xb5\x18\x32\x08\x03\x10\x01\x62,\"0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045\"\"\x87\x01\n\x14GetPoolALendResponse\x12\r\n\x05\x63hain\x18\x01 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x02 \x01(\t\x12\x14\n\x0c\x62lock_height\x18\x03 \x01(\x03\x12\x39\n\tpositions\x18\x04 \x01(\x0b\x32\x1e.waypost.v1.PoolALendPositionsB\x06\x92\xb5\x18\x02@\x01\"=\n\x16GetYieldAV2InfoRequest\x12#\n\x05\x63hain\x18\x01 \x01(\tB\x14\x92\xb5\x18\x10\x08\x01\x10\x01\x62\n\"ethereum\"\"y\n\x17GetYieldAV2InfoResponse\x12\r\n\x05\x63hain\x18\x01 \x01(\t\x12\x16\n\x0erouter_address\x18\x02 \x01(\t\x12\x1d\n\x15router_static_address\x18\x03 \x01(\t\x12\x18\n\x10supported_chains\x18\x04 \x03(\tBJ\n\x0e\x64\x65v.waypost.v1P\x01Z6github.com/waypost/waypost/gen/go/waypost/v1;waypostv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -37,6 +37,8 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_STAKEAPOSITIONS'].fields_by_name['st_eth']._serialized_options = b'\222\265\030\0028\001'
   _globals['_STAKEAPOSITIONS'].fields_by_name['total_eth_equivalent']._loaded_options = None
   _globals['_STAKEAPOSITIONS'].fields_by_name['total_eth_equivalent']._serialized_options = b'\222\265\030\002\010\010'
+  _globals['_STAKEAPOSITIONS'].fields_by_name['rate_block_height']._loaded_options = None
+  _globals['_STAKEAPOSITIONS'].fields_by_name['rate_block_height']._serialized_options = b'\222\265\030\0028\001'
   _globals['_STAKEAREBASING'].fields_by_name['balance']._loaded_options = None
   _globals['_STAKEAREBASING'].fields_by_name['balance']._serialized_options = b'\222\265\030\002\010\010'
   _globals['_STAKEAREBASING'].fields_by_name['balance_eth']._loaded_options = None
@@ -80,37 +82,37 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_GETYIELDAV2INFOREQUEST'].fields_by_name['chain']._loaded_options = None
   _globals['_GETYIELDAV2INFOREQUEST'].fields_by_name['chain']._serialized_options = b'\222\265\030\020\010\001\020\001b\n\"ethereum\"'
   _globals['_STAKEAPOSITIONS']._serialized_start=73
-  _globals['_STAKEAPOSITIONS']._serialized_end=309
-  _globals['_STAKEAREBASING']._serialized_start=311
-  _globals['_STAKEAREBASING']._serialized_end=381
-  _globals['_STAKEAWRAPPED']._serialized_start=383
-  _globals['_STAKEAWRAPPED']._serialized_end=484
-  _globals['_STAKEARATES']._serialized_start=486
-  _globals['_STAKEARATES']._serialized_end=603
-  _globals['_POOLAPOOL']._serialized_start=606
-  _globals['_POOLAPOOL']._serialized_end=769
-  _globals['_POOLACOIN']._serialized_start=771
-  _globals['_POOLACOIN']._serialized_end=824
-  _globals['_POOLALENDMARKET']._serialized_start=827
-  _globals['_POOLALENDMARKET']._serialized_end=980
-  _globals['_POOLALENDPOSITIONS']._serialized_start=982
-  _globals['_POOLALENDPOSITIONS']._serialized_end=1098
-  _globals['_POOLALENDPOSITION']._serialized_start=1100
-  _globals['_POOLALENDPOSITION']._serialized_end=1204
-  _globals['_GETPOOLAPOOLSREQUEST']._serialized_start=1206
-  _globals['_GETPOOLAPOOLSREQUEST']._serialized_end=1265
-  _globals['_GETPOOLAPOOLSRESPONSE']._serialized_start=1267
-  _globals['_GETPOOLAPOOLSRESPONSE']._serialized_end=1365
-  _globals['_GETPOOLALENDMARKETSREQUEST']._serialized_start=1367
-  _globals['_GETPOOLALENDMARKETSREQUEST']._serialized_end=1432
-  _globals['_GETPOOLALENDMARKETSRESPONSE']._serialized_start=1434
-  _globals['_GETPOOLALENDMARKETSRESPONSE']._serialized_end=1546
-  _globals['_GETPOOLALENDREQUEST']._serialized_start=1549
-  _globals['_GETPOOLALENDREQUEST']._serialized_end=1680
-  _globals['_GETPOOLALENDRESPONSE']._serialized_start=1683
-  _globals['_GETPOOLALENDRESPONSE']._serialized_end=1818
-  _globals['_GETYIELDAV2INFOREQUEST']._serialized_start=1820
-  _globals['_GETYIELDAV2INFOREQUEST']._serialized_end=1881
-  _globals['_GETYIELDAV2INFORESPONSE']._serialized_start=1883
-  _globals['_GETYIELDAV2INFORESPONSE']._serialized_end=2004
+  _globals['_STAKEAPOSITIONS']._serialized_end=371
+  _globals['_STAKEAREBASING']._serialized_start=373
+  _globals['_STAKEAREBASING']._serialized_end=443
+  _globals['_STAKEAWRAPPED']._serialized_start=445
+  _globals['_STAKEAWRAPPED']._serialized_end=546
+  _globals['_STAKEARATES']._serialized_start=548
+  _globals['_STAKEARATES']._serialized_end=665
+  _globals['_POOLAPOOL']._serialized_start=668
+  _globals['_POOLAPOOL']._serialized_end=831
+  _globals['_POOLACOIN']._serialized_start=833
+  _globals['_POOLACOIN']._serialized_end=886
+  _globals['_POOLALENDMARKET']._serialized_start=889
+  _globals['_POOLALENDMARKET']._serialized_end=1042
+  _globals['_POOLALENDPOSITIONS']._serialized_start=1044
+  _globals['_POOLALENDPOSITIONS']._serialized_end=1160
+  _globals['_POOLALENDPOSITION']._serialized_start=1162
+  _globals['_POOLALENDPOSITION']._serialized_end=1266
+  _globals['_GETPOOLAPOOLSREQUEST']._serialized_start=1268
+  _globals['_GETPOOLAPOOLSREQUEST']._serialized_end=1327
+  _globals['_GETPOOLAPOOLSRESPONSE']._serialized_start=1329
+  _globals['_GETPOOLAPOOLSRESPONSE']._serialized_end=1427
+  _globals['_GETPOOLALENDMARKETSREQUEST']._serialized_start=1429
+  _globals['_GETPOOLALENDMARKETSREQUEST']._serialized_end=1494
+  _globals['_GETPOOLALENDMARKETSRESPONSE']._serialized_start=1496
+  _globals['_GETPOOLALENDMARKETSRESPONSE']._serialized_end=1608
+  _globals['_GETPOOLALENDREQUEST']._serialized_start=1611
+  _globals['_GETPOOLALENDREQUEST']._serialized_end=1742
+  _globals['_GETPOOLALENDRESPONSE']._serialized_start=1745
+  _globals['_GETPOOLALENDRESPONSE']._serialized_end=1880
+  _globals['_GETYIELDAV2INFOREQUEST']._serialized_start=1882
+  _globals['_GETYIELDAV2INFOREQUEST']._serialized_end=1943
+  _globals['_GETYIELDAV2INFORESPONSE']._serialized_start=1945
+  _globals['_GETYIELDAV2INFORESPONSE']._serialized_end=2066
 # @@protoc_insertion_point(module_scope)

@@ -7,18 +7,20 @@ from typing import ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Map
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class StakeAPositions(_message.Message):
-    __slots__ = ("st_eth", "wst_eth", "exchange_rates", "total_eth_equivalent", "staking_apr")
+    __slots__ = ("st_eth", "wst_eth", "exchange_rates", "total_eth_equivalent", "staking_apr", "rate_block_height")
     ST_ETH_FIELD_NUMBER: _ClassVar[int]
     WST_ETH_FIELD_NUMBER: _ClassVar[int]
     EXCHANGE_RATES_FIELD_NUMBER: _ClassVar[int]
     TOTAL_ETH_EQUIVALENT_FIELD_NUMBER: _ClassVar[int]
     STAKING_APR_FIELD_NUMBER: _ClassVar[int]
+    RATE_BLOCK_HEIGHT_FIELD_NUMBER: _ClassVar[int]
     st_eth: StakeARebasing
     wst_eth: StakeAWrapped
     exchange_rates: StakeARates
     total_eth_equivalent: str
     staking_apr: float
-    def __init__(self, st_eth: _Optional[_Union[StakeARebasing, _Mapping]] = ..., wst_eth: _Optional[_Union[StakeAWrapped, _Mapping]] = ..., exchange_rates: _Optional[_Union[StakeARates, _Mapping]] = ..., total_eth_equivalent: _Optional[str] = ..., staking_apr: _Optional[float] = ...) -> None: ...
+    rate_block_height: int
+    def __init__(self, st_eth: _Optional[_Union[StakeARebasing, _Mapping]] = ..., wst_eth: _Optional[_Union[StakeAWrapped, _Mapping]] = ..., exchange_rates: _Optional[_Union[StakeARates, _Mapping]] = ..., total_eth_equivalent: _Optional[str] = ..., staking_apr: _Optional[float] = ..., rate_block_height: _Optional[int] = ...) -> None: ...
 
 class StakeARebasing(_message.Message):
     __slots__ = ("balance", "balance_eth")

@@ -72,8 +72,18 @@ class ProtocolPositions(_message.Message):
     protocol: SummaryProtocol
     status: SummaryStatus
     data: SummaryData
-    error: _common_pb2.RowError
-    def __init__(self, protocol: _Optional[_Union[SummaryProtocol, str]] = ..., status: _Optional[_Union[SummaryStatus, str]] = ..., data: _Optional[_Union[SummaryData, _Mapping]] = ..., error: _Optional[_Union[_common_pb2.RowError, _Mapping]] = ...) -> None: ...
+    error: ProtocolError
+    def __init__(self, protocol: _Optional[_Union[SummaryProtocol, str]] = ..., status: _Optional[_Union[SummaryStatus, str]] = ..., data: _Optional[_Union[SummaryData, _Mapping]] = ..., error: _Optional[_Union[ProtocolError, _Mapping]] = ...) -> None: ...
+
+class ProtocolError(_message.Message):
+    __slots__ = ("code", "message", "reason")
+    CODE_FIELD_NUMBER: _ClassVar[int]
+    MESSAGE_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    code: int
+    message: str
+    reason: _common_pb2.Reason
+    def __init__(self, code: _Optional[int] = ..., message: _Optional[str] = ..., reason: _Optional[_Union[_common_pb2.Reason, str]] = ...) -> None: ...
 
 class SummaryData(_message.Message):
     __slots__ = ("lend_a_v2", "lend_a_v3", "lend_b_v2", "lend_b_v3", "lend_c", "stake_a", "pool_a_lend")

@@ -19,20 +19,26 @@ class GetDexAV2QuoteRequest(_message.Message):
     def __init__(self, chain: _Optional[str] = ..., token_in: _Optional[str] = ..., token_out: _Optional[str] = ..., amount: _Optional[str] = ...) -> None: ...
 
 class GetDexAV2QuoteResponse(_message.Message):
-    __slots__ = ("chain", "token_in", "token_out", "amount_in", "amount_out", "block_height")
+    __slots__ = ("chain", "token_in", "token_out", "amount_in", "amount_out", "block_height", "path", "amount_in_raw", "amount_out_raw")
     CHAIN_FIELD_NUMBER: _ClassVar[int]
     TOKEN_IN_FIELD_NUMBER: _ClassVar[int]
     TOKEN_OUT_FIELD_NUMBER: _ClassVar[int]
     AMOUNT_IN_FIELD_NUMBER: _ClassVar[int]
     AMOUNT_OUT_FIELD_NUMBER: _ClassVar[int]
     BLOCK_HEIGHT_FIELD_NUMBER: _ClassVar[int]
+    PATH_FIELD_NUMBER: _ClassVar[int]
+    AMOUNT_IN_RAW_FIELD_NUMBER: _ClassVar[int]
+    AMOUNT_OUT_RAW_FIELD_NUMBER: _ClassVar[int]
     chain: str
     token_in: str
     token_out: str
     amount_in: str
     amount_out: str
     block_height: int
-    def __init__(self, chain: _Optional[str] = ..., token_in: _Optional[str] = ..., token_out: _Optional[str] = ..., amount_in: _Optional[str] = ..., amount_out: _Optional[str] = ..., block_height: _Optional[int] = ...) -> None: ...
+    path: _containers.RepeatedScalarFieldContainer[str]
+    amount_in_raw: str
+    amount_out_raw: str
+    def __init__(self, chain: _Optional[str] = ..., token_in: _Optional[str] = ..., token_out: _Optional[str] = ..., amount_in: _Optional[str] = ..., amount_out: _Optional[str] = ..., block_height: _Optional[int] = ..., path: _Optional[_Iterable[str]] = ..., amount_in_raw: _Optional[str] = ..., amount_out_raw: _Optional[str] = ...) -> None: ...
 
 class GetDexAV3QuoteRequest(_message.Message):
     __slots__ = ("chain", "token_in", "token_out", "amount", "fee", "block_height")
@@ -51,7 +57,7 @@ class GetDexAV3QuoteRequest(_message.Message):
     def __init__(self, chain: _Optional[str] = ..., token_in: _Optional[str] = ..., token_out: _Optional[str] = ..., amount: _Optional[str] = ..., fee: _Optional[int] = ..., block_height: _Optional[int] = ...) -> None: ...
 
 class GetDexAV3QuoteResponse(_message.Message):
-    __slots__ = ("chain", "token_in", "token_out", "amount_in", "amount_out", "fee", "block_height", "gas_estimate")
+    __slots__ = ("chain", "token_in", "token_out", "amount_in", "amount_out", "fee", "block_height", "gas_estimate", "amount_in_raw", "amount_out_raw")
     CHAIN_FIELD_NUMBER: _ClassVar[int]
     TOKEN_IN_FIELD_NUMBER: _ClassVar[int]
     TOKEN_OUT_FIELD_NUMBER: _ClassVar[int]
@@ -60,6 +66,8 @@ class GetDexAV3QuoteResponse(_message.Message):
     FEE_FIELD_NUMBER: _ClassVar[int]
     BLOCK_HEIGHT_FIELD_NUMBER: _ClassVar[int]
     GAS_ESTIMATE_FIELD_NUMBER: _ClassVar[int]
+    AMOUNT_IN_RAW_FIELD_NUMBER: _ClassVar[int]
+    AMOUNT_OUT_RAW_FIELD_NUMBER: _ClassVar[int]
     chain: str
     token_in: str
     token_out: str
@@ -68,7 +76,9 @@ class GetDexAV3QuoteResponse(_message.Message):
     fee: int
     block_height: int
     gas_estimate: str
-    def __init__(self, chain: _Optional[str] = ..., token_in: _Optional[str] = ..., token_out: _Optional[str] = ..., amount_in: _Optional[str] = ..., amount_out: _Optional[str] = ..., fee: _Optional[int] = ..., block_height: _Optional[int] = ..., gas_estimate: _Optional[str] = ...) -> None: ...
+    amount_in_raw: str
+    amount_out_raw: str
+    def __init__(self, chain: _Optional[str] = ..., token_in: _Optional[str] = ..., token_out: _Optional[str] = ..., amount_in: _Optional[str] = ..., amount_out: _Optional[str] = ..., fee: _Optional[int] = ..., block_height: _Optional[int] = ..., gas_estimate: _Optional[str] = ..., amount_in_raw: _Optional[str] = ..., amount_out_raw: _Optional[str] = ...) -> None: ...
 
 class GetDexAV4QuoteRequest(_message.Message):
     __slots__ = ("chain", "token_in", "token_out", "amount", "fee", "tick_spacing", "block_height")
@@ -89,7 +99,7 @@ class GetDexAV4QuoteRequest(_message.Message):
     def __init__(self, chain: _Optional[str] = ..., token_in: _Optional[str] = ..., token_out: _Optional[str] = ..., amount: _Optional[str] = ..., fee: _Optional[int] = ..., tick_spacing: _Optional[int] = ..., block_height: _Optional[int] = ...) -> None: ...
 
 class GetDexAV4QuoteResponse(_message.Message):
-    __slots__ = ("chain", "token_in", "token_out", "amount_in", "amount_out", "fee", "tick_spacing", "block_height", "gas_estimate")
+    __slots__ = ("chain", "token_in", "token_out", "amount_in", "amount_out", "fee", "tick_spacing", "block_height", "gas_estimate", "amount_in_raw", "amount_out_raw", "pool_id", "currency_in", "currency_out")
     CHAIN_FIELD_NUMBER: _ClassVar[int]
     TOKEN_IN_FIELD_NUMBER: _ClassVar[int]
     TOKEN_OUT_FIELD_NUMBER: _ClassVar[int]
@@ -99,6 +109,11 @@ class GetDexAV4QuoteResponse(_message.Message):
     TICK_SPACING_FIELD_NUMBER: _ClassVar[int]
     BLOCK_HEIGHT_FIELD_NUMBER: _ClassVar[int]
     GAS_ESTIMATE_FIELD_NUMBER: _ClassVar[int]
+    AMOUNT_IN_RAW_FIELD_NUMBER: _ClassVar[int]
+    AMOUNT_OUT_RAW_FIELD_NUMBER: _ClassVar[int]
+    POOL_ID_FIELD_NUMBER: _ClassVar[int]
+    CURRENCY_IN_FIELD_NUMBER: _ClassVar[int]
+    CURRENCY_OUT_FIELD_NUMBER: _ClassVar[int]
     chain: str
     token_in: str
     token_out: str
@@ -108,7 +123,12 @@ class GetDexAV4QuoteResponse(_message.Message):
     tick_spacing: int
     block_height: int
     gas_estimate: str
-    def __init__(self, chain: _Optional[str] = ..., token_in: _Optional[str] = ..., token_out: _Optional[str] = ..., amount_in: _Optional[str] = ..., amount_out: _Optional[str] = ..., fee: _Optional[int] = ..., tick_spacing: _Optional[int] = ..., block_height: _Optional[int] = ..., gas_estimate: _Optional[str] = ...) -> None: ...
+    amount_in_raw: str
+    amount_out_raw: str
+    pool_id: str
+    currency_in: str
+    currency_out: str
+    def __init__(self, chain: _Optional[str] = ..., token_in: _Optional[str] = ..., token_out: _Optional[str] = ..., amount_in: _Optional[str] = ..., amount_out: _Optional[str] = ..., fee: _Optional[int] = ..., tick_spacing: _Optional[int] = ..., block_height: _Optional[int] = ..., gas_estimate: _Optional[str] = ..., amount_in_raw: _Optional[str] = ..., amount_out_raw: _Optional[str] = ..., pool_id: _Optional[str] = ..., currency_in: _Optional[str] = ..., currency_out: _Optional[str] = ...) -> None: ...
 
 class GetSolAggregatorQuoteRequest(_message.Message):
     __slots__ = ("input_mint", "output_mint", "amount", "slippage_bps")
@@ -123,28 +143,32 @@ class GetSolAggregatorQuoteRequest(_message.Message):
     def __init__(self, input_mint: _Optional[str] = ..., output_mint: _Optional[str] = ..., amount: _Optional[str] = ..., slippage_bps: _Optional[int] = ...) -> None: ...
 
 class GetSolAggregatorQuoteResponse(_message.Message):
-    __slots__ = ("input_mint", "output_mint", "amount_in", "amount_out", "price_impact_pct", "route_plan")
+    __slots__ = ("input_mint", "output_mint", "amount_in", "amount_out", "price_impact_pct", "route_plan", "other_amount_threshold")
     INPUT_MINT_FIELD_NUMBER: _ClassVar[int]
     OUTPUT_MINT_FIELD_NUMBER: _ClassVar[int]
     AMOUNT_IN_FIELD_NUMBER: _ClassVar[int]
     AMOUNT_OUT_FIELD_NUMBER: _ClassVar[int]
     PRICE_IMPACT_PCT_FIELD_NUMBER: _ClassVar[int]
     ROUTE_PLAN_FIELD_NUMBER: _ClassVar[int]
+    OTHER_AMOUNT_THRESHOLD_FIELD_NUMBER: _ClassVar[int]
     input_mint: str
     output_mint: str
     amount_in: str
     amount_out: str
     price_impact_pct: str
     route_plan: _containers.RepeatedCompositeFieldContainer[SolRouteStep]
-    def __init__(self, input_mint: _Optional[str] = ..., output_mint: _Optional[str] = ..., amount_in: _Optional[str] = ..., amount_out: _Optional[str] = ..., price_impact_pct: _Optional[str] = ..., route_plan: _Optional[_Iterable[_Union[SolRouteStep, _Mapping]]] = ...) -> None: ...
+    other_amount_threshold: str
+    def __init__(self, input_mint: _Optional[str] = ..., output_mint: _Optional[str] = ..., amount_in: _Optional[str] = ..., amount_out: _Optional[str] = ..., price_impact_pct: _Optional[str] = ..., route_plan: _Optional[_Iterable[_Union[SolRouteStep, _Mapping]]] = ..., other_amount_threshold: _Optional[str] = ...) -> None: ...
 
 class SolRouteStep(_message.Message):
-    __slots__ = ("swap_info", "percent")
+    __slots__ = ("swap_info", "percent", "bps")
     SWAP_INFO_FIELD_NUMBER: _ClassVar[int]
     PERCENT_FIELD_NUMBER: _ClassVar[int]
+    BPS_FIELD_NUMBER: _ClassVar[int]
     swap_info: SolSwapInfo
     percent: int
-    def __init__(self, swap_info: _Optional[_Union[SolSwapInfo, _Mapping]] = ..., percent: _Optional[int] = ...) -> None: ...
+    bps: int
+    def __init__(self, swap_info: _Optional[_Union[SolSwapInfo, _Mapping]] = ..., percent: _Optional[int] = ..., bps: _Optional[int] = ...) -> None: ...
 
 class SolSwapInfo(_message.Message):
     __slots__ = ("amm_key", "label", "input_mint", "output_mint")
