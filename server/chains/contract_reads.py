@@ -36,6 +36,17 @@ class ContractOutcome(NamedTuple):
     data: bytes
 
 
+class CallGroup(NamedTuple):
+    """Calls of one read that are remembered and folded together.
+
+    `is_known` says that every address comes from the gateway's own data: such groups share executions with those of
+    other requests. A group with addresses that a caller named, or with calls that change state, has its own.
+    """
+
+    calls: tuple[ContractCall, ...]
+    is_known: bool = True
+
+
 class CallsContracts(Protocol):
     """Can call contracts without changing anything."""
 
@@ -47,5 +58,18 @@ class CallsContracts(Protocol):
         `are_known` says that every address comes from the gateway's own data: such calls run in one execution with
         those of other requests. Calls to addresses that a caller chose, or that a contract told, run apart.
         A call that reverts is an outcome, not an error; GatewayError means that no node answered.
+        """
+        ...
+
+    async def call_groups(self, groups: Sequence[CallGroup], view: ReadView) -> list[list[ContractOutcome]]:
+        """Return the outcomes of all groups at one block, which settles the view: one upstream request.
+
+        However many executions it takes, they leave as one JSON-RPC batch. Each group is looked up in the chain's
+        memory and kept there by itself: one that does not depend on the wallet serves every wallet of that block. A
+        group without calls is not asked. A call that reverts is an outcome.
+
+        Raises:
+            MovedOn: the chain moved on, or replaced the block, faster than it was read; with the time to try again.
+            GatewayError: no node answered.
         """
         ...
