@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from server.chains.view import ReadView
-    from server.contracts.calls import ContractCall, ContractOutcome
+    from server.contracts.calls import CallGroup, ContractCall, ContractOutcome
 
 
 class CallsContracts(Protocol):
@@ -26,5 +26,18 @@ class CallsContracts(Protocol):
         `are_known` says that every address comes from the gateway's own data: such calls run in one execution with
         those of other requests. Calls to addresses that a caller chose, or that a contract told, run apart.
         A call that reverts is an outcome, not an error; GatewayError means that no node answered.
+        """
+        ...
+
+    async def call_groups(self, groups: Sequence[CallGroup], view: ReadView) -> list[list[ContractOutcome]]:
+        """Return the outcomes of all groups at one block, which settles the view: one upstream request.
+
+        However many executions it takes, they leave as one JSON-RPC batch. Each group is looked up in the chain's
+        memory and kept there by itself: one that does not depend on the wallet serves every wallet of that block. A
+        group without calls is not asked. A call that reverts is an outcome.
+
+        Raises:
+            MovedOn: the chain moved on, or replaced the block, faster than it was read; with the time to try again.
+            GatewayError: no node answered.
         """
         ...

@@ -83,6 +83,7 @@ class ChainFacts:
     finality: tuple[str, ...] = ()
     multicall: Multicall | None = None
     block_number: str = "opcode"
+    marks: tuple[str, ...] = ("parent", "randao")
     history: str = "pinned"
     fees: str = ""
     gas: GasPolicy = GasPolicy()
@@ -111,6 +112,8 @@ def parse_facts(slug: str, table: dict[str, Any]) -> ChainFacts:
     entries = dict(table)
     for key in ("finality", "silent_tokens", "unverified", "aliases"):
         entries[key] = tuple(entries.get(key, ()))
+    if "marks" in entries:
+        entries["marks"] = tuple(entries["marks"])
     entries["native"] = NativeCoin(**entries["native"])
     entries["endpoints"] = tuple(PublicEndpoint(**endpoint) for endpoint in entries["endpoints"])
     if "wrapped_native" in entries:

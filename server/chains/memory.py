@@ -1,47 +1,26 @@
-"""What one chain was asked lately, kept as long as its answer stays true (design section 6, "Cache by finality").
-
-An answer that the chain can no longer change (of a block at or below the finalized one, or named by its own hash) is
-kept for good. One of a newer block is kept one block time, under that block's number. A moving tag is never a key: a
-read of the latest state is stored under the block it was answered at, and looked up under the newest block known.
-"""
+"""What one chain was asked lately: kept answers first, then one read for all who ask the same at one moment."""
 
 from __future__ import annotations
 
 import asyncio
 import copy
-from collections import OrderedDict
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from runtime.metrics import count_cache
-from server.chains.finality import Finality
+from server.chains.kept_answers import FAILURE_SECONDS, AnswersByBlock, Codec, Question
 from server.errors import DeadlineExceeded, GatewayError
-from server.upstream.cache import key_prefix
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Hashable
+    from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 
     from server.chains.finality import AskFinalized
     from server.chains.view import ReadView
-    from server.upstream.cache import Cache, CacheUse
+    from server.upstream.cache import Cache
     from server.upstream.heads import HeadTracker
 
+__all__ = ["FAILURE_SECONDS", "ChainMemory", "Codec", "Question"]
+
 Answer = TypeVar("Answer")
-
-FAILURE_SECONDS = 5.0
-"""How long at most the answer that something is not there (no token, a reverting call) is given again."""
-
-_REMEMBERED_HASHES = 512
-_NUMBER_BYTES = 8
-# One label often stands for many machines, of which some are a moment behind: only a deeper fall is a rollback.
-_FLAPPING_SECONDS = 5.0
-
-
-class Codec(NamedTuple, Generic[Answer]):
-    """How answers of one kind are kept: as bytes; `lasts` is False for those that say that something is not there."""
-
-    encode: Callable[[Answer], bytes]
-    decode: Callable[[bytes], Answer]
-    lasts: Callable[[Answer], bool] = lambda _answer: True
 
 
 class _Told(NamedTuple):
@@ -52,11 +31,10 @@ class _Told(NamedTuple):
     answer: Any
 
 
-class ChainMemory:
+class ChainMemory(AnswersByBlock):
     """Answers of one chain's nodes. Without a `cache` nothing is kept; equal reads of one moment are one all the same.
 
-    Answers near the head live one `block_time` (seconds), or as long as the cache lets them. `ask_finalized` asks the
-    nodes for the newest final block; where it is None, no block is ever taken for final.
+    The parameters are those of `AnswersByBlock`.
     """
 
     def __init__(
@@ -68,42 +46,8 @@ class ChainMemory:
         block_time: float,
         ask_finalized: AskFinalized | None = None,
     ) -> None:
-        self._chain = chain
-        self._cache = cache
-        self._heads = heads
-        self._nearness = block_time if cache is None else min(block_time, cache.near_seconds)
-        self._flapping = max(1, int(_FLAPPING_SECONDS / block_time))
-        self.finality = Finality(ask_finalized, heads)
-        # The newest block that an answer was of: the tracked head waits for a majority of endpoints and lags behind it.
-        self._newest = 0
-        self._newest_by: str | None = None
-        self._newest_until = 0.0
-        # Counts the reorganisations seen; part of every key near the head.
-        self._generation = 0
-        self._distrusts = 0
-        self._hashes: OrderedDict[int, str] = OrderedDict()
+        super().__init__(chain, cache, heads, block_time=block_time, ask_finalized=ask_finalized)
         self._leaders: dict[Hashable, asyncio.Future[_Told | GatewayError | None]] = {}
-        self._prefixes: dict[str, bytes] = {}
-
-    def see_hash(self, block: int, block_hash: str) -> None:
-        """Take note of a block's hash; another one than before drops every answer near the head."""
-        before = self._hashes.get(block)
-        if before is not None and before != block_hash:
-            self._generation += 1
-            self._hashes.clear()
-        self._hashes[block] = block_hash
-        if len(self._hashes) > _REMEMBERED_HASHES:
-            self._hashes.popitem(last=False)
-
-    def forget(self) -> None:
-        """Drop what was read lately: an endpoint turned out to have told of another chain, or of another fork."""
-        self._generation += 1
-        self._distrusts += 1
-        self._hashes.clear()
-        self._newest, self._newest_by, self._newest_until = 0, None, 0.0
-        self.finality.forget()
-        if self._cache is not None:
-            self._cache.forget_recent()
 
     async def read_state(
         self, view: ReadView, kind: str, body: bytes, codec: Codec[Answer], read: Callable[[], Awaitable[Answer]]
@@ -131,7 +75,7 @@ class ChainMemory:
                     if use is not None:
                         use.hit()
                         if view.block is None:
-                            self._hold(cache, use, kind, block, body)
+                            self._hold(cache, use, block, (self._near_key(kind, block, body),))
                     view.settle(block, self._newest_by if block == self._newest else None)
                     return codec.decode(value)
             question = (view.block, kind, body)
@@ -163,6 +107,55 @@ class ChainMemory:
             del self._leaders[question]
             if not lead.done():
                 lead.set_result(told)
+
+    async def read_states(
+        self,
+        view: ReadView,
+        questions: Sequence[Question[Answer]],
+        read: Callable[[Sequence[int]], Awaitable[Sequence[Answer]]],
+    ) -> list[Answer]:
+        """Return the answers to several questions about the state at the view's block; settles the view.
+
+        Each question is looked up and kept by itself, and asked once for several requests. What is kept of the latest
+        state is of the newest block known: the rest is asked for at that block then. `read` gets the places of the
+        questions to ask the nodes, asks them at one block and settles the view.
+        """
+        cache, use = self._cache, view.cache
+        found: dict[int, Answer] = {}
+        if use is not None and use.bypass:
+            if cache is not None:
+                use.miss()
+            return list(await self._read_all(cache, view, questions, range(len(questions)), read))
+        while len(found) < len(questions):
+            missing = [place for place in range(len(questions)) if place not in found]
+            if view.is_settling:
+                # Another read of this view is finding out its block.
+                async with view.turn():
+                    pass
+            if cache is not None:
+                missing = await self._find_all(cache, view, questions, missing, found)
+            if not missing:
+                break
+            if use is not None and cache is not None:
+                use.miss()
+            keys = {place: (view.block, *questions[place][:2]) for place in missing}
+            led = [place for place in missing if keys[place] not in self._leaders]
+            leaders = {place: self._leaders[keys[place]] for place in missing if keys[place] in self._leaders}
+            following = asyncio.gather(*map(_follow, leaders.values()))
+            try:
+                if led:
+                    found |= await self._lead(cache, view, questions, {place: keys[place] for place in led}, read)
+                others = await following
+            finally:
+                following.cancel()
+            for told in others:
+                if told is not None:
+                    # Of a read that is under way as well; of another block it is asked again, at the view's.
+                    view.settle(told.block, told.endpoint)
+            for place, told in zip(leaders, others, strict=True):
+                if told is not None and told.block == view.block:
+                    found[place] = told.answer
+        return [found[place] for place in range(len(questions))]
 
     async def read_document(
         self,
@@ -209,12 +202,6 @@ class ChainMemory:
         """Give up what is in flight."""
         await self.finality.close()
 
-    async def _find(self, cache: Cache, view: ReadView, kind: str, block: int, body: bytes) -> bytes | None:
-        value = cache.near.get(self._near_key(kind, block, body))
-        if value is None and view.block is not None and block <= self.finality.block:
-            value = await cache.recall(self._lasting_key(kind, block, body))
-        return value
-
     async def _read_and_keep(
         self,
         cache: Cache | None,
@@ -232,76 +219,85 @@ class ChainMemory:
         block = view.block
         if block is None:
             return answer
-        is_current = generation == self._generation
         if was_open:
             self._see_newest(cache, block, view.endpoint)
-        value = codec.encode(answer)
-        if not codec.lasts(answer):
-            if is_current:
-                cache.near.put(self._near_key(kind, block, body), value, min(self._nearness, FAILURE_SECONDS))
-        elif is_current or block <= self.finality.block:
-            self._keep(cache, self._near_key(kind, block, body), self._lasting_key(kind, block, body), block, value)
+        self._keep_state(cache, block, kind, body, codec, answer, generation)
         return answer
 
-    def _hold(self, cache: Cache, use: CacheUse, kind: str, block: int, body: bytes) -> None:
-        """Say that an answer of the latest state holds as long as what was read near the head is found at its block.
+    async def _read_all(
+        self,
+        cache: Cache | None,
+        view: ReadView,
+        questions: Sequence[Question[Answer]],
+        places: Sequence[int],
+        read: Callable[[Sequence[int]], Awaitable[Sequence[Answer]]],
+    ) -> Sequence[Answer]:
+        was_open, generation = view.block is None, self._generation
+        answers = await read(places)
+        if cache is not None and view.block is not None:
+            if was_open:
+                self._see_newest(cache, view.block, view.endpoint)
+            for place, answer in zip(places, answers, strict=True):
+                kind, body, codec = questions[place]
+                self._keep_state(cache, view.block, kind, body, codec, answer, generation)
+        return answers
 
-        What the same request reads afterwards is of the same block, so it holds as long.
-        """
-        until = cache.near.until(self._near_key(kind, block, body))
-        if until is not None:
-            generation, heads = self._generation, self._heads
+    async def _lead(
+        self,
+        cache: Cache | None,
+        view: ReadView,
+        questions: Sequence[Question[Answer]],
+        keys: Mapping[int, Hashable],
+        read: Callable[[Sequence[int]], Awaitable[Sequence[Answer]]],
+    ) -> dict[int, Answer]:
+        """Ask the nodes for what these places want, for whoever asks the same meanwhile too."""
+        create = asyncio.get_running_loop().create_future
+        leads = {place: create() for place in keys}
+        self._leaders.update((keys[place], lead) for place, lead in leads.items())
+        try:
+            answers = await self._read_all(cache, view, questions, tuple(keys), read)
+            if view.block is not None:
+                for lead, answer in zip(leads.values(), answers, strict=True):
+                    lead.set_result(_Told(view.block, view.endpoint, answer))
+            return dict(zip(leads, answers, strict=True))
+        except GatewayError as error:
+            for lead in leads.values():
+                lead.set_result(copy.copy(error))
+            raise
+        finally:
+            for place, lead in leads.items():
+                self._leaders.pop(keys[place], None)
+                if not lead.done():
+                    lead.set_result(None)
 
-            def is_true() -> bool:
-                # Asked for every answer given again: the first look is enough where the head is the newest block.
-                is_latest = heads.head() == block >= self._newest or block == self._latest(cache)
-                return is_latest and generation == self._generation
-
-            use.holds(until, is_true)
-
-    def _keep(self, cache: Cache, near: bytes, lasting: bytes, block: int, value: bytes) -> None:
-        """Keep an answer for good if its block is final, else for a block time, and for good once it proves final."""
-        if block <= self.finality.block:
-            cache.keep(lasting, value)
-            return
-        cache.near.put(near, value, self._nearness)
-        generation = self._generation
-
-        def promote() -> None:
-            # The answer was of the canonical block only if nothing was reorganised meanwhile.
-            if generation == self._generation:
-                cache.keep(lasting, value)
-
-        self.finality.when_final(block, promote)
-
-    def _latest(self, cache: Cache) -> int | None:
-        """Return the block to look up for the latest state: the newest that anybody told of."""
-        head = self._heads.head()
-        if (head is None or head < self._newest) and self._newest_until > cache.clock():
-            return self._newest
-        return head
-
-    def _see_newest(self, cache: Cache, block: int, endpoint: str | None) -> None:
-        """Take note that a node answered a read of the latest state at this block."""
-        if block < self._newest and self._newest_until > cache.clock():
-            if endpoint != self._newest_by or self._newest - block <= self._flapping:
-                return
-            # The endpoint that answered the newer block has rolled back.
-            self._generation += 1
-        self._newest, self._newest_by, self._newest_until = block, endpoint, cache.clock() + self._nearness
-
-    def _near_key(self, kind: str, block: int, body: bytes) -> bytes:
-        numbers = (self._generation << 64 | block).to_bytes(2 * _NUMBER_BYTES)
-        return b"".join((self._prefix(kind), numbers, body))
-
-    def _lasting_key(self, kind: str, block: int, body: bytes) -> bytes:
-        return b"".join((self._prefix(kind), block.to_bytes(_NUMBER_BYTES), body))
-
-    def _prefix(self, kind: str) -> bytes:
-        prefix = self._prefixes.get(kind)
-        if prefix is None:
-            prefix = self._prefixes[kind] = key_prefix(kind, self._chain)
-        return prefix
+    async def _find_all(
+        self,
+        cache: Cache,
+        view: ReadView,
+        questions: Sequence[Question[Answer]],
+        places: Sequence[int],
+        found: dict[int, Answer],
+    ) -> list[int]:
+        """Put what is kept of the view's block, or of the newest known, into `found`; return the other places."""
+        was_open, use = view.block is None, view.cache
+        block = self._latest(cache) if was_open else view.block
+        if block is None:
+            return list(places)
+        asked = [questions[place] for place in places]
+        values = [await self._find(cache, view, one.kind, block, one.body) for one in asked]
+        if view.block not in (None, block):
+            return list(places)
+        missing = [place for place, value in zip(places, values, strict=True) if value is None]
+        for place, value in zip(places, values, strict=True):
+            count_cache("state", "miss" if value is None else "hit")
+            if value is not None:
+                view.settle(block, self._newest_by if block == self._newest else None)
+                found[place] = questions[place].codec.decode(value)
+        if found and use is not None:
+            use.hit()
+            if was_open and not missing:
+                self._hold(cache, use, block, [self._near_key(one.kind, block, one.body) for one in asked])
+        return missing
 
 
 async def _follow(leader: asyncio.Future[_Told | GatewayError | None]) -> _Told | None:

@@ -122,5 +122,6 @@ def settle(quotes: Sequence[Answered], outcomes: Outcomes) -> list[Answered] | M
 def refuse_block(quoter: Answered, block: int) -> NotSupported:
     """Return the refusal of a block at which the quoter did not exist yet."""
     return NotSupported(
-        f"the quoter {quoter.call.to} is not on {quoter.chain} at block {block}: ask for a later one", field="blockHeight"
+        f"the quoter {quoter.call.to} is not on {quoter.chain} at block {block}: ask for a later one",
+        field="blockHeight",
     )

@@ -5,7 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from server.chains.evm.multicall import GET_BLOCK_NUMBER, GET_BLOCK_TIME, GET_CHAIN_ID, Call
+from server.chains.evm.multicall import (
+    GET_BLOCK_NUMBER,
+    GET_BLOCK_TIME,
+    GET_CHAIN_ID,
+    GET_LAST_BLOCK_HASH,
+    GET_PREVRANDAO,
+    Call,
+)
 from server.errors import MovedOn, NotSupported, UpstreamDisagrees
 
 if TYPE_CHECKING:
@@ -22,15 +29,18 @@ MULTICALL3 = bytes.fromhex("cA11bde05977b3631167028862bE2a173976CA11")
 
 _NEVER_DEPLOYED = 1 << 63
 
+# What an execution can return of its block besides number and time; see `marks` in chains.toml.
+_MARKS = {"parent": GET_LAST_BLOCK_HASH, "randao": GET_PREVRANDAO}
+
 
 @dataclass(frozen=True, slots=True)
 class EvmChain:
     """Facts of an EVM chain with addresses as bytes.
 
     `place_calls` are the calls whose return words are the block that an execution runs at, that block's time and the id
-    of its chain. `history_is_pinned` says that
-    nodes answer a historical read with that block's state or refuse it; where it is False, an answer counts only if it
-    proves its block.
+    of its chain; `mark_calls` are those whose return words tell blocks of one height apart. `history_is_pinned` says
+    that nodes answer a historical read with that block's state or refuse it; where it is False, an answer counts only
+    if it proves its block.
     """
 
     slug: str
@@ -38,6 +48,7 @@ class EvmChain:
     multicall: bytes
     deploy_block: int
     place_calls: tuple[Call, Call, Call]
+    mark_calls: tuple[Call, ...]
     history_is_pinned: bool
 
     @classmethod
@@ -58,6 +69,7 @@ class EvmChain:
                 Call(multicall, GET_BLOCK_TIME),
                 Call(multicall, GET_CHAIN_ID),
             ),
+            mark_calls=tuple(Call(multicall, _MARKS[mark]) for mark in facts.marks),
             history_is_pinned=facts.history == "pinned",
         )
 

@@ -25,7 +25,7 @@ from server.chains.evm.log_windows import LogWindows
 from server.chains.evm.logs import LogReader
 from server.chains.evm.multicall import Call
 from server.chains.evm.passthrough import PassThrough
-from server.chains.evm.planner import ReadPlanner
+from server.chains.evm.planner import CallsAtOnce, ReadPlanner
 from server.chains.evm.reads import RememberedReads
 from server.chains.evm.remembered import RememberedBlocks, RememberedCode, RememberedTransactions
 from server.chains.evm.simulations import Simulator
@@ -66,7 +66,7 @@ if TYPE_CHECKING:
     from server.chains.holdings import Holdings, KnownAsset
     from server.chains.memory import ChainMemory
     from server.chains.view import ReadView
-    from server.contracts.calls import ContractCall
+    from server.contracts.calls import CallGroup, ContractCall
     from server.upstream.pool import Pool
 
 
@@ -214,18 +214,15 @@ class EvmDriver:
         self, calls: Sequence[ContractCall], view: ReadView, *, are_known: bool
     ) -> list[ContractOutcome]:
         """See `CallsContracts`."""
-        planned = [
-            Call(
-                address_bytes(call.to),
-                call.data,
-                call.gas,
-                address_bytes(call.sender) if call.sender else None,
-                call.is_optional,
-            )
-            for call in calls
-        ]
+        planned = _planned(calls)
         read = self._reads.read_shared if are_known else self._reads.read_alone
         return [ContractOutcome(*outcome) for outcome in await self._heights.explain(read(view, planned), view)]
+
+    async def call_groups(self, groups: Sequence[CallGroup], view: ReadView) -> list[list[ContractOutcome]]:
+        """See `CallsContracts`."""
+        planned = [CallsAtOnce(_planned(calls), is_known) for calls, is_known in groups]
+        answers = await self._heights.explain(self._reads.read_groups(view, planned), view)
+        return [[ContractOutcome(*outcome) for outcome in outcomes] for outcomes in answers]
 
     async def simulate_transaction(self, call: CallRequest, view: ReadView) -> Simulation:
         """See `SimulatesTransactions`."""
@@ -282,3 +279,17 @@ class EvmDriver:
         await self.memory.close()
         await self.planner.close()
         await self.pool.close()
+
+
+def _planned(calls: Sequence[ContractCall]) -> list[Call]:
+    """Return calls of contracts as the planner takes them."""
+    return [
+        Call(
+            address_bytes(call.to),
+            call.data,
+            call.gas,
+            address_bytes(call.sender) if call.sender else None,
+            call.is_optional,
+        )
+        for call in calls
+    ]

@@ -1,15 +1,14 @@
-"""Runs calls of one block in as few executions as it takes: folded where that works, one by one where it does not.
+"""Runs calls in one execution where that works, one by one where it does not.
 
 An execution is one `eth_call` of Multicall3's `aggregate3` whose first calls return block number, time and chain id: an
-endpoint that turns out to serve another chain is excluded, and another one is asked. If it fails as a
-whole (out of gas, too slow, too large for the node) it is halved, and so on; a call that fails alone is asked without
-Multicall3. So are calls below its deployment, calls that depend on their sender, calls to addresses that burnt gas
-lately, and all calls where the nodes run no Multicall3.
+endpoint that turns out to serve another chain is excluded, and another one is asked. Where it is one of several, parent
+hash and prevrandao stand beside these. A call that fails alone is asked without Multicall3. So are calls below its
+deployment, calls that depend on their sender, calls to addresses that burnt gas lately, and all calls where the nodes
+run no Multicall3. `one_block` runs as many executions as it takes.
 """
 
 from __future__ import annotations
 
-import asyncio
 import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
@@ -23,7 +22,6 @@ from server.contracts.words import word
 from server.errors import (
     GatewayError,
     InvalidArgument,
-    MovedOn,
     NotSupported,
     OutOfGas,
     RangeTooLarge,
@@ -32,14 +30,13 @@ from server.errors import (
     TooMuchWork,
     UpstreamDisagrees,
 )
-from server.upstream.policy import CallPolicy
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
     from server.chains.evm.chain import EvmChain
     from server.chains.evm.quarantine import Quarantine
-    from server.upstream.policy import Reply
+    from server.upstream.policy import CallPolicy, Reply
     from server.upstream.pool import Pool
 
 # Bounds of one execution: nodes cap the gas of an eth_call (10 million at the strictest met) and the size of a request.
@@ -59,11 +56,20 @@ _WORD = 32
 
 
 class Answer(NamedTuple):
-    """What a number of calls returned, the block that they ran at, and the endpoint that ran (the first of) them."""
+    """What a number of calls returned, the block that they ran at, and the endpoint that ran (the first of) them.
+
+    `marks` are the words that tell the block from others of its height: time, parent hash, prevrandao, as far as the
+    chain has them; empty where they were not asked for.
+    """
 
     block: int
     endpoint: str | None
     outcomes: list[Outcome]
+    marks: bytes = b""
+
+    def is_of_block(self, other: Answer) -> bool:
+        """Return whether both are of the same block, as far as they tell."""
+        return self.block == other.block and (self.marks == other.marks or not self.marks or not other.marks)
 
 
 class Executions:
@@ -80,45 +86,46 @@ class Executions:
         self._singles = SingleReads(chain, pool, quarantine)
         self._avoided_until = 0.0
 
-    async def run(self, block: int | None, calls: Sequence[Call], policy: CallPolicy, deadline: float | None) -> Answer:
-        """Return the outcomes of all calls at one block, `latest` for None.
+    async def run_once(
+        self,
+        block: int | None,
+        calls: Sequence[Call],
+        policy: CallPolicy,
+        deadline: float | None,
+        *,
+        is_marked: bool = False,
+    ) -> Answer:
+        """Return the outcomes of calls in one execution at a block, `latest` for None.
+
+        With `is_marked` the answer brings what tells its block from others of that height.
 
         Raises:
-            GatewayError: the nodes could not answer.
+            GatewayError: the nodes could not answer; one of `TOO_MUCH` where that is too much for one execution.
         """
-        if self._is_single(block, calls):
-            return await self.run_one_by_one(block, calls, policy, deadline)
-        pieces = cut(calls)
-        if len(pieces) > 1:
-            return await self._join(block, pieces, policy, deadline)
-        try:
-            return await self.run_once(block, calls, policy, deadline)
-        except TOO_MUCH as error:
-            if len(calls) > 1:
-                middle = len(calls) // 2
-                return await self._join(block, [calls[:middle], calls[middle:]], policy, deadline)
-            return await self._fall_back(block, calls, policy, deadline, error)
-
-    async def run_once(
-        self, block: int | None, calls: Sequence[Call], policy: CallPolicy, deadline: float | None
-    ) -> Answer:
-        """Return the outcomes of calls in one execution; raises one of `TOO_MUCH` where that is too much for it."""
-        if self._is_single(block, calls):
+        if self.are_single(block, calls):
             return await self.run_one_by_one(block, calls, policy, deadline)
         # A fold that fails as a whole says nothing of the calls in it.
         folded = replace(policy, may_be_refused=False) if policy.may_be_refused else policy
-        data = "0x" + encode_aggregate3([*self._chain.place_calls, *calls]).hex()
+        mark_calls = self._chain.mark_calls if is_marked else ()
+        places = 3 + len(mark_calls)
+        data = "0x" + encode_aggregate3([*self._chain.place_calls, *mark_calls, *calls]).hex()
         params = [{"to": self._multicall, "data": data}, block_tag(block)]
+
+        marks: list[bytes] = []
 
         async def execute(avoid: frozenset[str]) -> Told[list[Outcome]]:
             while True:
                 steered = replace(folded, avoid=avoid) if avoid else folded
                 reply = await self._pool.call("eth_call", params, steered, deadline=deadline)
                 try:
-                    number, made_at, chain_id, *outcomes = decode_aggregate3(json_data(reply.result), len(calls) + 3)
+                    whole = decode_aggregate3(json_data(reply.result), len(calls) + places)
+                    number, made_at, chain_id = whole[:3]
+                    outcomes = whole[places:]
                     if not self._is_of_this_chain(reply, chain_id):
                         continue
                     self._check_own(calls, outcomes)
+                    if is_marked:
+                        marks.append(_join_marks(made_at, *whole[3:places]))
                     return Told(outcomes, reply.endpoint, check_count(word(number.data)), _time_of(made_at))
                 except ValueError:
                     # Multicall3 need not exist on the other chain.
@@ -135,11 +142,12 @@ class Executions:
             raise
         except _REFUSALS as error:
             await self._pool.confirm()
-            return await self._fall_back(block, calls, policy, deadline, error)
+            return await self.fall_back(block, calls, policy, deadline, error)
         except ValueError:
-            return await self._fall_back(block, calls, policy, deadline, None)
+            return await self.fall_back(block, calls, policy, deadline, None)
         observe_fold(self._chain.slug, len(calls))
-        return Answer(told.block, told.endpoint, told.answer)
+        # What is returned is what was read last.
+        return Answer(told.block, told.endpoint, told.answer, marks[-1] if is_marked else b"")
 
     def _is_of_this_chain(self, reply: Reply, chain_id: Outcome) -> bool:
         """Return whether an execution ran on this chain, as far as it tells; an endpoint of another one is excluded."""
@@ -175,7 +183,8 @@ class Executions:
             policy = replace(policy, names_chain=False)
         return Answer(*await self._singles.read(block, calls, policy, deadline))
 
-    def _is_single(self, block: int | None, calls: Sequence[Call]) -> bool:
+    def are_single(self, block: int | None, calls: Sequence[Call]) -> bool:
+        """Return whether the calls are to be asked one by one."""
         if any(call.sender is not None for call in calls):
             return True
         if not self._chain.history_is_pinned:
@@ -184,32 +193,7 @@ class Executions:
             return True
         return self._avoided_until > self._clock() or self._quarantine.holds(calls)
 
-    async def _join(
-        self, block: int | None, pieces: Sequence[Sequence[Call]], policy: CallPolicy, deadline: float | None
-    ) -> Answer:
-        """Run the pieces at one block: the others at that of the first, where there is none yet and nodes allow it."""
-        outcomes: list[Outcome] = []
-        first: Answer | None = None
-        if block is None and self._chain.history_is_pinned:
-            first = await self.run(None, pieces[0], policy, deadline)
-            block, pieces = first.block, pieces[1:]
-            policy = CallPolicy(
-                min_block=block,
-                prefer=first.endpoint,
-                held=True,
-                may_be_refused=policy.may_be_refused,
-                names_chain=True,
-            )
-            outcomes += first.outcomes
-        answers = await asyncio.gather(*(self.run(block, piece, policy, deadline) for piece in pieces))
-        first = first or answers[0]
-        for answer in answers:
-            if answer.block != first.block:
-                raise MovedOn(f"{self._chain.slug} moved on while it was read; try again", retry_after_ms=1000)
-            outcomes += answer.outcomes
-        return Answer(first.block, first.endpoint, outcomes)
-
-    async def _fall_back(
+    async def fall_back(
         self,
         block: int | None,
         calls: Sequence[Call],
@@ -230,6 +214,11 @@ class Executions:
 def _time_of(outcome: Outcome) -> int | None:
     """Return the time of a block in unix seconds; None where Multicall3 does not tell it."""
     return word(outcome.data) if outcome.success and len(outcome.data) == _WORD else None
+
+
+def _join_marks(*marks: Outcome) -> bytes:
+    """Return the words that executions returned of their block as one; zeros for what Multicall3 does not tell."""
+    return b"".join(mark.data if mark.success and len(mark.data) == _WORD else bytes(_WORD) for mark in marks)
 
 
 def fits(count: int, gas: int, size: int) -> bool:

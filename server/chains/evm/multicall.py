@@ -19,6 +19,8 @@ AGGREGATE3 = bytes.fromhex("82ad56cb")
 GET_BLOCK_NUMBER = bytes.fromhex("42cbb15c")
 GET_BLOCK_TIME = bytes.fromhex("0f28c97d")
 GET_CHAIN_ID = bytes.fromhex("3408e470")
+GET_LAST_BLOCK_HASH = bytes.fromhex("27e86d6e")
+GET_PREVRANDAO = bytes.fromhex("72425d9d")
 GET_ETH_BALANCE = bytes.fromhex("4d2301cc")
 
 _WORD_32 = (32).to_bytes(32, "big")

@@ -7,7 +7,8 @@ blocks or chains.
 `aggregate3` uses CALL: code at one target may change what the next call of the same execution sees. Hence two ways in:
 `read_shared` for targets that the gateway itself knows (catalogue contracts, Multicall3's own getEthBalance), which
 folds different callers together; `read_alone` for addresses that a caller chose, which gives each request an execution
-of its own. All of them leave in one loop turn, so the pool sends them as one JSON-RPC batch, one HTTP request.
+of its own. `read_groups` reads groups of both kinds at one block. All of them leave in one loop turn, so the pool sends
+them as one JSON-RPC batch, one HTTP request.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from server.chains.evm.executions import TOO_MUCH, Answer, Executions, cut, fits
 from server.chains.evm.gate import Gate
+from server.chains.evm.one_block import OneBlock, Piece, newest_of
 from server.chains.evm.quarantine import Quarantine
 from server.errors import GatewayError, UpstreamUnavailable
 from server.upstream.hold import Hold
@@ -40,12 +42,30 @@ _LATEST = CallPolicy(joinable=False, held=True, names_chain=True)
 _LATEST_CHOSEN = replace(_LATEST, may_be_refused=True)
 
 
+class CallsAtOnce(NamedTuple):
+    """A group of calls of one read. `is_known`: all targets are the gateway's own choice, see `read_shared`."""
+
+    calls: Sequence[Call]
+    is_known: bool
+
+
+class Grouped(NamedTuple):
+    """What the calls of one group returned; `marks` are those of their block (see `Answer`)."""
+
+    outcomes: list[Outcome]
+    marks: bytes
+
+
 class _Entry(NamedTuple):
-    """A read that waits to leave. Its future brings the answer, or None where nobody else came: it goes by itself."""
+    """A read that waits to leave. Its future brings the answer, or None where nobody else came: it goes by itself.
+
+    `is_marked`: it is one of several that are to be of one block, and fails where it is too much for an execution.
+    """
 
     calls: Sequence[Call]
     future: asyncio.Future[Answer | None]
     view: ReadView
+    is_marked: bool
 
 
 class ReadPlanner:
@@ -55,6 +75,7 @@ class ReadPlanner:
         self._chain = chain
         self._quarantine = Quarantine(clock)
         self._executions = Executions(chain, pool, self._quarantine, clock)
+        self._one_block = OneBlock(chain, self._executions)
         self._gate = Gate(self._leave, Hold(pool))
         self._folds: dict[int | None, list[_Entry]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -82,6 +103,21 @@ class ReadPlanner:
                 return await self._alone(view, calls)
         return await self._alone(view, calls)
 
+    async def read_groups(self, view: ReadView, groups: Sequence[CallsAtOnce]) -> list[Grouped]:
+        """Return the outcomes of several groups, all of one block; settles the view.
+
+        Known groups are folded with the reads of other requests, each of the others gets executions of its own. All
+        leave together.
+
+        Raises:
+            MovedOn: the chain moved on, or replaced the block, faster than it was read.
+            GatewayError: as `read_shared`.
+        """
+        if view.block is None:
+            async with view.turn():
+                return await self._groups(view, groups)
+        return await self._groups(view, groups)
+
     async def in_turn(self) -> None:
         """Wait until all planned reads leave, so that more can leave with them."""
         await self._gate.wait()
@@ -101,12 +137,14 @@ class ReadPlanner:
         self._gate.arrive()
         answer = await self._line_up(view, calls)
         if answer is None:
-            answer = await self._executions.run(view.block, calls, _policy(view), view.deadline)
+            answer = await self._one_block.run(view.block, calls, _policy(view), view.deadline)
         return await self._accept(view, calls, answer)
 
-    def _line_up(self, view: ReadView, calls: Sequence[Call]) -> asyncio.Future[Answer | None]:
+    def _line_up(
+        self, view: ReadView, calls: Sequence[Call], *, is_marked: bool = False
+    ) -> asyncio.Future[Answer | None]:
         """Return what will be the answer to the calls, None for those that leave alone, by their reader's own hand."""
-        entry = _Entry(calls, asyncio.get_running_loop().create_future(), view)
+        entry = _Entry(calls, asyncio.get_running_loop().create_future(), view, is_marked)
         fold = self._folds.get(view.block)
         if fold is None:
             self._folds[view.block] = [entry]
@@ -116,8 +154,36 @@ class ReadPlanner:
 
     async def _alone(self, view: ReadView, calls: Sequence[Call], *, is_chosen: bool = True) -> list[Outcome]:
         await self._gate.wait()
-        answer = await self._executions.run(view.block, calls, _policy(view, is_chosen=is_chosen), view.deadline)
+        answer = await self._one_block.run(view.block, calls, _policy(view, is_chosen=is_chosen), view.deadline)
         return await self._accept(view, calls, answer)
+
+    async def _groups(self, view: ReadView, groups: Sequence[CallsAtOnce]) -> list[Grouped]:
+        block, shared, alone = view.block, _policy(view), _policy(view, is_chosen=True)
+        is_marked = self._chain.history_is_pinned
+        pieces: list[Piece] = []
+        counts: list[int] = []
+        for calls, is_known in groups:
+            cuts = cut(calls) if calls else []
+            counts.append(len(cuts))
+            pieces += [Piece(piece, shared if is_known else alone) for piece in cuts]
+
+        async def ask(piece: Piece) -> Answer:
+            if piece.error is None and piece.policy is shared and not self._executions.are_single(block, piece.calls):
+                self._gate.arrive()
+                answer = await self._line_up(view, piece.calls, is_marked=is_marked)
+                if answer is not None:
+                    return answer
+            else:
+                await self._gate.wait()
+            return await self._executions.run_once(block, piece.calls, piece.policy, view.deadline, is_marked=is_marked)
+
+        answers = await self._one_block.run_pieces(block, pieces, view.deadline, ask)
+        newest = newest_of(answers)
+        in_order, wanted = iter(answers), []
+        for (calls, _), count in zip(groups, counts, strict=True):
+            outcomes = [outcome for _ in range(count) for outcome in next(in_order).outcomes]
+            wanted.append(self._accept(view, calls, newest._replace(outcomes=outcomes)))
+        return [Grouped(outcomes, newest.marks) for outcomes in await asyncio.gather(*wanted)]
 
     def _leave(self) -> None:
         folds, self._folds = self._folds, {}
@@ -148,9 +214,10 @@ class ReadPlanner:
         deadline = None if None in deadlines else max(filter(None, deadlines), default=None)
         policy = _policy(entries[0].view)
         # Halves may come down to one entry.
-        run = self._executions.run if len(entries) == 1 else self._executions.run_once
+        is_marked = any(entry.is_marked for entry in entries)
+        run = self._executions.run_once if len(entries) > 1 or is_marked else self._one_block.run
         try:
-            answer = await run(block, calls, policy, deadline)
+            answer = await run(block, calls, policy, deadline, is_marked=is_marked)
         except GatewayError as error:
             if isinstance(error, TOO_MUCH) and len(entries) > 1:
                 middle = len(entries) // 2
@@ -165,7 +232,7 @@ class ReadPlanner:
         for entry in entries:
             end = start + len(entry.calls)
             if not entry.future.done():
-                entry.future.set_result(Answer(answer.block, answer.endpoint, answer.outcomes[start:end]))
+                entry.future.set_result(answer._replace(outcomes=answer.outcomes[start:end]))
             start = end
 
     async def _accept(self, view: ReadView, calls: Sequence[Call], answer: Answer) -> list[Outcome]:
@@ -207,18 +274,21 @@ def _policy(view: ReadView, *, is_chosen: bool = False) -> CallPolicy:
 
 
 def _chunks(entries: list[_Entry]) -> list[list[_Entry]]:
-    """Split a fold into chunks within the bounds; the calls of one entry stay together."""
-    chunks: list[list[_Entry]] = [[]]
-    count = gas = size = 0
+    """Split a fold into chunks within the bounds, each read in the first with room for all of its calls."""
+    chunks: list[list[_Entry]] = []
+    filled: list[tuple[int, int, int]] = []
     for entry in entries:
-        count += len(entry.calls)
-        gas += sum(call.gas for call in entry.calls)
-        size += sum(len(call.data) for call in entry.calls)
-        if chunks[-1] and not fits(count, gas, size):
-            chunks.append([])
-            count, gas = len(entry.calls), sum(call.gas for call in entry.calls)
-            size = sum(len(call.data) for call in entry.calls)
-        chunks[-1].append(entry)
+        count, gas, size = len(entry.calls), 0, 0
+        for call in entry.calls:
+            gas, size = gas + call.gas, size + len(call.data)
+        for index, (calls, all_gas, all_size) in enumerate(filled):
+            if fits(calls + count, all_gas + gas, all_size + size):
+                chunks[index].append(entry)
+                filled[index] = (calls + count, all_gas + gas, all_size + size)
+                break
+        else:
+            chunks.append([entry])
+            filled.append((count, gas, size))
     return chunks
 
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from server.chains.evm.multicall import Outcome
+from server.chains.evm.planner import Grouped
 from server.chains.evm.precompiles import without_precompiles
-from server.chains.memory import Codec
+from server.chains.memory import Codec, Question
+from server.errors import MovedOn
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from server.chains.evm.multicall import Call
-    from server.chains.evm.planner import ReadPlanner
+    from server.chains.evm.planner import CallsAtOnce, ReadPlanner
     from server.chains.memory import ChainMemory
     from server.chains.view import ReadView
 
@@ -42,6 +44,29 @@ class RememberedReads:
             view, "alone", pack_calls(calls), _codec(calls), lambda: self._planner.read_alone(view, calls)
         )
         return without_precompiles(calls, outcomes)
+
+    async def read_groups(self, view: ReadView, groups: Sequence[CallsAtOnce]) -> list[list[Outcome]]:
+        """See `ReadPlanner.read_groups`; each group is looked up and kept by itself.
+
+        What is kept tells its block as what is read does: if the block was replaced meanwhile, all is read again.
+        """
+        wanted = [place for place, group in enumerate(groups) if group.calls]
+
+        async def read(places: Sequence[int]) -> list[Grouped]:
+            return await self._planner.read_groups(view, [groups[wanted[place]] for place in places])
+
+        questions = [_question(groups[place]) for place in wanted]
+        answers = await self._memory.read_states(view, questions, read)
+        if _differ(answers):
+            self._memory.drop_recent()
+            answers = await self._memory.read_states(view, questions, read)
+            if _differ(answers):
+                raise MovedOn("the block was replaced while it was read; try again", retry_after_ms=1000)
+        outcomes: list[list[Outcome]] = [[] for _ in groups]
+        for place, answer in zip(wanted, answers, strict=True):
+            calls, is_known = groups[place]
+            outcomes[place] = answer.outcomes if is_known else without_precompiles(calls, answer.outcomes)
+        return outcomes
 
 
 def pack_calls(calls: Sequence[Call]) -> bytes:
@@ -78,6 +103,25 @@ def _are_there(outcomes: Sequence[Outcome]) -> bool:
 
 
 _OUTCOMES: Codec[list[Outcome]] = Codec(pack_outcomes, unpack_outcomes, _are_there)
+
+
+def _differ(answers: Sequence[Grouped]) -> bool:
+    """Return whether answers are of different blocks of one height."""
+    return len({answer.marks for answer in answers if answer.marks}) > 1
+
+
+def _question(group: CallsAtOnce) -> Question[Grouped]:
+    codec = _codec(group.calls)
+
+    def encode(answer: Grouped) -> bytes:
+        return bytes([len(answer.marks)]) + answer.marks + codec.encode(answer.outcomes)
+
+    def decode(packed: bytes) -> Grouped:
+        end = 1 + packed[0]
+        return Grouped(codec.decode(packed[end:]), packed[1:end])
+
+    kind = "known group" if group.is_known else "group"
+    return Question(kind, pack_calls(group.calls), Codec(encode, decode, lambda answer: codec.lasts(answer.outcomes)))
 
 
 def _codec(calls: Sequence[Call]) -> Codec[list[Outcome]]:

@@ -1,7 +1,7 @@
-"""What a swap in one concentrated-liquidity pool would yield: that of the fee asked for, or the best of the usual three.
+"""What a swap in one concentrated-liquidity pool would yield: that of the fee, or the best of the usual three.
 
-The quoter answers as if everything had been sold where a pool runs dry: the price after the swap is the price limit then,
-and the quote does not count. Source: Uniswap v3-core, TickMath (the limits), v3-periphery, QuoterV2.
+The quoter answers as if everything had been sold where a pool runs dry: the price after the swap is the price limit
+then, and the quote does not count. Source: Uniswap v3-core, TickMath (the limits), v3-periphery, QuoterV2.
 """
 
 from __future__ import annotations

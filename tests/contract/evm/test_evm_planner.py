@@ -35,7 +35,7 @@ async def test_folds_are_cut_into_bounded_executions_of_one_request(driver, requ
 
 async def test_one_readers_many_calls_are_all_of_one_block(driver, ethereum, requests):
     view = ReadView()
-    with requests([1, 2]):
+    with requests([3]):
         outcomes = await driver.planner.read_shared(view, balances(driver, 2 * MAX_CALLS + 1))
     assert len(outcomes) == 2 * MAX_CALLS + 1
     truth = int(await ethereum.call("eth_getBalance", ALICE, hex(view.block)), 16)
@@ -138,11 +138,11 @@ async def test_a_reader_that_burns_gas_in_a_fold_is_found_by_halving_and_kept_ap
 
 async def test_calls_are_cut_by_gas_and_by_bytes(driver, requests):
     heavy = [Call(*read(USDC, "decimals()")[:2], gas=4_000_000) for _ in range(5)]
-    with requests([1, 2]):
+    with requests([3]):
         outcomes = await driver.planner.read_alone(ReadView(), heavy)
     assert [int.from_bytes(outcome.data, "big") for outcome in outcomes] == [6] * 5
     long = [Call(heavy[0].target, heavy[0].data + bytes(30_000)) for _ in range(4)]
-    with requests([1, 1]):
+    with requests([2]):
         outcomes = await driver.planner.read_alone(ReadView(), long)
     assert [int.from_bytes(outcome.data, "big") for outcome in outcomes] == [6] * 4
 
