@@ -26,7 +26,7 @@ _PATIENCE_SECONDS = 3.0
 class SummaryRow(NamedTuple):
     """One protocol of a summary: `member` of `SummaryData` and its message, or a failure, or None: not on the chain."""
 
-    protocol: int
+    protocol: str
     member: str
     outcome: Any | GatewayError | None
 
@@ -76,7 +76,7 @@ class ProtocolReaders:
         if view.block is None and found and all(isinstance(one, GatewayError) for one in found):
             raise found[0]
         outcomes = dict(zip(asked, found, strict=True))
-        return [SummaryRow(number, member, outcomes.get(member)) for member, number in _members().items()]
+        return [SummaryRow(name, member, outcomes.get(member)) for member, name in _members().items()]
 
 
 def _chains_of(rpc: str) -> frozenset[str]:
@@ -85,7 +85,7 @@ def _chains_of(rpc: str) -> frozenset[str]:
     return frozenset(method.GetOptions().Extensions[_OPERATION].chains)
 
 
-def _members() -> dict[str, int]:
-    """Return the rows of the summary: the member of `SummaryData` by its number in SummaryProtocol."""
-    values = position_summary_pb2.SummaryProtocol.items()
-    return {name.removeprefix(_PREFIX).lower(): number for name, number in values if number}
+def _members() -> dict[str, str]:
+    """Return the rows of the summary: the member of `SummaryData` by its name in SummaryProtocol."""
+    names = [name for name, number in position_summary_pb2.SummaryProtocol.items() if number]
+    return {name.removeprefix(_PREFIX).lower(): name for name in names}

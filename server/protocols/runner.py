@@ -192,17 +192,17 @@ class Runner:
                 found = await self._capability(place, CallsContracts).call_groups(groups, view)
             except GatewayError as error:
                 for job in of_chain:
-                    failures[job.index] = failures[job.index] or error
+                    failures[job.place] = failures[job.place] or error
                 return
             for job, returned in zip(of_chain, found, strict=True):
-                jobs[job.index][0].add(job.name, place, view.block or 0, job.group, returned)
+                jobs[job.place][0].add(job.name, place, view.block or 0, job.group, returned)
 
         await asyncio.gather(*(run(*item) for item in by_chain.items()))
         return failures
 
 
 class _Job(NamedTuple):
-    index: int
+    place: int
     name: str
     group: Group
 

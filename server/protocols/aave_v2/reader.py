@@ -71,7 +71,7 @@ class PositionReader:
         unit = 10 ** market["decimals"]
         account = read_account(outcomes["account"][0], "lend-a version 2")
         positions = position_lending_pb2.LendAV2Positions(
-            totals_unit=position_lending_pb2.LendAV2Unit.Value(f"LEND_A_V2_UNIT_{market['unit']}"),
+            totals_unit=f"TOTALS_UNIT_{market['unit']}",
             total_collateral_usd=account.collateral / unit,
             total_debt_usd=account.debt / unit,
             health_factor=account.health_factor,

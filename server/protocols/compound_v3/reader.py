@@ -98,15 +98,17 @@ def _row(market: Market, told: tuple[Answered, ...]) -> position_lending_pb2.Len
         return None
     # Without a debt nothing can be liquidated, whatever the feeds do.
     liquidatable = told[3].read_if_answered(_IS_LIQUIDATABLE) if debt else (False,)
-    return position_lending_pb2.LendBV3Market(
+    row = position_lending_pb2.LendBV3Market(
         market_name=market.name,
         market_address=market.address,
         base_token=_token(market.base),
         supply_balance=decimal_text(supply, market.base.decimals),
         borrow_balance=decimal_text(debt, market.base.decimals),
         collateral=collateral,
-        is_liquidatable=None if liquidatable is None else liquidatable[0],
     )
+    if liquidatable is not None:
+        row.is_liquidatable = liquidatable[0]
+    return row
 
 
 def _token(facts: TokenFacts) -> common_pb2.TokenRef:

@@ -99,7 +99,7 @@ def read_totals(outcomes: Outcomes, tables: Tables) -> list[tuple[int, int]]:
 
 def worth(shares: int, total_assets: int, total_supply: int, decimals: int) -> int:
     """Return what shares are worth in the asset's smallest unit, rounded down; `decimals` are the asset's."""
-    precision = 10 ** (_PRECISE_DECIMALS - decimals)
+    precision: int = 10 ** (_PRECISE_DECIMALS - decimals)
     return shares * (total_assets * precision + 1) // ((total_supply + _DEAD_SHARES) * precision)
 
 
