@@ -44,6 +44,7 @@ class Builder:
 
         Raises ValueError and NodeError when the constructor fails.
         """
+        await self.mine()
         await self._node.call("anvil_setCode", address, to_hex(creation))
         runtime = bytes.fromhex((await self._node.call("eth_call", {"to": address, "gas": _GAS}, "latest"))[2:])
         await self.send(known.DEVELOPER, address, b"")
