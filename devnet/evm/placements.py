@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 
 from devnet import known
+from devnet.evm import lending_a_v2, lending_a_v3
 from devnet.evm.artifacts import RUNTIMES, multicall3, original, stand_ins, with_parent_number
 from devnet.evm.calls import encode_arguments, encode_call
 from devnet.evm.feeds import feed_placements
@@ -10,9 +11,17 @@ from devnet.evm.marketplace import marketplace_placements
 from devnet.evm.names import name_placements
 from devnet.evm.nfts import nft_placements, old_deeds
 from devnet.evm.placement import Call, Placement
+from devnet.evm.protocol import Protocol
+from devnet.evm.treasury import market_token_placements
 from devnet.evm.world import Chain, Token
 
 HOLDINGS = {known.ALICE: 1_000_000_000_000, known.BOB: 50_000_000_000, known.VITALIK: 12_345_678_901}  # in millionths
+
+# The DeFi protocols, in the order in which they are built: each finds the placements and the protocols before it.
+PROTOCOLS: tuple[Protocol, ...] = (
+    lending_a_v3.PROTOCOL,
+    lending_a_v2.PROTOCOL,
+)
 
 _TOKEN_SET_UP = "initialize(string,string,uint8,address)"
 
@@ -30,6 +39,7 @@ def placements(chain: Chain) -> Iterator[Placement]:
     yield from _odd_contracts(chain)
     yield from feed_placements(chain.slug)
     yield from marketplace_placements(chain)
+    yield from market_token_placements(chain.slug)
     for slug, build in _OWN.items():
         if slug == chain.slug:
             yield from build()
