@@ -42,7 +42,7 @@ async def run_alone(chains: Sequence[str] | None, config: Path | None, *, full: 
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stopped.set)
     async with Devnet.start(chains, lambda line: print(line, flush=True), full=full) as devnet:
-        print(await describe(devnet.summary(), devnet.sources()), flush=True)
+        print(await describe(devnet.summary(), devnet.sources(), devnet.left_out), flush=True)
         if config is not None:
             devnet.write_config(config)
             print(f"\nconfiguration for a gateway: {config}", flush=True)

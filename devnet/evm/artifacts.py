@@ -3,9 +3,12 @@
 import hashlib
 import json
 import re
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+from typing import Any
 
+from devnet.archives import fetch_archive
 from devnet.install import HERE, InstallError, cache_folder, installed, write_whole
 
 CONTRACTS = HERE / "contracts"
@@ -52,6 +55,33 @@ def original(name: str) -> bytes:
     if found is None:
         raise InstallError(f"the pinned package holds no bytecode of {path.stem}")
     return bytes.fromhex(found[1])
+
+
+def linked(archive: str, contract: str, libraries: Mapping[str, str] | None = None) -> bytes:
+    """Return the creation code of a contract out of a protocol's archive, its libraries' addresses filled in.
+
+    `contract` is the name of its JSON file, as Hardhat, Truffle or Foundry write them; `libraries` are {name: address}.
+    Raises KeyError when a library is missing.
+    """
+    code, references = _artifact(archive, contract)
+    filled = bytearray.fromhex(re.sub(r"__.{36}__", "0" * 40, code.removeprefix("0x")))
+    for names in references.values():
+        for name, places in names.items():
+            address = bytes.fromhex((libraries or {})[name][2:])
+            for place in places:
+                filled[place["start"] : place["start"] + place["length"]] = address
+    return bytes(filled)
+
+
+@cache
+def _artifact(archive: str, contract: str) -> tuple[str, dict[str, Any]]:
+    """Return the creation code of an artifact, with gaps, and where its libraries go by file and name."""
+    [path] = fetch_archive(archive).rglob(f"{contract}.json")
+    artifact = json.loads(path.read_text())
+    code = artifact["bytecode"]
+    if isinstance(code, dict):  # Foundry's
+        return code["object"], code.get("linkReferences", {})
+    return code, artifact.get("linkReferences", {})
 
 
 @cache

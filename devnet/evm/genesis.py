@@ -1,11 +1,5 @@
-"""Builds a chain's first block: contracts are run into place on a scratch node, their state is kept as a genesis file.
+"""Builds a chain's first block: contracts are run into place on a scratch node, their state becomes a genesis file."""
 
-The recipe for a contract at a chosen address: put its creation code there, ask for the runtime code by a call with
-empty data (immutables included), send it an empty transaction so that the constructor's storage is written at that
-address, then put the runtime code there.
-"""
-
-import gzip
 import hashlib
 import json
 from pathlib import Path
@@ -13,71 +7,58 @@ from typing import Any
 
 import aiohttp
 
-from devnet import known
+from devnet import archives, known
 from devnet.evm import artifacts, placements
-from devnet.evm.calls import to_hex
+from devnet.evm.builder import Builder
 from devnet.evm.node import Node
-from devnet.evm.placement import Placement
+from devnet.evm.protocol import Protocol
 from devnet.evm.world import FIRST_TIMESTAMP, Chain
 from devnet.install import cache_folder, installed, write_whole
 from devnet.local_chain import Guard
 
-_PLENTY = hex(10**30)
-_ROOMY = hex(5_000_000)
+_SCRATCH = ("--auto-impersonate", "--gas-limit", "1000000000000", "--timestamp", str(FIRST_TIMESTAMP - 2 * 86_400))
 _ZERO_HASH = "0x" + "00" * 32
 _ZERO_ADDRESS = "0x" + "00" * 20
 
 
 async def genesis_file(chain: Chain, http: aiohttp.ClientSession, guard: Guard) -> Path:
     """Return the path of the chain's genesis file, building it first when it is not in the cache. Raises NodeError."""
-    path = cache_folder("worlds", _content_hash()) / f"{chain.slug}.json"
+    without = "".join(f" without {protocol.name}" for protocol in _protocols(chain) if not protocol.is_ready)
+    path = cache_folder("worlds", _content_hash()) / f"{chain.slug}{without}.json"
     if not path.is_file():
         scratch = Node(chain, http)
         try:
-            await scratch.start(guard, ["--auto-impersonate", "--gas-limit", "1000000000"])
-            alloc = await _build(scratch, list(placements.placements(chain)))
+            await scratch.start(guard, _SCRATCH)
+            alloc = await _build(Builder(scratch), chain)
         finally:
             await scratch.stop()
         write_whole(path, json.dumps(_genesis(chain, alloc)))
     return path
 
 
-async def _build(node: Node, contracts: list[Placement]) -> dict[str, Any]:
-    created = [contract for contract in contracts if contract.creation]
-    senders = {call.sender for contract in contracts for call in contract.calls} | {known.DEVELOPER}
-    await node.calls([("anvil_setBalance", [sender, _PLENTY]) for sender in sorted(senders)])
-    for contract in created:
+async def _build(builder: Builder, chain: Chain) -> dict[str, Any]:
+    contracts = list(placements.placements(chain))
+    for contract in contracts:
         # One after the other: a proxy's constructor calls its implementation.
-        await node.call("anvil_setCode", contract.address, to_hex(contract.creation))
-        runtime = bytes.fromhex((await node.call("eth_call", {"to": contract.address}, "latest"))[2:])
-        await _send(node, known.DEVELOPER, contract.address, b"", 0)
-        await node.call("evm_mine")
-        placed = contract.rewrite(runtime) if contract.rewrite else runtime
-        await node.call("anvil_setCode", contract.address, to_hex(placed))
+        if contract.creation:
+            await builder.place(contract.address, contract.creation, contract.rewrite)
     for contract in contracts:
         if contract.runtime:
-            await node.call("anvil_setCode", contract.address, to_hex(contract.runtime))
-    hashes = [
-        await _send(node, call.sender, contract.address, call.data, call.value)
-        for contract in contracts
-        for call in contract.calls
-    ]
-    await node.call("evm_mine")
-    receipts = await node.calls([("eth_getTransactionReceipt", [sent]) for sent in hashes])
-    if any(int(receipt["status"], 16) != 1 for receipt in receipts):
-        raise ValueError(f"a set-up call of the {node.chain.slug} world failed")
+            await builder.put(contract.address, contract.runtime)
     for contract in contracts:
-        for slot, word in contract.storage.items():
-            await node.call("anvil_setStorageAt", contract.address, to_hex(slot.to_bytes(32, "big")), to_hex(word))
-    state = json.loads(gzip.decompress(bytes.fromhex((await node.call("anvil_dumpState"))[2:])))
-    return {
-        address: state["accounts"][address] for address in sorted(contract.address.lower() for contract in contracts)
-    }
+        for call in contract.calls:
+            await builder.send(call.sender, contract.address, call.data, call.value)
+    for contract in contracts:
+        if contract.storage:
+            await builder.store(contract.address, contract.storage)
+    for protocol in _protocols(chain):
+        if protocol.is_ready:
+            await protocol.build(chain, builder)
+    return await builder.contracts()
 
 
-async def _send(node: Node, sender: str, to: str, data: bytes, value: int) -> str:
-    transaction = {"from": sender, "to": to, "data": to_hex(data), "value": hex(value), "gas": _ROOMY}
-    return str(await node.call("eth_sendTransaction", transaction))
+def _protocols(chain: Chain) -> list[Protocol]:
+    return [protocol for protocol in placements.PROTOCOLS if chain.slug in protocol.chains]
 
 
 def _genesis(chain: Chain, alloc: dict[str, Any]) -> dict[str, Any]:
@@ -102,6 +83,7 @@ def _content_hash() -> str:
     digest = hashlib.sha256(installed().name.encode())
     own = Path(__file__).parent
     sources = [*own.glob("*.py"), *own.glob("*.toml"), *own.parent.glob("known*.py"), *artifacts.CONTRACTS.glob("*.vy")]
+    sources += [archives.MANIFEST, own / "solc.js"]
     for path in sorted(sources):
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
