@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from devnet import known
 from devnet.evm.artifacts import RUNTIMES, multicall3, original, stand_ins, with_parent_number
 from devnet.evm.calls import encode_arguments, encode_call
+from devnet.evm.exchanges import EXCHANGES
 from devnet.evm.feeds import feed_placements
 from devnet.evm.marketplace import marketplace_placements
 from devnet.evm.names import name_placements
@@ -16,7 +17,7 @@ from devnet.evm.world import Chain, Token
 HOLDINGS = {known.ALICE: 1_000_000_000_000, known.BOB: 50_000_000_000, known.VITALIK: 12_345_678_901}  # in millionths
 
 # The DeFi protocols, in the order in which they are built: each finds the placements and the protocols before it.
-PROTOCOLS: tuple[Protocol, ...] = ()
+PROTOCOLS: tuple[Protocol, ...] = EXCHANGES
 
 _TOKEN_SET_UP = "initialize(string,string,uint8,address)"
 
