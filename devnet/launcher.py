@@ -28,12 +28,12 @@ from devnet.evm.seed import Seeded, seed_world
 from devnet.evm.world import FIRST_TIMESTAMP, Chain, load_world
 from devnet.install import STATE, installed, write_whole
 from devnet.local_chain import FAMILIES, Endpoint, LocalChain, Progress, Running, open_chains
-from devnet.offchain import documents, names, prices
+from devnet.offchain import documents, names, prices, swaps
 from devnet.offchain.server import OffchainServer
 from devnet.watchdog import Watchdog
 
 RUNNING = STATE / "running"
-_TOPICS = (names.add_routes, prices.add_routes, documents.add_routes)  # of the server off the chains
+_TOPICS = (names.add_routes, prices.add_routes, documents.add_routes, swaps.add_routes)  # of the server off the chains
 _NODE_TIMEOUT = aiohttp.ClientTimeout(total=30)
 
 
@@ -134,8 +134,12 @@ class Devnet:
 
     def sources(self) -> list[dict[str, str]]:
         """Return {source, is_a, url} of what stands in for off-chain sources."""
-        [endpoint] = self._price_sources()["defillama"]["endpoints"]
-        return [{"source": "prices", "is_a": prices.WORD, "url": endpoint["url"]}]
+        stand_ins = {"prices": (prices.WORD, "defillama"), "swaps": (swaps.WORD, "jupiter")}
+        tables = self._sources()
+        return [
+            {"source": source, "is_a": word, "url": tables[name]["endpoints"][0]["url"]}
+            for source, (word, name) in stand_ins.items()
+        ]
 
     def settings_overrides(self) -> dict[str, Any]:
         """Return what the gateway's settings need to use these nodes, as the nested mapping that the settings are."""
@@ -147,7 +151,7 @@ class Devnet:
                 slug: {"endpoints": [asdict(endpoint) for endpoint in endpoints], "mines_at_will": True}
                 for slug, endpoints in self.kinds.items()
             },
-            "sources": self._price_sources(),
+            "sources": self._sources(),
         }
 
     def write_config(self, path: Path) -> None:
@@ -159,14 +163,14 @@ class Devnet:
                 f'{{ label = "{one.label}", url = "{one.url}", kind = "{one.kind}" }}' for one in endpoints
             )
             lines += ["", f"[chains.{slug}]", f"endpoints = [{rows}]", "mines_at_will = true"]
-        for name, table in self._price_sources().items():
+        for name, table in self._sources().items():
             urls = ", ".join(f'{{ label = "{one["label"]}", url = "{one["url"]}" }}' for one in table["endpoints"])
-            coins = ", ".join(f'{symbol} = "{coin}"' for symbol, coin in table["coins"].items())
-            lines += ["", f"[sources.{name}]", f"endpoints = [{urls}]", f"coins = {{ {coins} }}"]
+            coins = ", ".join(f'{symbol} = "{coin}"' for symbol, coin in table.get("coins", {}).items())
+            lines += ["", f"[sources.{name}]", f"endpoints = [{urls}]", *([f"coins = {{ {coins} }}"] if coins else [])]
         path.write_text("\n".join(lines) + "\n")
 
-    def _price_sources(self) -> dict[str, Any]:
-        return prices.settings(self.offchain.authority)
+    def _sources(self) -> dict[str, Any]:
+        return prices.settings(self.offchain.authority) | swaps.settings(self.offchain.authority)
 
     async def _bring_up(
         self, node: Node, http: aiohttp.ClientSession, guard: Watchdog, listener: Listener | None

@@ -6,6 +6,7 @@ from devnet import known
 from devnet.evm import lending_a_v2, lending_a_v3
 from devnet.evm.artifacts import RUNTIMES, multicall3, original, stand_ins, with_parent_number
 from devnet.evm.calls import encode_arguments, encode_call
+from devnet.evm.exchanges import EXCHANGES
 from devnet.evm.feeds import feed_placements
 from devnet.evm.marketplace import marketplace_placements
 from devnet.evm.names import name_placements
@@ -21,6 +22,7 @@ HOLDINGS = {known.ALICE: 1_000_000_000_000, known.BOB: 50_000_000_000, known.VIT
 PROTOCOLS: tuple[Protocol, ...] = (
     lending_a_v3.PROTOCOL,
     lending_a_v2.PROTOCOL,
+    *EXCHANGES,
 )
 
 _TOKEN_SET_UP = "initialize(string,string,uint8,address)"

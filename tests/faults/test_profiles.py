@@ -33,7 +33,7 @@ HISTORY = {operation.name: operation for operation in load_operations()}["getPri
 CLOSED = {"ethereum": {"endpoints": [{"label": "closed", "url": "http://127.0.0.1:9"}]}}
 FACES = {"grpc": {"host": "127.0.0.1", "port": 0}, "http": {"host": "127.0.0.1", "port": 0}}
 ROOT = Path(__file__).resolve().parents[2]
-SOURCES = ("defillama", "coingecko", "frankfurter")
+SOURCES = ("defillama", "coingecko", "frankfurter", "jupiter")
 
 
 @pytest.fixture

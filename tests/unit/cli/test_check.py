@@ -108,4 +108,5 @@ def test_it_says_which_off_chain_sources_are_asked(tmp_path: Path, capsys: pytes
         "defillama": ("configured", []),
         "coingecko": ("configured", ["own"]),
         "frankfurter": ("built-in", ["frankfurter"]),
+        "jupiter": ("built-in", ["jupiter"]),
     }
