@@ -86,6 +86,6 @@ def _chains_of(rpc: str) -> frozenset[str]:
 
 
 def _members() -> dict[str, str]:
-    """Return the rows of the summary: the member of `SummaryData` by its name in SummaryProtocol."""
+    """Return the rows of the summary in order: the names in SummaryProtocol by the member of `SummaryData`."""
     names = [name for name, number in position_summary_pb2.SummaryProtocol.items() if number]
     return {name.removeprefix(_PREFIX).lower(): name for name in names}
