@@ -1,4 +1,4 @@
-"""Several groups of calls at one block: what is asked of the nodes, what is remembered, and how groups are kept apart."""
+"""Several groups of calls at one block: what is asked of nodes, what is remembered, how groups are kept apart."""
 
 from __future__ import annotations
 
