@@ -21,7 +21,6 @@ from server.chains.registry import Chains
 from server.chains.view import ReadView
 from server.errors import MovedOn
 from server.upstream import open_session
-from server.upstream.batching import MAX_BATCH_BYTES
 from server.upstream.cache import Cache
 from tests.contract.evm.nodes import MULTICALL3, Anvil
 from tests.faults import simulator as faults
