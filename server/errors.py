@@ -247,7 +247,7 @@ class TooMuchWork(UpstreamUnavailable):
 
 
 class MovedOn(UpstreamUnavailable):
-    """The chain moved on between two reads of one view, and its nodes know the latest state alone."""
+    """The chain moved on, or replaced the block, while it was read: no block is that of the whole answer."""
 
 
 class UpstreamDisagrees(GatewayError):

@@ -141,17 +141,13 @@ class ChainMemory(AnswersByBlock):
             keys = {place: (view.block, *questions[place][:2]) for place in missing}
             led = [place for place in missing if keys[place] not in self._leaders]
             leaders = {place: self._leaders[keys[place]] for place in missing if keys[place] in self._leaders}
-            following = asyncio.gather(*map(_follow, leaders.values()))
-            try:
-                if led:
-                    found |= await self._lead(cache, view, questions, {place: keys[place] for place in led}, read)
-                others = await following
-            finally:
-                following.cancel()
-            for told in others:
-                if told is not None:
-                    # Of a read that is under way as well; of another block it is asked again, at the view's.
-                    view.settle(told.block, told.endpoint)
+            if led:
+                found |= await self._lead(cache, view, questions, {place: keys[place] for place in led}, read)
+            # They are on their way by themselves.
+            others = [await _follow(leader) for leader in leaders.values()]
+            if newest := max((told for told in others if told is not None), key=lambda told: told.block, default=None):
+                # Reads under way elsewhere: those of another block are asked again, at the view's.
+                view.settle(newest.block, newest.endpoint)
             for place, told in zip(leaders, others, strict=True):
                 if told is not None and told.block == view.block:
                     found[place] = told.answer

@@ -106,8 +106,12 @@ _OUTCOMES: Codec[list[Outcome]] = Codec(pack_outcomes, unpack_outcomes, _are_the
 
 
 def _differ(answers: Sequence[Grouped]) -> bool:
-    """Return whether answers are of different blocks of one height."""
-    return len({answer.marks for answer in answers if answer.marks}) > 1
+    """Return whether answers are of different blocks of one height.
+
+    Those that do not tell the same kinds of marks (kept before chains.toml changed, or read one by one) say nothing.
+    """
+    marks = {answer.marks for answer in answers if answer.marks}
+    return len(marks) > len({len(one) for one in marks})
 
 
 def _question(group: CallsAtOnce) -> Question[Grouped]:

@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from server.chains.evm.chain import EvmChain
 from server.chains.facts import ChainFacts, load_facts, parse_facts
 from server.checksum import checksum_address
 
@@ -53,6 +54,8 @@ def test_evm_chains_have_what_their_driver_needs(facts: ChainFacts):
     for address in (facts.wrapped_native.address, facts.multicall.address):
         assert checksum_address(address) == address
     assert facts.block_number == ("arbsys" if facts.slug == "arbitrum" else "opcode")
+    assert facts.marks == {"arbitrum": (), "scroll": ("parent",)}.get(facts.slug, ("parent", "randao"))
+    assert len(EvmChain.of(facts).mark_calls) == len(facts.marks)
     assert facts.history == ("unproven" if facts.slug == "hyperliquid" else "pinned")
 
 
