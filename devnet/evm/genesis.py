@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from devnet.install import cache_folder, installed, write_whole
 from devnet.local_chain import Guard
 
 _SCRATCH = ("--auto-impersonate", "--gas-limit", "1000000000000", "--timestamp", str(FIRST_TIMESTAMP - 2 * 86_400))
+_BLOCKS = 5_000  # more than building a world takes
 _ZERO_HASH = "0x" + "00" * 32
 _ZERO_ADDRESS = "0x" + "00" * 20
 
@@ -26,7 +28,8 @@ async def genesis_file(chain: Chain, http: aiohttp.ClientSession, guard: Guard) 
     without = "".join(f" without {protocol.name}" for protocol in _protocols(chain) if not protocol.is_ready)
     path = cache_folder("worlds", _content_hash()) / f"{chain.slug}{without}.json"
     if not path.is_file():
-        scratch = Node(chain, http)
+        # Some blocks earlier, so that nothing in the world is newer than its first block.
+        scratch = Node(replace(chain, height=chain.height - _BLOCKS), http)
         try:
             await scratch.start(guard, _SCRATCH)
             alloc = await _build(Builder(scratch), chain)

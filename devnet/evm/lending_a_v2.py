@@ -110,16 +110,16 @@ async def _reserves(chain: Chain, pool: Pool, builder: Builder) -> None:
         ):
             texts = [f"Local {prefix} {token.symbol}", f"{prefix}{token.symbol}", _NOBODY]
             if contract == "AToken":
-                values = [pool.pool, token.address, TREASURY, *texts]
-                arguments = encode_arguments("f(address,address,address,string,string,address)", values)
+                described = [pool.pool, token.address, TREASURY, *texts]
+                arguments = encode_arguments("f(address,address,address,string,string,address)", described)
             else:
                 arguments = encode_arguments(
                     "f(address,address,string,string,address)", [pool.pool, token.address, *texts]
                 )
             place = place_of(f"lend-a V2 {contract} of {token.symbol}")
             implementations.append(await builder.place(place, linked(_ARCHIVE, contract) + arguments))
-        values = [*implementations, token.decimals, strategy]
-        await _configure(pool, builder, "initReserve(address,address,address,uint8,address)", *values)
+        listed = [*implementations, token.decimals, strategy]
+        await _configure(pool, builder, "initReserve(address,address,address,uint8,address)", *listed)
         limits = [token.address, reserve.ltv, reserve.threshold, reserve.bonus]
         await _configure(pool, builder, "configureReserveAsCollateral(address,uint256,uint256,uint256)", *limits)
         await _configure(pool, builder, "setReserveFactor(address,uint256)", token.address, 1_500)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 
 from devnet import known
-from devnet.evm import lending_a_v2, lending_a_v3
+from devnet.evm import lending_a_v2, lending_a_v3, lending_b_v2, lending_b_v3, lending_c
 from devnet.evm.artifacts import RUNTIMES, multicall3, original, stand_ins, with_parent_number
 from devnet.evm.calls import encode_arguments, encode_call
 from devnet.evm.exchanges import EXCHANGES
@@ -23,6 +23,9 @@ PROTOCOLS: tuple[Protocol, ...] = (
     lending_a_v3.PROTOCOL,
     lending_a_v2.PROTOCOL,
     *EXCHANGES,
+    lending_b_v3.PROTOCOL,
+    lending_b_v2.PROTOCOL,
+    lending_c.PROTOCOL,
 )
 
 _TOKEN_SET_UP = "initialize(string,string,uint8,address)"
