@@ -11,13 +11,14 @@ from devnet.evm.marketplace import marketplace_placements
 from devnet.evm.names import name_placements
 from devnet.evm.nfts import nft_placements, old_deeds
 from devnet.evm.placement import Call, Placement
+from devnet.evm.pools import POOLS
 from devnet.evm.protocol import Protocol
 from devnet.evm.world import Chain, Token
 
 HOLDINGS = {known.ALICE: 1_000_000_000_000, known.BOB: 50_000_000_000, known.VITALIK: 12_345_678_901}  # in millionths
 
 # The DeFi protocols, in the order in which they are built: each finds the placements and the protocols before it.
-PROTOCOLS: tuple[Protocol, ...] = EXCHANGES
+PROTOCOLS: tuple[Protocol, ...] = (*EXCHANGES, *POOLS)
 
 _TOKEN_SET_UP = "initialize(string,string,uint8,address)"
 
