@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from eth_utils.address import to_checksum_address
 from eth_utils.crypto import keccak
 
+from devnet import known
+
 
 def own_address(word: str) -> str:
     """Return the address of a contract or an account of ours, which collides with nothing real."""
@@ -167,3 +169,139 @@ _V4_SMALL = (Pool(NATIVE, "USDC", 3000, 60, (Range(1_000_000),)),)
 RICH = ("ethereum", "arbitrum", "polygon")
 V3_POOLS = {slug: _V3_RICH if slug in RICH else _V3_SMALL for slug in V3_CONTRACTS}
 V4_POOLS = {slug: _V4_RICH if slug in RICH else _V4_SMALL for slug in V4_CONTRACTS}
+
+
+# pool-a, on ethereum: stand-ins with the arithmetic of the pools' invariants. Amounts are whole units, in the order of
+# the coins; fees are in parts of 10**10, as the pools answer them.
+CRVUSD = "0xf939E0A03FB07F59A73314E73794Be0E57ac1b4E"
+
+
+@dataclass(frozen=True, slots=True)
+class StablePool:
+    """A pool of coins of one worth: its token, its coins by symbol, A, fee, the first deposit, exchanges after it.
+
+    Exchanges are (place sold, place bought, whole units); half of every fee is the protocol's.
+    """
+
+    address: str
+    token: str
+    name: str
+    symbol: str
+    coins: tuple[str, ...]
+    amplification: int
+    fee: int
+    amounts: tuple[int, ...]
+    exchanges: tuple[tuple[int, int, int], ...]
+
+
+THREE_POOL = StablePool(
+    address="0xbEbc44782C7dB0a1A60Cb6fe97d0b483032FF1C7",
+    token="0x6c3F90f043a72FA612cbac8115EE7e52BDe6E490",
+    name="Curve.fi DAI/USDC/USDT",
+    symbol="3Crv",
+    coins=("DAI", "USDC", "USDT"),
+    amplification=4000,
+    fee=1_500_000,
+    amounts=(6_000_000, 7_000_000, 5_000_000),
+    exchanges=((0, 1, 1_500_000), (2, 0, 2_500_000), (1, 2, 3_000_000)),
+)
+ETHER_POOL = StablePool(
+    address="0xDC24316b9AE028F1497c275EB9192a3Ea0f67022",
+    token="0x06325440D014e39736583c165C2963BA99fAf14E",
+    name="Curve.fi ETH/stETH",
+    symbol="steCRV",
+    coins=("ETH", "stETH"),
+    amplification=200,
+    fee=1_000_000,
+    amounts=(800, 900),
+    exchanges=((0, 1, 150), (1, 0, 200)),
+)
+TRICRYPTO = "0xD51a44d3FaE010294C616388b506AcdA1bfAAE46"
+TRICRYPTO_TOKEN = "0xc4AD29ba4B3c580e6D59105FFf484999997675Ff"
+TRICRYPTO_COINS = ("USDT", "WBTC", "WETH")
+TRICRYPTO_AMOUNTS = (3_100_000, 33, 1_210)
+TRICRYPTO_FIGURES = (1_707_629, 11_809_167_828_997)  # A and gamma
+TRICRYPTO_FEES = (3_000_000, 30_000_000, 500_000_000_000_000)  # in balance, out of it, the gamma between them
+TRICRYPTO_PRICES = ("WBTC", "ETH")  # of the second and the third coin, in dollars
+TRICRYPTO_EARNED = 12_345  # whole USDT that came to the pool after its first deposit
+POOL_SHARES = {known.ALICE: 1_234, known.BOB: 5}
+"""Whole shares of each pool that wallets hold, but of tricrypto2 thousandths of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Vault:
+    """A vault of pool-a's lending markets; amounts are whole units of what is borrowed.
+
+    `generation` says which factory lists it, and `name` by which name (none in the second; "" where the first has
+    none). `lent` and `interest` are owed by borrowers, `fees` of the interest are the protocol's.
+    """
+
+    chain: str
+    generation: int
+    address: str
+    name: str
+    borrowed: str
+    collateral: str
+    supplied: dict[str, int]
+    lent: int = 0
+    interest: int = 0
+    fees: int = 0
+
+
+LEND_FACTORIES = {
+    ("ethereum", 1): "0xeA6876DDE9e3467564acBeE1Ed5bac88783205E0",
+    ("ethereum", 2): "0x8f6B56EC5ddF1F2691a1059f1D3cd97Ac9EaB0bd",
+    ("arbitrum", 1): "0xcaEC110C784c9DF37240a8Ce096D352A75922DeA",
+    ("optimism", 1): "0x5EA8f3D674C70b020586933A0a5b250734798BeF",
+    ("optimism", 2): "0x5F94073E3f51c1FFf92ffc6b4B06b7Af193B3640",
+}
+"""By chain and generation."""
+
+_A, _V, _P = known.ALICE, known.VITALIK, PROVIDER
+VAULTS = (
+    Vault(
+        *("ethereum", 1, "0x21CF1c5Dc48C603b89907FE6a7AE83EA5e3709aF", "wstETH-long", "crvUSD", "wstETH"),
+        supplied={_P: 4_000_000, _A: 25_000, _V: 1_234},
+        lent=3_100_000,
+        interest=54_321,
+    ),
+    Vault(
+        *("ethereum", 1, "0x4a7999c55d3a93dAf72EA112985e57c2E3b9e95D", "WBTC-long", "crvUSD", "WBTC"),
+        supplied={_P: 900_000, _V: 77},
+    ),
+    Vault(  # six decimals, and no name in the factory
+        *("ethereum", 1, own_address("vault of dollars"), "", "USDC", "WETH"),
+        supplied={_P: 500_000, _A: 9_999},
+        lent=400_000,
+        interest=12_345,
+    ),
+    Vault(*("ethereum", 1, own_address("vault without shares"), "LINK-long", "crvUSD", "LINK"), supplied={}),
+    Vault(
+        *("ethereum", 2, own_address("second vault of dollars"), "", "crvUSD", "sUSDe"),
+        supplied={_P: 1_000_000, _A: 4_321},
+        lent=600_000,
+        interest=33_333,
+        fees=3_333,
+    ),
+    Vault(*("ethereum", 2, own_address("second vault of bitcoin"), "", "WBTC", "crvUSD"), supplied={_P: 12}, lent=3),
+    Vault(
+        *("arbitrum", 1, own_address("arbitrum vault"), "WETH-long", "USDC", "WETH"),
+        supplied={_P: 300_000, _A: 1_500, _V: 250},
+        lent=200_000,
+        interest=7_777,
+    ),
+    Vault(*("arbitrum", 1, own_address("second arbitrum vault"), "", "DAI", "WBTC"), supplied={_P: 80_000, _V: 33}),
+    Vault(
+        *("optimism", 1, own_address("optimism vault"), "WETH-long", "DAI", "WETH"),
+        supplied={_P: 70_000, _A: 700},
+        lent=10_000,
+        interest=999,
+    ),
+    Vault(
+        *("optimism", 2, own_address("second optimism vault"), "", "USDC", "WBTC"),
+        supplied={_P: 60_000, _V: 44},
+        lent=20_000,
+        interest=888,
+        fees=88,
+    ),
+)

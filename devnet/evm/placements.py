@@ -12,6 +12,7 @@ from devnet.evm.marketplace import marketplace_placements
 from devnet.evm.names import name_placements
 from devnet.evm.nfts import nft_placements, old_deeds
 from devnet.evm.placement import Call, Placement
+from devnet.evm.pools import POOLS
 from devnet.evm.protocol import Protocol
 from devnet.evm.treasury import market_token_placements
 from devnet.evm.world import Chain, Token
@@ -27,6 +28,7 @@ PROTOCOLS: tuple[Protocol, ...] = (
     lending_b_v2.PROTOCOL,
     lending_c.PROTOCOL,
 )
+PROTOCOLS: tuple[Protocol, ...] = (*EXCHANGES, *POOLS)
 
 _TOKEN_SET_UP = "initialize(string,string,uint8,address)"
 
