@@ -23,12 +23,12 @@ HOLDINGS = {known.ALICE: 1_000_000_000_000, known.BOB: 50_000_000_000, known.VIT
 PROTOCOLS: tuple[Protocol, ...] = (
     lending_a_v3.PROTOCOL,
     lending_a_v2.PROTOCOL,
-    *EXCHANGES,
     lending_b_v3.PROTOCOL,
     lending_b_v2.PROTOCOL,
     lending_c.PROTOCOL,
+    *EXCHANGES,
+    *POOLS,
 )
-PROTOCOLS: tuple[Protocol, ...] = (*EXCHANGES, *POOLS)
 
 _TOKEN_SET_UP = "initialize(string,string,uint8,address)"
 
