@@ -13,14 +13,11 @@ from server.chains.evm.contents import FIRST_MATCHES
 from server.chains.view import ReadView
 from tests.contract.evm.nodes import BOB, Anvil
 from tests.faults import simulator as faults
-from tests.faults.test_other_chain import open_driver
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
     from server.chains.evm.driver import EvmDriver
-
-__all__ = ["open_driver"]
 
 LOGGER = "0x00000000000000000000000000000000000000ee"
 # PUSH1 topic, PUSH1 0, PUSH1 0, LOG1; PUSH1 topic, PUSH1 0, PUSH1 0, LOG1; STOP

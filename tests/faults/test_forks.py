@@ -13,7 +13,7 @@ import pytest_asyncio
 from server.chains.view import ReadView
 from server.errors import UpstreamUnavailable
 from server.upstream import polling
-from tests.faults.test_other_chain import ACCOUNTS, FIRST, RIGHT, WRONG, build, open_driver, worlds
+from tests.faults.test_other_chain import ACCOUNTS, FIRST, RIGHT, WRONG, build, worlds
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tests.contract.evm.nodes import Anvil
     from tests.faults.test_other_chain import Worlds
 
-__all__ = ["open_driver", "worlds"]
+__all__ = ["worlds"]
 
 PATIENCE = 10.0
 NUMBERS = itertools.cycle(range(FIRST + 1, FIRST + 200))

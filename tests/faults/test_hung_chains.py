@@ -15,9 +15,8 @@ from waypost.v1 import block_pb2, common_pb2, portfolio_pb2, system_pb2, transac
 
 from devnet.ports import free_port
 from runtime.operations import load_operations
-from runtime.settings import load_settings
 from server.upstream.hangs import HUNG_SECONDS
-from tests.e2e.gateway import KEY, RunningGateway, run_gateway
+from tests.e2e.gateway import KEY, RunningGateway, run_gateway_on
 from tests.faults import simulator as faults
 from tests.faults.conftest import wait_for_node
 from tests.pausing import pause
@@ -38,14 +37,8 @@ SLACK = 2.0
 @contextlib.asynccontextmanager
 async def gateway_on(folder: Path, **chains: str) -> AsyncIterator[RunningGateway]:
     """Run a gateway that reads each chain from one endpoint, `primary`."""
-    overrides = {
-        "profile": "devnet",
-        "chains": {slug: {"endpoints": [{"label": "primary", "url": url}]} for slug, url in chains.items()},
-        "storage": {"url": f"sqlite+aiosqlite:///{folder / 'waypost.db'}"},
-        "grpc": {"host": "127.0.0.1", "port": 0},
-        "http": {"host": "127.0.0.1"},
-    }
-    async with run_gateway(load_settings(environ={}, overrides=overrides)) as running:
+    endpoints = {slug: {"endpoints": [{"label": "primary", "url": url}]} for slug, url in chains.items()}
+    async with run_gateway_on(endpoints, folder) as running:
         yield running
 
 

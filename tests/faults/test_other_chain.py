@@ -17,12 +17,8 @@ import pytest_asyncio
 
 from devnet.evm.artifacts import multicall3
 from runtime.operations import load_operations
-from runtime.settings import Settings
-from server.chains.registry import Chains
 from server.chains.view import ReadView
 from server.errors import UpstreamUnavailable
-from server.upstream import open_session
-from server.upstream.cache import Cache
 from server.upstream.identity import WATCH_SECONDS
 from tests.contract.evm.nodes import MULTICALL3, Anvil
 from tests.faults import simulator as faults
@@ -84,28 +80,6 @@ async def worlds() -> AsyncIterator[Worlds]:
         yield Worlds(right, wrong, hashes)
         right.stop()
         wrong.stop()
-
-
-@pytest_asyncio.fixture(loop_scope="session")
-async def open_driver() -> AsyncIterator[Callable[..., EvmDriver]]:
-    """Opens drivers of ethereum on endpoints alpha (everybody's favourite), beta, gamma; with a cache of their own."""
-    opened: list[Chains] = []
-    async with open_session() as http:
-
-        def open_on(*urls: str) -> EvmDriver:
-            endpoints = [
-                {"label": label, "url": url, "weight": weight}
-                for label, url, weight in zip(("alpha", "beta", "gamma"), urls, (1000, 1, 1), strict=False)
-            ]
-            settings = {"profile": "devnet", "chains": {"ethereum": {"endpoints": endpoints}}}
-            chains = Chains.load(Settings.model_validate(settings), http, cache=Cache(1 << 24))
-            opened.append(chains)
-            driver: Any = chains.get("ethereum").driver
-            return driver
-
-        yield open_on
-        for chains in opened:
-            await chains.close()
 
 
 class Found:

@@ -104,6 +104,14 @@ async def ask(gateway: RunningGateway, method: str) -> dict[str, Any]:
     return await gateway.ask(method, {"chain": "ethereum", **ASKED[method]})
 
 
+async def errors_of(gateway: RunningGateway, nodes: list[FaultyNode], words: str) -> list[dict[str, Any]]:
+    """Return what callers' own calls get of nodes that refuse them in these words; only those requests are kept."""
+    for node in nodes:
+        node.fault = refuses(-32000, words)
+        node.asked.clear()
+    return [(await ask(gateway, method))["error"] for method in MADE_UP]
+
+
 async def check_grpc(gateway: RunningGateway, method: str, told: dict[str, Any]) -> None:
     """Check that the gRPC face says what the JSON face said."""
     params: dict[str, Any] = {"chain": "ethereum", **ASKED[method]}
@@ -198,13 +206,9 @@ async def test_words_of_limits_state_blocks_time_and_methods_are_no_answer(
 ) -> None:
     async with site(devnet, faulty, tmp_path, faults.honest, faults.honest) as (gateway, nodes):
         for words in WORDS_OF_OTHER_THINGS:
-            for node in nodes:
-                node.fault = refuses(-32000, words)
-                node.asked.clear()
-            for method in MADE_UP:
-                answer = await ask(gateway, method)
-                assert answer["error"]["code"] == 503, answer
-                assert answer["error"]["data"]["reason"] != "REVERTED"
+            for error in await errors_of(gateway, nodes, words):
+                assert error["code"] == 503, error
+                assert error["data"]["reason"] != "REVERTED"
             assert calls_of(*nodes) == [3, 3], words
 
 
@@ -267,11 +271,7 @@ async def test_precompiled_contracts_that_refuse_their_input_are_known(
 ) -> None:
     async with site(devnet, faulty, tmp_path, faults.honest, faults.honest) as (gateway, nodes):
         for words in PRECOMPILES:
-            for node in nodes:
-                node.fault = refuses(-32000, words)
-                node.asked.clear()
-            for method in MADE_UP:
-                told = (await ask(gateway, method))["error"]
-                assert (told["code"], told["data"]["reason"]) == (400, "REVERTED"), words
-            # It is the answer at once: nobody else is asked.
+            for error in await errors_of(gateway, nodes, words):
+                assert (error["code"], error["data"]["reason"]) == (400, "REVERTED"), words
+            # It is the answer at once: no other endpoint is asked.
             assert sum(calls_of(*nodes)) == 3

@@ -17,8 +17,7 @@ from waypost.v1 import cosmos_pb2, cosmos_validator_pb2, token_pb2, transaction_
 from devnet import known_cosmos as known
 from devnet.cosmos.world import CHAINS, address, operator
 from runtime.operations import load_operations
-from runtime.settings import load_settings
-from tests.e2e.gateway import RunningGateway, run_gateway
+from tests.e2e.gateway import RunningGateway, run_gateway_on
 from tests.serving import serve_app
 
 if TYPE_CHECKING:
@@ -51,14 +50,7 @@ async def relay(target: str, plain: aiohttp.ClientSession, change: Callable[[str
 @asynccontextmanager
 async def serving(*endpoints: tuple[str, str, str], folder: Path) -> AsyncIterator[RunningGateway]:
     rows = [{"label": label, "url": url, "kind": kind} for label, url, kind in endpoints]
-    overrides = {
-        "profile": "devnet",
-        "chains": {"cosmoshub": {"endpoints": rows}},
-        "storage": {"url": f"sqlite+aiosqlite:///{folder / 'waypost.db'}"},
-        "grpc": {"host": "127.0.0.1", "port": 0},
-        "http": {"host": "127.0.0.1"},
-    }
-    async with run_gateway(load_settings(environ={}, overrides=overrides)) as running:
+    async with run_gateway_on({"cosmoshub": {"endpoints": rows}}, folder) as running:
         yield running
 
 

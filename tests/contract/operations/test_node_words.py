@@ -17,8 +17,7 @@ from devnet import known
 from devnet.evm.calls import encode_call
 from devnet.evm.world import load_world
 from runtime.operations import load_operations
-from runtime.settings import load_settings
-from tests.e2e.gateway import RunningGateway, run_gateway
+from tests.e2e.gateway import RunningGateway, run_gateway_on
 from tests.serving import serve_app
 
 if TYPE_CHECKING:
@@ -174,14 +173,8 @@ async def test_nothing_of_the_endpoint_stands_in_them(tmp_path: Path) -> None:
     app = web.Application()
     app.router.add_post("/{path:.*}", answer)
     async with serve_app(app) as url:
-        overrides = {
-            "profile": "devnet",
-            "chains": {"ethereum": {"endpoints": [{"label": "odd", "url": f"{url}/v2/{SECRET}"}]}},
-            "storage": {"url": f"sqlite+aiosqlite:///{tmp_path / 'waypost.db'}"},
-            "grpc": {"host": "127.0.0.1", "port": 0},
-            "http": {"host": "127.0.0.1"},
-        }
-        async with run_gateway(load_settings(environ={}, overrides=overrides)) as running:
+        endpoints = [{"label": "odd", "url": f"{url}/v2/{SECRET}"}]
+        async with run_gateway_on({"ethereum": {"endpoints": endpoints}}, tmp_path) as running:
             nodes = {}
             for method in ANSWERS:
                 error, typed = await refusals(running, "ethereum", method, [])
