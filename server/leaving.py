@@ -1,6 +1,6 @@
 """How the public gRPC face ends: no call is lost that could have been answered, none ends as a bare CANCELLED.
 
-A gRPC server that is told to stop cancels what reaches it from then until its clients have read its GOAWAY, so nothing
+A gRPC server that is asked to stop cancels what reaches it from then until its clients have read its GOAWAY, so nothing
 may be on its way at that moment (docs/decisions/0033).
 """
 
@@ -44,8 +44,9 @@ async def refuse_calls(interceptor: StagesInterceptor, port: int, seconds: float
     """Refuse every new call with UNAVAILABLE and RetryInfo; return when the server of that port may be stopped.
 
     That is after `seconds` at most, and a second more while calls are in progress, which go on. Where none is left,
-    the connections are closed here, so that what is on its way ends as UNAVAILABLE. Where some are, whoever calls is
-    held until after the stop, as nobody who waits for an answer asks something new: call what is returned then.
+    the connections are closed here, so that what is on its way ends as UNAVAILABLE. Where some are, new
+    calls are held until after the stop, as no caller that waits for an answer asks something new: call what is returned
+    then.
     """
     in_progress = [task for task in asyncio.all_tasks() if task.get_name() == _CALL]
     stop_at = monotonic() + min(seconds, REFUSING)
