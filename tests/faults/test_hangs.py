@@ -91,7 +91,7 @@ async def test_a_frozen_only_node_costs_one_wait_then_calls_fail_fast_and_it_com
     assert tally.states == [("alpha", "hung"), ("alpha", "answers")]
 
 
-async def test_a_hung_endpoint_is_sent_a_probe_a_second_and_nothing_when_nobody_asks(
+async def test_a_hung_endpoint_is_sent_a_probe_a_second_and_nothing_without_callers(
     faulty: MakeFaulty, make_pool: MakePool, clock: Clock
 ) -> None:
     node, pool = await open_used(faulty, make_pool, clock=clock)
@@ -110,7 +110,7 @@ async def test_a_hung_endpoint_is_sent_a_probe_a_second_and_nothing_when_nobody_
     node.asked.clear()
     await asyncio.sleep(1.5)
     assert node.asked == []
-    # Somebody asks again: it is given a second, because it may have come back long ago.
+    # A caller asks again: it is given a second, because it may have come back long ago.
     told, seconds = await timed(ask(pool, 98, 60.0))
     assert isinstance(told, UpstreamUnavailable)
     assert 0.8 < seconds < 1.0 + SLACK
@@ -135,13 +135,13 @@ async def test_callers_too_hasty_to_find_out_are_helped_by_a_probe(
     assert node.methods.count("eth_blockNumber") <= 2  # one to find out, and one since
 
 
-async def test_one_frozen_node_of_two_is_left_to_probes_and_costs_nobody_an_error(
+async def test_one_frozen_node_of_two_is_left_to_probes_and_costs_no_caller_an_error(
     anvil: Any, node: str, make_pool: MakePool, tally: Tally
 ) -> None:
     process, url = anvil("--chain-id", str(CHAIN_ID))
     await wait_for_node(url)
     async with aiohttp.ClientSession() as session:
-        # As far as the other one: an endpoint that lags is nobody's favourite.
+        # As far as the other one: an endpoint that lags is no favourite.
         await session.post(url, json={"jsonrpc": "2.0", "id": 1, "method": "anvil_mine", "params": ["0xa"]})
     pool = make_pool(url, node, head=HEAD, weights=(1000, 1, 1))
     for number in range(10):
@@ -232,7 +232,7 @@ async def test_two_slow_endpoints_are_waited_for(faulty: MakeFaulty, make_pool: 
     assert tally.states == []
 
 
-async def test_a_gateway_that_did_not_listen_blames_nobody(
+async def test_a_gateway_that_did_not_listen_blames_no_endpoint(
     faulty: MakeFaulty, make_pool: MakePool, tally: Tally
 ) -> None:
     node, pool = await open_used(faulty, make_pool)

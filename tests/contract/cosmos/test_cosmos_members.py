@@ -54,7 +54,7 @@ async def serving(*endpoints: tuple[str, str, str], folder: Path) -> AsyncIterat
         yield running
 
 
-async def test_metadata_and_withdrawals_keep_what_nodes_tell(
+async def test_metadata_and_withdrawals_keep_what_nodes_return(
     model: CosmosChains, plain: aiohttp.ClientSession, tmp_path: Path
 ) -> None:
     def change(path: str, answer: Any) -> None:
@@ -73,9 +73,9 @@ async def test_metadata_and_withdrawals_keep_what_nodes_tell(
         relay(model.endpoints["cosmoshub"][0].url, plain, change) as url,
         serving(("rest", url, "rest"), folder=tmp_path) as gateway,
     ):
-        told = (await gateway.ask("getTokenMetadata", hub | {"address": "uatom"}))["result"]["data"]["metadata"]
-        assert (told["uri"], told["uri_hash"]) == ("ipfs://about-atom", "ab" * 32)
-        assert [unit["aliases"] for unit in told["denom_units"]] == [["microatom"], []]
+        metadata = (await gateway.ask("getTokenMetadata", hub | {"address": "uatom"}))["result"]["data"]["metadata"]
+        assert (metadata["uri"], metadata["uri_hash"]) == ("ipfs://about-atom", "ab" * 32)
+        assert [unit["aliases"] for unit in metadata["denom_units"]] == [["microatom"], []]
         asked = token_pb2.GetTokenMetadataRequest(chain="cosmoshub", address="uatom")
         typed = (await gateway.ask_grpc(OPERATIONS["getTokenMetadata"], asked)).cosmos.metadata
         assert (typed.uri, typed.uri_hash, list(typed.denom_units[0].aliases)) == (
@@ -173,7 +173,7 @@ async def test_a_state_that_is_none_is_not_believed(
     assert answer["error"]["code"] == 503, json.dumps(answer)
 
 
-async def test_swapped_endpoints_are_told_as_such(
+async def test_swapped_endpoints_are_named_as_such(
     model: CosmosChains, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     rest, comet = model.endpoints["cosmoshub"]
