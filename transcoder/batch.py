@@ -42,7 +42,7 @@ class Answer:
     """What one item is answered: a response object, None for a notification.
 
     A body that holds what others hold too is in parts. The rest is for the HTTP answer of a single call: its status,
-    when to come back, further headers. `headers` is None where the server was not asked: nothing has been charged.
+    when to come back, further headers. `headers` is None where the server was not asked: nobody has charged the caller.
     """
 
     body: bytes | Parts | None
@@ -61,7 +61,7 @@ class _Started:
 
 
 class NotAdmitted(Exception):
-    """The request leads to a call that admits no caller by itself: it is for callers who are admitted already."""
+    """The request leads to a call that admits nobody by itself: it is for callers who are admitted already."""
 
 
 class Batch:

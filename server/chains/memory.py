@@ -96,7 +96,7 @@ class ChainMemory:
             self._hashes.popitem(last=False)
 
     def forget(self) -> None:
-        """Drop what was read lately: an endpoint turned out to serve another chain, or another fork."""
+        """Drop what was read lately: an endpoint turned out to have told of another chain, or of another fork."""
         self._generation += 1
         self._distrusts += 1
         self._hashes.clear()

@@ -17,12 +17,13 @@ import pytest
 import pytest_asyncio
 
 from runtime.operations import load_operations
-from runtime.settings import load_settings
+from runtime.settings import Settings, load_settings
+from server.chains.registry import Chains
 from server.chains.view import ReadView
 from server.errors import UpstreamDisagrees
+from server.upstream import open_session
 from tests.e2e.gateway import run_gateway
 from tests.faults import simulator as faults
-from tests.faults.conftest import endpoints_of
 from tests.faults.test_other_chain import ACCOUNTS, RIGHT, WRONG, build
 
 if TYPE_CHECKING:
@@ -105,14 +106,28 @@ LIES = {
 
 
 def settings_of(*urls: str, **more: Any) -> dict[str, Any]:
-    endpoints = endpoints_of(*urls, weights=(1000, 100, 1))
+    endpoints = [
+        {"label": label, "url": url, "weight": weight}
+        for label, url, weight in zip(("alpha", "beta", "gamma"), urls, (1000, 100, 1), strict=False)
+    ]
     return {"profile": "devnet", "chains": {"ethereum": {"endpoints": endpoints, "mines_at_will": False}}} | more
 
 
-@pytest.fixture
-def open_driver(make_driver: Callable[..., EvmDriver]) -> Callable[..., EvmDriver]:
+@pytest_asyncio.fixture(loop_scope="session")
+async def open_driver() -> AsyncIterator[Callable[..., EvmDriver]]:
     """Opens drivers of ethereum on endpoints alpha, beta and gamma, preferred in that order, without a cache."""
-    return lambda *urls: make_driver(settings_of(*urls)["chains"]["ethereum"])
+    opened: list[Chains] = []
+    async with open_session() as http:
+
+        def open_on(*urls: str) -> EvmDriver:
+            chains = Chains.load(Settings.model_validate(settings_of(*urls)), http)
+            opened.append(chains)
+            driver: Any = chains.get("ethereum").driver
+            return driver
+
+        yield open_on
+        for chains in opened:
+            await chains.close()
 
 
 @pytest.mark.parametrize("liars", [(0, 1), (0,), (1, 2)], ids=["the favourites", "the favourite", "the others"])
@@ -208,16 +223,22 @@ async def test_a_jump_that_its_header_explains_is_believed_at_once(
             stale.stop()
 
 
-async def test_local_nodes_that_mine_at_will_are_exempt(make_driver: Callable[..., EvmDriver]) -> None:
-    async with aiohttp.ClientSession() as session:
+async def test_local_nodes_that_mine_at_will_are_exempt(
+    faulty: Callable[..., Any], open_driver: Callable[..., EvmDriver]
+) -> None:
+    async with aiohttp.ClientSession() as session, open_session() as http:
         node, _ = await build(session, 1, RIGHT, timestamp=int(time.time()), interval=10)
-        driver = make_driver(settings_of(node.url)["chains"]["ethereum"] | {"mines_at_will": True})
+        settings = settings_of(node.url)
+        settings["chains"]["ethereum"]["mines_at_will"] = True
+        chains = Chains.load(Settings.model_validate(settings), http)
+        driver: Any = chains.get("ethereum").driver
         try:
             before = await driver.read_height(ReadView())
             await node.call("anvil_mine", hex(400), hex(DAY))
             assert await driver.read_height(ReadView()) == before + 400
             assert (await driver.read_balance(ACCOUNTS[0], ReadView())).block == before + 400
         finally:
+            await chains.close()
             node.stop()
 
 
