@@ -44,9 +44,8 @@ async def refuse_calls(interceptor: StagesInterceptor, port: int, seconds: float
     """Refuse every new call with UNAVAILABLE and RetryInfo; return when the server of that port may be stopped.
 
     That is after `seconds` at most, and a second more while calls are in progress, which go on. Where none is left,
-    the connections are closed here, so that what is on its way ends as UNAVAILABLE. Where some are, new
-    calls are held until after the stop, as no caller that waits for an answer asks something new: call what is returned
-    then.
+    the connections are closed here, so that what is on its way ends as UNAVAILABLE. Where some are, whoever calls is
+    held until after the stop, as nobody who waits for an answer asks something new: call what is returned then.
     """
     in_progress = [task for task in asyncio.all_tasks() if task.get_name() == _CALL]
     stop_at = monotonic() + min(seconds, REFUSING)

@@ -199,13 +199,13 @@ def endpoints_of(*urls: str, weights: tuple[int, ...]) -> list[dict[str, Any]]:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def make_driver(http: aiohttp.ClientSession) -> AsyncIterator[Callable[..., EvmDriver]]:
-    """Makes drivers of ethereum by the chain's settings."""
+    """Makes drivers by their chain's settings."""
     made: list[Chains] = []
 
-    def make(ethereum: dict[str, Any], cache: Cache | None = None) -> EvmDriver:
-        settings = Settings.model_validate({"profile": "devnet", "chains": {"ethereum": ethereum}})
+    def make(chain: str, facts: dict[str, Any], cache: Cache | None = None) -> EvmDriver:
+        settings = Settings.model_validate({"profile": "devnet", "chains": {chain: facts}})
         made.append(Chains.load(settings, http, cache=cache))
-        driver: Any = made[-1].get("ethereum").driver
+        driver: Any = made[-1].get(chain).driver
         return driver
 
     yield make
@@ -216,7 +216,12 @@ async def make_driver(http: aiohttp.ClientSession) -> AsyncIterator[Callable[...
 @pytest.fixture
 def open_driver(make_driver: Callable[..., EvmDriver]) -> Callable[..., EvmDriver]:
     """Opens drivers of ethereum on endpoints alpha (the favourite), beta, gamma; with a cache of their own."""
-    return lambda *urls: make_driver({"endpoints": endpoints_of(*urls, weights=(1000, 1, 1))}, Cache(1 << 24))
+
+    def open_on(*urls: str) -> EvmDriver:
+        endpoints = endpoints_of(*urls, weights=(1000, 1, 1))
+        return make_driver("ethereum", {"endpoints": endpoints}, Cache(1 << 24))
+
+    return open_on
 
 
 @pytest_asyncio.fixture(loop_scope="session")
