@@ -164,7 +164,7 @@ async def _open_http(
 
 
 async def _leave_http(runner: Runner | None, notice: float) -> None:
-    """Send the callers away with their next answers for the time of the notice; then nobody listens any more."""
+    """Send the callers away with their next answers for the time of the notice; then stop listening."""
     if runner is None:
         return
     runner.leave()

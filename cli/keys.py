@@ -100,7 +100,7 @@ class Uncertain(Exception):
 
 
 async def _run(arguments: argparse.Namespace, settings: Settings) -> tuple[str, list[str]]:
-    """Return what is to be printed, and notes for whoever reads it."""
+    """Return what is to be printed, and notes for its reader."""
     # On a full disk even a look into the list needs room, by which the key to revoke is found.
     spends_reserve = arguments.action != "create"
     engine = await open_database(

@@ -1,4 +1,4 @@
-"""What a worker says to its parent, and what it is told: lines over its standard output and input.
+"""What a worker and its parent report to each other: lines over the worker's standard output and input.
 
 The parent takes a worker that says nothing for some seconds for hung (`cli/workers.py`): the lines leave from the event
 loop, which is what must not stand still. The end of standard input is the end of the parent.

@@ -78,13 +78,12 @@ async def run_workers(
 
 
 class Workers:
-    """All the workers; each is told how many of them serve."""
+    """All the workers; each gets the number of those that serve."""
 
     def __init__(self, workers: list[Worker]) -> None:
         self._workers = workers
-        self._told: WorkerCounts | None = None
         for worker in workers:
-            worker.changed = self._tell
+            worker.changed = self._report
 
     @property
     def counts(self) -> WorkerCounts:
@@ -104,10 +103,10 @@ class Workers:
         """End all of them."""
         await asyncio.gather(*(worker.end(stop, grace) for worker in self._workers))
 
-    def _tell(self) -> None:
+    def _report(self) -> None:
         line = self.counts.line()
         for worker in self._workers:
-            worker.tell(line)
+            worker.send(line)
 
 
 class Worker:
@@ -183,8 +182,8 @@ class Worker:
             process.kill()
         await waiting
 
-    def tell(self, line: bytes) -> None:
-        """Tell it something, if it serves."""
+    def send(self, line: bytes) -> None:
+        """Write a line to its standard input, if it serves."""
         if self.is_serving and self._process is not None and self._process.stdin is not None:
             with suppress(ConnectionError, RuntimeError):
                 self._process.stdin.write(line)
@@ -207,7 +206,7 @@ class Worker:
             while not ended.done():
                 await asyncio.wait((ended,), timeout=LOOK)
                 now = monotonic()
-                # Nobody listened while this process itself was held up.
+                # What it said while this process itself was held up was not read.
                 self._silent_from += max(0.0, now - looked - 2 * LOOK)
                 looked = now
                 silence = now - self._silent_from

@@ -1,7 +1,7 @@
-"""Listening sockets at their end: whoever has connected is served, whoever comes later is not let in half.
+"""Listening sockets at their end: established connections are served, later ones are not accepted half.
 
-A listening socket that is closed resets what the kernel has accepted for it and nobody has taken yet, and what is in
-the middle of its handshake. So new handshakes are dropped first, by a filter in the kernel (SO_ATTACH_FILTER, Linux;
+A listening socket that is closed resets what the kernel has accepted for it and the process has not, and what is in the
+middle of its handshake. So new handshakes are dropped first, by a filter in the kernel (SO_ATTACH_FILTER, Linux;
 needs no rights): a client whose SYN is dropped repeats it after a second, and is refused then, or led to another
 process that listens on the same port.
 """
@@ -41,8 +41,8 @@ def count_waiting(listener: socket.socket) -> int:
     """Return how many connections wait to be accepted; 0 where the system does not say."""
     if not _IS_LINUX or listener.family not in {socket.AF_INET, socket.AF_INET6}:
         return 0
-    told = listener.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _QUEUE_OFFSET + 4)
-    return int(struct.unpack_from("I", told, _QUEUE_OFFSET)[0])
+    info = listener.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _QUEUE_OFFSET + 4)
+    return int(struct.unpack_from("I", info, _QUEUE_OFFSET)[0])
 
 
 def sockets_at(port: int) -> Iterator[tuple[socket.socket, bool]]:

@@ -62,7 +62,7 @@ __all__ = ["Gateway", "ListenError"]
 
 # Longer than any drain; `drain` shortens it.
 _UNTIL_DRAINED = 3600.0
-# For how long calls are held after the server was told to stop, until it has sent its GOAWAY.
+# For how long calls are held after the server was asked to stop, until it has sent its GOAWAY.
 _GOING_AWAY = 0.05
 
 

@@ -54,7 +54,7 @@ class GatewayError(Exception):
 
     `field` names the offending parameter by its JSON name (`params[2].hash` in multi-item operations);
     `retry_after_ms` says when trying again makes sense; `metadata` is added to `google.rpc.ErrorInfo`.
-    `node` is what the node itself said, where the caller chose the call and is told.
+    `node` is what the node itself said, where the caller chose the call; it is passed on.
     `refusals` never leaves the server: what each endpoint said that could not do what was asked, by label.
     """
 

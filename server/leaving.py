@@ -1,6 +1,6 @@
 """How the public gRPC face ends: no call is lost that could have been answered, none ends as a bare CANCELLED.
 
-A gRPC server that is told to stop cancels what reaches it from then until its clients have read its GOAWAY, so nothing
+A gRPC server that is asked to stop cancels what reaches it from then until its clients have read its GOAWAY, so nothing
 may be on its way at that moment (docs/decisions/0033).
 """
 

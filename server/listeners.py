@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from server.rpc.interceptor import StagesInterceptor
 
 # Request headers hold a key and a few ids. It is both the limit beyond which gRPC refuses some calls and that beyond
-# which it refuses all: nobody is refused by chance.
+# which it refuses all: no call is refused by chance.
 MAX_METADATA_BYTES = 16 * 1024
 # Between the transcoder and its server, one connection carries everybody's calls: more than may be in flight, so that a
-# call beyond that is told so instead of waiting unseen in its client.
+# call beyond that is refused instead of waiting unseen in its client.
 PRIVATE_STREAMS = 4096
 _UNLIMITED = 1 << 20
 MAX_PENDING_CALLS = 10_000

@@ -313,7 +313,7 @@ async def _content(
 async def _refused(
     request: web.Request, failure: Failure, exchange: Exchange, headers: dict[str, str], began: float
 ) -> web.Response:
-    """Return the answer of a request whose body nobody asked for; it has the id if the body is there all the same."""
+    """Return the answer of a request whose body was not asked for; it has the id if the body is there all the same."""
     body, identity = await arrived(request, began), NULL
     if body is not None:
         try:
@@ -331,7 +331,7 @@ def _unacceptable(request: web.Request) -> tuple[Failure, int] | None:
     if expectation is not None and expectation.lower() != "100-continue":
         return Failure(400, "INVALID_REQUEST", 'the only expectation understood is "100-continue"'), 417
     if request.version < HttpVersion11 and hdrs.TRANSFER_ENCODING in request.headers:
-        # RFC 9112, section 6.1: whoever forwards such a message may see its end elsewhere.
+        # RFC 9112, section 6.1: a proxy that forwards such a message may see its end elsewhere.
         return Failure(400, "INVALID_REQUEST", "HTTP/1.0 has no chunks; send Content-Length, or HTTP/1.1"), 400
     return None
 

@@ -75,7 +75,7 @@ class Connections:
         self._hopeless_until = 0.0
         descriptors = _most_descriptors()
         spare = min(_MOST_SPARE, max(32, descriptors // 4))
-        # The kernel gives the lowest free number: one from here on says that all below are taken, whoever has them.
+        # The kernel gives the lowest free number: one from here on says that all below are taken, by anything.
         self._scarce_from = descriptors - spare
         self._exhausted_from = descriptors - spare // 2
 
@@ -215,7 +215,7 @@ class Connection(web.RequestHandler):
                     self.transport.write(_HEAD_TOO_LARGE)
                 self.force_close()
         elif self._request_in_progress or self._body.is_eof():
-            # Whoever reads it bounds it.
+            # Its reader bounds it.
             self._unparsed = 0
         elif self._unparsed > MOST_DROPPED:
             self.abort()

@@ -92,7 +92,7 @@ class Field:
 
 @cache
 def fields_of(message: Descriptor) -> tuple[Field, ...]:
-    """Return the message's fields in their order, without those that only tell the order of a map's keys.
+    """Return the message's fields in their order, without those that only hold the order of a map's keys.
 
     Raises:
         UnsupportedField: a field has no JSON form.

@@ -84,10 +84,10 @@ class Pages:
             return Page(503, JSON, failure.body(NULL, exchange.request_id))
         document = self._discovery.document(published)
         tag = document.tag(base, compressed=accepts_gzip(headers.get(hdrs.ACCEPT_ENCODING)))
-        told: dict[str, str] = {hdrs.ETAG: tag, hdrs.CACHE_CONTROL: "no-cache"}
+        cached: dict[str, str] = {hdrs.ETAG: tag, hdrs.CACHE_CONTROL: "no-cache"}
         if _has(headers.get(hdrs.IF_NONE_MATCH), tag):
-            return Page(304, JSON, None, told)
-        return Page(200, JSON, document.parts(base), told)
+            return Page(304, JSON, None, cached)
+        return Page(200, JSON, document.parts(base), cached)
 
     async def _live(self, _base: str, _: Mapping[str, str], __: Exchange) -> Page:
         return Page(200, JSON, b'{"live":true}')

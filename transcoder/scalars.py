@@ -37,7 +37,7 @@ _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,18})")
 _MOMENT = re.compile(
     r"([0-9]{4}-[0-9]{2}-[0-9]{2})[Tt]([0-9]{2}:[0-9]{2}:[0-9]{2})(?:\.([0-9]{1,9}))?([Zz]|[+-][0-9]{2}:[0-9]{2})"
 )
-# Beyond it a double no longer tells one whole number from the next.
+# Beyond it a double no longer distinguishes one whole number from the next.
 _LARGEST_WHOLE = (1 << 53) - 1
 # The seconds a Timestamp may hold: years 1 to 9999.
 _MOMENTS = (-62135596800, 253402300799)

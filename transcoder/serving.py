@@ -71,7 +71,7 @@ class Runner(web.AppRunner):
             self.server.is_leaving = True
 
     async def stop_listening(self, seconds: float) -> None:
-        """Stop listening after `seconds` in which no new connection begins, so that nobody who has connected is reset.
+        """Stop listening after `seconds` in which no new connection begins, so that no established one is reset.
 
         Takes up to a second longer while connections wait to be accepted.
         """
@@ -99,7 +99,7 @@ class Runner(web.AppRunner):
                 if not server.owes(first=monotonic() - began < FIRST_REQUEST):
                     break
                 await asyncio.sleep(0.01)
-        # The library waits twice, and for ever when told not to wait.
+        # The library waits twice, and for ever with a timeout of 0.
         self._shutdown_timeout = max(0.01, (grace - (monotonic() - began)) / 2)
         await self.cleanup()
 

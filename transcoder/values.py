@@ -84,5 +84,5 @@ def _fragment(raw: bytes | msgspec.Raw) -> orjson.Fragment:
 
 def in_order(entries: Mapping[str, Any], keys: Sequence[str]) -> list[tuple[str, Any]]:
     """Return the entries of a map in the order of the keys; those that it does not name come last, sorted."""
-    told = {key: entries[key] for key in keys if key in entries}
-    return [*told.items(), *sorted((key, entry) for key, entry in entries.items() if key not in told)]
+    named = {key: entries[key] for key in keys if key in entries}
+    return [*named.items(), *sorted((key, entry) for key, entry in entries.items() if key not in named)]

@@ -40,7 +40,7 @@ def stale_after(block_time: float) -> float:
 
 
 def main_trouble(answers: Sequence[ProbeResult]) -> Trouble:
-    """Return why no endpoint of a chain told its newest block: what is true of most of them."""
+    """Return why no endpoint of a chain reported its newest block: what is true of most of them."""
     if not answers:
         return Trouble.NO_ENDPOINT
     counted = Counter(answer.trouble or Trouble.FAILS for answer in answers)
@@ -48,7 +48,7 @@ def main_trouble(answers: Sequence[ProbeResult]) -> Trouble:
 
 
 class Heard(NamedTuple):
-    """What an endpoint told of its newest block; `latency` in seconds, `made_at` in unix seconds where it is told."""
+    """What an endpoint reported of its newest block; `latency` in seconds, `made_at` in unix seconds where known."""
 
     endpoint: str
     height: int

@@ -22,7 +22,7 @@ UNTOLD = -1
 class Told(NamedTuple, Generic[Answer]):
     """An answer, the label of the endpoint that gave it, and the block (or slot) that it is of, or `UNTOLD`.
 
-    `made_at` is the block's time in unix seconds, where the answer tells it.
+    `made_at` is the block's time in unix seconds, where the answer names it.
     """
 
     answer: Answer

@@ -31,7 +31,7 @@ MAX_PARAMS_BYTES = 256 * 1024
 
 
 CALLERS_OWN = CallPolicy(heavy=True, caller_made=True, joinable=False, quotes=True)
-"""Nobody else's answer and nobody else's batch: the caller chose what it costs, and reads what the node says to it."""
+"""An answer and a batch of its own: the caller chose what it costs, and reads what the node says to it."""
 
 _BLOCK_MEMBER = "block_number"
 _MAX_NUMBER = (1 << 63) - 1

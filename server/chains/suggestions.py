@@ -1,4 +1,4 @@
-"""Which chain somebody means who writes no slug: by other names of it, by its id, by a slip of the pen; else none.
+"""Which chain a caller means whose text is no slug: by other names of it, by its id, by a slip of the pen; else none.
 
 A suggestion that is not near misleads: half of all unknown chains are chains that the gateway does not have.
 """

@@ -27,7 +27,7 @@ Checked = TypeVar("Checked")
 # What a call keeps for itself of the time to its deadline.
 _RESERVED_SECONDS = 1.0
 _RESERVED_SHARE = 0.2
-# A read that ends at its own deadline tells more than the clock here can.
+# A read that ends at its own deadline says more than the clock here can.
 _SLACK_SECONDS = 0.1
 
 # Contract section 7 by gRPC status (design section 5); whatever is not listed is 500.

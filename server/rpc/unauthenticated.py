@@ -1,8 +1,8 @@
-"""Bounds calls that need no key, health checks and reflection, so that nobody without a key can hold much memory.
+"""Bounds calls that need no key, health checks and reflection, so that no caller without a key can hold much memory.
 
 gRPC has one limit of message size for a whole server, and these messages are tiny: of what may come at once, a few
 messages are read at a time, each within seconds, and those beyond a few kilobytes are refused. The rest of the open
-calls costs no more than its headers. One client has a part of the room, so that it takes nobody else's.
+calls costs no more than its headers. One client has a part of the room, so that it takes no other client's.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ _log = structlog.get_logger("waypost.portfolio")
 # One silent chain does not keep the others waiting for the caller's whole deadline, nor leave the prices none of it.
 _LONGEST_SECONDS = 8.0
 _SHARE = 0.6
-# A read that ends at its own deadline tells more than the clock here can.
+# A read that ends at its own deadline says more than the clock here can.
 _SLACK = 0.1
 
 

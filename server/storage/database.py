@@ -99,7 +99,7 @@ def _configure_sqlite(connection: Any, record: Any) -> None:
         cursor.execute("PRAGMA journal_mode = WAL")
         cursor.execute("PRAGMA synchronous = NORMAL")
     except BaseException:
-        # Not the pool's yet: nobody else would close it, and its thread would outlive the event loop.
+        # Not the pool's yet: nothing else would close it, and its thread would outlive the event loop.
         connection.close()
         raise
     cursor.close()

@@ -1,4 +1,4 @@
-"""Why a database cannot be opened, read or written, in the words of whoever runs the gateway."""
+"""Why a database cannot be opened, read or written, in the operator's terms."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def _explain_file(error: BaseException, path: Path) -> Failure | None:
         code = (getattr(error.orig, "sqlite_errorcode", None) or 0) & _PRIMARY
         if code in _NOT_ALLOWED:
             return _explain_rights(path)
-        # On a full disk SQLite fails to make the index of its log, and tells that as an I/O error.
+        # On a full disk SQLite fails to make the index of its log, and reports that as an I/O error.
         return _FULL if code == sqlite3.SQLITE_IOERR and _is_full(path) else _SQLITE.get(code)
     if isinstance(error, PermissionError):
         return _explain_rights(path)

@@ -34,7 +34,7 @@ class ObservedPrice(NamedTuple):
 
 
 class PricedDay(NamedTuple):
-    """The highest and the last price that a source tells of a token on a day (UTC), in US dollars.
+    """The highest and the last price that a source reports of a token on a day (UTC), in US dollars.
 
     `last_at` is when the last one was, `hours` which hours of the day are known (see `ALL_HOURS`).
     """
@@ -49,7 +49,7 @@ class PricedDay(NamedTuple):
 
 
 class KnownDay(NamedTuple):
-    """What all sources together tell of a token's day; see `PricedDay`."""
+    """What all sources together report of a token's day; see `PricedDay`."""
 
     maximum: Decimal
     last: Decimal
@@ -81,7 +81,7 @@ class PriceRecords:
         days: Sequence[PricedDay],
         asked: Iterable[tuple[str, date, datetime]] = (),
     ) -> None:
-        """Add observations, those that are there already aside, and fold days into what their source told of them.
+        """Add observations, those that are there already aside, and fold days into what their source reported of them.
 
         All of it is committed at once or not at all, in turn with other writers. The higher maximum of a day stands,
         the later `last`, and hours once known stay so. `asked` are symbols, days and when sources were asked of them.
@@ -123,7 +123,7 @@ class PriceRecords:
             return observed.rowcount + days.rowcount
 
     async def _folded(self, connection: AsyncConnection, days: Sequence[PricedDay]) -> list[PricedDay]:
-        """Return the days with what is stored of them folded in. Nobody else writes meanwhile."""
+        """Return the days with what is stored of them folded in. No other writer runs meanwhile."""
         symbols, dates = {row.symbol for row in days}, [row.day for row in days]
         stored = select(price_days).where(
             price_days.c.symbol.in_(symbols), price_days.c.day.between(min(dates), max(dates))
@@ -136,11 +136,11 @@ class PriceRecords:
 
 
 def join_sources(rows: Iterable[PricedDay]) -> dict[date, KnownDay]:
-    """Return the days of one token out of what each source tells: the highest price, the last one, all hours."""
+    """Return the days of one token out of what each source reports: the highest price, the last one, all hours."""
     days: dict[date, KnownDay] = {}
     for row in rows:
-        told = KnownDay(*row[3:])
-        days[row.day] = told if row.day not in days else _join(days[row.day], told)
+        known = KnownDay(*row[3:])
+        days[row.day] = known if row.day not in days else _join(days[row.day], known)
     return days
 
 

@@ -39,7 +39,7 @@ def reserve_path(url: URL) -> Path | None:
 
 
 def is_full(error: BaseException) -> bool:
-    """Return whether an error can mean that there is no room to write: SQLite tells some of them as I/O errors."""
+    """Return whether an error can mean that there is no room to write: SQLite reports some of them as I/O errors."""
     code = getattr(error.orig, "sqlite_errorcode", 0) if isinstance(error, DBAPIError) else 0
     return (code or 0) & _PRIMARY in _FULL
 

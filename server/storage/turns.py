@@ -21,7 +21,7 @@ TURN_SECONDS = 30.0
 """How long a writer waits for its turn: SQLite itself gives up after some seconds, and is not fair among many."""
 
 _PAUSE_SECONDS = 0.05
-# Of PostgreSQL's lock for writers: any number that nobody else uses there.
+# Of PostgreSQL's lock for writers: any number that nothing else uses there.
 _LOCK = 0x77617971
 
 _locks: WeakKeyDictionary[Engine, asyncio.Lock] = WeakKeyDictionary()
@@ -34,7 +34,7 @@ def is_busy(error: BaseException) -> bool:
 
 @asynccontextmanager
 async def write_in_turn(engine: AsyncEngine) -> AsyncIterator[AsyncConnection]:
-    """Open a transaction that nobody else's writes run beside; it is committed at the end, or rolled back.
+    """Open a transaction that no other write runs beside; it is committed at the end, or rolled back.
 
     Waits `TURN_SECONDS` for other processes. Raises `sqlalchemy.exc.SQLAlchemyError` when the database refuses.
     """

@@ -39,7 +39,7 @@ class Absences:
         self._waiting = 0
 
     def is_behind(self, label: str, block: int | None) -> bool:
-        """Return whether the endpoint is known not to have reached a block: what it lacks tells nothing."""
+        """Return whether the endpoint is known not to have reached a block: what it lacks says nothing."""
         return block is not None and self._heads.is_behind(label, block)
 
     def is_fresh(self, block: int) -> bool:

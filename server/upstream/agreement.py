@@ -1,7 +1,7 @@
 """Whether the endpoints of a chain tell the same blocks.
 
-Two nodes that tell different hashes of one block follow different forks, or one of them lies. Of two nobody can know
-here which one is right: it is counted and logged by label, for people. One that most others contradict at a settled
+Two nodes that answer different hashes of one block follow different forks, or one of them lies. Of two it is not known
+which one is right: it is counted and logged by label, for people. One that most others contradict at a settled
 height gets no traffic until it agrees with them.
 """
 
@@ -66,7 +66,7 @@ class Agreement:
         for one in asked:
             agrees, was_out = verdicts.get(one.label), one.contradiction is not None
             if agrees is not None:
-                one.contradiction = None if agrees else f"tells another block {block} than most others"
+                one.contradiction = None if agrees else f"answered another block {block} than most others"
             if agrees is was_out:
                 change(one, "admitted" if was_out else "excluded")
 
@@ -78,14 +78,14 @@ class Agreement:
         return f"{header.hash} with other contents" if is_odd else header.hash
 
     def judge(self, block: int, by_label: Mapping[str, str]) -> dict[str, bool]:
-        """Return who agrees with most others on a settled block, as all of them tell it now, and who is contradicted.
+        """Return who agrees with most others on a settled block, as all of them answer it now, and who is contradicted.
 
         It takes a strict majority to contradict, and one other to agree; who is not named is neither.
         """
         self.compare(block, by_label)
         [(common, votes)] = Counter(by_label.values()).most_common(1) or [("", 0)]
         is_settled = votes > 1 and votes * 2 > len(by_label)
-        return {label: told == common for label, told in by_label.items()} if is_settled else {}
+        return {label: named == common for label, named in by_label.items()} if is_settled else {}
 
     def observe(self, label: str, block: int, block_hash: str) -> None:
         """Take note of a block's hash as the endpoint tells it now."""

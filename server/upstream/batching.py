@@ -215,7 +215,7 @@ class Batcher:
         outcomes = decode_batch(got.body, numbers)
         if isinstance(outcomes, dict):
             if identity is not None:
-                wrong = identity.hear(outcomes.get(numbers[-1]), exchange.started)
+                wrong = identity.note_answer(outcomes.get(numbers[-1]), exchange.started)
                 if wrong is not None:
                     _resolve_all(items, wrong, exchange)
                     return
@@ -317,7 +317,7 @@ class Batcher:
         self._observer.sent(self._chain, self._endpoint.label, purpose, len(items))
         got: HttpAnswer | Failure | None = None
         try:
-            got = await self._transport.post(self._endpoint.address, body, longest, self._endpoint.hear)
+            got = await self._transport.post(self._endpoint.address, body, longest, self._endpoint.note_byte)
         finally:
             for timer in timers:
                 timer.cancel()

@@ -30,7 +30,7 @@ class Breaker:
 
     Open means "asked last", not "never asked": the pool falls back on open endpoints when nothing better is left. The
     rest doubles from 1 s to at most 30 s while probes fail, so an endpoint is never banned for good. Hung is the one
-    state in which nothing of a caller is sent: whoever watches the endpoint sets and ends it.
+    state in which nothing of a caller is sent: the endpoint's watch sets and ends it.
     """
 
     def __init__(self) -> None:

@@ -77,7 +77,7 @@ class Confirmation:
         is asked once more; one that gives no answer is waited for 6 s, or most of the time that is left.
 
         Raises:
-            GatewayError: nobody has it, and nobody said so by a `null`.
+            GatewayError: none has it, and none answered so by a `null`.
         """
         absences = 1
         left = patience.until - self._clock()
@@ -156,21 +156,21 @@ async def confirm_refusal(
     return None
 
 
-def absent(message: str, told: GatewayError | int) -> NotFound:
+def absent(message: str, absences: GatewayError | int) -> NotFound:
     """Return the failure of something that is nowhere, with how many endpoints said so.
 
-    `told` is that number, or the failure in which they said so.
+    `absences` is that number, or the failure in which they said so.
     """
-    asked = max(told, 1) if isinstance(told, int) else asked_of(told)
+    asked = max(absences, 1) if isinstance(absences, int) else asked_of(absences)
     words = "1 endpoint was asked" if asked == 1 else f"{asked} endpoints were asked"
     return NotFound(f"{message} ({words})", metadata={_ASKED: str(asked)})
 
 
 def confirmed(error: NotFound) -> NotFound:
     """Return the same failure with how many endpoints said so."""
-    told = absent(error.message, error)
+    counted = absent(error.message, error)
     failure = copy.copy(error)
-    failure.message, failure.metadata = told.message, error.metadata | told.metadata
+    failure.message, failure.metadata = counted.message, error.metadata | counted.metadata
     return failure
 
 

@@ -54,7 +54,7 @@ class Endpoint:
         self.watch: HangWatch | None = None
         self._pending: dict[object, float] = {}
         self._heavy: dict[object, float] = {}
-        self.heard_at = -math.inf
+        self.last_byte_at = -math.inf
         self.address = Address(url, _HEADERS | dict(headers or {}))
         self.secrets = secrets_of(url, headers or {})
         self._rate = _Bucket(rate, clock()) if rate else None
@@ -120,12 +120,12 @@ class Endpoint:
     def silent_since(self) -> float:
         """Since when a request is out and no byte came back, to it or any other; infinite where none is out."""
         sent = min((next(iter(out.values())) for out in (self._pending, self._heavy) if out), default=math.inf)
-        return max(sent, self.heard_at)
+        return max(sent, self.last_byte_at)
 
     @property
     def light_silent_since(self) -> float:
         """The same of cheap requests."""
-        return max(next(iter(self._pending.values()), math.inf), self.heard_at)
+        return max(next(iter(self._pending.values()), math.inf), self.last_byte_at)
 
     def describe(self) -> str:
         """Return in a few words how the endpoint is."""
@@ -153,9 +153,9 @@ class Endpoint:
         if self._pending.pop(exchange, None) is None:
             self._heavy.pop(exchange, None)
 
-    def hear(self) -> None:
+    def note_byte(self) -> None:
         """Take note that a byte came."""
-        self.heard_at = self.clock()
+        self.last_byte_at = self.clock()
 
     @property
     def paused_for(self) -> float:

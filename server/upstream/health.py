@@ -197,7 +197,7 @@ class Health:
         if endpoint.watch is not None:
             # Whether it hangs is found out by itself; what is merely slow is no failure.
             endpoint.breaker.delay(now)
-            if endpoint.heard_at < exchange.started:
+            if endpoint.last_byte_at < exchange.started:
                 endpoint.watch.suspect()
         elif endpoint.breaker.fail(now, is_slow=True):
             self.announce(endpoint, "open")

@@ -90,7 +90,7 @@ class Identity:
 
     @property
     def is_proved(self) -> bool:
-        """Whether the endpoint passed, and nothing was heard since that says otherwise."""
+        """Whether the endpoint passed, and no answer since says otherwise."""
         return self._is_proved
 
     @property
@@ -125,14 +125,14 @@ class Identity:
         if self._timer is None and self._mute_until <= now:
             self._look(now)
 
-    def hear(self, told: Outcome | None, asked_at: float) -> Failure | None:
+    def note_answer(self, outcome: Outcome | None, asked_at: float) -> Failure | None:
         """Take note of an answer to the question that came with other answers; return why those are void, if they are.
 
         `asked_at` is when the request left; None is no answer.
         """
-        if not isinstance(told, bytes):
+        if not isinstance(outcome, bytes):
             return None
-        return self.judge(self._judge(told), asked_at)
+        return self.judge(self._judge(outcome), asked_at)
 
     def judge(self, reason: str | None, asked_at: float) -> Failure | None:
         """Take note of why an answer to what was asked then is of another chain, None if it is of the right one.

@@ -21,10 +21,10 @@ class CallPolicy:
     endpoints known to be behind this block are asked last. `prefer`: label of the endpoint to ask first. `avoid`:
     labels of endpoints to ask last. `disbelieved`: labels of endpoints that gave no sound answer to this very call, to
     ask after all others, even those that rest.
-    `may_be_refused`: an error that nobody knows may be the call's own, if it is repeated and confirmed.
-    `quotes`: the caller is told what a node said itself where it refused the call.
+    `may_be_refused`: an error of unknown meaning may be the call's own, if it is repeated and confirmed.
+    `quotes`: the caller gets what a node said itself where it refused the call.
     `null_elsewhere`: a `null` result, or NotFound, is asked of others that should have it before it is believed.
-    `held`: the call has waited for company already and leaves with the next batch. `names_chain`: the answer tells the
+    `held`: the call has waited for company already and leaves with the next batch. `names_chain`: the answer names the
     chain that it is of, and its reader checks that.
     """
 

@@ -163,7 +163,7 @@ class Getter:
         self._observer.sent(self._chain, self._endpoint.label, purpose, 1)
         got: HttpAnswer | Failure | None = None
         try:
-            got = await self._transport.send(self._endpoint.address, request, timeout, self._endpoint.hear)
+            got = await self._transport.send(self._endpoint.address, request, timeout, self._endpoint.note_byte)
         finally:
             self._endpoint.end(exchange)
             exchange.seconds = self._clock() - exchange.started

@@ -40,7 +40,7 @@ class Classified:
     """One node error, judged.
 
     `error` is what the caller gets if no endpoint can do better; its message names no URL. `retry_after` is in
-    seconds, for `LIMITED`. `lacks` says what the endpoint told to be missing, to be remembered for a while. `refusal`
+    seconds, for `LIMITED`. `lacks` says what the endpoint reported missing, to be remembered for a while. `refusal`
     is what the error means if the call is to blame for it: if the endpoint repeats it and another one confirms it.
     """
 

@@ -10,11 +10,13 @@ import aiohttp
 import grpc
 from aiohttp import web
 
+from runtime.settings import load_settings
 from server.app import Gateway
 from transcoder.app import create_app
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
+    from pathlib import Path
 
     from google.protobuf.message import Message
 
@@ -75,3 +77,17 @@ async def run_gateway(settings: Settings) -> AsyncIterator[RunningGateway]:
             await running.channel.close()
             await runner.cleanup()
             await server.drain(1.0)
+
+
+@asynccontextmanager
+async def run_gateway_on(chains: dict[str, Any], folder: Path) -> AsyncIterator[RunningGateway]:
+    """Run a gateway over these chains' settings, its database in the folder."""
+    overrides = {
+        "profile": "devnet",
+        "chains": chains,
+        "storage": {"url": f"sqlite+aiosqlite:///{folder / 'waypost.db'}"},
+        "grpc": {"host": "127.0.0.1", "port": 0},
+        "http": {"host": "127.0.0.1"},
+    }
+    async with run_gateway(load_settings(environ={}, overrides=overrides)) as running:
+        yield running

@@ -17,14 +17,18 @@ import pytest_asyncio
 
 from devnet.install import anvil_binary
 from devnet.ports import free_port
-from runtime.settings import EndpointSettings
+from runtime.settings import EndpointSettings, Settings
 from server.chains.evm.node_errors import EvmErrors
+from server.chains.registry import Chains
 from server.upstream import Pool, open_session
+from server.upstream.cache import Cache
 from server.upstream.hold import Hold
 from tests.faults.simulator import FaultyNode
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
+
+    from server.chains.evm.driver import EvmDriver
 
 CHAIN_ID = 31337
 LABELS = ("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta")
@@ -185,16 +189,48 @@ def holds(monkeypatch: pytest.MonkeyPatch) -> Holds:
     return seen
 
 
+def endpoints_of(*urls: str, weights: tuple[int, ...]) -> list[dict[str, Any]]:
+    """Return the settings of endpoints alpha, beta, gamma and so on."""
+    return [
+        {"label": label, "url": url, "weight": weight}
+        for label, url, weight in zip(LABELS, urls, weights, strict=False)
+    ]
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def make_driver(http: aiohttp.ClientSession) -> AsyncIterator[Callable[..., EvmDriver]]:
+    """Makes drivers by their chain's settings."""
+    made: list[Chains] = []
+
+    def make(chain: str, facts: dict[str, Any], cache: Cache | None = None) -> EvmDriver:
+        settings = Settings.model_validate({"profile": "devnet", "chains": {chain: facts}})
+        made.append(Chains.load(settings, http, cache=cache))
+        driver: Any = made[-1].get(chain).driver
+        return driver
+
+    yield make
+    for chains in made:
+        await chains.close()
+
+
+@pytest.fixture
+def open_driver(make_driver: Callable[..., EvmDriver]) -> Callable[..., EvmDriver]:
+    """Opens drivers of ethereum on endpoints alpha (the favourite), beta, gamma; with a cache of their own."""
+
+    def open_on(*urls: str) -> EvmDriver:
+        endpoints = endpoints_of(*urls, weights=(1000, 1, 1))
+        return make_driver("ethereum", {"endpoints": endpoints}, Cache(1 << 24))
+
+    return open_on
+
+
 @pytest_asyncio.fixture(loop_scope="session")
 async def make_pool(http: aiohttp.ClientSession, tally: Tally) -> AsyncIterator[Callable[..., Pool]]:
     """Makes pools over URLs, labelled alpha, beta, gamma and so on in that order."""
     made: list[Pool] = []
 
     def make(*urls: str, weights: tuple[int, ...] = (1,) * len(LABELS), **options: Any) -> Pool:
-        settings = [
-            EndpointSettings.model_validate({"label": label, "url": url, "weight": weight})
-            for label, url, weight in zip(LABELS, urls, weights, strict=False)
-        ]
+        settings = [EndpointSettings.model_validate(one) for one in endpoints_of(*urls, weights=weights)]
         known: dict[str, Any] = {"block_time": 12.0, "observer": tally} | options
         pool = Pool("ethereum", settings, EvmErrors(), http, **known)
         made.append(pool)

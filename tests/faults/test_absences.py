@@ -203,8 +203,8 @@ async def find_transaction(gateway: RunningGateway) -> dict[str, Any]:
     """Return a block of the devnet with a transaction in it."""
     head = (await gateway.ask("getBlockHeight", {"chain": "ethereum"}))["result"]["data"]["height"]
     for number in range(head, 0, -1):
-        told = await gateway.ask("chainRpc", {"chain": "ethereum", "method": BLOCK, "params": [hex(number), False]})
-        block = told["result"]["data"]["result"]
+        got = await gateway.ask("chainRpc", {"chain": "ethereum", "method": BLOCK, "params": [hex(number), False]})
+        block = got["result"]["data"]["result"]
         if block["transactions"]:
             return {"number": number, "hash": block["hash"], "tx": block["transactions"][0]}
     raise AssertionError("the devnet has no transaction")
@@ -226,17 +226,17 @@ async def test_two_of_three_endpoints_without_it_cost_no_caller_a_block_or_trans
         assert answers["rpc block"]["result"]["data"]["result"]["hash"] == known["hash"]
         assert answers["rpc transaction"]["result"]["data"]["result"]["hash"] == known["tx"]
         items = [block_pb2.GetBlockByNumberItem(chain="ethereum", block=known["number"])]
-        told: Any = await gateway.ask_grpc(BY_NUMBER, block_pb2.GetBlockByNumberRequest(items=items))
-        assert told.results[0].block.evm.hash == known["hash"]
+        got: Any = await gateway.ask_grpc(BY_NUMBER, block_pb2.GetBlockByNumberRequest(items=items))
+        assert got.results[0].block.evm.hash == known["hash"]
 
 
 @pytest.mark.parametrize("endpoints", [1, 3])
-async def test_what_nobody_has_is_told_with_how_many_were_asked(
+async def test_what_none_has_is_answered_with_how_many_were_asked(
     endpoints: int, devnet: Devnet, faulty: MakeFaulty, tmp_path: Path
 ) -> None:
     nodes = [await faulty(devnet.endpoints["ethereum"]) for _ in range(endpoints)]
     words = "(1 endpoint was asked)" if endpoints == 1 else f"({endpoints} endpoints were asked)"
-    # Beyond the head of everyone: what an endpoint lacks that has not reached it tells nothing.
+    # Beyond the head of everyone: what an endpoint lacks that has not reached it proves nothing.
     by_number = {"block", "transactions"}
     unknown = {"number": 40_000_000, "hash": "0x" + "ab" * 32, "tx": "0x" + "cd" * 32}
     async with gateway_on(tmp_path, *(node.url for node in nodes)) as gateway:

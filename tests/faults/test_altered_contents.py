@@ -13,14 +13,11 @@ from server.chains.evm.contents import FIRST_MATCHES
 from server.chains.view import ReadView
 from tests.contract.evm.nodes import BOB, Anvil
 from tests.faults import simulator as faults
-from tests.faults.test_other_chain import open_driver
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
     from server.chains.evm.driver import EvmDriver
-
-__all__ = ["open_driver"]
 
 LOGGER = "0x00000000000000000000000000000000000000ee"
 # PUSH1 topic, PUSH1 0, PUSH1 0, LOG1; PUSH1 topic, PUSH1 0, PUSH1 0, LOG1; STOP
@@ -96,7 +93,7 @@ async def test_a_header_that_was_changed_is_asked_of_another_endpoint(
     assert "contents do not fit" in (exclusion(driver) or "")
 
 
-async def test_it_excludes_nobody_before_the_first_ones_fitted(
+async def test_it_excludes_none_before_the_first_ones_fitted(
     node: tuple[Anvil, list[str]], faulty: Callable[..., Any], open_driver: Callable[..., EvmDriver]
 ) -> None:
     """A provider that leaves members out, always, is none that lies."""
@@ -110,7 +107,7 @@ async def test_it_excludes_nobody_before_the_first_ones_fitted(
 
 
 @pytest.mark.parametrize("endpoints", [1, 2])
-async def test_it_excludes_nobody_where_no_other_endpoint_contradicts(
+async def test_it_excludes_none_where_no_other_endpoint_contradicts(
     endpoints: int, node: tuple[Anvil, list[str]], faulty: Callable[..., Any], open_driver: Callable[..., EvmDriver]
 ) -> None:
     """A fork that changes the layout for all."""

@@ -1,4 +1,4 @@
-"""Callers without a key cannot keep others out: connections, bodies and answers that somebody holds open on purpose.
+"""Callers without a key cannot keep others out: connections, bodies and answers that are held open on purpose.
 
 The attackers come from 127.0.0.2, those who are kept out or not from 127.0.0.1.
 """
@@ -137,14 +137,14 @@ def unfinished(path: str, length: int = 60_000, sent: int = 40_000) -> bytes:
     ],
     ids=["no key", "unknown key", "demo", "headers without end", "large headers"],
 )
-async def test_a_crowd_without_a_key_keeps_nobody_out(tmp_path: Path, sent: bytes, descriptors: int) -> None:
+async def test_a_crowd_without_a_key_keeps_no_caller_out(tmp_path: Path, sent: bytes, descriptors: int) -> None:
     async with door(tmp_path, descriptors=descriptors) as gateway:
         await gateway.good_calls(2)
         before = gateway.memory()
         async with crowd(gateway, CROWD, sent):
             longest = await gateway.good_calls(15)
             grown = gateway.memory() - before
-        # For whoever measures; on a machine that is busy with other things seconds say little.
+        # For measurements; on a machine that is busy with other things seconds say little.
         print(f"{grown >> 20} MiB more, longest good call {longest:.2f} s")
         assert grown < MOST_MEMORY
         await gateway.good_calls(2)
@@ -204,7 +204,7 @@ def batch_of_documents() -> bytes:
     [b"GET /openrpc.json HTTP/1.1\r\nHost: x\r\n\r\n" * 20, batch_of_documents()],
     ids=["pages", "batch of fifty"],
 )
-async def test_clients_that_never_read_are_closed_and_hold_up_nobody(tmp_path: Path, request_bytes: bytes) -> None:
+async def test_clients_that_never_read_are_closed_and_hold_up_no_other(tmp_path: Path, request_bytes: bytes) -> None:
     async with door(tmp_path) as gateway:
         await gateway.good_calls(2)
         before = gateway.memory()

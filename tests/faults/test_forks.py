@@ -13,7 +13,7 @@ import pytest_asyncio
 from server.chains.view import ReadView
 from server.errors import UpstreamUnavailable
 from server.upstream import polling
-from tests.faults.test_other_chain import ACCOUNTS, FIRST, RIGHT, WRONG, build, open_driver, worlds
+from tests.faults.test_other_chain import ACCOUNTS, FIRST, RIGHT, WRONG, build, worlds
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tests.contract.evm.nodes import Anvil
     from tests.faults.test_other_chain import Worlds
 
-__all__ = ["open_driver", "worlds"]
+__all__ = ["worlds"]
 
 PATIENCE = 10.0
 NUMBERS = itertools.cycle(range(FIRST + 1, FIRST + 200))
@@ -78,15 +78,15 @@ async def test_an_endpoint_that_most_others_contradict_loses_its_traffic_until_i
     fronts = [await faulty(worlds.right.url) for _ in range(3)]
     driver = open_driver(*(front.url for front in fronts))
     for _ in range(3):
-        number, told = await read(driver)
-        assert told == worlds.hashes[number]
+        number, named = await read(driver)
+        assert named == worlds.hashes[number]
     fronts[0].target = fork.url
     await until_left(driver, fronts[0])
     for account in ACCOUNTS[:20]:
         assert (await driver.read_balance(account, ReadView())).raw == RIGHT
     for _ in range(20):
-        number, told = await read(driver)
-        assert told == worlds.hashes[number]
+        number, named = await read(driver)
+        assert named == worlds.hashes[number]
     assert "than most others" in caplog.text
     health = await driver.read_health()
     assert health.state in ("ok", "degraded")
@@ -103,7 +103,7 @@ async def test_an_endpoint_that_most_others_contradict_loses_its_traffic_until_i
     assert "eth_getBlockByNumber" in fronts[0].methods
 
 
-async def test_of_two_nobody_knows_who_is_right(
+async def test_of_two_it_is_not_known_which_is_right(
     worlds: Worlds, fork: Anvil, faulty: Callable[..., Any], open_driver: Callable[..., EvmDriver]
 ) -> None:
     fronts = [await faulty(worlds.right.url), await faulty(fork.url)]

@@ -42,6 +42,14 @@ async def ask(pool: Pool, number: int = 0, seconds: float = 15.0, **policy: Any)
     return (await call).endpoint
 
 
+async def open_used(faulty: MakeFaulty, make_pool: MakePool, **options: Any) -> tuple[faults.FaultyNode, Pool]:
+    """Return an endpoint that has answered a read, and a pool of it alone."""
+    node: faults.FaultyNode = await faulty()
+    pool = make_pool(node.url, head=HEAD, **options)
+    await ask(pool)
+    return node, pool
+
+
 async def timed(coroutine: Any) -> tuple[Any, float]:
     started = time.monotonic()
     try:
@@ -83,12 +91,10 @@ async def test_a_frozen_only_node_costs_one_wait_then_calls_fail_fast_and_it_com
     assert tally.states == [("alpha", "hung"), ("alpha", "answers")]
 
 
-async def test_a_hung_endpoint_is_sent_a_probe_a_second_and_nothing_when_nobody_asks(
+async def test_a_hung_endpoint_is_sent_a_probe_a_second_and_nothing_without_callers(
     faulty: MakeFaulty, make_pool: MakePool, clock: Clock
 ) -> None:
-    node = await faulty()
-    pool = make_pool(node.url, head=HEAD, clock=clock)
-    await ask(pool)
+    node, pool = await open_used(faulty, make_pool, clock=clock)
     node.fault = faults.silence
     told, _ = await timed(ask(pool, 1))
     assert isinstance(told, GatewayError)
@@ -104,7 +110,7 @@ async def test_a_hung_endpoint_is_sent_a_probe_a_second_and_nothing_when_nobody_
     node.asked.clear()
     await asyncio.sleep(1.5)
     assert node.asked == []
-    # Somebody asks again: it is given a second, because it may have come back long ago.
+    # A caller asks again: it is given a second, because it may have come back long ago.
     told, seconds = await timed(ask(pool, 98, 60.0))
     assert isinstance(told, UpstreamUnavailable)
     assert 0.8 < seconds < 1.0 + SLACK
@@ -117,9 +123,7 @@ async def test_a_hung_endpoint_is_sent_a_probe_a_second_and_nothing_when_nobody_
 async def test_callers_too_hasty_to_find_out_are_helped_by_a_probe(
     faulty: MakeFaulty, make_pool: MakePool, tally: Tally
 ) -> None:
-    node = await faulty()
-    pool = make_pool(node.url, head=HEAD)
-    await ask(pool)
+    node, pool = await open_used(faulty, make_pool)
     node.fault = faults.silence
     node.asked.clear()
     until, number = time.monotonic() + HUNG_SECONDS + 2.5 + SLACK, 0
@@ -131,13 +135,13 @@ async def test_callers_too_hasty_to_find_out_are_helped_by_a_probe(
     assert node.methods.count("eth_blockNumber") <= 2  # one to find out, and one since
 
 
-async def test_one_frozen_node_of_two_is_left_to_probes_and_costs_nobody_an_error(
+async def test_one_frozen_node_of_two_is_left_to_probes_and_costs_no_caller_an_error(
     anvil: Any, node: str, make_pool: MakePool, tally: Tally
 ) -> None:
     process, url = anvil("--chain-id", str(CHAIN_ID))
     await wait_for_node(url)
     async with aiohttp.ClientSession() as session:
-        # As far as the other one: an endpoint that lags is nobody's favourite.
+        # As far as the other one: an endpoint that lags is no favourite.
         await session.post(url, json={"jsonrpc": "2.0", "id": 1, "method": "anvil_mine", "params": ["0xa"]})
     pool = make_pool(url, node, head=HEAD, weights=(1000, 1, 1))
     for number in range(10):
@@ -228,12 +232,10 @@ async def test_two_slow_endpoints_are_waited_for(faulty: MakeFaulty, make_pool: 
     assert tally.states == []
 
 
-async def test_a_gateway_that_did_not_listen_blames_nobody(
+async def test_a_gateway_that_did_not_listen_blames_no_endpoint(
     faulty: MakeFaulty, make_pool: MakePool, tally: Tally
 ) -> None:
-    node = await faulty()
-    pool = make_pool(node.url, head=HEAD)
-    await ask(pool)
+    node, pool = await open_used(faulty, make_pool)
     node.fault = faults.delay(1.5)
     asked = asyncio.create_task(ask(pool, 1, 30.0))
     await asyncio.sleep(0.2)
@@ -243,9 +245,7 @@ async def test_a_gateway_that_did_not_listen_blames_nobody(
 
 
 async def test_a_refusing_endpoint_is_no_hung_one(faulty: MakeFaulty, make_pool: MakePool, tally: Tally) -> None:
-    node = await faulty()
-    pool = make_pool(node.url, head=HEAD)
-    await ask(pool)
+    node, pool = await open_used(faulty, make_pool)
     await node.stop()
     for number in range(10):
         told, _ = await timed(ask(pool, number))

@@ -15,9 +15,8 @@ from waypost.v1 import block_pb2, common_pb2, portfolio_pb2, system_pb2, transac
 
 from devnet.ports import free_port
 from runtime.operations import load_operations
-from runtime.settings import load_settings
 from server.upstream.hangs import HUNG_SECONDS
-from tests.e2e.gateway import KEY, RunningGateway, run_gateway
+from tests.e2e.gateway import KEY, RunningGateway, run_gateway_on
 from tests.faults import simulator as faults
 from tests.faults.conftest import wait_for_node
 from tests.pausing import pause
@@ -38,14 +37,8 @@ SLACK = 2.0
 @contextlib.asynccontextmanager
 async def gateway_on(folder: Path, **chains: str) -> AsyncIterator[RunningGateway]:
     """Run a gateway that reads each chain from one endpoint, `primary`."""
-    overrides = {
-        "profile": "devnet",
-        "chains": {slug: {"endpoints": [{"label": "primary", "url": url}]} for slug, url in chains.items()},
-        "storage": {"url": f"sqlite+aiosqlite:///{folder / 'waypost.db'}"},
-        "grpc": {"host": "127.0.0.1", "port": 0},
-        "http": {"host": "127.0.0.1"},
-    }
-    async with run_gateway(load_settings(environ={}, overrides=overrides)) as running:
+    endpoints = {slug: {"endpoints": [{"label": "primary", "url": url}]} for slug, url in chains.items()}
+    async with run_gateway_on(endpoints, folder) as running:
         yield running
 
 
@@ -114,15 +107,15 @@ def check_rows(rows: list[dict[str, Any]], reason: str) -> None:
 async def test_a_frozen_chain_costs_its_own_row_alone(pair: Pair, operation: str) -> None:
     params: Any = {
         "getBlockByNumber": {"items": "base:1,ethereum:1"},
-        "getBlockByHash": {"items": ",".join(f"{slug}:{told['block']}" for slug, told in pair.hashes.items())},
-        "getTransactionByHash": {"items": ",".join(f"{slug}:{told['tx']}" for slug, told in pair.hashes.items())},
+        "getBlockByHash": {"items": ",".join(f"{slug}:{found['block']}" for slug, found in pair.hashes.items())},
+        "getTransactionByHash": {"items": ",".join(f"{slug}:{found['tx']}" for slug, found in pair.hashes.items())},
         "getPortfolio": {"address": HOLDER, "chains": ["base", "ethereum"]},
     }[operation]
     member = "chains" if operation == "getPortfolio" else "results"
     answer, seconds = await pair.ask(operation, params)
     check_rows(answer["result"]["data"][member], "DEADLINE_EXCEEDED")
     assert seconds < HUNG_SECONDS + 1.0 + SLACK
-    # It is known to hang by now: nobody waits for it any more.
+    # It is known to hang by now: no call waits for it any more.
     answer, seconds = await pair.ask(operation, params)
     check_rows(answer["result"]["data"][member], "UPSTREAM_UNAVAILABLE")
     assert HUNG in str(answer)
@@ -169,14 +162,14 @@ async def test_only_frozen_rows_fail_the_call_with_the_first_error(pair: Pair) -
     assert HUNG in caught.value.details()
 
 
-async def test_prices_and_gas_are_told_without_the_frozen_chain(pair: Pair) -> None:
+async def test_prices_and_gas_are_answered_without_the_frozen_chain(pair: Pair) -> None:
     answer, seconds = await pair.ask("compareGas", {})
     assert [row["chain"] for row in answer["result"]["data"]["results"]] == ["ethereum"]
     assert seconds < 5.0 + SLACK
     answer, seconds = await pair.ask("getPrices", {"items": "ETH,BTC"})
     assert seconds < 8.0 + SLACK
-    told = answer.get("result") or answer["error"]
-    assert "DEADLINE" not in str(told)
+    found = answer.get("result") or answer["error"]
+    assert "DEADLINE" not in str(found)
 
 
 async def test_a_batch_of_single_calls_loses_the_frozen_chain_alone(pair: Pair) -> None:
@@ -196,11 +189,11 @@ async def test_a_batch_of_single_calls_loses_the_frozen_chain_alone(pair: Pair) 
 async def health_of(gateway: RunningGateway, chain: str) -> tuple[str, str | None]:
     """Return status and reason of a chain, the same on both faces."""
     answer = (await gateway.ask("getChainHealth", {"chain": chain}))["result"]["data"]
-    told: Any = await gateway.ask_grpc(OPERATIONS["getChainHealth"], system_pb2.GetChainHealthRequest(chain=chain))
-    assert told.HasField("reason") == ("reason" in answer)
+    found: Any = await gateway.ask_grpc(OPERATIONS["getChainHealth"], system_pb2.GetChainHealthRequest(chain=chain))
+    assert found.HasField("reason") == ("reason" in answer)
     if "reason" in answer:
         word = answer["reason"].upper().replace(" ", "_")
-        assert system_pb2.ChainTrouble.Name(told.reason) == f"CHAIN_TROUBLE_{word}"
+        assert system_pb2.ChainTrouble.Name(found.reason) == f"CHAIN_TROUBLE_{word}"
     return answer["status"], answer.get("reason")
 
 

@@ -164,7 +164,7 @@ def test_the_first_key_is_revoked_on_a_full_disk(file: Path, full_disk: Path) ->
     done = keys(moved, "revoke", "2")
     assert (done.returncode, done.stdout) == (0, "key 2 (b) is revoked\n")
     assert live(moved) == {"a", "c"}
-    # The space is taken again after it; somebody else takes all of it.
+    # The space is taken again after it; another process takes all of it.
     (full_disk / "keys.db-reserve").unlink(missing_ok=True)
     fill(full_disk, "more")
     refused(keys(moved, "revoke", "3"), NOT_REVOKED, "disk is full", "free some space")
@@ -253,7 +253,7 @@ async def test_every_key_is_revoked_in_a_file_that_cannot_grow(tmp_path: Path) -
     ("what", "action"),
     [("folder", "create"), ("folder", "revoke"), ("file", "create"), ("file", "revoke"), ("missing", "list")],
 )
-def test_a_user_without_rights_is_told_which(file: Path, what: str, action: str) -> None:
+def test_a_user_without_rights_reads_which(file: Path, what: str, action: str) -> None:
     variables = {"AS_USER": str(pwd.getpwnam("nobody").pw_uid)} if os.geteuid() == 0 else {}
     # Not below pytest's folder, which is its user's alone.
     with tempfile.TemporaryDirectory(prefix="waypost-rights-") as name:

@@ -17,12 +17,8 @@ import pytest_asyncio
 
 from devnet.evm.artifacts import multicall3
 from runtime.operations import load_operations
-from runtime.settings import Settings
-from server.chains.registry import Chains
 from server.chains.view import ReadView
 from server.errors import UpstreamUnavailable
-from server.upstream import open_session
-from server.upstream.cache import Cache
 from server.upstream.identity import WATCH_SECONDS
 from tests.contract.evm.nodes import MULTICALL3, Anvil
 from tests.faults import simulator as faults
@@ -86,30 +82,8 @@ async def worlds() -> AsyncIterator[Worlds]:
         wrong.stop()
 
 
-@pytest_asyncio.fixture(loop_scope="session")
-async def open_driver() -> AsyncIterator[Callable[..., EvmDriver]]:
-    """Opens drivers of ethereum on endpoints alpha (everybody's favourite), beta, gamma; with a cache of their own."""
-    opened: list[Chains] = []
-    async with open_session() as http:
-
-        def open_on(*urls: str) -> EvmDriver:
-            endpoints = [
-                {"label": label, "url": url, "weight": weight}
-                for label, url, weight in zip(("alpha", "beta", "gamma"), urls, (1000, 1, 1), strict=False)
-            ]
-            settings = {"profile": "devnet", "chains": {"ethereum": {"endpoints": endpoints}}}
-            chains = Chains.load(Settings.model_validate(settings), http, cache=Cache(1 << 24))
-            opened.append(chains)
-            driver: Any = chains.get("ethereum").driver
-            return driver
-
-        yield open_on
-        for chains in opened:
-            await chains.close()
-
-
 class Found:
-    """What a load was told, and until when after the change it was told of the other chain."""
+    """What a load was answered, and until when after the change it was of the other chain."""
 
     def __init__(self) -> None:
         self.reads = 0
@@ -131,17 +105,17 @@ async def test_folded_reads_are_never_of_the_other_chain(
     beta.fault = faults.delay(0.02)
     operation = next(one for one in load_operations() if one.name == "getBalance")
     accounts = itertools.cycle(ACCOUNTS)
-    told: list[str] = []
+    balances: list[str] = []
     async with gateway_on(tmp_path, alpha.url, beta.url) as gateway:
 
         async def ask_json() -> None:
             answer = await gateway.ask("getBalance", {"chain": "ethereum", "address": next(accounts)})
-            told.append(answer["result"]["data"]["balanceRaw"] if "result" in answer else str(answer))
+            balances.append(answer["result"]["data"]["balanceRaw"] if "result" in answer else str(answer))
 
         async def ask_grpc() -> None:
             request = operation.request(chain="ethereum", address=next(accounts))
             answer: Any = await gateway.ask_grpc(operation, request)
-            told.append(answer.balance_raw)
+            balances.append(answer.balance_raw)
 
         async def load(seconds: float) -> None:
             until = time.monotonic() + seconds
@@ -155,8 +129,8 @@ async def test_folded_reads_are_never_of_the_other_chain(
         assert alpha.methods.count("eth_call") > 0
         alpha.target = worlds.wrong.url
         await load(2)
-        assert set(told) == {str(RIGHT)}
-        assert len(told) > 100
+        assert set(balances) == {str(RIGHT)}
+        assert len(balances) > 100
 
 
 async def test_a_first_read_of_the_other_chain_is_noticed_where_it_has_no_multicall(

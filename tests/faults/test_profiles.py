@@ -81,8 +81,8 @@ async def test_by_default_mainnet_knows_nothing_that_the_devnet_made_up(
     assert f"the devnet database: SQLite file {made}" in capsys.readouterr().err
     async with run_gateway(mainnet()) as gateway:
         body = {"jsonrpc": "2.0", "id": 1, "method": "getPriceHistory", "params": {"symbol": "ETH"}}
-        told = await (await gateway.post(body, path=f"/{key}/v1")).json()
-        assert told["error"]["data"]["reason"] == "PRICE_UNAVAILABLE"
+        answer = await (await gateway.post(body, path=f"/{key}/v1")).json()
+        assert answer["error"]["data"]["reason"] == "PRICE_UNAVAILABLE"
         with pytest.raises(grpc.aio.AioRpcError) as caught:
             await gateway.ask_grpc(HISTORY, HISTORY.request(symbol="ETH"), key=key)
         assert caught.value.code() == grpc.StatusCode.UNAVAILABLE

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tests.e2e.gateway import RunningGateway
     from tests.faults.simulator import FaultyNode
 
-# A contract that gives up whatever it is called with, and tells nothing.
+# A contract that reverts whatever it is called with, without data.
 TARGET = "0x00000000000000000000000000000000000000fa"
 WALLET = "0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045"
 CODE = "0x5f5ffd"
@@ -51,17 +51,17 @@ def refuses(code: int, message: str, times: int | None = None) -> faults.Fault:
         asked, answer = json.loads(request.body), await request.node_answer()
         pairs = zip(asked, answer, strict=True) if isinstance(asked, list) else [(asked, answer)]
         hit = False
-        for one, told in pairs:
+        for one, reply in pairs:
             to = one["params"][0].get("to", "") if one["params"] and isinstance(one["params"][0], dict) else ""
             if one["method"] not in ("eth_call", "eth_estimateGas") or to.lower() != TARGET:
                 continue
             hit = True
-            told.pop("result", None)
-            told.pop("error", None)
+            reply.pop("result", None)
+            reply.pop("error", None)
             if left[0] == 0:
-                told["result"] = "0x5208"
+                reply["result"] = "0x5208"
             else:
-                told["error"] = {"code": code, "message": message}
+                reply["error"] = {"code": code, "message": message}
         if hit and left[0]:
             left[0] -= 1
         faults.write_answer(request, json.dumps(answer).encode())
@@ -104,7 +104,15 @@ async def ask(gateway: RunningGateway, method: str) -> dict[str, Any]:
     return await gateway.ask(method, {"chain": "ethereum", **ASKED[method]})
 
 
-async def check_grpc(gateway: RunningGateway, method: str, told: dict[str, Any]) -> None:
+async def errors_of(gateway: RunningGateway, nodes: list[FaultyNode], words: str) -> list[dict[str, Any]]:
+    """Return what callers' own calls get of nodes that refuse them in these words; only those requests are kept."""
+    for node in nodes:
+        node.fault = refuses(-32000, words)
+        node.asked.clear()
+    return [(await ask(gateway, method))["error"] for method in MADE_UP]
+
+
+async def check_grpc(gateway: RunningGateway, method: str, error: dict[str, Any]) -> None:
     """Check that the gRPC face says what the JSON face said."""
     params: dict[str, Any] = {"chain": "ethereum", **ASKED[method]}
     operation = OPERATIONS[method]
@@ -112,7 +120,7 @@ async def check_grpc(gateway: RunningGateway, method: str, told: dict[str, Any])
         params["params"] = {"json": base64.b64encode(json.dumps(params["params"]).encode()).decode()}
     with pytest.raises(grpc.aio.AioRpcError) as caught:
         await gateway.ask_grpc(operation, ParseDict(params, operation.request()))
-    assert caught.value.details() == told["message"]
+    assert caught.value.details() == error["message"]
     assert caught.value.code() is grpc.StatusCode.FAILED_PRECONDITION
 
 
@@ -123,22 +131,22 @@ async def test_what_is_repeated_and_confirmed_is_the_answer(
 ) -> None:
     others = [refuses(-32603, "quite another wording")] * (endpoints - 1)
     async with site(devnet, faulty, tmp_path, refuses(*ODD), *others) as (gateway, nodes):
-        told = (await ask(gateway, method))["error"]
+        error = (await ask(gateway, method))["error"]
         # A token's reads were folded before; then one request, and two more at most: a second endpoint, and the first
         # once more.
         folds = 0 if method in MADE_UP else 1
         assert calls_of(nodes[0]) == [2 + folds]
         assert sum(calls_of(*nodes[1:])) == min(1, endpoints - 1)
-        assert told["code"] == 400
+        assert error["code"] == 400
         if method in MADE_UP:
-            assert told["data"]["reason"] == "REVERTED"
-            assert told["message"].startswith("the nodes refuse the call: the frobnicator gave up at ")
-            assert "data" not in told["data"]
+            assert error["data"]["reason"] == "REVERTED"
+            assert error["message"].startswith("the nodes refuse the call: the frobnicator gave up at ")
+            assert "data" not in error["data"]
         else:
-            assert told["data"]["reason"] == "NOT_A_TOKEN"
-        assert "s3cret" not in f"{told}"
-        assert "node.example" not in f"{told}"
-        await check_grpc(gateway, method, told)
+            assert error["data"]["reason"] == "NOT_A_TOKEN"
+        assert "s3cret" not in f"{error}"
+        assert "node.example" not in f"{error}"
+        await check_grpc(gateway, method, error)
 
 
 @pytest.mark.parametrize("method", MADE_UP)
@@ -198,13 +206,9 @@ async def test_words_of_limits_state_blocks_time_and_methods_are_no_answer(
 ) -> None:
     async with site(devnet, faulty, tmp_path, faults.honest, faults.honest) as (gateway, nodes):
         for words in WORDS_OF_OTHER_THINGS:
-            for node in nodes:
-                node.fault = refuses(-32000, words)
-                node.asked.clear()
-            for method in MADE_UP:
-                answer = await ask(gateway, method)
-                assert answer["error"]["code"] == 503, answer
-                assert answer["error"]["data"]["reason"] != "REVERTED"
+            for error in await errors_of(gateway, nodes, words):
+                assert error["code"] == 503, error
+                assert error["data"]["reason"] != "REVERTED"
             assert calls_of(*nodes) == [3, 3], words
 
 
@@ -223,10 +227,10 @@ def refuse_all(*passed: str) -> faults.Fault:
 
     async def fault(request: faults.Request) -> None:
         asked, answer = json.loads(request.body), await request.node_answer()
-        for one, told in zip(asked, answer, strict=True) if isinstance(asked, list) else [(asked, answer)]:
+        for one, reply in zip(asked, answer, strict=True) if isinstance(asked, list) else [(asked, answer)]:
             if one["method"] == "eth_call" and one["params"][0].get("to", "").lower() not in passed:
-                told.pop("result", None)
-                told["error"] = {"code": ODD[0], "message": ODD[1]}
+                reply.pop("result", None)
+                reply["error"] = {"code": ODD[0], "message": ODD[1]}
         faults.write_answer(request, json.dumps(answer).encode())
 
     return fault
@@ -267,11 +271,7 @@ async def test_precompiled_contracts_that_refuse_their_input_are_known(
 ) -> None:
     async with site(devnet, faulty, tmp_path, faults.honest, faults.honest) as (gateway, nodes):
         for words in PRECOMPILES:
-            for node in nodes:
-                node.fault = refuses(-32000, words)
-                node.asked.clear()
-            for method in MADE_UP:
-                told = (await ask(gateway, method))["error"]
-                assert (told["code"], told["data"]["reason"]) == (400, "REVERTED"), words
-            # It is the answer at once: nobody else is asked.
+            for error in await errors_of(gateway, nodes, words):
+                assert (error["code"], error["data"]["reason"]) == (400, "REVERTED"), words
+            # It is the answer at once: no other endpoint is asked.
             assert sum(calls_of(*nodes)) == 3

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from devnet import known
-from runtime.settings import load_settings
-from tests.e2e.gateway import RunningGateway, run_gateway
+from tests.e2e.gateway import RunningGateway, run_gateway_on
 from tests.faults import simulator as faults
 from tests.faults.test_what_nodes_lack import pruned_below
 
@@ -32,14 +31,7 @@ FRESH = (f"0x{number:040x}" for number in itertools.count(1 << 80))
 async def gateway_on(folder: Path, *urls: str) -> AsyncIterator[RunningGateway]:
     """Run a gateway whose ethereum is read from these endpoints: alpha, beta, gamma."""
     endpoints = [{"label": label, "url": url} for label, url in zip(LABELS, urls, strict=False)]
-    overrides = {
-        "profile": "devnet",
-        "chains": {"ethereum": {"endpoints": endpoints}},
-        "storage": {"url": f"sqlite+aiosqlite:///{folder / 'waypost.db'}"},
-        "grpc": {"host": "127.0.0.1", "port": 0},
-        "http": {"host": "127.0.0.1"},
-    }
-    async with run_gateway(load_settings(environ={}, overrides=overrides)) as running:
+    async with run_gateway_on({"ethereum": {"endpoints": endpoints}}, folder) as running:
         yield running
 
 

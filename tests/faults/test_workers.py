@@ -1,4 +1,4 @@
-"""Workers that die, hang or do not come up, as real processes: the others go on, and it is told."""
+"""Workers that die, hang or do not come up, as real processes: the others go on and report it."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Gateway(NamedTuple):
         async with asyncio.timeout(seconds):
             while True:
                 with suppress(aiohttp.ClientError, TimeoutError):
-                    # One that has come up this moment has not been told yet.
+                    # One that has come up this moment has not received it yet.
                     workers: dict[str, int] = (await self.readiness()).get("workers", {})
                     if workers.get("serving") == serving:
                         return workers
@@ -104,8 +104,8 @@ async def gateway(devnet: Devnet, tmp_path_factory: pytest.TempPathFactory) -> A
 
 async def test_one_that_does_not_come_up_at_first_is_tried_again(gateway: Gateway) -> None:
     (healthy,) = gateway.workers[:1]
-    told = await gateway.says(2)
-    assert told["restarts"] >= 1
+    seen = await gateway.says(2)
+    assert seen["restarts"] >= 1
     assert healthy in gateway.workers
     async with (
         aiohttp.ClientSession() as session,
@@ -114,11 +114,11 @@ async def test_one_that_does_not_come_up_at_first_is_tried_again(gateway: Gatewa
         figures = await response.text()
     assert 'waypost_workers{state="configured"} 2.0' in figures
     assert 'waypost_workers{state="serving"} 2.0' in figures
-    assert f"waypost_worker_restarts {told['restarts']:.1f}" in figures
+    assert f"waypost_worker_restarts {seen['restarts']:.1f}" in figures
 
 
 async def test_one_that_dies_young_leaves_the_others_alone(gateway: Gateway) -> None:
-    told = await gateway.says(2)
+    seen = await gateway.says(2)
     healthy, *_ = gateway.workers
     for _ in range(2):
         # The last one to start has just come up.
@@ -127,8 +127,8 @@ async def test_one_that_dies_young_leaves_the_others_alone(gateway: Gateway) -> 
         for _ in range(5):
             assert (await gateway.readiness())["ready"]
         again = await gateway.says(2)
-        assert again["restarts"] > told["restarts"]
-        told = again
+        assert again["restarts"] > seen["restarts"]
+        seen = again
     assert healthy in gateway.workers
     assert gateway.process.process.returncode is None
     assert "again_in_seconds" in gateway.process.err
@@ -136,7 +136,7 @@ async def test_one_that_dies_young_leaves_the_others_alone(gateway: Gateway) -> 
 
 @pytest.mark.parametrize("hangs", ["stopped", "loop"])
 async def test_one_that_hangs_is_replaced_and_its_connections_close(hangs: str, gateway: Gateway) -> None:
-    told = await gateway.says(2)
+    seen = await gateway.says(2)
     opened = [await asyncio.open_connection("127.0.0.1", gateway.http) for _ in range(24)]
     before = [GrpcCaller(f"127.0.0.1:{gateway.grpc}") for _ in range(8)]
     for reader, writer in opened:
@@ -173,7 +173,7 @@ async def test_one_that_hangs_is_replaced_and_its_connections_close(hangs: str, 
             await caller.channel.close()
     assert "a worker hangs and is killed" in gateway.process.err
     again = await gateway.says(2)
-    assert again["restarts"] == told["restarts"] + 1
+    assert again["restarts"] == seen["restarts"] + 1
     assert not is_running(hung)
     assert is_running(healthy)
     # Nothing of the hung one takes connections any more.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 async def explain_missing_height(pool: Pool, height: int | None, view: ReadView, error: NotFound) -> NotFound:
-    """Return the error about a height that no node has, with the newest block (`head`) where a node tells it.
+    """Return the error about a height that no node has, with the newest block (`head`) where a node reports it.
 
     `height` is None where it is not known, `error` what the nodes said. One more request, made only after the failure.
     """

@@ -1,4 +1,4 @@
-"""Endpoints whose `kind` is that of the other face of a node: told by name instead of failing for no visible reason.
+"""Endpoints whose `kind` is that of the other face of a node: named in the error instead of failing without a reason.
 
 An endpoint that does not answer the question for its chain is asked one more, as the other kind is asked. One that
 answers it stands in the configuration under the wrong kind.
@@ -52,7 +52,7 @@ def explain_swapped(result: bytes) -> str | None:
 
 
 class CosmosRestPool(RestPool):
-    """A pool of REST endpoints that tells those that are a CometBFT RPC."""
+    """A pool of REST endpoints that recognises those that are a CometBFT RPC."""
 
     async def _ask_identity(self, endpoint: Endpoint, call: bytes, **options: Any) -> Answer:
         answer = await super()._ask_identity(endpoint, call, **options)
@@ -62,7 +62,7 @@ class CosmosRestPool(RestPool):
 
 
 class CosmosCometPool(Pool):
-    """A pool of CometBFT endpoints that tells those that are a REST gateway."""
+    """A pool of CometBFT endpoints that recognises those that are a REST gateway."""
 
     _transport: Transport
 
@@ -89,13 +89,13 @@ async def _explain(answer: Answer, getter: Carrier, wanted: Face, other: Face) -
     """Return the answer, or one that `explain_swapped` reads where the endpoint answers as the other face does."""
     asked = msgspec.json.encode(RestCall(other.path))
     found = await getter.submit_alone(asked, VERIFY_SECONDS, "verify")
-    if not isinstance(found.outcome, bytes) or not _tells_node(found.outcome):
+    if not isinstance(found.outcome, bytes) or not _describes_node(found.outcome):
         return answer
     words = f"is {other.name} and not {wanted.name}: its kind has to be `{other.kind}`"
     return Answer(msgspec.json.encode(_Swapped(words)), answer.exchange)
 
 
-def _tells_node(body: bytes) -> bool:
+def _describes_node(body: bytes) -> bool:
     """Return whether an answer describes a node, as both faces do in members of their own."""
     try:
         members = msgspec.json.decode(body, type=dict[str, msgspec.Raw])

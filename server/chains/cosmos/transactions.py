@@ -143,7 +143,7 @@ def _response(found: _Response, members: Members) -> receipt_pb2.CosmosTxRespons
 
 
 def _parties(receipt: receipt_pb2.CosmosReceipt, prefix: str) -> tuple[str | None, str | None]:
-    """Return who gives and who gets by the first message; None where it names nobody, or several."""
+    """Return who gives and who gets by the first message; None where it names no party, or several."""
     messages = receipt.tx.body.messages
     first = members_of(messages[0].json) if messages else {}
     sender = _named(first, _SENDERS) or _only(first, _GIVERS)

@@ -119,8 +119,8 @@ class BlockReader:
             raise self._missing(what, absences)
         return found[0], endpoint
 
-    def _missing(self, what: str, told: GatewayError | int) -> NotFound:
-        return absent(f"{self._chain.slug} has no {what}, or not yet", told)
+    def _missing(self, what: str, absences: GatewayError | int) -> NotFound:
+        return absent(f"{self._chain.slug} has no {what}, or not yet", absences)
 
 
 def _tag(number: int) -> str:

@@ -2,7 +2,7 @@
 
 A block's hash is the Keccak-256 of its RLP-encoded header, and a receipt's bloom filter has three bits for the address
 and for every topic of its logs. What a proxy, or a node with a damaged database, changed on the way does not fit any
-more. Which layout a chain's headers have, and whether its receipts have blooms, is told by its table in chains.toml.
+more. Which layout a chain's headers have, and whether its receipts have blooms, stands in its table in chains.toml.
 
 Source: Ethereum yellow paper, section 4.3 and 4.4.1; EIP-1559, EIP-4895, EIP-4844, EIP-4788, EIP-7685.
 """
@@ -46,7 +46,7 @@ _LAYOUTS = {"ethereum": (_FIRST, _LATER)}
 _QUANTITIES = frozenset(
     {"difficulty", "number", "gasLimit", "gasUsed", "timestamp", "baseFeePerGas", "blobGasUsed", "excessBlobGas"}
 )
-# What nodes tell of a block beside its header.
+# What nodes return of a block beside its header.
 _BESIDE = frozenset({"hash", "size", "totalDifficulty", "transactions", "uncles", "withdrawals"})
 
 
@@ -59,9 +59,9 @@ class Contents:
         self._matches: Counter[tuple[str, str]] = Counter()
 
     def fits_block(self, result: bytes) -> bool | None:
-        """Return whether a block's hash comes out of its header; None where that cannot be told.
+        """Return whether a block's hash comes out of its header; None where that cannot be checked.
 
-        A member that is not known may belong to the header of a later fork: then it cannot be told.
+        A member that is not known may belong to the header of a later fork: then it cannot be checked.
         """
         if self._layout is None:
             return None
@@ -71,19 +71,19 @@ class Contents:
             return None
 
     def fits_receipt(self, result: bytes) -> bool | None:
-        """Return whether a receipt's bloom filter is that of its logs; None where that cannot be told."""
+        """Return whether a receipt's bloom filter is that of its logs; None where that cannot be checked."""
         if not self._has_blooms:
             return None
         try:
             members = read_members(result)
-            told = bytes.fromhex(text(members["logsBloom"])[2:])
+            stated = bytes.fromhex(text(members["logsBloom"])[2:])
             bloom = 0
             for log in items(members["logs"]):
                 entry = read_members(log)
                 bloom |= _bits(text(entry["address"]).lower())
                 for topic in texts(entry["topics"]):
                     bloom |= _bits(topic.lower())
-            return told == bloom.to_bytes(256, "big")
+            return stated == bloom.to_bytes(256, "big")
         except (KeyError, ValueError):
             return None
 
@@ -93,20 +93,20 @@ class Contents:
         return self._has_blooms
 
     def fits_logs(self, block: bytes, logs: Sequence[LogEntry], *, are_all: bool) -> bool | None:
-        """Return whether a block's bloom filter, told with its header, holds the logs that were told of the block.
+        """Return whether a block's bloom filter, returned with its header, holds the logs returned of the block.
 
-        `are_all`: of all its logs, so that one that is missing shows as well. None where it cannot be told.
+        `are_all`: of all its logs, so that one that is missing shows as well. None where it cannot be checked.
         """
         if block == b"null" or not self.fits_block(block):
             return None
-        told = int(text(read_members(block)["logsBloom"]), 16)
+        stated = int(text(read_members(block)["logsBloom"]), 16)
         bloom = 0
         for log in logs:
             for written in (log.address, *log.topics):
                 bloom |= _bits(written.lower())
         if are_all:
-            return told == bloom
-        return bloom & ~told == 0 if logs else None
+            return stated == bloom
+        return bloom & ~stated == 0 if logs else None
 
     def suspects(self, kind: str, endpoint: str, fits: bool | None) -> bool:
         """Return whether a document speaks against its endpoint: it does not fit, and earlier ones of its kind did."""
@@ -122,24 +122,24 @@ async def check_contents(
     ask: Callable[[CallPolicy], Awaitable[tuple[tuple[Document, bool | None] | None, str]]],
     policy: CallPolicy,
 ) -> tuple[tuple[Document, bool | None] | None, str]:
-    """Return a document (and whether it fits) and who told it; one that speaks against its endpoint is asked elsewhere.
+    """Return a document (and whether it fits) and its endpoint; one that speaks against it is asked elsewhere.
 
-    If another endpoint tells one that fits, that is the answer, and the first endpoint is excluded until it agrees with
-    most others. Where nobody does, the document stands: the layout may have changed for all.
+    If another endpoint returns one that fits, that is the answer, and the first endpoint is excluded until it agrees
+    with most others. Where none does, the document stands: the layout may have changed for all.
     """
     found, endpoint = await ask(policy)
     if found is None or not contents.suspects(kind, endpoint, found[1]):
         return found, endpoint
     pool.disbelieve(endpoint)
     try:
-        other, teller = await ask(replace(policy, prefer=None, disbelieved=policy.disbelieved | {endpoint}))
+        other, answerer = await ask(replace(policy, prefer=None, disbelieved=policy.disbelieved | {endpoint}))
     except GatewayError:
         return found, endpoint
-    if other is None or teller == endpoint or not other[1]:
+    if other is None or answerer == endpoint or not other[1]:
         return found, endpoint
-    contents.suspects(kind, teller, True)
-    pool.contradict(endpoint, f"tells a {kind} whose contents do not fit, unlike another endpoint")
-    return other, teller
+    contents.suspects(kind, answerer, True)
+    pool.contradict(endpoint, f"answered a {kind} whose contents do not fit, unlike another endpoint")
+    return other, answerer
 
 
 def _fits(members: Members, first: tuple[str, ...], later: tuple[str, ...]) -> bool | None:

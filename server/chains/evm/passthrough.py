@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _MADE_UP = replace(CALLERS_OWN, may_be_refused=True)
 _LOG_MEMBERS = ("fromBlock", "toBlock", "blockHash", "address", "topics")
 _TRACER_MEMBERS = ("tracer", "tracerConfig")
-# A head that was heard longer ago is asked for again: the logs above it would be lost.
+# A head that was reported longer ago is asked for again: the logs above it would be lost.
 _LATELY_SECONDS = 2.0
 # Tags that name the head or a block a little below it.
 _NEAR_HEAD = frozenset({"latest", "pending", "safe", "finalized"})
@@ -68,8 +68,8 @@ class PassThrough:
             return None
         heads = self._pool.heads
         head = heads.head()
-        heard = [age for label in self._pool.labels if (age := heads.age(label)) is not None]
-        if head is None or min(heard, default=_LATELY_SECONDS) >= _LATELY_SECONDS:
+        ages = [age for label in self._pool.labels if (age := heads.age(label)) is not None]
+        if head is None or min(ages, default=_LATELY_SECONDS) >= _LATELY_SECONDS:
             head = (await read_newest_height(self._pool, view.deadline)).block
         return [wanted | dict.fromkeys(named, hex(head)), *items[1:]]
 

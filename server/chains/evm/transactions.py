@@ -34,7 +34,7 @@ _DOUBTED = CallPolicy(null_elsewhere=True)
 
 
 class _Lookup(NamedTuple, Generic[Document]):
-    """What was found and who told it; where nobody has it, None and how many endpoints said so."""
+    """What was found and its endpoint; where no endpoint has it, None and how many answered so."""
 
     document: Document | None
     endpoint: str = ""
@@ -102,7 +102,7 @@ class TransactionReader:
         self,
         receipt: receipt_pb2.EvmReceipt,
         endpoint: str,
-        told: transaction_pb2.EvmMinedTransaction | None,
+        found: transaction_pb2.EvmMinedTransaction | None,
         view: ReadView,
     ) -> str:
         """Return what the transaction of a receipt that does not tell it paid for a unit of gas.
@@ -112,11 +112,11 @@ class TransactionReader:
         """
         again = CallPolicy(null_elsewhere=True, min_block=int(receipt.block_number))
         policies = [replace(again, prefer=endpoint), replace(again, avoid=frozenset({endpoint}))]
-        while told is None or told.block_hash != receipt.block_hash:
+        while found is None or found.block_hash != receipt.block_hash:
             if not policies:
                 raise self._disputed(receipt.transaction_hash)
-            told = (await self._transaction(receipt.transaction_hash, view, policies.pop(0))).document
-        return told.transaction.gas_price
+            found = (await self._transaction(receipt.transaction_hash, view, policies.pop(0))).document
+        return found.transaction.gas_price
 
     async def _transaction(self, wanted: str, view: ReadView, policy: CallPolicy = _DOUBTED) -> _Found:
         def read(result: bytes) -> transaction_pb2.EvmMinedTransaction:

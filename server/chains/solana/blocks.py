@@ -182,8 +182,8 @@ class BlockReader:
         message = f"the nodes of {slug} know transaction {signature} of slot {status.slot}, but not what is in it"
         return UpstreamUnavailable(message, retry_after_ms=retry_after_ms)
 
-    def _no_block(self, slot: int, told: GatewayError | int) -> NotFound:
-        return absent(f"{self._facts.slug} has no block in slot {slot}: it was skipped, or is not there yet", told)
+    def _no_block(self, slot: int, absences: GatewayError | int) -> NotFound:
+        return absent(f"{self._facts.slug} has no block in slot {slot}: it was skipped, or is not there yet", absences)
 
 
 def _status(result: bytes) -> _Status | None:

@@ -74,7 +74,7 @@ _HEADER_ONLY = {"transactionDetails": "none", "rewards": False, "commitment": CO
 
 
 async def _read_header(ask: Ask, slot: int) -> Header:
-    """Return the header of a slot's block; ValueError where the node has none, or does not tell its time."""
+    """Return the header of a slot's block; ValueError where the node has none, or does not name its time."""
     try:
         block = msgspec.json.decode(await ask("getBlock", [slot, _HEADER_ONLY]), type=_Block)
     except (msgspec.MsgspecError, RecursionError):

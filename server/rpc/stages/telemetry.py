@@ -66,9 +66,9 @@ def _client(state: RequestState, context: Context) -> str:
     """Return who is refused: the key that is known, else the address that the call came from."""
     if state.principal is not None:
         return state.principal.id
-    told = state.metadata.get("x-waypost-client") if state.trusted else None
-    if isinstance(told, str):
-        return client_network(told)
+    address = state.metadata.get("x-waypost-client") if state.trusted else None
+    if isinstance(address, str):
+        return client_network(address)
     # `ipv4:192.0.2.1:4711`, `ipv6:[2001:db8::1]:4711`, `ipv6:%5B2001:db8::1%5D:4711`, `unix:`
     return client_network(unquote(context.peer() or "").partition(":")[2])
 

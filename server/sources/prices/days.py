@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from decimal import Decimal
 
 
-# Hourly prices are told some minutes before or after the full hour.
+# Sources date hourly prices some minutes before or after the full hour.
 _HALF_AN_HOUR = timedelta(minutes=30)
 
 
 def daily(points: Iterable[tuple[int, Decimal]], first: date, last: date, name: str) -> dict[date, Day]:
     """Return the highest and the last price of each day (UTC) from `first` to `last`; days without a price are absent.
 
-    `points` are unix seconds and prices, in any order, as the source `name` tells them. A price counts for the day of
+    `points` are unix seconds and prices, in any order, as the source `name` answers them. A price counts for the day of
     its own time; the hour that it makes known is the full hour next to it. Raises UpstreamUnavailable for a time that
     no calendar has.
     """

@@ -69,11 +69,11 @@ class Frankfurter:
         series = read_shape(answer.result, _Series, NAME)
         if series.base != EURO:
             return {}
-        told = {day: rates.get(_DOLLAR) for day, rates in series.rates.items() if first <= day <= today}
+        dollars = {day: rates.get(_DOLLAR) for day, rates in series.rates.items() if first <= day <= today}
         # One rate is all that there is of a day.
         return {
             day: Day(rate, rate, _midnight(day), ALL_HOURS)
-            for day, rate in told.items()
+            for day, rate in dollars.items()
             if rate is not None and is_price(rate)
         }
 

@@ -75,8 +75,8 @@ class PriceHistory:
         self._ended: dict[str, float] = {}
         self._paused: dict[str, float] = {}
         self._fetches: dict[str, asyncio.Task[KnownDays]] = {}
-        # What was told of each symbol lately, for while the database fails, and of which it has not taken that.
-        self._latest: dict[str, _Told] = {}
+        # What was fetched of each symbol lately, for while the database fails, and of which it has not taken that.
+        self._latest: dict[str, _Fetched] = {}
         self._unstored: set[str] = set()
         self._storing: set[asyncio.Task[None]] = set()
 
@@ -153,8 +153,8 @@ class PriceHistory:
             return self._latest[symbol].known() if symbol in self._latest else KnownDays({}, {})
         if symbol not in self._unstored:
             return stored
-        told = self._latest[symbol].known()
-        return KnownDays(join_days(told.days, stored.days), {**stored.asked, **told.asked})
+        latest = self._latest[symbol].known()
+        return KnownDays(join_days(latest.days, stored.days), {**stored.asked, **latest.asked})
 
     async def _ask(self, symbol: str, days: int, patience: float, deadline: float | None) -> KnownDays | None:
         """Return what the sources tell within the patience, None where they do not; callers share what is under way."""
@@ -202,18 +202,18 @@ class PriceHistory:
         if not rows and failure is not None:
             raise failure
         asked = dict.fromkeys((now.date() - timedelta(days=number) for number in range(days)), now)
-        told = _Told({row[:3]: row for row in rows}, asked)
-        storing = asyncio.create_task(self._store(symbol, told))
+        fetched = _Fetched({row[:3]: row for row in rows}, asked)
+        storing = asyncio.create_task(self._store(symbol, fetched))
         self._storing.add(storing)
         storing.add_done_callback(self._storing.discard)
         # Callers do not wait longer than that for a busy database.
         await asyncio.wait((storing,), timeout=_STORED_SECONDS)
         return KnownDays(join_sources(rows), asked)
 
-    async def _store(self, symbol: str, told: _Told) -> None:
-        """Store what was told, and what could not be stored before; what cannot be now is answered from memory."""
-        latest = self._latest[symbol] = told.after(self._latest.get(symbol), _oldest(symbol, self._now().date()))
-        waiting = latest if symbol in self._unstored else told
+    async def _store(self, symbol: str, fetched: _Fetched) -> None:
+        """Store what was fetched, and what could not be stored before; what cannot be now is answered from memory."""
+        latest = self._latest[symbol] = fetched.after(self._latest.get(symbol), _oldest(symbol, self._now().date()))
+        waiting = latest if symbol in self._unstored else fetched
         self._unstored.add(symbol)
         try:
             requests = [(symbol, day, at) for day, at in waiting.asked.items()]
@@ -224,7 +224,7 @@ class PriceHistory:
             self._unstored.discard(symbol)
 
 
-class _Told(NamedTuple):
+class _Fetched(NamedTuple):
     """Days of a token by the key of their row, and when sources were asked about which day."""
 
     rows: Mapping[tuple[str, date, str], PricedDay]
@@ -233,13 +233,13 @@ class _Told(NamedTuple):
     def known(self) -> KnownDays:
         return KnownDays(join_sources(self.rows.values()), self.asked)
 
-    def after(self, before: _Told | None, oldest: date) -> _Told:
-        """Return this with what was told before of other days, from the oldest on."""
+    def after(self, before: _Fetched | None, oldest: date) -> _Fetched:
+        """Return this with what was fetched before of other days, from the oldest on."""
         if before is None:
             return self
         rows = {key: row for key, row in before.rows.items() if row.day >= oldest}
         asked = {day: at for day, at in before.asked.items() if day >= oldest}
-        return _Told({**rows, **self.rows}, {**asked, **self.asked})
+        return _Fetched({**rows, **self.rows}, {**asked, **self.asked})
 
 
 def _oldest(symbol: str, today: date) -> date:

@@ -65,16 +65,21 @@ async def upgrade(engine: AsyncEngine, profile: str | None, *, lock_seconds: flo
 
 def _apply(connection: Connection, profile: str | None) -> None:
     before = MigrationContext.configure(connection).get_current_revision()
+    apply_revisions(connection, "head")
+    _claim(connection, before, profile)
+
+
+def apply_revisions(connection: Connection, target: str) -> None:
+    """Bring the schema up to a revision (`head`: the newest), in the connection's transaction."""
     config = Config()
     config.set_main_option("script_location", str(Path(__file__).parent))
     config.set_main_option("path_separator", "os")
     script = ScriptDirectory.from_config(config)
     with EnvironmentContext(
-        config, script, fn=lambda revision, _: script._upgrade_revs("head", revision)
+        config, script, fn=lambda revision, _: script._upgrade_revs(target, revision)
     ) as environment:
         environment.configure(connection=connection, target_metadata=metadata)
         environment.run_migrations()
-    _claim(connection, before, profile)
 
 
 def _claim(connection: Connection, before: str | None, profile: str | None) -> None:

@@ -9,9 +9,8 @@ import pytest_asyncio
 
 from devnet import known_cosmos as known
 from devnet.cosmos.world import CHAINS, address, operator
-from runtime.settings import load_settings
 from tests.contract.cosmos.conftest import settings_of
-from tests.e2e.gateway import RunningGateway, run_gateway
+from tests.e2e.gateway import RunningGateway, run_gateway_on
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -25,20 +24,12 @@ STAKED = HUB.first + known.STAKED_AT
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def gateway(model: CosmosChains, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[RunningGateway]:
-    folder = tmp_path_factory.mktemp("gateway")
     chains = {
         slug: {"endpoints": [{"label": one.label, "url": one.url, "kind": one.kind} for one in endpoints]}
         for slug, endpoints in model.endpoints.items()
     }
     assert set(settings_of(model).chains) == set(chains)
-    overrides = {
-        "profile": "devnet",
-        "chains": chains,
-        "storage": {"url": f"sqlite+aiosqlite:///{folder / 'waypost.db'}"},
-        "grpc": {"host": "127.0.0.1", "port": 0},
-        "http": {"host": "127.0.0.1"},
-    }
-    async with run_gateway(load_settings(environ={}, overrides=overrides)) as running:
+    async with run_gateway_on(chains, tmp_path_factory.mktemp("gateway")) as running:
         yield running
 
 

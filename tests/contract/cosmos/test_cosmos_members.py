@@ -17,8 +17,7 @@ from waypost.v1 import cosmos_pb2, cosmos_validator_pb2, token_pb2, transaction_
 from devnet import known_cosmos as known
 from devnet.cosmos.world import CHAINS, address, operator
 from runtime.operations import load_operations
-from runtime.settings import load_settings
-from tests.e2e.gateway import RunningGateway, run_gateway
+from tests.e2e.gateway import RunningGateway, run_gateway_on
 from tests.serving import serve_app
 
 if TYPE_CHECKING:
@@ -51,18 +50,11 @@ async def relay(target: str, plain: aiohttp.ClientSession, change: Callable[[str
 @asynccontextmanager
 async def serving(*endpoints: tuple[str, str, str], folder: Path) -> AsyncIterator[RunningGateway]:
     rows = [{"label": label, "url": url, "kind": kind} for label, url, kind in endpoints]
-    overrides = {
-        "profile": "devnet",
-        "chains": {"cosmoshub": {"endpoints": rows}},
-        "storage": {"url": f"sqlite+aiosqlite:///{folder / 'waypost.db'}"},
-        "grpc": {"host": "127.0.0.1", "port": 0},
-        "http": {"host": "127.0.0.1"},
-    }
-    async with run_gateway(load_settings(environ={}, overrides=overrides)) as running:
+    async with run_gateway_on({"cosmoshub": {"endpoints": rows}}, folder) as running:
         yield running
 
 
-async def test_metadata_and_withdrawals_keep_what_nodes_tell(
+async def test_metadata_and_withdrawals_keep_what_nodes_return(
     model: CosmosChains, plain: aiohttp.ClientSession, tmp_path: Path
 ) -> None:
     def change(path: str, answer: Any) -> None:
@@ -81,9 +73,9 @@ async def test_metadata_and_withdrawals_keep_what_nodes_tell(
         relay(model.endpoints["cosmoshub"][0].url, plain, change) as url,
         serving(("rest", url, "rest"), folder=tmp_path) as gateway,
     ):
-        told = (await gateway.ask("getTokenMetadata", hub | {"address": "uatom"}))["result"]["data"]["metadata"]
-        assert (told["uri"], told["uri_hash"]) == ("ipfs://about-atom", "ab" * 32)
-        assert [unit["aliases"] for unit in told["denom_units"]] == [["microatom"], []]
+        metadata = (await gateway.ask("getTokenMetadata", hub | {"address": "uatom"}))["result"]["data"]["metadata"]
+        assert (metadata["uri"], metadata["uri_hash"]) == ("ipfs://about-atom", "ab" * 32)
+        assert [unit["aliases"] for unit in metadata["denom_units"]] == [["microatom"], []]
         asked = token_pb2.GetTokenMetadataRequest(chain="cosmoshub", address="uatom")
         typed = (await gateway.ask_grpc(OPERATIONS["getTokenMetadata"], asked)).cosmos.metadata
         assert (typed.uri, typed.uri_hash, list(typed.denom_units[0].aliases)) == (
@@ -181,7 +173,7 @@ async def test_a_state_that_is_none_is_not_believed(
     assert answer["error"]["code"] == 503, json.dumps(answer)
 
 
-async def test_swapped_endpoints_are_told_as_such(
+async def test_swapped_endpoints_are_named_as_such(
     model: CosmosChains, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     rest, comet = model.endpoints["cosmoshub"]

@@ -9,7 +9,7 @@ import json
 import subprocess
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import aiohttp
 from aiohttp import web
@@ -22,6 +22,12 @@ from devnet.ports import free_port
 from devnet.watchdog import Watchdog
 from runtime.settings import Settings
 from server.chains.registry import Chains
+from server.upstream import open_session
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from server.chains.evm.driver import EvmDriver
 
 MULTICALL3 = "0xcA11bde05977b3631167028862bE2a173976CA11"
 ARB_SYS = "0x0000000000000000000000000000000000000064"
@@ -273,6 +279,18 @@ async def load(http: aiohttp.ClientSession, tally: Any, **urls: str) -> Chains:
     await loaded.get("ethereum").driver.pool.call("eth_chainId", [])
     tally.requests.clear()
     return loaded
+
+
+@contextlib.asynccontextmanager
+async def driver_on(tally: Any, **urls: str) -> AsyncIterator[EvmDriver]:
+    """The driver of ethereum on these endpoints, as `load` opens them."""
+    async with open_session() as http:
+        chains = await load(http, tally, **urls)
+        driver: Any = chains.get("ethereum").driver
+        try:
+            yield driver
+        finally:
+            await chains.close()
 
 
 class Answers(LatestOnly):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -11,8 +10,17 @@ import pytest_asyncio
 from server.chains.capabilities import BlockRange, CallRequest
 from server.chains.view import ReadView
 from server.errors import UpstreamDisagrees
-from server.upstream import open_session
-from tests.contract.evm.nodes import ALICE, MULTICALL3, OWNER, USDC, Answers, Anvil, build_world, call_data, load
+from tests.contract.evm.nodes import (
+    ALICE,
+    MULTICALL3,
+    OWNER,
+    USDC,
+    Answers,
+    Anvil,
+    build_world,
+    call_data,
+    driver_on,
+)
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -47,20 +55,10 @@ async def _multicall(session) -> bytes:
     return bytes.fromhex(code[2:])
 
 
-@asynccontextmanager
-async def opened(tally, **urls: str) -> AsyncIterator[Any]:
-    async with open_session() as http:
-        chains = await load(http, tally, **urls)
-        try:
-            yield chains.get("ethereum").driver
-        finally:
-            await chains.close()
-
-
 @pytest.mark.parametrize("kind", READS)
 async def test_a_node_at_block_0_answers_no_read_of_the_newest_state(kind, ethereum, fresh, tally):
     head = await ethereum.height()
-    async with opened(tally, fresh=fresh.url, synced=ethereum.url) as driver:
+    async with driver_on(tally, fresh=fresh.url, synced=ethereum.url) as driver:
         for _ in range(3):
             view = ReadView()
             await READS[kind](driver, view)
@@ -72,7 +70,7 @@ async def test_a_node_that_begins_anew_in_the_middle_of_traffic_is_not_believed(
     head = await ethereum.height()
     front = Answers(ethereum.url, session, {})
     await front.start()
-    async with opened(tally, only=front.url) as driver:
+    async with driver_on(tally, only=front.url) as driver:
         view = ReadView()
         await READS[kind](driver, view)
         assert view.block == head
@@ -87,6 +85,6 @@ async def test_a_node_that_begins_anew_in_the_middle_of_traffic_is_not_believed(
 
 
 async def test_a_chain_that_is_at_block_0_itself_can_be_read(fresh, tally):
-    async with opened(tally, only=fresh.url) as driver:
+    async with driver_on(tally, only=fresh.url) as driver:
         balance = await driver.read_balance(OWNER, ReadView())
     assert (balance.block, balance.raw) == (0, 10_000 * 10**18)

@@ -11,8 +11,7 @@ from aiohttp import web
 
 from server.chains.view import ReadView
 from server.errors import InvalidArgument, NotSupported, RangeTooLarge, Reverted
-from server.upstream import open_session
-from tests.contract.evm.nodes import ALICE, PROBER, USDC, LatestOnly, call_data, load
+from tests.contract.evm.nodes import ALICE, PROBER, USDC, LatestOnly, call_data, driver_on
 
 
 async def ask(driver, method, params=None):
@@ -87,10 +86,8 @@ async def range_limited(ethereum, session, tally):
     front = RangeLimited(ethereum.url, session)
     front.asked = []
     await front.start()
-    async with open_session() as http:
-        chains = await load(http, tally, geth=front.url)
-        yield chains.get("ethereum").driver, front
-        await chains.close()
+    async with driver_on(tally, geth=front.url) as opened:
+        yield opened, front
     await front.stop()
 
 

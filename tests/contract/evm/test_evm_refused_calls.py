@@ -14,8 +14,7 @@ from server.chains.capabilities import CallRequest
 from server.chains.view import ReadView
 from server.contracts.calls import ContractCall
 from server.errors import NotAToken, NotFound, Reverted
-from server.upstream import open_session
-from tests.contract.evm.nodes import ALICE, MULTICALL3, Anvil, call_data, load
+from tests.contract.evm.nodes import ALICE, MULTICALL3, Anvil, call_data, driver_on
 from tests.vendors.nodes import run_vendor
 
 if TYPE_CHECKING:
@@ -51,10 +50,8 @@ async def hardhat() -> AsyncIterator[Anvil]:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def on_hardhat(hardhat: Anvil, tally: CallTally) -> AsyncIterator[Any]:
-    async with open_session() as http:
-        chains = await load(http, tally, hardhat=hardhat.url)
-        yield chains.get("ethereum").driver
-        await chains.close()
+    async with driver_on(tally, hardhat=hardhat.url) as opened:
+        yield opened
 
 
 async def said(node: Anvil, method: str, *params: object) -> dict[str, Any]:

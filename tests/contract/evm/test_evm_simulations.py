@@ -29,6 +29,7 @@ from tests.contract.evm.nodes import (
     Answers,
     Anvil,
     call_data,
+    driver_on,
     load,
 )
 from tests.vendors.nodes import run_vendor
@@ -56,10 +57,8 @@ async def lacking(
     """A driver on a node whose answers to some methods are these (None: it lacks the method)."""
     front = Asked(node.url, session, results)
     await front.start()
-    async with open_session() as http:
-        chains = await load(http, tally, local=front.url)
-        yield chains.get("ethereum").driver, front
-        await chains.close()
+    async with driver_on(tally, local=front.url) as driver:
+        yield driver, front
     await front.stop()
 
 

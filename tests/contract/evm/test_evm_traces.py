@@ -14,7 +14,7 @@ from server.chains.view import ReadView
 from server.errors import InvalidArgument, NotFound, NotSupported, Pending, UpstreamUnavailable
 from server.upstream import open_session
 from tests.contract.evm.log_nodes import LimitedNode
-from tests.contract.evm.nodes import ALICE, BOB, PROXY, WETH, Anvil, build_world, call_data, load
+from tests.contract.evm.nodes import ALICE, BOB, PROXY, WETH, Anvil, build_world, call_data, driver_on, load
 from tests.unit.chains.test_trace_frames import STEPS
 from tests.vendors.nodes import run_vendor
 
@@ -73,18 +73,14 @@ async def fronts(node, session) -> AsyncIterator[list[Front]]:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def driver(fronts, tally):
-    async with open_session() as http:
-        chains = await load(http, tally, first=fronts[0].url)
-        yield chains.get("ethereum").driver
-        await chains.close()
+    async with driver_on(tally, first=fronts[0].url) as opened:
+        yield opened
 
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def two(fronts, tally):
-    async with open_session() as http:
-        chains = await load(http, tally, first=fronts[0].url, second=fronts[1].url)
-        yield chains.get("ethereum").driver
-        await chains.close()
+    async with driver_on(tally, first=fronts[0].url, second=fronts[1].url) as opened:
+        yield opened
 
 
 async def proxied(node: Anvil) -> str:

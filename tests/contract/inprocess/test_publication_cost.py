@@ -1,4 +1,4 @@
-"""What `rpc.discover` costs: the option of the rpc behind it, as debt, of whoever asked for it."""
+"""What `rpc.discover` costs: the option of the rpc behind it, as debt, of its caller."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LIST = "/waypost.internal.v1.PublicationService/ListPublications"
 COST = 20
 
 
-async def test_a_document_is_charged_to_its_principal_and_to_nobody_else(gateway: Gateway) -> None:
+async def test_a_document_is_charged_to_its_principal_and_to_no_other(gateway: Gateway) -> None:
     _, key = await gateway.keys.create_key("a", 0.001, 100)
     admit = gateway.channel().unary_unary(
         "/waypost.internal.v1.AccessService/Admit",

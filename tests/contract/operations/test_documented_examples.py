@@ -21,11 +21,11 @@ from google.protobuf.json_format import ParseDict
 from cli.__main__ import main
 from devnet.ports import free_port
 from runtime.operations import Operation, load_operations, member
-from runtime.settings import Settings, load_settings
+from runtime.settings import Settings
 from server.chains.facts import load_facts
 from server.sources.endpoints import source_endpoints
 from tests.contract.operations.every import fields_of, params_of
-from tests.e2e.gateway import RunningGateway, run_gateway
+from tests.e2e.gateway import RunningGateway, run_gateway_on
 from tests.e2e.questions.question import Question
 from transcoder.requests import parameters_reader
 
@@ -135,14 +135,7 @@ async def mainnet(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Run
         }
         for slug, facts in load_facts().items()
     }
-    overrides = {
-        "profile": "devnet",
-        "chains": chains,
-        "storage": {"url": f"sqlite+aiosqlite:///{tmp_path_factory.mktemp('mainnet') / 'waypost.db'}"},
-        "grpc": {"host": "127.0.0.1", "port": 0},
-        "http": {"host": "127.0.0.1"},
-    }
-    async with run_gateway(load_settings(environ={}, overrides=overrides)) as running:
+    async with run_gateway_on(chains, tmp_path_factory.mktemp("mainnet")) as running:
         yield running
 
 

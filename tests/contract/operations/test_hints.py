@@ -1,4 +1,4 @@
-"""What callers are told who write almost the right thing, over both faces alike where both can say it."""
+"""Errors for almost right requests, over both faces alike where both can say it."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ async def refusal(gateway: RunningGateway, method: str, params: Any) -> tuple[st
 
 async def on_both(gateway: RunningGateway, method: str, params: dict[str, Any]) -> tuple[str, str, str | None]:
     """Return the refusal, which both faces word alike."""
-    told = await refusal(gateway, method, params)
+    refused = await refusal(gateway, method, params)
     operation = OPERATIONS[method]
     with pytest.raises(grpc.aio.AioRpcError) as caught:
         await gateway.ask_grpc(operation, ParseDict(params, operation.request()))
-    assert caught.value.details() == told[1]
-    return told
+    assert caught.value.details() == refused[1]
+    return refused
 
 
 @pytest.mark.parametrize(
@@ -41,9 +41,9 @@ async def on_both(gateway: RunningGateway, method: str, params: dict[str, Any]) 
         *(("Base Chain", "base"), ("etherium", "ethereum"), ("137", "polygon")),
     ],
 )
-async def test_a_chain_by_another_name_is_told_its_slug(faces: RunningGateway, chain: str, slug: str) -> None:
-    told = await on_both(faces, "getBalance", {"chain": chain, "address": VITALIK})
-    assert told == ("CHAIN_UNKNOWN", f"no chain has the slug `{chain}`; did you mean `{slug}`?", "chain")
+async def test_a_chain_by_another_name_gets_its_slug(faces: RunningGateway, chain: str, slug: str) -> None:
+    refused = await on_both(faces, "getBalance", {"chain": chain, "address": VITALIK})
+    assert refused == ("CHAIN_UNKNOWN", f"no chain has the slug `{chain}`; did you mean `{slug}`?", "chain")
 
 
 @pytest.mark.parametrize("chain", ["nochain", "tron", "litecoin", "mychain", "arbitrum-nova"])
@@ -55,7 +55,7 @@ async def test_no_chain_is_suggested_that_is_not_near(faces: RunningGateway, cha
 
 
 @pytest.mark.parametrize("method", [name for name, operation in OPERATIONS.items() if operation.takes_items])
-async def test_who_writes_one_object_is_told_of_the_array(faces: RunningGateway, method: str) -> None:
+async def test_one_object_is_answered_with_the_array_form(faces: RunningGateway, method: str) -> None:
     field = OPERATIONS[method].request.DESCRIPTOR.fields_by_name["items"]
     members = {part.json_name: "x" for part in field.message_type.fields}
     reason, message, where = await refusal(faces, method, members)
@@ -75,12 +75,12 @@ async def test_who_writes_one_object_is_told_of_the_array(faces: RunningGateway,
         ("getNftTokenOwner", {"chain": "ethereum", "contract": VITALIK, "tokenId": 26050001.0}, "tokenId"),
     ],
 )
-async def test_a_number_with_a_fraction_is_told_to_be_whole(
+async def test_a_number_with_a_fraction_has_to_be_whole(
     faces: RunningGateway, method: str, params: Any, where: str
 ) -> None:
-    told = await refusal(faces, method, params)
+    refused = await refusal(faces, method, params)
     words = f"{where} must be a whole number, not the number 26050001.0; write 26050001"
-    assert told == ("INVALID_ARGUMENT", words, where)
+    assert refused == ("INVALID_ARGUMENT", words, where)
 
 
 async def test_a_block_with_a_fraction_in_text_is_told_to_be_whole(faces: RunningGateway) -> None:
@@ -89,7 +89,7 @@ async def test_a_block_with_a_fraction_in_text_is_told_to_be_whole(faces: Runnin
     assert "write a whole block number" in message
 
 
-async def test_a_range_without_its_beginning_is_told_what_to_add(faces: RunningGateway) -> None:
+async def test_a_range_without_its_beginning_is_answered_with_what_to_add(faces: RunningGateway) -> None:
     height = load_world()["ethereum"].height
     logs = {"chain": "ethereum", "toBlock": str(height)}
     head = (await faces.ask("getBlockHeight", {"chain": "ethereum"}))["result"]["data"]["height"]

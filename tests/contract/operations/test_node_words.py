@@ -17,8 +17,7 @@ from devnet import known
 from devnet.evm.calls import encode_call
 from devnet.evm.world import load_world
 from runtime.operations import load_operations
-from runtime.settings import load_settings
-from tests.e2e.gateway import RunningGateway, run_gateway
+from tests.e2e.gateway import RunningGateway, run_gateway_on
 from tests.serving import serve_app
 
 if TYPE_CHECKING:
@@ -31,7 +30,7 @@ USDC = load_world()["ethereum"].token("USDC").address
 
 
 async def refusals(gateway: RunningGateway, chain: str, method: str, params: Any) -> tuple[dict[str, Any], Any]:
-    """Return the JSON face's error, and the NodeError that the gRPC face tells of the same call."""
+    """Return the JSON face's error, and the NodeError that the gRPC face answers the same call."""
     error = (await gateway.ask("chainRpc", {"chain": chain, "method": method, "params": params}))["error"]
     request = raw_pb2.ChainRpcRequest(
         chain=chain, method=method, params=common_pb2.NativeJson(json=json.dumps(params).encode())
@@ -55,7 +54,7 @@ def same(node: dict[str, Any], typed: raw_pb2.NodeError) -> bool:
     return (node["code"], node["message"], node.get("data")) == (code, typed.message, data)
 
 
-async def told_by(gateway: RunningGateway, url: str, method: str, params: Any) -> dict[str, Any]:
+async def error_of(gateway: RunningGateway, url: str, method: str, params: Any) -> dict[str, Any]:
     async with gateway.session.post(url, json={"jsonrpc": "2.0", "id": 1, "method": method, "params": params}) as got:
         error: dict[str, Any] = (await got.json())["error"]
     return error
@@ -74,7 +73,7 @@ async def told_by(gateway: RunningGateway, url: str, method: str, params: Any) -
 async def test_the_nodes_own_words_are_handed_on(
     faces: RunningGateway, full_devnet: Devnet, method: str, params: Any, reason: str | None
 ) -> None:
-    truth = await told_by(faces, full_devnet.endpoints["ethereum"], method, params)
+    truth = await error_of(faces, full_devnet.endpoints["ethereum"], method, params)
     error, typed = await refusals(faces, "ethereum", method, params)
     assert error["code"] in (400, 404, 503)
     assert reason in (None, error["data"]["reason"])
@@ -119,7 +118,7 @@ async def test_what_no_node_was_asked_has_no_words_of_one(faces: RunningGateway)
 
 
 async def test_the_longest_words_fit_into_the_headers_of_grpc(faces: RunningGateway) -> None:
-    """A revert's own data is told as well; clients read 8 KiB of headers."""
+    """A revert's own data is answered as well; clients read 8 KiB of headers."""
     for reason in ("r" * 2000, "€" * 2000, '"' * 2000):
         data = "0x" + encode_call("Error(string)", [reason]).hex()
         # Reverts with what it is called with.
@@ -174,22 +173,16 @@ async def test_nothing_of_the_endpoint_stands_in_them(tmp_path: Path) -> None:
     app = web.Application()
     app.router.add_post("/{path:.*}", answer)
     async with serve_app(app) as url:
-        overrides = {
-            "profile": "devnet",
-            "chains": {"ethereum": {"endpoints": [{"label": "odd", "url": f"{url}/v2/{SECRET}"}]}},
-            "storage": {"url": f"sqlite+aiosqlite:///{tmp_path / 'waypost.db'}"},
-            "grpc": {"host": "127.0.0.1", "port": 0},
-            "http": {"host": "127.0.0.1"},
-        }
-        async with run_gateway(load_settings(environ={}, overrides=overrides)) as running:
+        endpoints = [{"label": "odd", "url": f"{url}/v2/{SECRET}"}]
+        async with run_gateway_on({"ethereum": {"endpoints": endpoints}}, tmp_path) as running:
             nodes = {}
             for method in ANSWERS:
                 error, typed = await refusals(running, "ethereum", method, [])
                 nodes[method] = error["data"]["node"]
                 assert same(nodes[method], typed)
-                told = json.dumps(error) + str(typed)
+                both = json.dumps(error) + str(typed)
                 for secret in (SECRET, "10.1.2.3", "127.0.0.1", "8545", "node.example"):
-                    assert secret not in told
+                    assert secret not in both
     assert nodes["eth_gasPrice"]["code"] == -32603
     assert nodes["eth_gasPrice"]["message"].endswith(" failed")
     assert "is over its quota of megagas" in nodes["eth_blobBaseFee"]["message"]

@@ -32,7 +32,7 @@ def settings_of(replay: Hourly, folder: Path) -> Settings:
     return load_settings(environ={}, overrides=overrides)
 
 
-async def told(gateway: RunningGateway, **params: Any) -> dict[str, tuple[float, bool]]:
+async def points_of(gateway: RunningGateway, **params: Any) -> dict[str, tuple[float, bool]]:
     """Return price and completeness by date; both faces must say the same."""
     answer = await gateway.ask("getPriceHistory", params)
     points = answer["result"]["data"]["prices"]
@@ -54,13 +54,13 @@ async def test_the_maximum_is_of_all_hours_and_days_known_in_part_say_so(tmp_pat
         replay.missing |= {start + hour * 3600 for hour in range(count)}
     async with replaying(replay):
         async with run_gateway(settings_of(replay, tmp_path)) as gateway:
-            points = await told(gateway, symbol="ETH")
+            points = await points_of(gateway, symbol="ETH")
             # The 90 days in requests of 20, once for both faces.
             assert len(replay.asked) == 5
         # Another process on the same database does not ask again either.
         async with run_gateway(settings_of(replay, tmp_path)) as gateway:
             asked = len(replay.asked)
-            assert await told(gateway, symbol="ETH") == points
+            assert await points_of(gateway, symbol="ETH") == points
             assert len(replay.asked) == asked
     incomplete = {date for date, (_, complete) in points.items() if not complete}
     assert incomplete == {days[0].date().isoformat(), days[2].date().isoformat()}

@@ -80,7 +80,7 @@ async def test_a_request_that_is_not_admitted_goes_before_one_that_is() -> None:
         async with asyncio.timeout(5):
             while len(server.asked) < 3:  # noqa: ASYNC110  # the server is asked on its own
                 await asyncio.sleep(0.01)
-        # All of them are being executed: whoever comes now has to come again.
+        # All of them are being executed: new ones have to come again.
         status, headers, answer = await (await open_from(face, "127.0.0.1")).answer()
         assert (status, headers["connection"], answer["error"]["code"]) == (503, "close", 503)
         release.set()

@@ -1,4 +1,4 @@
-"""The OpenRPC document is made once for each content, whoever asks for it and however often."""
+"""The OpenRPC document is made once for each content, for all callers and however often."""
 
 from __future__ import annotations
 

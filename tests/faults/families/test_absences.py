@@ -135,7 +135,7 @@ async def test_what_one_machine_of_three_has_is_found(rig: Rig, good: str) -> No
             assert await read(driver) == truth[name], name
 
 
-async def test_what_no_machine_has_is_asked_once_of_each_and_told_so(rig: Rig) -> None:
+async def test_what_no_machine_has_is_asked_once_of_each_and_answered_so(rig: Rig) -> None:
     reads = await reads_of(rig)
     for relays in rig.machines.values():
         for one in relays:
@@ -148,14 +148,14 @@ async def test_what_no_machine_has_is_asked_once_of_each_and_told_so(rig: Rig) -
                 for one in relays:
                     one.asked.clear()
                     one.heights.clear()
-            [told] = await asyncio.gather(read(driver), return_exceptions=True)
-            if isinstance(told, NotFound):
-                assert told.message.endswith("(3 endpoints were asked)"), (name, told.message)
-                assert told.metadata["endpointsAsked"] == "3"
+            [outcome] = await asyncio.gather(read(driver), return_exceptions=True)
+            if isinstance(outcome, NotFound):
+                assert outcome.message.endswith("(3 endpoints were asked)"), (name, outcome.message)
+                assert outcome.metadata["endpointsAsked"] == "3"
             else:
                 # The node's own answer, which says that there is none.
-                assert name.startswith("rpc "), (name, told)
-                assert told is None or None in told.values(), (name, told)
+                assert name.startswith("rpc "), (name, outcome)
+                assert outcome is None or None in outcome.values(), (name, outcome)
             counts = [
                 sum(one_asked == wanted or wanted in one_asked for one in relays for one_asked in one.asked)
                 - (sum(map(_proves, relays)) if wanted == "getblockhash" else 0)

@@ -38,7 +38,7 @@ GROWTH = 160 * MEBIBYTE
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, psutil.Process]]:
-    """A gateway in a process of its own, of the devnet's profile, whose one chain nobody asks: its gRPC port."""
+    """A gateway in a process of its own, of the devnet's profile, whose one chain is not asked: its gRPC port."""
     folder = tmp_path_factory.mktemp("served")
     config = folder / "waypost.toml"
     config.write_text(
@@ -82,7 +82,7 @@ async def highest(process: psutil.Process, ended: asyncio.Event) -> int:
 
 
 @pytest.mark.parametrize("kind", FLOODS)
-async def test_a_flood_costs_nobody_an_answer_nor_the_gateway_its_memory(
+async def test_a_flood_costs_no_caller_an_answer_nor_the_gateway_its_memory(
     served: tuple[int, psutil.Process], kind: str
 ) -> None:
     port, process = served

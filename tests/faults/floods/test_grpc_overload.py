@@ -1,4 +1,4 @@
-"""Calls that the gateway has no room for are told so, over gRPC as over HTTP: UNAVAILABLE, why, and when to return."""
+"""Calls that the gateway has no room for are refused, over gRPC as over HTTP: UNAVAILABLE, why, and when to return."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ROOM = 2000
 REQUEST = GetBalanceRequest(chain="ethereum", address="0x" + "ab" * 20)
 
 
-def told(error: grpc.aio.AioRpcError) -> tuple[str, str, int]:
+def refusal_of(error: grpc.aio.AioRpcError) -> tuple[str, str, int]:
     """Return status, reason and milliseconds to wait of a failure; empty and 0 where it says nothing."""
     info, retry = error_details_pb2.ErrorInfo(), error_details_pb2.RetryInfo()
     packed = dict(error.trailing_metadata() or ()).get("grpc-status-details-bin", b"")
@@ -36,7 +36,7 @@ def told(error: grpc.aio.AioRpcError) -> tuple[str, str, int]:
     return error.code().name, info.reason, retry.retry_delay.ToMilliseconds()
 
 
-async def test_a_burst_of_calls_is_answered_or_told_to_come_back(tmp_path: Path) -> None:
+async def test_a_burst_of_calls_is_answered_or_refused_with_a_delay(tmp_path: Path) -> None:
     release = asyncio.Event()
 
     async def wait(request: Any, context: Any) -> Any:
@@ -61,7 +61,7 @@ async def test_a_burst_of_calls_is_answered_or_told_to_come_back(tmp_path: Path)
                 await stub.GetBalance(REQUEST, metadata=KEY, timeout=120)
                 outcomes["answered"] += 1
             except grpc.aio.AioRpcError as error:
-                outcomes[told(error)] += 1
+                outcomes[refusal_of(error)] += 1
 
         stubs = []
         for _ in range(CHANNELS):

@@ -7,23 +7,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from alembic.config import Config
-from alembic.runtime.environment import EnvironmentContext
-from alembic.script import ScriptDirectory
 from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import create_async_engine
 
 from server.access.keys import KeyStore
-from server.storage import migrations
 from server.storage.database import open_database
 from server.storage.failures import explain_failure
 from server.storage.migrations import WrongProfile
-from server.storage.tables import keys, metadata, price_days, price_observations
+from server.storage.migrations.runner import apply_revisions
+from server.storage.tables import keys, price_days, price_observations
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-SCRIPTS = str(Path(migrations.__file__).parent)
 OLD_ROWS = (
     "INSERT INTO price_days VALUES ('ETH', '2027-01-15', '2555.05555545147', '2555', true)",
     "INSERT INTO price_observations VALUES ('ETH', 'defillama', '2027-01-15 00:00:00', '2555')",
@@ -35,15 +31,7 @@ async def make_old(url: str) -> None:
     """Make a database as releases before the profiles left it, with prices and a key in it."""
 
     def build(connection: Connection) -> None:
-        config = Config()
-        config.set_main_option("script_location", SCRIPTS)
-        config.set_main_option("path_separator", "os")
-        script = ScriptDirectory.from_config(config)
-        with EnvironmentContext(
-            config, script, fn=lambda revision, _: script._upgrade_revs("0002", revision)
-        ) as environment:
-            environment.configure(connection=connection, target_metadata=metadata)
-            environment.run_migrations()
+        apply_revisions(connection, "0002")
         for row in OLD_ROWS:
             row = row.replace("'a'", "'a'::bytea") if connection.dialect.name == "postgresql" else row
             connection.exec_driver_sql(row)

@@ -13,7 +13,7 @@ from server.chains.facts import load_facts
 
 ETHEREUM = load_facts()["ethereum"]
 
-# Block 23513000 of Ethereum mainnet (5 October 2025, Prague), as chain explorers and forge-std's stdRlp test tell it.
+# Block 23513000 of Ethereum mainnet (5 October 2025, Prague), as chain explorers and forge-std's stdRlp test have it.
 PRAGUE: dict[str, Any] = {
     "hash": "0x65407618ec1f44bd793f024f9ce855d7287ea4a9d7ae4c9e672362a372b9ded4",
     "parentHash": "0x5b5b6bff48fe6a2167a2c70193bd1ec94e140ad09ebca6d64f468bc273518d36",

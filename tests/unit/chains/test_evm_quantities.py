@@ -65,10 +65,10 @@ def extra_of_transaction(members: dict[str, Any]) -> dict[str, Any]:
     listed = BLOCK | {"transactions": [TRANSACTION | {"transactionIndex": "0x0", "blockNumber": "0x10"} | members]}
     [other] = parse_block_transactions(json.dumps(listed).encode(), pays_tips=True).transactions
     # One form in both operations.
-    told = json.loads(other.extra.json)
-    assert told.pop("blockNumber") == found.block_number
-    assert told == json.loads(found.transaction.extra.json)
-    return told
+    decoded = json.loads(other.extra.json)
+    assert decoded.pop("blockNumber") == found.block_number
+    assert decoded == json.loads(found.transaction.extra.json)
+    return decoded
 
 
 def extra_of_receipt(members: dict[str, Any]) -> dict[str, Any]:
@@ -135,11 +135,11 @@ DOCUMENT_NAMES = st.sampled_from(["block", "transaction", "receipt"])
 def test_members_are_never_lost_and_only_quantities_change(members: dict[str, Any], document: str) -> None:
     fields, extra = convert_members(read_members(json.dumps(members).encode()), {}, load_forms(document))
     assert fields == {}
-    told = msgspec.json.decode(extra) if extra else {}
-    assert list(told) == list(members)
+    decoded = msgspec.json.decode(extra) if extra else {}
+    assert list(decoded) == list(members)
     forms = load_forms(document)
     for name, value in members.items():
         if name not in forms:
-            assert told[name] == value
-        elif isinstance(value, str) and told[name] != value:
-            assert int(told[name]) == int(value, 16)
+            assert decoded[name] == value
+        elif isinstance(value, str) and decoded[name] != value:
+            assert int(decoded[name]) == int(value, 16)

@@ -31,7 +31,7 @@ def beat():
         time.sleep(0.05)
 """
 LASTS = f"{BEATS}\nthreading.Thread(target=beat, daemon=True).start(); os.write(1, b'ready\\n'); sys.stdin.read()"
-TELLS = f"""{BEATS}
+WRITES_INPUT = f"""{BEATS}
 threading.Thread(target=beat, daemon=True).start()
 os.write(1, b"ready\\n")
 for line in sys.stdin:
@@ -91,7 +91,7 @@ async def test_one_that_dies_young_comes_back_and_the_others_stay(
 ) -> None:
     monkeypatch.setattr(workers, "FIRST_PAUSE", 0.05)
     stumbling_block = tmp_path / "block"
-    one, other = worker(UNLUCKY, stumbling_block), worker(TELLS, tmp_path / "told")
+    one, other = worker(UNLUCKY, stumbling_block), worker(WRITES_INPUT, tmp_path / "received")
     async with kept(one, other) as all_of_them:
         steady = pid_of(other)
         assert all_of_them.counts == WorkerCounts(2, 2, 0)
@@ -103,11 +103,11 @@ async def test_one_that_dies_young_comes_back_and_the_others_stay(
         await until(lambda: one.is_serving)
         assert other.pid == steady
         assert all_of_them.counts.serving == 2
-        # The other one was told of all of it.
-        told = tmp_path / "told"
+        # The other one received all of it.
+        received = tmp_path / "received"
         last = all_of_them.counts.line().decode()
-        await until(lambda: told.read_text().endswith(last))
-        lines = [json.loads(line) for line in told.read_text().splitlines()]
+        await until(lambda: received.read_text().endswith(last))
+        lines = [json.loads(line) for line in received.read_text().splitlines()]
         assert {line["serving"] for line in lines} == {1, 2}
         assert {line["configured"] for line in lines} == {2}
 
@@ -156,7 +156,7 @@ def test_what_hangs_is_noticed_within_five_seconds() -> None:
     assert workers.LONGEST_SILENCE >= 4 * INTERVAL
 
 
-async def test_nobody_is_blamed_for_what_its_parent_missed(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_no_worker_is_blamed_for_what_its_parent_missed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workers, "LONGEST_SILENCE", 1.0)
     one = worker(LASTS)
     async with kept(one):

@@ -29,7 +29,7 @@ def connect(listener: socket.socket, seconds: float = 10.0) -> socket.socket:
     return socket.create_connection(listener.getsockname()[:2], timeout=seconds)
 
 
-def test_who_has_connected_stays_and_nobody_else_comes(listener: socket.socket) -> None:
+def test_connections_stay_and_no_new_ones_come(listener: socket.socket) -> None:
     with connect(listener) as early:
         early.sendall(b"early")
         assert count_waiting(listener) == 1

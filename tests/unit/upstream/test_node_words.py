@@ -38,7 +38,7 @@ def quoted(message: str, data: Any = None) -> tuple[str, Any]:
         "",
     ],
 )
-def test_what_is_nobodys_secret_stays(text: str) -> None:
+def test_what_is_no_secret_stays(text: str) -> None:
     assert quoted(text, {"reason": text, "codes": [1, None, True, 10**30]}) == (
         text,
         {"reason": text, "codes": [1, None, True, 10**30]},
