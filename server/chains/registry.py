@@ -55,16 +55,20 @@ class Chain:
         self.driver = driver
 
     def capability(self, wanted: Callable[..., Capability]) -> Capability:
-        """Return the driver as what it can do, one of the protocols of `capabilities`.
+        """Return what has the capability, one of the protocols of `capabilities`: an entry of the driver's, or itself.
 
         Raises:
             NotAvailable: this build does not read that from chains of this family.
         """
         # A protocol counts as abstract, so the type checker takes it as a callable only, not as type[Capability].
         driver: Any = self.driver
-        if driver is None or not _has(driver, wanted):
-            raise NotAvailable(f"this build does not answer that for {self.slug} yet")
-        return driver  # type: ignore[no-any-return]
+        if driver is not None:
+            entry = driver.capabilities.get(wanted)
+            if entry is not None:
+                return entry  # type: ignore[no-any-return]
+            if _has(driver, wanted):
+                return driver  # type: ignore[no-any-return]
+        raise NotAvailable(f"this build does not answer that for {self.slug} yet")
 
     def __repr__(self) -> str:
         return f"Chain({self.slug})"

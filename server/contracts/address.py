@@ -1,9 +1,13 @@
-"""EVM addresses as callers write them."""
+"""EVM addresses: as callers write them, as bytes, and those that are precompiled contracts."""
 
 from __future__ import annotations
 
 from server.checksum import checksum_address
 from server.errors import InvalidArgument
+
+# Yellow Paper, appendix E (1 to 8); EIP-152 (9), EIP-4844 (10), EIP-2537 (11 to 17), EIP-7951 (256).
+PRECOMPILES = frozenset(number.to_bytes(20, "big") for number in (*range(1, 18), 256))
+"""Addresses that answer calls although no code stands there, as bytes."""
 
 
 def parse_address(text: str, field: str) -> str:

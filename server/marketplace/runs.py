@@ -7,12 +7,9 @@ from typing import TYPE_CHECKING
 from waypost.v1 import marketplace_outcome_pb2
 
 from server.abi.arguments import read_arguments
-from server.chains.capabilities import CallRequest, ReadsCode, SimulatesCalls
-from server.chains.contract_reads import CallsContracts
-from server.chains.contract_simulations import SimulatesTransactions
-from server.chains.evm.precompiles import PRECOMPILES
+from server.chains.capabilities import CallRequest, CallsContracts, ReadsCode, SimulatesCalls, SimulatesTransactions
 from server.chains.steps import read_in_steps
-from server.contracts.address import address_bytes
+from server.contracts.address import PRECOMPILES, address_bytes
 from server.contracts.calls import ContractCall
 from server.contracts.reverts import reverted
 from server.errors import GatewayError, Reverted
@@ -22,7 +19,7 @@ if TYPE_CHECKING:
     from waypost.v1 import marketplace_pb2
 
     from server.abi.functions import Function
-    from server.chains.contract_simulations import Simulation
+    from server.chains.capabilities import Simulation
     from server.chains.registry import Chains
     from server.chains.view import ReadView
     from server.marketplace.methods import Method

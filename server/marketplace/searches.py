@@ -9,8 +9,7 @@ from waypost.v1 import marketplace_outcome_pb2
 
 from server.abi.arguments import read_arguments
 from server.abi.reader import Undecodable
-from server.chains.capabilities import BlockRange
-from server.chains.contract_events import SearchesEvents
+from server.chains.capabilities import BlockRange, SearchesEvents
 from server.marketplace.values import native
 
 if TYPE_CHECKING:
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from waypost.v1 import marketplace_pb2
 
     from server.abi.events import Event
-    from server.chains.contract_events import ContractLog
+    from server.chains.capabilities import ContractLog
     from server.chains.registry import Chains
     from server.chains.view import ReadView
     from server.marketplace.methods import Method

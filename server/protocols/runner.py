@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import structlog
 
-from server.chains.contract_reads import CallsContracts
+from server.chains.capabilities import CallsContracts
 from server.chains.view import ReadView
 from server.contracts.calls import CallGroup
 from server.errors import DeadlineExceeded, GatewayError, UpstreamUnavailable

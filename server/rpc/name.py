@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from waypost.v1 import name_pb2, name_pb2_grpc
 
-from server.chains.contract_reads import CallsContracts
+from server.chains.capabilities import CallsContracts
 from server.checksum import checksum_address
 from server.rpc.stages.state import current
 from server.rpc.views import open_view

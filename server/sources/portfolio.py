@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from server.catalog.tokens import Listing, TokenCatalogue
     from server.chains.holdings import Holding
     from server.chains.registry import Chain, Chains
-    from server.sources.prices import Prices
+    from server.sources.prices import Prices, Token
     from server.upstream.cache import CacheUse
 
 _log = structlog.get_logger("waypost.portfolio")
@@ -36,10 +36,10 @@ _SLACK = 0.1
 
 
 class _Row(NamedTuple):
-    """An asset that has no price yet, and the symbol that prices it; None where no price is known to fit."""
+    """An asset that has no price yet, and where it is known as; None for a coin that the catalogue does not have."""
 
     asset: Asset
-    priced_by: str | None
+    token: Token | None
 
 
 class _Held(NamedTuple):
@@ -119,13 +119,11 @@ class Portfolio:
 
     async def _read_prices(
         self, held: Sequence[_Held], deadline: float | None, cache: CacheUse | None
-    ) -> dict[str, Decimal]:
-        """Return US dollars by symbol for what is held and has a live price."""
-        symbols = {row.priced_by for of_chain in held for row in of_chain.rows if row.priced_by is not None}
-        if not symbols:
-            return {}
-        prices = await self._prices.read(symbols, deadline=deadline, cache=cache)
-        return {symbol: price.value for symbol, price in prices.items()}
+    ) -> dict[Token, Decimal]:
+        """Return US dollars by token for what is held and has a live price."""
+        tokens = [row.token for of_chain in held for row in of_chain.rows if row.token is not None]
+        prices = await self._prices.read_tokens(tokens, deadline=deadline, cache=cache)
+        return {token: price.value for token, price in prices.items()}
 
 
 def _until(deadline: float | None) -> float:
@@ -142,7 +140,7 @@ def _counts(listing: Listing) -> bool:
 def _listed(listing: Listing, row: Holding) -> _Row:
     token, deployment = listing
     asset = Asset(deployment.symbol, token.name, deployment.address, row.raw, row.decimals, price=None)
-    return _Row(asset, token.price_of(deployment))
+    return _Row(asset, (deployment.chain, deployment.address))
 
 
 def _coin(chain: Chain, listing: Listing | None, row: Holding) -> _Row:
@@ -153,8 +151,8 @@ def _coin(chain: Chain, listing: Listing | None, row: Holding) -> _Row:
     return _Row(Asset(symbol, symbol, NATIVE, row.raw, row.decimals, price=None), None)
 
 
-def _valued(held: _Held, prices: dict[str, Decimal]) -> ChainAssets:
-    assets = [replace(asset, price=prices.get(priced_by or "")) for asset, priced_by in held.rows]
+def _valued(held: _Held, prices: dict[Token, Decimal]) -> ChainAssets:
+    assets = [replace(asset, price=None if token is None else prices.get(token)) for asset, token in held.rows]
     return ChainAssets(held.chain, held.block, by_value(assets), held.unread)
 
 

@@ -60,7 +60,7 @@ def load_price_table() -> PriceTable:
     # One contract by chain for all feeds of a kind.
     shared = {
         "pyth": table["pyth"],
-        "aave": {chain: contracts["oracle"].address for chain, contracts in markets.items()},
+        "lending_oracle": {chain: contracts["oracle"].address for chain, contracts in markets.items()},
     }
     return PriceTable(
         feeds={

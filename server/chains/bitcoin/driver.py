@@ -19,7 +19,7 @@ from server.chains.holdings import Holding, Holdings, is_accepted
 from server.chains.memory import ChainMemory, Codec
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from server.chains.capabilities import Health, State
     from server.chains.facts import ChainFacts
@@ -44,6 +44,7 @@ class BitcoinDriver:
     def __init__(
         self, facts: ChainFacts, core: Pool, esplora: RestPool, scan: Pool, cache: Cache | None, *, judges_age: bool
     ) -> None:
+        self.capabilities: Mapping[object, object] = {}
         self.core = core
         self.esplora = esplora
         self.scan = scan

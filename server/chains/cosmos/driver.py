@@ -17,7 +17,7 @@ from server.chains.cosmos.transactions import TransactionReader
 from server.chains.holdings import is_accepted
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from waypost.v1 import block_pb2, cosmos_pb2, cosmos_validator_pb2, token_pb2, transaction_pb2
 
@@ -32,6 +32,7 @@ class CosmosDriver:
     """Reads one Cosmos chain. `judges_age` is False where blocks are made only while somebody asks (local nodes)."""
 
     def __init__(self, nodes: CosmosNodes, memory: ChainMemory, *, judges_age: bool = True) -> None:
+        self.capabilities: Mapping[object, object] = {}
         self.nodes = nodes
         self.memory = memory
         self._heads = HeadReader(nodes, judges_age=judges_age)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from server.chains.contract_events import ContractLog, EventPage
+from server.chains.capabilities import ContractLog, EventPage
 from server.chains.evm.log_entries import place_of
 from server.chains.evm.log_scan import LogFilter
 from server.checksum import checksum_address

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from waypost.v1 import token_pb2
 
+from server.chains.capabilities import CallsContracts
 from server.chains.evm.accounts import AccountReader
 from server.chains.evm.approvals import ApprovalReader
 from server.chains.evm.blocks import BlockReader
@@ -13,6 +14,7 @@ from server.chains.evm.calls import CallReader
 from server.chains.evm.chain import EvmChain
 from server.chains.evm.code import CodeReader
 from server.chains.evm.contents import Contents
+from server.chains.evm.contract_calls import ContractCaller
 from server.chains.evm.contract_logs import ContractLogReader
 from server.chains.evm.feeds import FeedReader
 from server.chains.evm.gas import GasReader
@@ -23,9 +25,8 @@ from server.chains.evm.log_ranges import LogRanges
 from server.chains.evm.log_scan import LogScanner
 from server.chains.evm.log_windows import LogWindows
 from server.chains.evm.logs import LogReader
-from server.chains.evm.multicall import Call
 from server.chains.evm.passthrough import PassThrough
-from server.chains.evm.planner import CallsAtOnce, ReadPlanner
+from server.chains.evm.planner import ReadPlanner
 from server.chains.evm.reads import RememberedReads
 from server.chains.evm.remembered import RememberedBlocks, RememberedCode, RememberedTransactions
 from server.chains.evm.simulations import Simulator
@@ -35,11 +36,10 @@ from server.chains.evm.traces import TraceReader
 from server.chains.evm.transactions import TransactionReader
 from server.chains.evm.transfers import TransferReader
 from server.chains.holdings import is_accepted
-from server.contracts.address import address_bytes, parse_address
-from server.contracts.calls import ContractOutcome
+from server.contracts.address import parse_address
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from waypost.v1 import block_pb2, log_pb2, transaction_pb2
 
@@ -52,21 +52,20 @@ if TYPE_CHECKING:
         CallRequest,
         CallResult,
         Code,
+        EventPage,
         GasEstimate,
         GasPrice,
         Health,
         Quote,
+        Simulation,
         State,
         TokenFacts,
         UnsignedCall,
     )
-    from server.chains.contract_events import EventPage
-    from server.chains.contract_simulations import Simulation
     from server.chains.facts import ChainFacts
     from server.chains.holdings import Holdings, KnownAsset
     from server.chains.memory import ChainMemory
     from server.chains.view import ReadView
-    from server.contracts.calls import CallGroup, ContractCall
     from server.upstream.pool import Pool
 
 
@@ -101,6 +100,7 @@ class EvmDriver:
         scanner = LogScanner(facts.slug, pool, LogRanges(pool.labels), Contents(facts))
         self._logs = LogReader(windows, scanner)
         self._contract_logs = ContractLogReader(windows, scanner)
+        self.capabilities: Mapping[object, object] = {CallsContracts: ContractCaller(reads, self._heights)}
         self._traces = TraceReader(facts.slug, pool, TransactionReader(self.chain, pool))
         self._transfers = TransferReader(facts, windows, scanner, TokenUnits(reads))
 
@@ -210,20 +210,6 @@ class EvmDriver:
         """See `ReadsFeeds`."""
         return await self._feeds.read_feeds(feeds, view)
 
-    async def call_contracts(
-        self, calls: Sequence[ContractCall], view: ReadView, *, are_known: bool
-    ) -> list[ContractOutcome]:
-        """See `CallsContracts`."""
-        planned = _planned(calls)
-        read = self._reads.read_shared if are_known else self._reads.read_alone
-        return [ContractOutcome(*outcome) for outcome in await self._heights.explain(read(view, planned), view)]
-
-    async def call_groups(self, groups: Sequence[CallGroup], view: ReadView) -> list[list[ContractOutcome]]:
-        """See `CallsContracts`."""
-        planned = [CallsAtOnce(_planned(calls), is_known) for calls, is_known in groups]
-        answers = await self._heights.explain(self._reads.read_groups(view, planned), view)
-        return [[ContractOutcome(*outcome) for outcome in outcomes] for outcomes in answers]
-
     async def simulate_transaction(self, call: CallRequest, view: ReadView) -> Simulation:
         """See `SimulatesTransactions`."""
         return await self._heights.explain(self._simulator.simulate_transaction(call, view), view, "height")
@@ -279,17 +265,3 @@ class EvmDriver:
         await self.memory.close()
         await self.planner.close()
         await self.pool.close()
-
-
-def _planned(calls: Sequence[ContractCall]) -> list[Call]:
-    """Return calls of contracts as the planner takes them."""
-    return [
-        Call(
-            address_bytes(call.to),
-            call.data,
-            call.gas,
-            address_bytes(call.sender) if call.sender else None,
-            call.is_optional,
-        )
-        for call in calls
-    ]

@@ -1,6 +1,7 @@
 """Price feeds of EVM chains: how each kind is asked, and what its answer says.
 
-Sources: Chainlink AggregatorV3Interface and sequencer uptime feeds; Pyth IPyth.getPriceUnsafe; Aave V3 IAaveOracle.
+Sources: Chainlink AggregatorV3Interface and sequencer uptime feeds; Pyth IPyth.getPriceUnsafe; the oracle of
+lend-a V3, BASE_CURRENCY_UNIT and getAssetPrice.
 """
 
 from __future__ import annotations
@@ -81,7 +82,7 @@ def _read_pyth(answers: Sequence[bytes]) -> Quote | None:
     return Quote(Decimal(price).scaleb(exponent), word(answers[0], 3))
 
 
-def _read_aave(answers: Sequence[bytes]) -> Quote | None:
+def _read_lending_oracle(answers: Sequence[bytes]) -> Quote | None:
     unit, price = word(answers[0]), word(answers[1])
     return Quote(Decimal(price) / Decimal(unit), None) if price and unit else None
 
@@ -90,8 +91,8 @@ KINDS: dict[str, FeedKind] = {
     "chainlink": FeedKind(lambda _feed: (DECIMALS, LATEST_ROUND_DATA), _read_chainlink),
     "sequencer": FeedKind(lambda _feed: (LATEST_ROUND_DATA,), _read_sequencer),
     "pyth": FeedKind(lambda feed: (GET_PRICE_UNSAFE + bytes.fromhex(feed.id[2:]),), _read_pyth),
-    "aave": FeedKind(
-        lambda feed: (BASE_CURRENCY_UNIT, GET_ASSET_PRICE + address_word(_address(feed.asset))), _read_aave
+    "lending_oracle": FeedKind(
+        lambda feed: (BASE_CURRENCY_UNIT, GET_ASSET_PRICE + address_word(_address(feed.asset))), _read_lending_oracle
     ),
 }
 """The kinds of feeds by the word that the catalogue uses."""

@@ -9,14 +9,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from server.chains.evm.multicall import Outcome
+from server.contracts.address import PRECOMPILES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from server.chains.evm.multicall import Call
-
-# Yellow Paper, appendix E (1 to 8); EIP-152 (9), EIP-4844 (10), EIP-2537 (11 to 17), EIP-7951 (256).
-PRECOMPILES = frozenset(number.to_bytes(20, "big") for number in (*range(1, 18), 256))
 
 _NOTHING = Outcome(True, b"")
 

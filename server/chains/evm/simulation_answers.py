@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from server.chains.contract_simulations import SimulatedLog
+from server.chains.capabilities import SimulatedLog
 from server.chains.evm.node_errors import EvmErrors
 from server.chains.evm.quantity import quantity
 from server.chains.evm.trace_frames import split_frames

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
-from server.chains.contract_simulations import Simulation
+from server.chains.capabilities import Simulation
 from server.chains.evm.quantity import json_count, json_data
 from server.chains.evm.simulation_answers import Ran, parse_simulated_blocks, parse_traced_call
 from server.chains.sound_answers import Doubtful

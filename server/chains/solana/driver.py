@@ -18,7 +18,7 @@ from server.chains.solana.programs import ProgramReader
 from server.errors import NotSupported
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from waypost.v1 import token_pb2
 
@@ -39,6 +39,7 @@ class SolanaDriver:
     """Reads Solana. Blocks and transactions are remembered, for good once their slot is finalized; state is not."""
 
     def __init__(self, facts: ChainFacts, pool: Pool, memory: ChainMemory) -> None:
+        self.capabilities: Mapping[object, object] = {}
         self.pool = pool
         self.memory = memory
         self._heads = HeadReader(pool)

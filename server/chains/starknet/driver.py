@@ -16,7 +16,7 @@ from server.chains.starknet.tokens import TokenReader
 from server.chains.starknet.transactions import TransactionReader
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from waypost.v1 import block_pb2, transaction_pb2
 
@@ -38,6 +38,7 @@ class StarknetDriver:
     """
 
     def __init__(self, facts: ChainFacts, pool: Pool, memory: ChainMemory, *, judges_age: bool = True) -> None:
+        self.capabilities: Mapping[object, object] = {}
         if facts.native.address is None:
             raise ValueError(f"chains.toml names no contract of the native coin of {facts.slug}")
         self.pool = pool

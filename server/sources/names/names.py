@@ -22,7 +22,7 @@ from server.sources.names.resolver import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from server.chains.contract_reads import CallsContracts
+    from server.chains.capabilities import CallsContracts
     from server.chains.view import ReadView
     from server.errors import GatewayError
     from server.sources.names.gateways import Gateways

@@ -3,7 +3,7 @@
 from server.sources.prices.history import PriceHistory, PricePoint
 from server.sources.prices.opening import open_prices
 from server.sources.prices.prices import Price, Prices, convert
-from server.sources.prices.source import EURO, Observation, PriceSource
+from server.sources.prices.source import EURO, Observation, PriceSource, Token
 
 __all__ = [
     "EURO",
@@ -13,6 +13,7 @@ __all__ = [
     "PricePoint",
     "PriceSource",
     "Prices",
+    "Token",
     "convert",
     "open_prices",
 ]

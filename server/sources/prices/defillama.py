@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import time
+import tomllib
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -16,9 +19,9 @@ from server.sources.prices.shape import is_price, read_moment, read_shape
 from server.sources.prices.source import Observation
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
-    from server.sources.prices.source import Day
+    from server.sources.prices.source import Day, Token
     from server.upstream import RestPool
 
 NAME = "defillama"
@@ -34,6 +37,14 @@ _DAYS_PER_REQUEST = 20
 _POINTS_PER_DAY = 24
 # How far from the full hour a price is looked for, so that every hour has one (by default six minutes).
 _SEARCH_WIDTH = "30m"
+
+
+# Addresses go into the path of a request.
+_ADDRESS = re.compile(r"[0-9A-Za-z]{1,66}")
+# Its names of chains, by slug.
+_CHAINS: Mapping[str, str] = tomllib.loads(Path(__file__).with_name("defillama.toml").read_text(encoding="utf-8"))[
+    "chains"
+]
 
 
 class _Coin(msgspec.Struct):
@@ -60,7 +71,7 @@ class _Chart(msgspec.Struct):
 
 
 class DefiLlama:
-    """See `Api` and `HistorySource`. `coins` are its keys by symbol. `wall` tells unix seconds."""
+    """See `Api`, `TokenApi` and `HistorySource`. `coins` are its keys by symbol. `wall` tells unix seconds."""
 
     name = NAME
     lifetime = 6 * 3600.0
@@ -72,7 +83,30 @@ class DefiLlama:
 
     async def fetch(self, deadline: float) -> list[Observation]:
         """Return the price of every coin; see `Api`."""
-        keys = list(dict.fromkeys(self._coins.values()))
+        told = await self._read_current(dict.fromkeys(self._coins.values()), deadline)
+        return [
+            Observation(symbol, self._publisher(key), coin.price, read_moment(coin.timestamp, NAME))
+            for symbol, key in self._coins.items()
+            if (coin := told.get(key)) is not None and _is_told(coin)
+        ]
+
+    async def fetch_tokens(self, tokens: Collection[Token], deadline: float) -> Mapping[Token, Observation]:
+        """Return the prices of the tokens that it knows; see `TokenApi`."""
+        keys = {
+            token: f"{_CHAINS[token[0]]}:{token[1]}"
+            for token in tokens
+            if token[0] in _CHAINS and _ADDRESS.fullmatch(token[1])
+        }
+        told = await self._read_current(keys.values(), deadline)
+        return {
+            token: Observation(token[1], NAME, coin.price, read_moment(coin.timestamp, NAME))
+            for token, key in keys.items()
+            if (coin := told.get(key)) is not None and _is_told(coin)
+        }
+
+    async def _read_current(self, wanted: Iterable[str], deadline: float) -> dict[str, _Coin]:
+        """Return what it tells of these keys."""
+        keys = list(wanted)
         answers = await asyncio.gather(
             *(
                 self._pool.get(
@@ -87,11 +121,7 @@ class DefiLlama:
         told: dict[str, _Coin] = {}
         for answer in answers:
             told |= read_shape(answer.result, _Current, NAME).coins
-        return [
-            Observation(symbol, self._publisher(key), coin.price, read_moment(coin.timestamp, NAME))
-            for symbol, key in self._coins.items()
-            if (coin := told.get(key)) is not None and is_price(coin.price) and coin.confidence >= _LEAST_CONFIDENCE
-        ]
+        return told
 
     async def read_days(self, symbol: str, days: int, deadline: float) -> Mapping[date, Day]:
         """Return the highest of the hourly prices of each day; see `HistorySource`."""
@@ -124,3 +154,7 @@ class DefiLlama:
 
     def _publisher(self, key: str) -> str:
         return _REPEATED if key.startswith(f"{_REPEATED}:") else NAME
+
+
+def _is_told(coin: _Coin) -> bool:
+    return is_price(coin.price) and coin.confidence >= _LEAST_CONFIDENCE

@@ -20,6 +20,7 @@ from server.sources.prices.on_chain import OnChainFeeds
 from server.sources.prices.prices import Prices
 from server.sources.prices.sheet import KEPT_SECONDS, Sheet
 from server.sources.prices.source import EURO
+from server.sources.prices.tokens import TokenSheet
 from server.storage.leases import Lease
 from server.storage.price_records import PriceRecords
 from server.upstream import RestPool
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from runtime.settings import Settings
     from server.chains.registry import Chains
     from server.sources.prices.sheet import Api
-    from server.sources.prices.source import HistorySource, PriceSource
+    from server.sources.prices.source import HistorySource, PriceSource, TokenSource
     from server.upstream.cache import Cache
     from server.upstream.observer import Observer
     from server.upstream.transport import Session
@@ -70,6 +71,7 @@ def open_prices(
     sources: list[PriceSource] = [OnChainFeeds(chains, load_price_table())]
     fallbacks: list[PriceSource] = []
     history: list[HistorySource] = []
+    by_address: list[TokenSource] = []
 
     def pool_of(name: str) -> RestPool | None:
         endpoints = source_endpoints(settings, name)
@@ -93,11 +95,15 @@ def open_prices(
         of_llama = DefiLlama(llama, _coins(settings, defillama.NAME))
         sources.append(sheet_of(of_llama, KEPT_SECONDS))
         history.append(of_llama)
+        of_tokens = TokenSheet(of_llama, kept_seconds=KEPT_SECONDS if cache is not None else 0.0)
+        lifetime.push_async_callback(of_tokens.close)
+        by_address.append(of_tokens)
     if bank is not None:
         of_bank = Frankfurter(bank)
         fallbacks.append(sheet_of(of_bank, _COARSE_SECONDS))
         history.append(of_bank)
-    opened = Opened(Prices(sources, fallbacks), PriceHistory(PriceRecords(database), history))
+    prices = Prices(sources, fallbacks, by_address=by_address)
+    opened = Opened(prices, PriceHistory(PriceRecords(database), history))
     lifetime.push_async_callback(opened.history.close)
     _start_collector(settings, opened.prices, database, lifetime)
     return opened

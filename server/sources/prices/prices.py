@@ -1,4 +1,4 @@
-"""Current prices: every source is asked at once, and what they tell is settled into one figure per symbol."""
+"""Current prices: every source is asked at once, and what they tell is settled into one figure per token."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from server.catalog.tokens import NATIVE, load_tokens
 from server.errors import InvalidArgument
 from server.sources.prices.consensus import Price, settle
 from server.sources.prices.source import EURO
@@ -16,7 +17,8 @@ from server.sources.prices.source import EURO
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
-    from server.sources.prices.source import Observation, PriceSource
+    from server.catalog.tokens import TokenCatalogue
+    from server.sources.prices.source import Observation, PriceSource, Token, TokenSource
     from server.upstream.cache import CacheUse
 
 __all__ = ["Price", "Prices", "convert"]
@@ -33,12 +35,22 @@ _CURRENCIES: dict[str, str | None] = {"USD": None, "EUR": EURO}
 class Prices:
     """Reads prices.
 
-    `fallbacks` are asked only for what none of the `sources` tells: they are right, but coarse.
+    `fallbacks` are asked only for what none of the `sources` tells: they are right, but coarse. `catalogue` says which
+    symbol prices a token of an address, `by_address` are asked for those that it does not know.
     """
 
-    def __init__(self, sources: Sequence[PriceSource], fallbacks: Sequence[PriceSource] = ()) -> None:
+    def __init__(
+        self,
+        sources: Sequence[PriceSource],
+        fallbacks: Sequence[PriceSource] = (),
+        *,
+        catalogue: TokenCatalogue | None = None,
+        by_address: Sequence[TokenSource] = (),
+    ) -> None:
         self._sources = sources
         self._fallbacks = fallbacks
+        self._catalogue = load_tokens() if catalogue is None else catalogue
+        self._by_address = by_address
         self._disputed: set[str] = set()
 
     async def read(
@@ -67,11 +79,50 @@ class Prices:
         rate = dollars.get(unit)
         return {} if rate is None else {symbol: convert(price, rate) for symbol, price in prices.items()}
 
+    async def read_tokens(
+        self, tokens: Iterable[Token], *, deadline: float | None, cache: CacheUse | None = None
+    ) -> dict[Token, Price]:
+        """Return the price of one whole unit, in US dollars, of each of these tokens that has a live one.
+
+        Tokens are (chain, address); `NATIVE` is a chain's own coin. A token of the catalogue has its symbol's price,
+        and none where no price is known to fit it or its address is not confirmed. Any other has what the sources by
+        address report: as a rule one publisher, which `sources` of the price names. Waits as `read` does.
+        """
+        symbols: dict[Token, str] = {}
+        others: list[Token] = []
+        for token in dict.fromkeys(tokens):
+            chain, address = token
+            listed = self._catalogue.on_chain(chain).get(address)
+            listing = self._catalogue.coin(chain) if listed is None and address == NATIVE else listed
+            if listing is None:
+                if address != NATIVE:
+                    others.append(token)
+            elif listing.deployment.unverified != "address":
+                symbol = listing.token.price_of(listing.deployment)
+                if symbol is not None:
+                    symbols[token] = symbol
+        until = _until(deadline)
+        of_symbols, of_others = await asyncio.gather(
+            self._settle(set(symbols.values()), until, cache), self._settle_others(others, until, cache)
+        )
+        return of_others | {token: of_symbols[symbol] for token, symbol in symbols.items() if symbol in of_symbols}
+
     async def observe(self, symbols: Collection[str], until: float) -> list[Observation]:
         """Return every live observation of these symbols by `until` (monotonic clock), unsettled."""
         return await _ask(self._sources, symbols, until, None)
 
+    async def _settle_others(
+        self, tokens: Collection[Token], until: float, cache: CacheUse | None
+    ) -> dict[Token, Price]:
+        if not tokens or not self._by_address:
+            return {}
+        told = await asyncio.gather(*(source.read(tokens, until, cache) for source in self._by_address))
+        settled = {token: settle([of_source[token] for of_source in told if token in of_source]) for token in tokens}
+        return {token: price for token, price in settled.items() if price is not None}
+
     async def _settle(self, symbols: Collection[str], until: float, cache: CacheUse | None) -> dict[str, Price]:
+        if not symbols:
+            return {}
         prices, told = _settled(await _ask(self._sources, symbols, until, cache))
         missing = set(symbols) - told
         if missing and self._fallbacks:

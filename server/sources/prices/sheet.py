@@ -24,9 +24,11 @@ KEPT_SECONDS = 60.0
 FETCH_SECONDS = 10.0
 """How long a source may take. Callers do not wait that long; the next ones find what it told."""
 
-_PAUSE = 5.0
-# Whoever comes later does not wait for a source that has kept others waiting for so long already.
-_PATIENCE = 2.0
+PAUSE_SECONDS = 5.0
+"""For how long a source is left alone that failed."""
+
+LONGEST_WAIT = 2.0
+"""How long callers wait for a source. Those who come later do not wait for one that others have waited for so long."""
 
 _log = structlog.get_logger("waypost.prices")
 
@@ -80,7 +82,7 @@ class Sheet:
             if self._fetching is None:
                 self._began = now
                 self._fetching = asyncio.create_task(self._fetch())
-            patience = min(until, self._began + _PATIENCE) - now
+            patience = min(until, self._began + LONGEST_WAIT) - now
             # Not cancelled with the caller: the next one gains from it.
             await asyncio.wait((self._fetching,), timeout=max(patience, 0.0))
         wall = self._wall()
@@ -103,7 +105,7 @@ class Sheet:
             self._good_until = self._clock() + self._seconds
             self._failure = ""
         except GatewayError as error:
-            self._paused_until = self._clock() + _PAUSE
+            self._paused_until = self._clock() + PAUSE_SECONDS
             if error.message != self._failure:
                 _log.warning("a source of prices is left out", source=self._api.name, why=error.message)
             self._failure = error.message

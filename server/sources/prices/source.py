@@ -19,9 +19,15 @@ AHEAD_SECONDS = 600.0
 """By how much a source's clock may be ahead of ours; what is told of a time further ahead is nonsense, and not live."""
 
 
+Token = tuple[str, str]
+"""A token by where it is: the chain's slug, and the address in the chain's canonical writing."""
+
+
 @dataclass(frozen=True, slots=True)
 class Observation:
     """A live price of one token in US dollars, above zero.
+
+    `symbol` is the token's, or its address where it is read by that.
 
     `publisher` is who tells it: two observations of one publisher are no two opinions. `told_at` is when it was told
     at the source (with its zone).
@@ -51,6 +57,17 @@ class PriceSource(Protocol):
 
     async def read(self, symbols: Collection[str], until: float, use: CacheUse | None) -> Sequence[Observation]:
         """Return what is told of these symbols by `until` (monotonic clock), live observations alone.
+
+        A source that fails has nothing to tell: nothing is raised for its sake.
+        """
+        ...
+
+
+class TokenSource(Protocol):
+    """A source of current prices of tokens by where they are."""
+
+    async def read(self, tokens: Collection[Token], until: float, use: CacheUse | None) -> Mapping[Token, Observation]:
+        """Return what is told of these tokens by `until` (monotonic clock), live observations alone.
 
         A source that fails has nothing to tell: nothing is raised for its sake.
         """

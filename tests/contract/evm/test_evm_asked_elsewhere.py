@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from runtime.settings import Settings
-from server.chains.capabilities import CallRequest
+from server.chains.capabilities import CallRequest, CallsContracts
 from server.chains.evm.finalized import FinalizedReader
 from server.chains.registry import Chains
 from server.chains.view import ReadView
@@ -149,7 +149,9 @@ async def test_the_head_for_the_bounds_of_a_range_is_asked_elsewhere(said, ether
 async def test_where_history_is_unproved_a_garbled_look_is_taken_elsewhere(said, what, hyperliquid, session, tally):
     reads: dict[str, Callable[[Any], Any]] = {
         "a call": lambda driver: driver.simulate_call(BALANCE, ReadView()),
-        "a call in a name": lambda driver: driver.call_contracts([NAMED], ReadView(), are_known=False),
+        "a call in a name": lambda driver: driver.capabilities[CallsContracts].call_contracts(
+            [NAMED], ReadView(), are_known=False
+        ),
         "code": lambda driver: driver.read_code(USDC, ReadView()),
     }
     fronts = {label: Changed(hyperliquid[0].url, session, {}) for label in ("alpha", "beta")}

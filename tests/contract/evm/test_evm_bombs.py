@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from server.chains.capabilities import CallRequest
+from server.chains.capabilities import CallRequest, CallsContracts
 from server.chains.view import ReadView
 from server.contracts.calls import ContractCall
 from server.errors import NotAToken, Reverted
@@ -35,7 +35,9 @@ async def test_a_simulation_is_one_request(driver, requests):
 
 async def test_a_read_that_fits_into_one_execution_is_one_call(driver, requests):
     with requests([1]):
-        [outcome] = await driver.call_contracts([ContractCall(REVERT_BOMBER, b"call")], ReadView(), are_known=False)
+        [outcome] = await driver.capabilities[CallsContracts].call_contracts(
+            [ContractCall(REVERT_BOMBER, b"call")], ReadView(), are_known=False
+        )
     assert (outcome.succeeded, outcome.data) == (False, bytes(1_000_000))
 
 

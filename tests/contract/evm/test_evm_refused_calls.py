@@ -10,7 +10,7 @@ import pytest
 import pytest_asyncio
 
 from devnet.evm.artifacts import multicall3
-from server.chains.capabilities import CallRequest
+from server.chains.capabilities import CallRequest, CallsContracts
 from server.chains.view import ReadView
 from server.contracts.calls import ContractCall
 from server.errors import NotAToken, NotFound, Reverted
@@ -86,7 +86,7 @@ async def test_hardhat_gives_up_without_a_reason(on_hardhat: Any, hardhat: Anvil
 
 async def test_hardhat_reads_of_contracts_that_give_up(on_hardhat: Any, tally: CallTally) -> None:
     owner = ContractCall(SILENT, bytes.fromhex("6352211e") + bytes(32))
-    [outcome] = await on_hardhat.call_contracts([owner], ReadView(), are_known=False)
+    [outcome] = await on_hardhat.capabilities[CallsContracts].call_contracts([owner], ReadView(), are_known=False)
     assert (outcome.succeeded, outcome.data) == (False, b"")
     for read in (on_hardhat.read_token_balance(ALICE, SILENT, ReadView()), on_hardhat.read_token(SILENT, ReadView())):
         with pytest.raises(NotAToken):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from runtime.settings import Settings
-from server.chains.capabilities import CallRequest
+from server.chains.capabilities import CallRequest, CallsContracts
 from server.chains.registry import Chains
 from server.chains.view import ReadView
 from server.contracts.calls import ContractCall
@@ -50,9 +50,9 @@ async def test_calls_in_a_senders_name_are_of_the_block_that_they_name(driver, h
     head = await node.height()
     for calls in ([NAMED], [NAMED_FAILING], [NAMED, NAMED_FAILING]):
         with pytest.raises(NotSupported, match="latest state"):
-            await driver.call_contracts(calls, ReadView(block=head - 1), are_known=False)
+            await driver.capabilities[CallsContracts].call_contracts(calls, ReadView(block=head - 1), are_known=False)
         for view in (ReadView(), ReadView(block=head)):
-            outcomes = await driver.call_contracts(calls, view, are_known=False)
+            outcomes = await driver.capabilities[CallsContracts].call_contracts(calls, view, are_known=False)
             assert view.block == head
             assert [outcome.succeeded for outcome in outcomes] == [call is NAMED for call in calls]
     balance = int(await node.call("eth_call", {"to": USDC, "data": "0x" + NAMED.data.hex()}, "latest"), 16)
@@ -67,14 +67,14 @@ async def test_a_chain_that_moves_on_meanwhile_is_read_again(session, hyperliqui
         async with open_session() as http:
             endpoints = {"hyperliquid": {"endpoints": [{"label": "local", "url": front.url}]}}
             loaded = Chains.load(Settings.model_validate({"profile": "devnet", "chains": endpoints}), http)
-            driver: Any = loaded.get("hyperliquid").driver
+            caller = loaded.capability("hyperliquid", CallsContracts)
             view = ReadView()
             if is_read:
-                assert (await driver.call_contracts([NAMED], view, are_known=False))[0].succeeded
+                assert (await caller.call_contracts([NAMED], view, are_known=False))[0].succeeded
                 assert view.block == await node.height()
             else:
                 with pytest.raises((UpstreamDisagrees, UpstreamUnavailable)):
-                    await driver.call_contracts([NAMED], view, are_known=False)
+                    await caller.call_contracts([NAMED], view, are_known=False)
             await loaded.close()
         await front.stop()
 

@@ -12,7 +12,7 @@ import pytest_asyncio
 from devnet import known_names
 from devnet.evm.names import set_gateway_port
 from runtime.settings import Settings
-from server.chains.contract_reads import CallsContracts
+from server.chains.capabilities import CallsContracts
 from server.chains.registry import Chains
 from server.chains.view import ReadView
 from server.sources.guarded import GuardedFetcher

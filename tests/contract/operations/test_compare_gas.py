@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 WORLD = load_world()
 # What one whole native coin costs on the devnet, by chain.
+# The catalogue's kinds of feeds, and where the devnet has those of each.
+DEVNET_KINDS = {"chainlink": "chainlink", "pyth": "pyth", "lending_oracle": "aave", "sequencer": "sequencer"}
 DOLLARS = {
     **dict.fromkeys(("ethereum", "optimism", "base", "arbitrum", "linea", "scroll"), "2512.34567891"),
     "polygon": "0.2345",
@@ -82,8 +84,8 @@ def test_the_feeds_of_the_catalogue_are_those_of_the_devnet():
     catalogue = load_price_table()
     ours = {
         (kind, row["chain"], row["address"], row.get("id", ""), row.get("asset", ""))
-        for kind in ("chainlink", "pyth", "aave", "sequencer")
-        for row in load_feeds()[kind]
+        for kind, rows in DEVNET_KINDS.items()
+        for row in load_feeds()[rows]
     }
     feeds = [feed for feeds in catalogue.feeds.values() for feed in feeds]
     asked = {

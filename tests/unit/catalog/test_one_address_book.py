@@ -88,7 +88,7 @@ def test_feeds() -> None:
         for feed in feeds
         if (feed.chain, feed.address) in REGISTERED
     }
-    assert found == {("aave", ("aave-v3", "oracle"))}
+    assert found == {("lending_oracle", ("aave-v3", "oracle"))}
 
 
 def test_deployments_of_published_apps() -> None:

@@ -50,7 +50,7 @@ def test_a_disputed_or_absurd_price_by_id_is_none(price: int, confidence: int, e
 
 
 def test_a_lending_markets_oracle_states_its_unit_and_no_time():
-    read = KINDS["aave"].read
+    read = KINDS["lending_oracle"].read
     assert read([encode(["uint256"], [10**8]), encode(["uint256"], [18_750_000_000])]) == Quote(Decimal("187.5"), None)
     assert read([encode(["uint256"], [10**8]), encode(["uint256"], [0])]) is None
     assert read([encode(["uint256"], [0]), encode(["uint256"], [5])]) is None

@@ -22,6 +22,19 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "server.checksum": (),
     "server.abi": ("server.abi", "server.errors", "server.checksum"),
     "server.contracts": ("server.contracts", "server.abi", "server.errors", "server.checksum"),
+    # Of chains what capabilities are asked with and answer by, never a driver.
+    "server.protocols": (
+        "server.protocols",
+        "server.contracts",
+        "server.catalog",
+        "server.sources.prices",
+        "server.chains.capabilities",
+        "server.chains.view",
+        "server.chains.facts",
+        "server.chains.amounts",
+        "server.upstream.cache",
+        "server.errors",
+    ),
     "server.storage": ("server.storage", "server.errors", "runtime"),
     "server.upstream": ("server.upstream", "server.errors", "runtime"),
     "server.catalog": ("server.catalog", "server.abi", "server.errors", "server.checksum", "runtime"),
@@ -94,3 +107,27 @@ def test_a_module_imports_only_what_lies_below_it(path: Path) -> None:
 def test_servicers_know_neither_json_nor_http(path: Path) -> None:
     wrong = {module for module in imports(path) if module.split(".")[0] in RPC_FORBIDDEN}
     assert not wrong, f"{dotted(path)} imports {sorted(wrong)}"
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_families_of_chains_are_imported_by_the_registry_alone(path: Path) -> None:
+    name = dotted(path)
+    families = {f"server.chains.{folder.name}" for folder in (ROOT / "server/chains").iterdir() if folder.is_dir()}
+    families -= {"server.chains.capabilities", "server.chains.__pycache__"}
+    assert len(families) == 5
+    own = next((family for family in families if under(name, family)), None)
+    wrong = {module for module in imports(path) for family in families - {own} if under(module, family)}
+    assert not wrong or name == "server.chains.registry" or not under(name, "server"), f"{name}: {sorted(wrong)}"
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_folders_of_protocols_are_known_to_the_registration_alone(path: Path) -> None:
+    name = dotted(path)
+    folders = {f"server.protocols.{folder.name}" for folder in protocol_folders()}
+    own = next((folder for folder in folders if under(name, folder)), None)
+    wrong = {module for module in imports(path) for folder in folders - {own} if under(module, folder)}
+    assert not wrong or name == "server.rpc.registration", f"{name}: {sorted(wrong)}"
+
+
+def protocol_folders() -> list[Path]:
+    return [path.parent for path in sorted((ROOT / "server/protocols").glob("*/__init__.py"))]

@@ -1,4 +1,4 @@
-"""The capability to search the events of one contract."""
+"""Capabilities to search logs: of a chain, of token transfers, of the events of one contract."""
 
 from __future__ import annotations
 
@@ -8,8 +8,18 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from server.chains.capabilities import BlockRange
+    from waypost.v1 import log_pb2
+
     from server.chains.view import ReadView
+
+
+@dataclass(frozen=True, slots=True)
+class BlockRange:
+    """A range of blocks as its caller wrote it: decimal numbers, `latest`, or None where left out; and the cursor."""
+
+    from_block: str | None
+    to_block: str | None
+    cursor: str | None
 
 
 class ContractLog(NamedTuple):
@@ -29,6 +39,24 @@ class EventPage:
 
     logs: tuple[ContractLog, ...]
     cursor: str | None
+
+
+class ReadsLogs(Protocol):
+    """Can search event logs."""
+
+    async def read_logs(
+        self, blocks: BlockRange, address: str | None, topic0: str | None, view: ReadView
+    ) -> log_pb2.GetLogsResponse:
+        """Return one page, newest first, without its `chain`; InvalidArgument for a reversed range or a bad cursor."""
+        ...
+
+
+class ReadsTransfers(Protocol):
+    """Can search token transfers of an account."""
+
+    async def read_transfers(self, blocks: BlockRange, address: str, view: ReadView) -> log_pb2.GetTransfersResponse:
+        """Return one page, newest first, without its `chain`; errors as for logs."""
+        ...
 
 
 class SearchesEvents(Protocol):

@@ -1,4 +1,4 @@
-"""Capabilities of chains with numbered accounts, denoms and delegated stake, in the manner of `capabilities`."""
+"""Capabilities of chains with numbered accounts, denoms and delegated stake."""
 
 from __future__ import annotations
 

@@ -1,0 +1,137 @@
+"""A source that tells prices of the tokens that it is asked for: asked once a minute for each, and for many at once."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections import OrderedDict
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+import structlog
+
+from server.errors import GatewayError
+from server.sources.prices.sheet import FETCH_SECONDS, KEPT_SECONDS, LONGEST_WAIT, PAUSE_SECONDS
+from server.sources.prices.source import AHEAD_SECONDS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping
+
+    from server.sources.prices.source import Observation, Token
+    from server.upstream.cache import CacheUse
+
+_MOST_KEPT = 10_000
+# More than that of one read are not asked for: nobody holds so many, and they would cost others their turn.
+_MOST_ASKED = 500
+
+_log = structlog.get_logger("waypost.prices")
+
+
+class TokenApi(Protocol):
+    """An off-chain API. `lifetime` is in seconds how long a price of it is live."""
+
+    name: str
+    lifetime: float
+
+    async def fetch_tokens(self, tokens: Collection[Token], deadline: float) -> Mapping[Token, Observation]:
+        """Return what it tells of these tokens; GatewayError when it fails or answers in an unknown shape."""
+        ...
+
+
+class _Kept(NamedTuple):
+    """What was told of a token, None for nothing, and until when that is given again."""
+
+    told: Observation | None
+    until: float
+
+
+class TokenSheet:
+    """See `TokenSource`. One request at a time; what is asked for meanwhile leaves together with the next one.
+
+    After a failure the source is left alone for a moment; what it told before counts as long as that is live. With
+    `kept_seconds` 0 nothing is given twice. `clock` is monotonic, `wall` unix seconds.
+    """
+
+    def __init__(
+        self,
+        api: TokenApi,
+        *,
+        kept_seconds: float = KEPT_SECONDS,
+        clock: Callable[[], float] = time.monotonic,
+        wall: Callable[[], float] = time.time,
+    ) -> None:
+        self._api = api
+        self._seconds = kept_seconds
+        self._clock = clock
+        self._wall = wall
+        self._kept: OrderedDict[Token, _Kept] = OrderedDict()
+        self._wanted: dict[Token, None] = {}
+        self._asked: frozenset[Token] = frozenset()
+        self._paused_until = 0.0
+        self._failure = ""
+        self._fetching: asyncio.Task[None] | None = None
+
+    async def read(self, tokens: Collection[Token], until: float, use: CacheUse | None) -> dict[Token, Observation]:
+        """Return the live prices of the tokens, waiting for the source a little, until `until` at most."""
+        now = self._clock()
+        is_fresh = use is not None and use.bypass
+        due = [token for token in tokens if is_fresh or self._is_due(token, now)][:_MOST_ASKED]
+        if use is not None:
+            (use.miss if due else use.hit)()
+        if due:
+            await self._ask(due, min(until, now + LONGEST_WAIT))
+        wall = self._wall()
+        return {
+            token: kept.told
+            for token in tokens
+            if (kept := self._kept.get(token)) is not None
+            and kept.told is not None
+            and -AHEAD_SECONDS <= wall - kept.told.told_at.timestamp() <= self._api.lifetime
+        }
+
+    async def close(self) -> None:
+        """Give up what is in flight."""
+        if self._fetching is not None:
+            self._fetching.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._fetching
+
+    def _is_due(self, token: Token, now: float) -> bool:
+        kept = self._kept.get(token)
+        return kept is None or now >= kept.until
+
+    async def _ask(self, tokens: Collection[Token], until: float) -> None:
+        """Wait until the source was asked for these tokens, or the time is over, or it failed."""
+        before = {token: self._kept.get(token) for token in tokens}
+        while missing := [token for token in tokens if self._kept.get(token) is before[token]]:
+            now = self._clock()
+            if now < self._paused_until or now >= until:
+                return
+            self._wanted.update((token, None) for token in missing if token not in self._asked)
+            if self._fetching is None:
+                self._fetching = asyncio.create_task(self._fetch())
+            # Not cancelled with the caller: the next one gains from it.
+            done, _ = await asyncio.wait((self._fetching,), timeout=until - now)
+            if not done or any(task.cancelled() for task in done):
+                return
+
+    async def _fetch(self) -> None:
+        asked = self._asked = frozenset(list(self._wanted)[:_MOST_ASKED])
+        self._wanted.clear()
+        try:
+            told = await self._api.fetch_tokens(asked, self._clock() + FETCH_SECONDS)
+            until = self._clock() + self._seconds
+            for token in asked:
+                self._kept[token] = _Kept(told.get(token), until)
+                self._kept.move_to_end(token)
+            while len(self._kept) > _MOST_KEPT:
+                self._kept.popitem(last=False)
+            self._failure = ""
+        except GatewayError as error:
+            self._paused_until = self._clock() + PAUSE_SECONDS
+            if error.message != self._failure:
+                _log.warning("a source of prices is left out", source=self._api.name, why=error.message)
+            self._failure = error.message
+        finally:
+            self._asked = frozenset()
+            self._fetching = None
