@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import pytest_asyncio
 
+from devnet.evm.artifacts import multicall3
 from runtime.settings import Settings
 from server.chains.contract_reads import CallGroup, ContractCall
 from server.chains.evm.executions import MAX_CALLS
 from server.chains.evm.multicall import Call
+from server.chains.evm.planner import CallsAtOnce
 from server.chains.registry import Chains
 from server.chains.view import ReadView
 from server.upstream import open_session
@@ -30,7 +32,9 @@ from tests.contract.evm.nodes import (
     USDT,
     WETH,
     call_data,
+    load,
 )
+from tests.vendors.nodes import run_vendor
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -254,3 +258,29 @@ async def test_where_history_is_unproved_different_blocks_are_not_one_answer(cha
         alice, _ = await driver.call_groups([holdings(ALICE), holdings(BOB, MAX_CALLS)], view)
     assert view.block == await node.height()
     assert numbers(alice) == [await balance_at(node, ALICE, "latest")]
+
+
+async def test_a_group_brings_what_tells_its_block_from_others(driver, ethereum):
+    view = ReadView()
+    groups = [CallsAtOnce([Call(bytes.fromhex(USDC[2:]), FACTS.calls[0].data)], True)]
+    (grouped,) = await driver.planner.read_groups(view, groups)
+    header = await ethereum.block(hex(view.block))
+    words = [int(header["timestamp"], 16), int(header["parentHash"], 16), int(header["mixHash"], 16)]
+    assert grouped.marks == b"".join(word.to_bytes(32, "big") for word in words)
+
+
+@pytest.mark.parametrize(("vendor", "place"), [("hardhat", "hardhat_setCode"), ("ganache", "evm_setAccountCode")])
+async def test_nodes_of_other_vendors_tell_one_block_alike_in_every_execution(vendor, place, session, tally):
+    async with run_vendor(vendor, session) as node, open_session() as http:
+        await node.call(place, MULTICALL3, "0x" + multicall3().hex())
+        await node.call(place, MULTICALL3, await node.call("eth_call", {"to": MULTICALL3, "data": "0x"}, "latest"))
+        for _ in range(3):
+            await node.call("evm_mine")
+        chains = await load(http, tally, vendor=node.url)
+        driver = chains.get("ethereum").driver
+        number = call(MULTICALL3, "getBlockNumber()")
+        view = ReadView()
+        outcomes = await driver.call_groups([CallGroup((number,) * count, is_known=False) for count in (1, 2, 3)], view)
+        assert {one for group in outcomes for one in numbers(group)} == {view.block} == {await node.height()}
+        assert tally.requests == [3]
+        await chains.close()
