@@ -28,6 +28,7 @@ from tests.contract.evm.nodes import (
     NOBODY,
     OWNER,
     PROBER,
+    SILENT,
     USDC,
     USDT,
     WETH,
@@ -199,15 +200,19 @@ async def test_calls_are_cut_by_the_gas_that_they_state(driver, requests):
     assert numbers(outcomes) == [6] * 5
 
 
-async def test_an_address_that_burns_gas_is_read_by_itself_at_the_block_of_the_others(driver, ethereum):
-    burner = CallGroup((call(GAS_BURNER, "anything()"),))
+async def test_an_address_that_burns_gas_is_read_by_itself_at_the_block_of_the_others(driver, ethereum, tally):
+    burner = CallGroup((call(USDC, "decimals()"), call(GAS_BURNER, "anything()"), call(USDC, "totalSupply()")))
     for _ in range(2):
         view = ReadView(cache=CacheUse(bypass=True))
-        burnt, alice, facts = await driver.call_groups([burner, holdings(ALICE, MAX_CALLS), FACTS], view)
-        assert not burnt[0].succeeded
-        assert numbers(alice)[0] == await balance_at(ethereum, ALICE, view.block)
+        tally.requests.clear()
+        (decimals, burnt, supply), alice, facts = await driver.call_groups([burner, holdings(ALICE, 150), FACTS], view)
+        assert not burnt.succeeded
+        assert numbers([decimals]) == [6]
+        assert numbers([supply])[0] > numbers(alice)[0] == await balance_at(ethereum, ALICE, view.block)
         assert numbers(facts)[:2] == [6, 6]
     assert driver.planner._quarantine.holds([Call(bytes.fromhex(GAS_BURNER[2:]), b"")])
+    # All others in one execution, then the burner alone, and once more as it failed without a word.
+    assert tally.requests == [1, 1, 1]
 
 
 async def test_calls_in_a_senders_name_stay_in_it(driver, ethereum, requests):
@@ -284,3 +289,35 @@ async def test_nodes_of_other_vendors_tell_one_block_alike_in_every_execution(ve
         assert {one for group in outcomes for one in numbers(group)} == {view.block} == {await node.height()}
         assert tally.requests == [3]
         await chains.close()
+
+
+async def test_overviews_of_many_wallets(remembering, ethereum, tally):
+    """As many calls as all positions of a wallet on ethereum take: one request, and ten for ten wallets at most."""
+
+    def made(kind: int, wallet: int, count: int, gas: int = 25_000, is_known: bool = True) -> CallGroup:
+        data = (bytes([kind, index]) + wallet.to_bytes(34, "big") for index in range(count))
+        return CallGroup(tuple(ContractCall(SILENT, one, gas) for one in data), is_known)
+
+    prices = [made(8, 0, 2, 1_000_000), made(9, 0, 1, 1_000_000)]
+
+    def overview(wallet: int) -> list[CallGroup]:
+        known = ((1, 136), (2, 115), (3, 46), (6, 4), (7, 145))
+        own = [made(4, wallet, 10, 50_000, is_known=False), made(5, wallet, 20, 40_000, is_known=False)]
+        return [*prices, *(made(kind, wallet, count) for kind, count in known), *own]
+
+    # What is kept is of an older block then.
+    await ethereum.call("anvil_mine", "0x1")
+    await remembering.call_groups([FACTS], ReadView(cache=CacheUse(bypass=True)))
+    tally.requests.clear()
+    await remembering.call_groups(overview(1), ReadView())
+    assert tally.requests == [5]
+    await ethereum.call("anvil_mine", "0x1")
+    await remembering.call_groups([FACTS], ReadView(cache=CacheUse(bypass=True)))
+    for most in (10, 0):
+        tally.requests.clear()
+        views = [ReadView() for _ in range(10)]
+        await asyncio.gather(
+            *(remembering.call_groups(overview(wallet), view) for wallet, view in enumerate(views, start=1))
+        )
+        assert len(tally.requests) <= most
+        assert {view.block for view in views} == {await ethereum.height()}
