@@ -250,6 +250,42 @@ async def test_a_node_that_caps_gas_gets_smaller_executions_of_one_block(faulty,
     node.stop()
 
 
+TOO_MUCH = {
+    "time": (-32000, "execution aborted (timeout = 5s)"),
+    "size": (-32000, "backend response too large"),
+    "gas": (-32000, "out of gas"),
+}
+
+
+@pytest.mark.parametrize("words", TOO_MUCH)
+async def test_an_execution_that_is_too_much_is_halved_at_the_block_of_the_others(
+    chain, faulty, open_driver, tally, words
+):
+    """Of three executions the largest is refused, and a block is mined before its halves are asked."""
+    code, message = TOO_MUCH[words]
+    front = await faulty(chain.url)
+    driver, view = await open_driver(front.url), ReadView()
+    move = mined(chain)
+
+    async def refuse_long(request: faults.Request) -> None:
+        parsed = json.loads(request.body)
+        answers = []
+        for one in parsed if isinstance(parsed, list) else [parsed]:
+            answer = json.loads(await request.forward(json.dumps(one).encode()))
+            if one["method"] == "eth_call" and len(one["params"][0]["data"]) > 70_000:
+                answer = {"jsonrpc": "2.0", "id": one["id"], "error": {"code": code, "message": message}}
+            answers.append(answer)
+        await move()
+        faults.write_answer(request, json.dumps(answers if isinstance(parsed, list) else answers[0]).encode())
+
+    front.fault = refuse_long
+    before = await chain.height()
+    groups = [CallGroup(GROUPS[0].calls[:120]), GROUPS[1], CallGroup(GROUPS[2].calls[:120], is_known=False)]
+    await check(chain, view, await driver.call_groups(groups, view))
+    assert view.block == before
+    assert tally.requests == [3, 2]
+
+
 async def test_a_node_that_refuses_batches_is_read_at_one_block_all_the_same(chain, faulty, open_driver, tally):
     front = await faulty(chain.url)
     driver = await open_driver(front.url)

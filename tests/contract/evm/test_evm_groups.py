@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import pytest_asyncio
 
-from devnet.evm.artifacts import multicall3
 from runtime.settings import Settings
 from server.chains.contract_reads import CallGroup, ContractCall
 from server.chains.evm.executions import MAX_CALLS
@@ -16,6 +15,7 @@ from server.chains.evm.multicall import Call
 from server.chains.evm.planner import CallsAtOnce
 from server.chains.registry import Chains
 from server.chains.view import ReadView
+from server.errors import MovedOn
 from server.upstream import open_session
 from server.upstream.cache import Cache, CacheUse
 from tests.contract.evm.nodes import (
@@ -32,10 +32,9 @@ from tests.contract.evm.nodes import (
     USDC,
     USDT,
     WETH,
+    MovesOn,
     call_data,
-    load,
 )
-from tests.vendors.nodes import run_vendor
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -274,23 +273,6 @@ async def test_a_group_brings_what_tells_its_block_from_others(driver, ethereum)
     assert grouped.marks == b"".join(word.to_bytes(32, "big") for word in words)
 
 
-@pytest.mark.parametrize(("vendor", "place"), [("hardhat", "hardhat_setCode"), ("ganache", "evm_setAccountCode")])
-async def test_nodes_of_other_vendors_tell_one_block_alike_in_every_execution(vendor, place, session, tally):
-    async with run_vendor(vendor, session) as node, open_session() as http:
-        await node.call(place, MULTICALL3, "0x" + multicall3().hex())
-        await node.call(place, MULTICALL3, await node.call("eth_call", {"to": MULTICALL3, "data": "0x"}, "latest"))
-        for _ in range(3):
-            await node.call("evm_mine")
-        chains = await load(http, tally, vendor=node.url)
-        driver = chains.get("ethereum").driver
-        number = call(MULTICALL3, "getBlockNumber()")
-        view = ReadView()
-        outcomes = await driver.call_groups([CallGroup((number,) * count, is_known=False) for count in (1, 2, 3)], view)
-        assert {one for group in outcomes for one in numbers(group)} == {view.block} == {await node.height()}
-        assert tally.requests == [3]
-        await chains.close()
-
-
 async def test_overviews_of_many_wallets(remembering, ethereum, tally):
     """As many calls as all positions of a wallet on ethereum take: one request, and ten for ten wallets at most."""
 
@@ -321,3 +303,21 @@ async def test_overviews_of_many_wallets(remembering, ethereum, tally):
         )
         assert len(tally.requests) <= most
         assert {view.block for view in views} == {await ethereum.height()}
+
+
+async def test_where_history_is_unproved_a_block_in_between_is_an_error(hyperliquid, session):
+    node, _ = hyperliquid
+    front = MovesOn(node.url, session, 0)
+    await front.start()
+    async with open_session() as http:
+        endpoints = {"hyperliquid": {"endpoints": [{"label": "local", "url": front.url}]}}
+        chains = Chains.load(Settings.model_validate({"profile": "devnet", "chains": endpoints}), http)
+        driver = chains.get("hyperliquid").driver
+        groups = [holdings(ALICE), holdings(BOB, MAX_CALLS)]
+        await driver.call_groups(groups, ReadView())
+        front.moves = 1
+        with pytest.raises(MovedOn, match="try again") as caught:
+            await driver.call_groups(groups, ReadView())
+        assert caught.value.retry_after_ms == 1000
+        await chains.close()
+    await front.stop()

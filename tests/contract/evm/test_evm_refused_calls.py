@@ -11,7 +11,7 @@ import pytest_asyncio
 
 from devnet.evm.artifacts import multicall3
 from server.chains.capabilities import CallRequest
-from server.chains.contract_reads import ContractCall
+from server.chains.contract_reads import CallGroup, ContractCall
 from server.chains.view import ReadView
 from server.errors import NotAToken, NotFound, Reverted
 from server.upstream import open_session
@@ -85,6 +85,18 @@ async def test_hardhat_gives_up_without_a_reason(on_hardhat: Any, hardhat: Anvil
         assert len(tally.requests) == 1
     told = await on_hardhat.simulate_transaction(request, ReadView())
     assert (told.succeeded, told.reason) == (False, "execution reverted without a reason")
+
+
+async def test_hardhat_tells_one_block_alike_in_every_execution(
+    on_hardhat: Any, hardhat: Anvil, tally: CallTally
+) -> None:
+    number = ContractCall(MULTICALL3, bytes.fromhex(call_data("getBlockNumber()")[2:]))
+    view = ReadView()
+    tally.requests.clear()
+    groups = [CallGroup((number,) * count, is_known=False) for count in (1, 2, 3)]
+    outcomes = await on_hardhat.call_groups(groups, view)
+    assert {int.from_bytes(one.data, "big") for group in outcomes for one in group} == {view.block} == {109}
+    assert tally.requests == [3]
 
 
 async def test_hardhat_reads_of_contracts_that_give_up(on_hardhat: Any, tally: CallTally) -> None:
