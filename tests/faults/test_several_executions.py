@@ -299,9 +299,20 @@ async def test_a_node_that_refuses_batches_is_read_at_one_block_all_the_same(cha
     await check(chain, view, await driver.call_groups(GROUPS, view))
 
 
-@pytest.mark.parametrize("fault", [faults.half_batch, faults.cut, faults.cut_json, faults.drop, faults.broken])
+@pytest.mark.parametrize(
+    ("fault", "requests"),
+    [
+        # The call that was left out, and then the two that are of an older block.
+        (faults.half_batch, [3, 1, 2]),
+        (faults.cut, [3, 3]),
+        (faults.cut_json, [3, 3]),
+        (faults.broken, [3, 3]),
+        # Sent again by the HTTP client itself, as the server may have closed an idle connection.
+        (faults.drop, [3]),
+    ],
+)
 async def test_what_one_endpoint_leaves_out_another_one_answers_of_the_same_block(
-    chain, faulty, open_driver, tally, fault
+    chain, faulty, open_driver, tally, fault, requests
 ):
     """The other endpoint is at another height by then."""
     bad, good = await faulty(chain.url), await faulty(chain.url)
@@ -314,7 +325,7 @@ async def test_what_one_endpoint_leaves_out_another_one_answers_of_the_same_bloc
     bad.fault = faults.first(1, fail_and_move)
     view = ReadView()
     await check(chain, view, await driver.call_groups(GROUPS, view))
-    assert len(tally.requests) <= 3
+    assert tally.requests == requests
 
 
 async def test_hedged_executions_are_of_one_block(chain, faulty, open_driver, tally):
@@ -331,7 +342,7 @@ async def test_hedged_executions_are_of_one_block(chain, faulty, open_driver, ta
     slow.fault = faults.first(1, late)
     view = ReadView()
     await check(chain, view, await driver.call_groups(GROUPS, view))
-    assert len(tally.requests) <= 3
+    assert 2 <= len(tally.requests) <= 3
 
 
 async def test_five_large_executions_are_one_request(chain, open_driver, tally):
