@@ -161,10 +161,16 @@ class ReadPlanner:
         block, shared, alone = view.block, _policy(view), _policy(view, is_chosen=True)
         is_marked = self._chain.history_is_pinned
         pieces: list[Piece] = []
-        counts: list[int] = []
+        # Of each group: where its calls stand in the order of their pieces, and how many pieces these are.
+        layout: list[tuple[list[int], int]] = []
         for calls, is_known in groups:
-            cuts = cut(calls) if calls else []
-            counts.append(len(cuts))
+            apart = self._apart(block, calls) if is_known else []
+            order = [*(place for place in range(len(calls)) if place not in apart), *apart]
+            together = [calls[place] for place in order[: len(calls) - len(apart)]]
+            cuts = cut(together) if together else []
+            if apart:
+                cuts.append([calls[place] for place in apart])
+            layout.append((order, len(cuts)))
             pieces += [Piece(piece, shared if is_known else alone) for piece in cuts]
 
         async def ask(piece: Piece) -> Answer:
@@ -180,10 +186,18 @@ class ReadPlanner:
         answers = await self._one_block.run_pieces(block, pieces, view.deadline, ask)
         newest = newest_of(answers)
         in_order, wanted = iter(answers), []
-        for (calls, _), count in zip(groups, counts, strict=True):
-            outcomes = [outcome for _ in range(count) for outcome in next(in_order).outcomes]
+        for (calls, _), (order, count) in zip(groups, layout, strict=True):
+            told = dict(zip(order, (one for _ in range(count) for one in next(in_order).outcomes), strict=True))
+            outcomes = [told[place] for place in range(len(calls))]
             wanted.append(self._accept(view, calls, newest._replace(outcomes=outcomes)))
         return [Grouped(outcomes, newest.marks) for outcomes in await asyncio.gather(*wanted)]
+
+    def _apart(self, block: int | None, calls: Sequence[Call]) -> list[int]:
+        """Return the places of those calls that are to be asked one by one, so that the others need not be."""
+        are_single = self._executions.are_single
+        return (
+            [place for place, call in enumerate(calls) if are_single(block, [call])] if are_single(block, calls) else []
+        )
 
     def _leave(self) -> None:
         folds, self._folds = self._folds, {}

@@ -21,6 +21,7 @@ from devnet.install import anvil_binary
 from devnet.ports import free_port
 from devnet.watchdog import Watchdog
 from runtime.settings import Settings
+from server.chains.capabilities import CallsContracts
 from server.chains.registry import Chains
 from server.upstream import open_session
 
@@ -314,3 +315,9 @@ class Answers(LatestOnly):
         if result is None:
             return {"jsonrpc": "2.0", "id": item["id"], "error": {"code": -32601, "message": "Method not found"}}
         return {"jsonrpc": "2.0", "id": item["id"], "result": result}
+
+
+def contracts_of(driver: Any) -> CallsContracts:
+    """Return how contracts of a driver's chain are called."""
+    found: CallsContracts = driver.capabilities[CallsContracts]
+    return found

@@ -12,7 +12,7 @@ import pytest_asyncio
 from devnet.evm.artifacts import multicall3
 from server.chains.capabilities import CallRequest, CallsContracts
 from server.chains.view import ReadView
-from server.contracts.calls import ContractCall
+from server.contracts.calls import CallGroup, ContractCall
 from server.errors import NotAToken, NotFound, Reverted
 from tests.contract.evm.nodes import ALICE, MULTICALL3, Anvil, call_data, driver_on
 from tests.vendors.nodes import run_vendor
@@ -82,6 +82,18 @@ async def test_hardhat_gives_up_without_a_reason(on_hardhat: Any, hardhat: Anvil
         assert len(tally.requests) == 1
     told = await on_hardhat.simulate_transaction(request, ReadView())
     assert (told.succeeded, told.reason) == (False, "execution reverted without a reason")
+
+
+async def test_hardhat_tells_one_block_alike_in_every_execution(
+    on_hardhat: Any, hardhat: Anvil, tally: CallTally
+) -> None:
+    number = ContractCall(MULTICALL3, bytes.fromhex(call_data("getBlockNumber()")[2:]))
+    view = ReadView()
+    tally.requests.clear()
+    groups = [CallGroup((number,) * count, is_known=False) for count in (1, 2, 3)]
+    outcomes = await on_hardhat.capabilities[CallsContracts].call_groups(groups, view)
+    assert {int.from_bytes(one.data, "big") for group in outcomes for one in group} == {view.block} == {109}
+    assert tally.requests == [3]
 
 
 async def test_hardhat_reads_of_contracts_that_give_up(on_hardhat: Any, tally: CallTally) -> None:
