@@ -16,6 +16,8 @@ from devnet.install import HERE, STATE, InstallError, exclusive, fetch_pinned
 MANIFEST = HERE / "protocol_archives.toml"
 
 _NPMRC = ".npmrc"
+# By default npm waits for more than a minute before it gives up; here that would be at every start without a network.
+_ONE_RETRY = ("--fetch-retries=1", "--fetch-retry-mintimeout=1000")
 
 
 @cache
@@ -55,7 +57,7 @@ def fetch_archive(name: str) -> Path:
 
 def _fetch(folder: Path, name: str, row: dict[str, Any]) -> None:
     shutil.copy2(HERE / _NPMRC, folder / _NPMRC)
-    path = fetch_pinned(folder, folder, name, row)
+    path = fetch_pinned(folder, folder, name, row, *_ONE_RETRY)
     top = PurePosixPath(row["folder"])
     with tarfile.open(path) as tar:
         listed = [PurePosixPath(each.name) for each in tar.getmembers() if each.isfile()]

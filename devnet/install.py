@@ -136,12 +136,13 @@ def _install(folder: Path, progress: Progress) -> None:
     progress("devnet: installed")
 
 
-def fetch_pinned(home: Path, target: Path, name: str, archive: dict[str, Any]) -> Path:
+def fetch_pinned(home: Path, target: Path, name: str, archive: dict[str, Any], *flags: str) -> Path:
     """Fetch the archive of a row {package, version, integrity} into `target` and return its path, its digest checked.
 
     npm runs in `home` and keeps its cache there. Raises InstallError.
     """
-    npm(home, "pack", f"{archive.get('package', name)}@{archive['version']}", "--pack-destination", str(target))
+    package = f"{archive.get('package', name)}@{archive['version']}"
+    npm(home, "pack", package, "--pack-destination", str(target), *flags)
     [path] = target.glob("*.tgz")
     digest = "sha512-" + base64.b64encode(hashlib.sha512(path.read_bytes()).digest()).decode()
     if digest != archive["integrity"]:

@@ -1,4 +1,4 @@
-"""What is set up in the lend-a markets of the local chains: reserves, prices, who supplies and who owes what.
+"""What is set up in the lend-a markets of the local chains, and who holds stake-a's tokens.
 
 It is what the world is built from, not what a read of it answers: interest accrues from the day before a chain's first
 block on. Amounts are millionths of a whole token. TREASURY mints what is supplied and takes back what is borrowed, so
@@ -263,4 +263,13 @@ LEND_A_V2: dict[str, Pool] = {
         "0xdC336Cd4769f4cC7E9d726DA53e6d3fC710cEB89",
         _old_small("WETH.e", "USDC.e", Reserve("WAVAX", 5_000, 6_500)),
     ),
+}
+
+# stake-a: millionths by wallet and symbol. ALICE receives an eighth of both tokens more on ethereum, in a later block.
+STAKED: dict[str, dict[tuple[str, str], int]] = {
+    "ethereum": {(known.BOB, "stETH"): 2_500_000, (known.BOB, "wstETH"): 1_750_000},
+    **{
+        slug: {(known.ALICE, "wstETH"): 1_250_000, (known.BOB, "wstETH"): 3}
+        for slug in ("polygon", "arbitrum", "optimism", "base", "gnosis", "linea")
+    },
 }

@@ -87,8 +87,7 @@ class Builder:
         if not self._waiting:
             return
         self._blocks += 1
-        await self._node.call("evm_setNextBlockTimestamp", FIRST_TIMESTAMP - _BEFORE + self._blocks)
-        await self._node.call("evm_mine")
+        await self._node.call("evm_mine", FIRST_TIMESTAMP - _BEFORE + self._blocks)
         waiting, self._waiting = self._waiting, []
         receipts = await self._node.calls([("eth_getTransactionReceipt", [sent]) for sent, _ in waiting])
         for receipt, (_, transaction) in zip(receipts, waiting, strict=True):
