@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping
-    from decimal import Decimal
 
-    from server.protocols.plan import More, Outcomes, Plan, Renewed, Token
+    from server.protocols.plan import More, Outcomes, Plan, Renewed
+    from server.sources.prices import Price
 
-    TokenPrices = Mapping[Token, Decimal]
+    TokenPrices = Mapping[tuple[str, str], Price]
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,11 +16,11 @@ from server.protocols.plan import ContractUnreadable, More, Outcomes, Renewed, S
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
-    from decimal import Decimal
 
-    from server.protocols.plan import Group, Plan, Token
-    from server.protocols.reader import ChainQuestion, Reader
+    from server.protocols.plan import Group, Plan
+    from server.protocols.reader import ChainQuestion, Reader, TokenPrices
     from server.protocols.tables import TableStore
+    from server.sources.prices import Price
     from server.upstream.cache import CacheUse
 
     Capability = Callable[[str, type[CallsContracts]], CallsContracts]
@@ -37,9 +37,9 @@ class ReadsTokenPrices(Protocol):
     """Tells current prices of tokens."""
 
     async def read_tokens(
-        self, tokens: Iterable[Token], *, deadline: float | None, cache: CacheUse | None
-    ) -> Mapping[Token, Decimal]:
-        """Return the prices in US dollars of those tokens that have one."""
+        self, tokens: Iterable[tuple[str, str]], *, deadline: float | None, cache: CacheUse | None
+    ) -> Mapping[tuple[str, str], Price]:
+        """Return the prices in US dollars of those tokens that have one, by chain slug and address."""
         ...
 
 
@@ -214,7 +214,7 @@ class _Branch:
         self.reader = reader
         self.question = question
         self.tables: Any = None
-        self.prices: Mapping[Token, Decimal] = {}
+        self.prices: TokenPrices = {}
         self.is_renewed = False
         self.renewed: Any = None
         self.result: Any | GatewayError | None = None
@@ -269,5 +269,5 @@ class _Branch:
             )
 
 
-async def _no_prices() -> Mapping[Token, Decimal]:
+async def _no_prices() -> TokenPrices:
     return {}

@@ -10,18 +10,22 @@ from eth_abi.abi import decode, encode
 from eth_utils.crypto import keccak
 
 from devnet import known, known_exchanges
+from devnet.archives import fetch_archive, is_fetched
 from devnet.evm.artifacts import linked
 from devnet.evm.calls import encode_call, to_hex
 from devnet.evm.world import load_world
+from devnet.install import InstallError
 from devnet.known_exchanges import NATIVE, RICH, V3_CONTRACTS, V4_CONTRACTS, WRAPPED
 from devnet.launcher import Devnet
 from devnet.local_chain import NodeError
+from devnet.status import describe
 from server.catalog.protocols import load_address_book
 from tests.contract.rewinding import rewound
 from tests.e2e.devnet_reads import call_raw, read
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
+    from pathlib import Path
 
     from devnet.evm.node import Node
     from devnet.evm.world import Chain
@@ -325,6 +329,27 @@ class TestV4:
 
     async def decimals(self, node: Node, token: str) -> int:
         return 18 if token == NOBODY else int(await read(node, token, "decimals()", [], "uint8"))
+
+
+async def test_an_archive_that_cannot_be_had_costs_its_own_version_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(name: str) -> Path:
+        if name == "dex_a_v4_core":
+            raise InstallError("the registry is down")
+        return fetch_archive(name)
+
+    monkeypatch.setattr("devnet.evm.protocol.fetch_archive", refuse)
+    monkeypatch.setattr("devnet.evm.protocol.is_fetched", lambda name: name != "dex_a_v4_core" and is_fetched(name))
+    lines: list[str] = []
+    async with Devnet.start(("optimism",), lines.append, mines=False) as devnet:
+        node = devnet.nodes["optimism"]
+        assert devnet.left_out == {"dex-a V4": "the registry is down"}
+        assert any("dex-a V4 is left out: the registry is down" in line for line in lines)
+        assert await node.call("eth_getCode", V4_CONTRACTS["optimism"]["manager"], "latest") == "0x"
+        assert len(await node.call("eth_getCode", V3_CONTRACTS["optimism"]["factory"], "latest")) > 20_000
+        described = await describe(devnet.summary(), devnet.sources(), devnet.left_out)
+    assert "left out: dex-a V4: the registry is down" in described
+    assert "original: dex-a V3" in described
+    assert "swaps: a stand-in of an off-chain source" in described
 
 
 def test_the_rich_chains_are_those_that_most_tests_start() -> None:
