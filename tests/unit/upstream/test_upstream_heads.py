@@ -255,6 +255,66 @@ def growing(*labels: str, block_time: float = 2.0, **growth: float) -> tuple[Hea
     return HeadTracker(labels or LABELS, block_time, clock=clock, growth=limits, wall=clock), clock
 
 
+def dated(*labels: str) -> tuple[HeadTracker, Clock]:
+    """A tracker whose looks tell the times of blocks."""
+    clock = Clock()
+    return HeadTracker(labels or LABELS, 2.0, clock=clock, growth=HeadGrowth(), has_times=True, wall=clock), clock
+
+
+def test_of_several_endpoints_numbers_without_a_time_move_no_head() -> None:
+    heads, clock = dated()
+    for label in LABELS:
+        heads.observe(label, 100, clock.now)
+        heads.admit(label, 100, clock.now)
+    assert see(heads, 101, 140, 164) == 100
+    assert heads.of("alpha") == 101
+    assert not heads.is_behind("alpha", 101)
+    clock.now += 2
+    heads.observe("alpha", 101, clock.now)
+    heads.observe("beta", 101, clock.now)
+    assert heads.head() == 101
+    assert see(heads, 104, 104, 104) == 101
+    # What was told with its time stays told.
+    heads.observe("alpha", 103, clock.now)
+    heads.observe("alpha", 104)
+    heads.observe("beta", 103, clock.now)
+    assert heads.head() == 103
+
+
+def test_a_number_without_a_time_is_no_look() -> None:
+    heads, clock = dated()
+    assert heads.look_age("alpha") is None
+    heads.observe("alpha", 100, clock.now)
+    clock.now += 5
+    heads.observe("alpha", 101)
+    assert heads.look_age("alpha") == 5
+    assert heads.age("alpha") == 0
+    plain, _ = growing()
+    plain.observe("alpha", 101)
+    assert plain.look_age("alpha") == 0
+
+
+def test_an_only_endpoint_moves_its_head_by_numbers_too() -> None:
+    heads, clock = dated("alpha")
+    heads.observe("alpha", 100, clock.now)
+    heads.observe("alpha", 101)
+    assert heads.head() == 101
+    assert heads.look_age("alpha") == 0
+
+
+def test_who_told_a_time_to_come_is_not_believed_by_lower_numbers_either() -> None:
+    heads, clock = growing("alpha")
+    heads.observe("alpha", 100, clock.now)
+    heads.observe("alpha", 150, clock.now + 61)
+    heads.observe("alpha", 110)
+    assert heads.head() == 100
+    assert heads.is_ahead("alpha")
+    heads.observe("alpha", 100)
+    assert not heads.is_ahead("alpha")
+    heads.observe("alpha", 110)
+    assert heads.head() == 110
+
+
 def start(heads: HeadTracker, block: int, made_at: float) -> None:
     heads.observe("alpha", block)
     assert heads.is_claimed("alpha")
