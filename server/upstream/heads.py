@@ -185,8 +185,8 @@ class HeadTracker:
 
     def forget(self, label: str) -> None:
         """Take back what the endpoint told, which was of another chain; the head is what the others tell."""
-        self._empty.pop(label, None)
-        self._claims.pop(label, None)
+        for told in (self._empty, self._claims, self._dated_at):
+            told.pop(label, None)
         if self._sightings.pop(label, None) is None:
             return
         self._head, self._is_firm, self._disputed_since, self._anchor = None, False, None, None

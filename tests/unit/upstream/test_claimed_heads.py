@@ -46,6 +46,9 @@ def test_a_number_without_a_time_is_no_look() -> None:
     clock.now += 5
     heads.observe("alpha", 101)
     assert heads.look_age("alpha") == 5
+    heads.forget("alpha")
+    assert heads.look_age("alpha") is None
+    heads.observe("alpha", 101)
     assert heads.age("alpha") == 0
     plain, _ = growing()
     plain.observe("alpha", 101)
