@@ -28,6 +28,9 @@ LEAVING_SECONDS = 2.0
 PROBE_AFTER_SECONDS = 1.0
 """How long nothing may be heard of an endpoint that is asked before it is probed."""
 
+PROBE_SOON_SECONDS = 0.25
+"""The same where a costly read waits that could leave: its two seconds begin with the probe."""
+
 PROBE_EVERY_SECONDS = 1.0
 """How often a hung endpoint is probed while its chain is asked."""
 
@@ -35,6 +38,8 @@ DEMAND_SECONDS = 10.0
 """A chain that nobody asked for so long is in no demand: its hung endpoints are not probed."""
 
 _TICK = 0.25
+# Timers fire a little early or late: what is due at a tick is done at that tick.
+_NEARLY = _TICK / 2
 # A loop that did not turn for so long has not listened either: what it missed is nobody's silence.
 _STALL = 4 * _TICK
 _PROBES = math.ceil(HUNG_SECONDS / PROBE_EVERY_SECONDS)
@@ -143,13 +148,13 @@ class HangWatch:
         self._timer = loop.call_later(_TICK, self._tick)
         silent = now - max(self._since, endpoint.silent_since)
         kept_waiting = now - max(self._since, endpoint.light_silent_since)
-        if kept_waiting >= LEAVING_SECONDS:
+        if kept_waiting >= LEAVING_SECONDS - _NEARLY:
             for leaver in self._leavers:
                 if not leaver.done():
                     leaver.set_result(None)
         if silent >= HUNG_SECONDS and kept_waiting >= LEAVING_SECONDS:
             self._hang(now)
-        elif silent >= PROBE_AFTER_SECONDS:
+        elif silent >= (PROBE_SOON_SECONDS if self._leavers else PROBE_AFTER_SECONDS) - _NEARLY:
             self.suspect()
 
     async def _feel(self) -> None:

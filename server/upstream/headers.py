@@ -120,6 +120,13 @@ class HeadProofs:
         task.add_done_callback(lambda _: self._running.pop(label, None))
         return task
 
+    async def read_past(self, endpoint: Endpoint, block: int) -> Header:
+        """Return the header of a block as one endpoint tells it; ValueError also for one of a time to come."""
+        header = await self._read(endpoint, block)
+        if self._heads.is_future(header.made_at):
+            raise ValueError("a block of a time to come")
+        return header
+
     async def close(self) -> None:
         """Give up what is under way."""
         tasks = list(self._running.values())

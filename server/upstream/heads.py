@@ -41,6 +41,7 @@ class _Sighting:
     block: int
     seen_at: float
     advanced_at: float
+    vote: int
 
 
 @dataclass(slots=True)
@@ -62,6 +63,9 @@ class HeadTracker:
     a claim: its endpoint is ahead and has no vote until the claim is proved (`admit`), however many claim the same. At
     the start, without a head, any block is a claim, but not that of an only endpoint that tells its time. Without
     `growth` (local nodes, which make blocks at will) a jump is believed if it lasts. `wall` tells the time of day.
+
+    With `has_times` looks at the head bring a block's time: of several endpoints, a number without a time says how far
+    its endpoint is, and moves no head.
     """
 
     def __init__(
@@ -72,9 +76,12 @@ class HeadTracker:
         clock: Callable[[], float] = time.monotonic,
         is_healthy: Callable[[str], bool] = lambda _label: True,
         growth: HeadGrowth | None = None,
+        has_times: bool = False,
         wall: Callable[[], float] = time.time,
     ) -> None:
         self.growth = growth
+        self._needs_times = has_times and growth is not None and len(labels) > 1
+        self._dated_at: dict[str, float] = {}
         self._wall = wall
         self._claims: dict[str, _Claim] = {}
         # The newest believed block whose time is known.
@@ -99,20 +106,22 @@ class HeadTracker:
         `made_at` is the block's own time in unix seconds, where the answer tells it.
         """
         now = self._clock()
+        if made_at is not None:
+            self._dated_at[label] = now
         if block <= 0:
             self._empty[label] = now
             return
-        is_future = self._is_future(made_at) or (made_at is None and self._was_future(label, block))
+        is_future = self.is_future(made_at) or (made_at is None and self._was_future(label, block))
         if is_future or not self._is_plausible(block, now, is_dated=made_at is not None):
             self._sightings.pop(label, None)
             self._claims[label] = _Claim(block, now, is_future)
             return
-        self._see(label, block, now)
+        self._see(label, block, now, is_dated=made_at is not None)
         self._note_time(block, made_at)
 
     def admit(self, label: str, block: int, made_at: float) -> None:
         """Take note that the endpoint proved this block, which it claimed: its header, made then, fits the chain."""
-        self._see(label, block, self._clock())
+        self._see(label, block, self._clock(), is_dated=True)
         self._note_time(block, made_at)
 
     def fits(self, block: int, made_at: float) -> bool:
@@ -120,7 +129,7 @@ class HeadTracker:
         growth = self.growth
         if growth is None:
             return True
-        if self._is_future(made_at):
+        if self.is_future(made_at):
             return False
         if self._anchor is None:
             return self._head is None or self._is_plausible(block, self._clock(), is_dated=True)
@@ -136,13 +145,16 @@ class HeadTracker:
         """Return whether nobody can have the block yet, as far as it is known how far the chain is."""
         return self._head is not None and not self._is_plausible(block, self._clock(), is_dated=False)
 
-    def _is_future(self, made_at: float | None) -> bool:
+    def is_future(self, made_at: float | None) -> bool:
+        """Return whether that is a time to come (unix seconds, None for a time that is not told)."""
         return made_at is not None and self.growth is not None and made_at > self._wall() + self.growth.future
 
     def _was_future(self, label: str, block: int) -> bool:
-        """Return whether the endpoint told a time to come of this block, or of one before it."""
+        """Return whether the endpoint told a time to come lately, of this block or another one above the head."""
         claim = self._claims.get(label)
-        return claim is not None and claim.is_future and block >= claim.block and self.is_claimed(label)
+        if claim is None or not claim.is_future or not self.is_claimed(label):
+            return False
+        return self._head is None or block > self._head
 
     def _is_plausible(self, block: int, now: float, *, is_dated: bool) -> bool:
         growth = self.growth
@@ -160,18 +172,21 @@ class HeadTracker:
             if known is None or block > known[0] or known[0] > self._head:
                 self._anchor = block, made_at
 
-    def _see(self, label: str, block: int, now: float) -> None:
+    def _see(self, label: str, block: int, now: float, *, is_dated: bool) -> None:
         self._claims.pop(label, None)
         self._empty.pop(label, None)
         before = self._sightings.get(label)
         advanced_at = before.advanced_at if before is not None and block <= before.block else now
-        self._sightings[label] = _Sighting(block, now, advanced_at)
+        vote = block
+        if self._needs_times and not is_dated:
+            vote = min(block, max(self._head or 0, 0 if before is None else before.vote))
+        self._sightings[label] = _Sighting(block, now, advanced_at, vote)
         self._settle(now)
 
     def forget(self, label: str) -> None:
         """Take back what the endpoint told, which was of another chain; the head is what the others tell."""
-        self._empty.pop(label, None)
-        self._claims.pop(label, None)
+        for told in (self._empty, self._claims, self._dated_at):
+            told.pop(label, None)
         if self._sightings.pop(label, None) is None:
             return
         self._head, self._is_firm, self._disputed_since, self._anchor = None, False, None, None
@@ -192,6 +207,13 @@ class HeadTracker:
         """Return the seconds since the endpoint was last heard, None if never."""
         heard = self._claims.get(label) or self._sightings.get(label)
         return None if heard is None else self._clock() - heard.seen_at
+
+    def look_age(self, label: str) -> float | None:
+        """Return the seconds since the endpoint told a head that can move the chain's, None if never."""
+        if not self._needs_times:
+            return self.age(label)
+        dated_at = self._dated_at.get(label)
+        return None if dated_at is None else self._clock() - dated_at
 
     def is_lagging(self, label: str) -> bool:
         """Return whether the endpoint is behind the head by more than a few seconds, as far as was heard lately."""
@@ -287,7 +309,7 @@ class HeadTracker:
         voters = self._voters(now)
         if not voters:
             return
-        blocks = sorted((self._sightings[label].block for label in voters), reverse=True)
+        blocks = sorted((self._sightings[label].vote for label in voters), reverse=True)
         candidate = blocks[len(blocks) // 2]
         healthy = len(self._electorate())
         is_majority = len(voters) * 2 > healthy

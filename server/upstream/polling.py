@@ -47,13 +47,18 @@ class HeadQuery:
     made_at: Callable[[bytes], float] | None = None
     header: Callable[[Ask, int], Awaitable[Header]] | None = None
 
+    def parse(self, result: bytes) -> tuple[int, float | None]:
+        """Return height and time of the newest block, None for a time that is not told; ValueError for no block."""
+        return self.read(result), None if self.made_at is None else self.made_at(result)
+
 
 class HeadPoller:
-    """Polls the endpoints that no answer told about lately, once a block time (1 to 12 s) while there is traffic.
+    """Polls the endpoints that told no head lately, once a block time (1 to 12 s) while there is traffic.
 
-    At its beginning and every ten seconds of it `compare` is started, to see whether the endpoints are on the same
-    chain of blocks. A pool with one endpoint has nothing to compare and is never polled. The first reads after a quiet
-    time may wait (`look`) until it is known how far the endpoints are.
+    Where looks tell the time of a block, a number without it is no head. At the beginning of traffic and every ten
+    seconds of it `compare` is started, to see whether the endpoints are on the same chain of blocks. A pool with one
+    endpoint has nothing to compare and is never polled. The first reads after a quiet time may wait (`look`) until it
+    is known how far the endpoints are.
     """
 
     def __init__(
@@ -145,7 +150,7 @@ class HeadPoller:
         # An endpoint that rests comes back by answering callers' reads, not by knowing its head.
         if endpoint.breaker.state(self._clock()) is not Circuit.CLOSED:
             return False
-        age = self._heads.age(endpoint.label)
+        age = self._heads.look_age(endpoint.label)
         return age is None or age >= self._pause
 
     def _finish(self, _task: asyncio.Task[None]) -> None:

@@ -96,6 +96,7 @@ class Pool:
             clock=clock,
             is_healthy=self._is_healthy,
             growth=growth if head is not None and head.header is not None else None,
+            has_times=head is not None and head.made_at is not None,
         )
         self._errors = errors
         self._numbers = itertools.count(1)
@@ -356,7 +357,7 @@ class Pool:
         """Take note of what an endpoint answered when it was asked for its head; an unreadable one is none."""
         if self._head is not None:
             with contextlib.suppress(ValueError):
-                self.observe_head(endpoint.label, self._head.read(result))
+                self.observe_head(endpoint.label, *self._head.parse(result))
 
     async def _poll(self, endpoint: Endpoint) -> None:
         """Ask one endpoint for its head; a failure counts as any other, an unreadable head is none."""
@@ -373,18 +374,17 @@ class Pool:
             if named is not None and identity is not None:
                 identity.refute(named)
                 return
-            with contextlib.suppress(ValueError):
-                made_at = None if self._head.made_at is None else self._head.made_at(got.result)
-                self.observe_head(endpoint.label, self._head.read(got.result), made_at)
-                if self.heads.head() is None:
-                    await self.prove_head(endpoint.label)
+            self._see(endpoint, got.result)
+            if self.heads.head() is None:
+                await self.prove_head(endpoint.label)
 
     async def _compare(self) -> None:
-        """Compare the endpoints' blocks, a few below the head."""
+        """Compare the endpoints' blocks, a few below the head; who claims what is not proved has no vote."""
         head = self.heads.head()
         block = -1 if head is None else head - self._depth
-        if self._headers is not None and block >= 0:
-            await self.agreement.settle(block, self._endpoints, self._headers.read, self._change)
+        if self._proofs is not None and block >= 0:
+            voters = [one for one in self._endpoints if not self.heads.is_claimed(one.label)]
+            await self.agreement.settle(block, voters, self._proofs.read_past, self._change)
 
     async def _ask_identity(self, endpoint: Endpoint, call: bytes, *, counts: bool) -> Answer:
         seconds = VERIFY_SECONDS if endpoint.watch is None else HUNG_SECONDS

@@ -14,7 +14,7 @@ import pytest
 
 from server.errors import DeadlineExceeded, GatewayError, UpstreamUnavailable
 from server.upstream import CallPolicy, HeadQuery, Pool
-from server.upstream.hangs import DEMAND_SECONDS, HUNG_SECONDS
+from server.upstream.hangs import DEMAND_SECONDS, HUNG_SECONDS, LEAVING_SECONDS, PROBE_AFTER_SECONDS
 from tests.faults import simulator as faults
 from tests.faults.conftest import CHAIN_ID, wait_for_node
 from tests.pausing import pause
@@ -173,10 +173,65 @@ async def test_a_heavy_read_leaves_an_endpoint_that_keeps_a_probe_waiting(
     policy = CallPolicy(heavy=True, caller_made=True, prefer="alpha")
     reply, seconds = await timed(pool.call(*LOGS, policy, deadline=time.monotonic() + 30))
     assert reply.endpoint == "beta"
-    assert seconds < 3.25 + SLACK  # of the 15 that it would have stayed
+    assert seconds >= LEAVING_SECONDS
+    assert seconds < LEAVING_SECONDS + 0.5 + SLACK  # of the 15 that it would have stayed
     assert nodes[0].methods.count("eth_getLogs") == 1
     assert nodes[0].methods.count("eth_blockNumber") >= 1
     assert nodes[1].methods.count("eth_getLogs") == 1
+    # Who comes later goes there at once.
+    again, seconds = await timed(pool.call(*LOGS, CallPolicy(heavy=True), deadline=time.monotonic() + 30))
+    assert again.endpoint == "beta"
+    assert seconds < 1.0
+
+
+async def test_a_heavy_read_leaves_two_seconds_after_its_probe_left(faulty: MakeFaulty, make_pool: MakePool) -> None:
+    """By the times at which requests arrive, and not by how long the machine takes: the probe goes soon."""
+    nodes = [await faulty(), await faulty()]
+    pool = make_pool(*(node.url for node in nodes), head=HEAD)
+    for label in ("alpha", "beta"):
+        await ask(pool, prefer=label)
+    arrived: dict[str, float] = {}
+
+    def note(fault: faults.Fault) -> faults.Fault:
+        async def noted(request: faults.Request) -> None:
+            label = "beta" if fault is faults.honest else "alpha"
+            arrived.setdefault(f"{label} {request.asked.methods[0]}", time.monotonic())
+            await fault(request)
+
+        return noted
+
+    nodes[0].fault, nodes[1].fault = note(faults.silence), note(faults.honest)
+    await pool.call(*LOGS, CallPolicy(heavy=True, prefer="alpha"), deadline=time.monotonic() + 30)
+    probed = arrived["alpha eth_blockNumber"] - arrived["alpha eth_getLogs"]
+    left = arrived["beta eth_getLogs"] - arrived["alpha eth_blockNumber"]
+    assert probed < PROBE_AFTER_SECONDS
+    assert LEAVING_SECONDS - 0.2 <= left < LEAVING_SECONDS + 0.25 + SLACK
+
+
+@pytest.mark.parametrize("others", ["none", "one that refuses", "one that hangs as well"])
+async def test_a_heavy_read_with_nowhere_to_go_ends_when_its_endpoint_hangs(
+    others: str, faulty: MakeFaulty, make_pool: MakePool, tally: Tally
+) -> None:
+    nodes = [await faulty(), *([] if others == "none" else [await faulty()])]
+    pool = make_pool(*(node.url for node in nodes), head=HEAD)
+    for label in ("alpha", "beta")[: len(nodes)]:
+        await ask(pool, prefer=label)
+    nodes[0].fault = faults.silence
+    if others == "one that refuses":
+        await nodes[1].stop()
+        for number in range(6):
+            await asyncio.gather(timed(ask(pool, number, prefer="beta", seconds=1.0)))
+    elif others != "none":
+        nodes[1].fault = faults.silence
+    policy = CallPolicy(heavy=True, caller_made=True, prefer="alpha")
+    told, seconds = await timed(pool.call(*LOGS, policy, deadline=time.monotonic() + 60))
+    assert isinstance(told, GatewayError)
+    assert ("alpha", "hung") in tally.states
+    assert HUNG in told.message
+    # Two that hang are found out one after the other, the second while the first is still asked.
+    assert (
+        seconds < (HUNG_SECONDS if others != "one that hangs as well" else HUNG_SECONDS + LEAVING_SECONDS) + 1.0 + SLACK
+    )
 
 
 async def test_a_heavy_read_stays_where_light_reads_are_answered(

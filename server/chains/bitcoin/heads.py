@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 # Blocks come at random, ten minutes apart on average: thirty times that without one happens once in a million years.
 _STALE_BLOCKS = 30
 
+NEWEST: tuple[str, list[object]] = ("getblockchaininfo", [])
+"""The call, method and parameters, by which nodes tell height and time of their newest block."""
+
 TIP = "/blocks/tip/height"
 """Esplora's route for the height of the newest block."""
-
-
-_Reader: TypeAlias = "Callable[[bytes], _Head | None]"
 
 
 class _Info(msgspec.Struct):
@@ -48,7 +48,9 @@ class _Block(msgspec.Struct):
     timestamp: int
 
 
-class _Head(NamedTuple):
+class NewestBlock(NamedTuple):
+    """The newest block of an endpoint: its height, when it was made in unix seconds, whether more are on the way."""
+
     height: int
     made_at: int
     is_syncing: bool = False
@@ -79,10 +81,9 @@ class HeadReader:
         return told.block
 
     async def _ask_core(self, avoid: frozenset[str], view: ReadView) -> Told[None]:
-        height, endpoint = await read_sound(
-            self._core, "getblockcount", [], read_height, CallPolicy(avoid=avoid), deadline=view.deadline
-        )
-        return Told(None, endpoint, height)
+        policy = CallPolicy(avoid=avoid)
+        newest, endpoint = await read_sound(self._core, *NEWEST, parse_newest, policy, deadline=view.deadline)
+        return Told(None, endpoint, newest.height, newest.made_at)
 
     async def _ask_esplora(self, avoid: frozenset[str], view: ReadView) -> Told[None]:
         height, reply = await ask_sound(
@@ -97,7 +98,7 @@ class HeadReader:
     async def read_health(self) -> Health:
         """Ask the nodes for their newest block, then the indexers if no node answers (decisions section 3.1)."""
         asked_at = datetime.now(UTC)
-        answers = await self._core.probe("getblockchaininfo", [])
+        answers = await self._core.probe(*NEWEST)
         heads, latencies = self._hear(self._core, answers, _read_info)
         if not heads:
             indexed = await self._esplora.probe("/blocks", [])
@@ -127,8 +128,8 @@ class HeadReader:
         return self._judged
 
     def _hear(
-        self, pool: Pool, answers: Sequence[ProbeResult], read: Callable[[bytes], _Head | None]
-    ) -> tuple[list[_Head], list[float]]:
+        self, pool: Pool, answers: Sequence[ProbeResult], read: Callable[[bytes], NewestBlock | None]
+    ) -> tuple[list[NewestBlock], list[float]]:
         heads, latencies = [], []
         for answer in answers:
             head = None if answer.result is None else read(answer.result)
@@ -140,7 +141,7 @@ class HeadReader:
                 latencies.append(answer.latency)
         return heads, latencies
 
-    def _is_fresh(self, head: _Head) -> bool:
+    def _is_fresh(self, head: NewestBlock) -> bool:
         if self._stale_after is None:
             return True
         return not head.is_syncing and time.time() - head.made_at <= self._stale_after
@@ -150,18 +151,26 @@ class HeadReader:
         return state
 
 
-def _read_info(result: bytes) -> _Head | None:
+def parse_newest(result: bytes) -> NewestBlock:
+    """Return what an answer to `NEWEST` tells; ValueError for what is none."""
     try:
         info = msgspec.json.decode(result, type=_Info)
     except (msgspec.MsgspecError, RecursionError):
-        return None
+        raise ValueError("not the state of a chain") from None
     # Older versions tell the median of eleven blocks alone, an hour older than the newest.
-    return _Head(info.blocks, info.mediantime if info.time is None else info.time, info.initialblockdownload)
+    return NewestBlock(info.blocks, info.mediantime if info.time is None else info.time, info.initialblockdownload)
 
 
-def _read_blocks(result: bytes) -> _Head | None:
+def _read_info(result: bytes) -> NewestBlock | None:
+    try:
+        return parse_newest(result)
+    except ValueError:
+        return None
+
+
+def _read_blocks(result: bytes) -> NewestBlock | None:
     try:
         blocks = msgspec.json.decode(result, type=list[_Block])
     except (msgspec.MsgspecError, RecursionError):
         return None
-    return max((_Head(block.height, block.timestamp) for block in blocks), default=None)
+    return max((NewestBlock(block.height, block.timestamp) for block in blocks), default=None)

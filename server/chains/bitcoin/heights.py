@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from server.chains.bitcoin.answers import read_height
+from server.chains.bitcoin.heads import NEWEST, parse_newest
 from server.chains.newest import Told, read_newest
 from server.chains.sound_answers import read_sound
 from server.errors import GatewayError
@@ -25,8 +25,8 @@ async def explain_missing_height(pool: Pool, height: int | None, view: ReadView,
 
     async def read(avoid: frozenset[str]) -> Told[None]:
         policy = CallPolicy(avoid=avoid)
-        head, endpoint = await read_sound(pool, "getblockcount", [], read_height, policy, deadline=view.deadline)
-        return Told(None, endpoint, head)
+        newest, endpoint = await read_sound(pool, *NEWEST, parse_newest, policy, deadline=view.deadline)
+        return Told(None, endpoint, newest.height, newest.made_at)
 
     what = "a block of that height" if height is None else f"block {height}"
     try:

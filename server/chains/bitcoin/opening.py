@@ -8,7 +8,7 @@ import msgspec
 
 from server.chains.bitcoin.answers import read_hash, read_height
 from server.chains.bitcoin.driver import BitcoinDriver
-from server.chains.bitcoin.heads import TIP
+from server.chains.bitcoin.heads import NEWEST, TIP, parse_newest
 from server.chains.bitcoin.node_errors import BitcoinErrors
 from server.upstream import Ask, Header, HeadQuery, IdentityCheck, Pool, RestPool
 
@@ -48,7 +48,12 @@ def open_driver(
         http,
         block_time=facts.block_time,
         verify=verify,
-        head=HeadQuery("getblockcount", [], read_height, header=_read_core_header),
+        head=HeadQuery(
+            *NEWEST,
+            lambda result: parse_newest(result).height,
+            made_at=lambda result: parse_newest(result).made_at,
+            header=_read_core_header,
+        ),
         growth=None if is_local else facts.growth,
         observer=observer,
         hedge=hedge,

@@ -59,7 +59,7 @@ class HeadReader:
             head, endpoint = await read_sound(
                 rest, LATEST, [], parse_head, CallPolicy(avoid=avoid), deadline=view.deadline
             )
-            return Told(None, endpoint, head.height)
+            return Told(None, endpoint, head.height, head.made_at)
 
         told = await read_newest(rest, read)
         view.settle(told.block, told.endpoint)

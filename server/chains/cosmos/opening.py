@@ -37,6 +37,7 @@ class _Network(msgspec.Struct):
 
 class _Sync(msgspec.Struct):
     latest_block_height: Height
+    latest_block_time: str
 
 
 class _Status(msgspec.Struct):
@@ -91,7 +92,12 @@ def open_driver(
         block_time=facts.block_time,
         verify=IdentityCheck("status", [], lambda result: _wrong_chain(facts, result)),
         head=HeadQuery(
-            "status", [], _read_status, judge=lambda result: _wrong_chain(facts, result), header=_read_comet_header
+            "status",
+            [],
+            lambda result: int(_read_status(result).latest_block_height),
+            judge=lambda result: _wrong_chain(facts, result),
+            made_at=lambda result: timestamp_of(_read_status(result).latest_block_time).seconds,
+            header=_read_comet_header,
         ),
         growth=None if is_local else facts.growth,
         observer=observer,
@@ -109,9 +115,9 @@ def open_driver(
     return CosmosDriver(CosmosNodes(facts, rest, comet, version), memory, judges_age=not is_local)
 
 
-def _read_status(result: bytes) -> int:
+def _read_status(result: bytes) -> _Sync:
     try:
-        return int(msgspec.json.decode(result, type=_Status).sync_info.latest_block_height)
+        return msgspec.json.decode(result, type=_Status).sync_info
     except (msgspec.MsgspecError, RecursionError):
         raise ValueError("not a status") from None
 

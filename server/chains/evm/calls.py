@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from server.chains.capabilities import CallRequest, CallResult, GasEstimate
-from server.chains.evm.newest import read_newest_height
+from server.chains.evm.newest import NEWEST, NewestBlock, parse_newest, read_newest_height
 from server.chains.evm.proofs import LOOKS, Proofs, look_at, read_look
 from server.chains.evm.quantity import block_tag, json_count, json_data
 from server.chains.newest import NOBODY, Told, read_newest
@@ -108,18 +108,19 @@ class CallReader:
         read: Callable[[bytes], Answer],
         options: tuple[object, ...],
     ) -> Answer:
+        # The first number is compared with the second block's alone: that one's time is looked at.
         look: tuple[str, list[object]] = ("eth_blockNumber", [])
-        calls = (look, (method, [params, "latest", *options]), look)
+        calls = (look, (method, [params, "latest", *options]), NEWEST)
 
-        def read_all(results: Sequence[bytes]) -> tuple[int, Answer, int]:
+        def read_all(results: Sequence[bytes]) -> tuple[int, Answer, NewestBlock]:
             before, result, after = results
-            return json_count(before), read(result), json_count(after)
+            return json_count(before), read(result), parse_newest(after)
 
         async def ask(avoid: frozenset[str]) -> Told[tuple[int, Answer]]:
             (before, answer, after), endpoint = await read_sound_together(
                 self._pool, calls, read_all, _made_up(method, view, avoid), deadline=view.deadline
             )
-            return Told((before, answer), endpoint, after)
+            return Told((before, answer), endpoint, after.number, after.made_at)
 
         told = await read_newest(self._pool, ask)
         (before, answer), after = told.answer, told.block

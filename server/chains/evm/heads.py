@@ -5,10 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-import msgspec
-
-from server.chains.evm.newest import read_newest_height
-from server.chains.evm.quantity import quantity
+from server.chains.evm.newest import NEWEST, NewestBlock, parse_newest, read_newest_height
 from server.chains.judgement import Heard, Judgement, is_fresh, stale_after
 
 if TYPE_CHECKING:
@@ -16,11 +13,6 @@ if TYPE_CHECKING:
     from server.chains.evm.chain import EvmChain
     from server.chains.view import ReadView
     from server.upstream.pool import Pool
-
-
-class _Header(msgspec.Struct):
-    number: str
-    timestamp: str
 
 
 class HeadReader:
@@ -41,7 +33,7 @@ class HeadReader:
     async def read_health(self) -> Health:
         """Ask every endpoint for its newest block and judge the best answer (decisions section 3.1)."""
         asked_at = datetime.now(UTC)
-        answers = await self._pool.probe("eth_getBlockByNumber", ["latest", False])
+        answers = await self._pool.probe(*NEWEST)
         heard: list[Heard] = []
         for answer in answers:
             head = _parse_head(answer.result)
@@ -57,11 +49,8 @@ class HeadReader:
         return self._judgement.last_state()
 
 
-def _parse_head(result: bytes | None) -> tuple[int, int] | None:
-    if result is None:
-        return None
+def _parse_head(result: bytes | None) -> NewestBlock | None:
     try:
-        header = msgspec.json.decode(result, type=_Header | None)
-        return None if header is None else (quantity(header.number), quantity(header.timestamp))
-    except (msgspec.MsgspecError, RecursionError, ValueError):
+        return None if result is None else parse_newest(result)
+    except ValueError:
         return None

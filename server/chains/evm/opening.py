@@ -9,8 +9,9 @@ import msgspec
 from server.chains.evm.contents import Contents
 from server.chains.evm.driver import EvmDriver
 from server.chains.evm.finalized import FinalizedReader
+from server.chains.evm.newest import NEWEST, parse_newest
 from server.chains.evm.node_errors import EvmErrors
-from server.chains.evm.quantity import json_quantity, quantity
+from server.chains.evm.quantity import quantity
 from server.chains.memory import ChainMemory
 from server.upstream import Ask, Header, HeadQuery, IdentityCheck, Pool
 
@@ -63,7 +64,10 @@ def open_driver(
         block_time=facts.block_time,
         verify=IdentityCheck("eth_chainId", [], lambda result: _wrong_chain(facts, result)),
         head=HeadQuery(
-            "eth_blockNumber", [], json_quantity, header=lambda ask, block: _read_header(ask, block, contents)
+            *NEWEST,
+            lambda result: parse_newest(result).number,
+            made_at=lambda result: parse_newest(result).made_at,
+            header=lambda ask, block: _read_header(ask, block, contents),
         ),
         growth=None if is_local else facts.growth,
         observer=observer,

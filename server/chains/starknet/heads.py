@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from server.chains.judgement import Heard, Judgement, is_fresh, stale_after
 from server.chains.newest import Told, read_newest
@@ -16,6 +16,17 @@ if TYPE_CHECKING:
     from server.chains.facts import ChainFacts
     from server.chains.view import ReadView
     from server.upstream.pool import Pool
+
+
+NEWEST: tuple[str, list[object]] = ("starknet_getBlockWithTxHashes", ["latest"])
+"""The call, method and parameters, that brings the newest accepted block: `starknet_blockNumber` tells no time."""
+
+
+class NewestBlock(NamedTuple):
+    """The newest block of an endpoint: its number, and when it was made in unix seconds."""
+
+    number: int
+    made_at: int
 
 
 class HeadReader:
@@ -31,10 +42,8 @@ class HeadReader:
 
         async def read(avoid: frozenset[str]) -> Told[None]:
             policy = CallPolicy(avoid=avoid)
-            height, endpoint = await read_sound(
-                self._pool, "starknet_blockNumber", [], json_number, policy, deadline=view.deadline
-            )
-            return Told(None, endpoint, height)
+            newest, endpoint = await read_sound(self._pool, *NEWEST, parse_newest, policy, deadline=view.deadline)
+            return Told(None, endpoint, newest.number, newest.made_at)
 
         told = await read_newest(self._pool, read)
         view.settle(told.block, told.endpoint)
@@ -43,7 +52,7 @@ class HeadReader:
     async def read_health(self) -> Health:
         """Ask every endpoint for its newest block and judge the best answer (decisions section 3.1)."""
         asked_at = datetime.now(UTC)
-        answers = await self._pool.probe("starknet_getBlockWithTxHashes", ["latest"])
+        answers = await self._pool.probe(*NEWEST)
         heard: list[Heard] = []
         for answer in answers:
             head = _parse_head(answer.result)
@@ -59,11 +68,17 @@ class HeadReader:
         return self._judgement.last_state()
 
 
-def _parse_head(result: bytes | None) -> tuple[int, int] | None:
-    if result is None:
-        return None
+def parse_newest(result: bytes) -> NewestBlock:
+    """Return what an answer to `NEWEST` tells; ValueError for what is no block."""
+    header = json_members(result)
     try:
-        header = json_members(result)
-        return json_number(header["block_number"]), json_number(header["timestamp"])
-    except (KeyError, ValueError):
+        return NewestBlock(json_number(header["block_number"]), json_number(header["timestamp"]))
+    except KeyError:
+        raise ValueError("not a block") from None
+
+
+def _parse_head(result: bytes | None) -> NewestBlock | None:
+    try:
+        return None if result is None else parse_newest(result)
+    except ValueError:
         return None

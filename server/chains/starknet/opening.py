@@ -8,6 +8,7 @@ from server.chains.memory import ChainMemory
 from server.chains.sound_answers import read_sound
 from server.chains.starknet.answers import json_felt, json_members, json_number, json_text
 from server.chains.starknet.driver import StarknetDriver
+from server.chains.starknet.heads import NEWEST, parse_newest
 from server.chains.starknet.node_errors import StarknetErrors
 from server.upstream import Ask, Header, HeadQuery, IdentityCheck, Pool
 
@@ -45,7 +46,12 @@ def open_driver(
         http,
         block_time=facts.block_time,
         verify=IdentityCheck("starknet_chainId", [], lambda result: _wrong_chain(facts, result)),
-        head=HeadQuery("starknet_blockNumber", [], json_number, header=_read_header),
+        head=HeadQuery(
+            *NEWEST,
+            lambda result: parse_newest(result).number,
+            made_at=lambda result: parse_newest(result).made_at,
+            header=_read_header,
+        ),
         growth=None if is_local else facts.growth,
         observer=observer,
         hedge=hedge,

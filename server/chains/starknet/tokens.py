@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from server.chains.newest import Told, read_newest
 from server.chains.sound_answers import Doubtful, read_sound, read_sound_together
 from server.chains.starknet.answers import amount_of, decimals_of, json_felts, json_number
+from server.chains.starknet.heads import NEWEST, NewestBlock, parse_newest
 from server.chains.starknet.node_errors import ContractMissing, EntryPointMissing
 from server.errors import ArchiveRequired, GatewayError, NotAToken, NotFound
 from server.upstream.policy import CallPolicy
@@ -114,19 +115,19 @@ class TokenReader:
         return await (self._at_latest(calls, read, view) if view.block is None else self._pinned(calls, read, view))
 
     async def _at_latest(self, calls: Sequence[_Call], read: _Read, view: ReadView) -> list[int]:
-        look: tuple[str, list[object]] = ("starknet_blockNumber", [])
-        asked = [look, *(_request(call, "latest") for call in calls), look]
+        # The first number is compared with the second block's alone: that one's time is looked at.
+        asked = [("starknet_blockNumber", []), *(_request(call, "latest") for call in calls), NEWEST]
 
-        def read_all(results: Sequence[bytes]) -> tuple[int, list[int], int]:
+        def read_all(results: Sequence[bytes]) -> tuple[int, list[int], NewestBlock]:
             first, *answers, second = results
-            return json_number(first), read(answers), json_number(second)
+            return json_number(first), read(answers), parse_newest(second)
 
         async def ask(avoid: frozenset[str]) -> Told[tuple[int, list[int]]]:
             policy = CallPolicy(prefer=view.endpoint, avoid=avoid)
             (before, numbers, after), endpoint = await read_sound_together(
                 self._pool, asked, read_all, policy, deadline=view.deadline
             )
-            return Told((before, numbers), endpoint, after)
+            return Told((before, numbers), endpoint, after.number, after.made_at)
 
         told = await read_newest(self._pool, ask)
         before, numbers = told.answer

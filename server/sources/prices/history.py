@@ -35,9 +35,8 @@ _PATIENCE = 2.0
 _STORED_SECONDS = 3.0
 _CLOSE_SECONDS = 2.0
 _SHARE = 0.8
-# How long sources are not asked again: about the running day, which grows by an hour an hour; about a day of which
-# too few hours are known, or none, and which they may never know; and after a failure.
-_RUNNING_AGAIN = timedelta(hours=1)
+# How long sources are not asked again: about a day of which too few hours are known, or none, the running day among
+# them; and after a failure.
 _PARTIAL_AGAIN = timedelta(hours=6)
 _AFTER_FAILURE_SECONDS = 30.0
 _ONE = Decimal(1)
@@ -257,15 +256,13 @@ def _due(stored: KnownDays, symbol: str, now: datetime) -> date | None:
 def _is_due(stored: KnownDays, day: date, now: datetime) -> bool:
     """Return whether the sources are to be asked about a day.
 
-    The running day every hour. Another one as long as too few of its hours are known, and not again for six hours; also
-    where it was asked about before it was over.
+    A day of which too few hours are known, and the running one, but not again for six hours. Also one that was asked
+    about before it was over, unless all its hours are known.
     """
     asked, row = stored.asked.get(day), stored.days.get(day)
     # A clock that was set back does not silence the sources.
     age = None if asked is None or asked > now else now - asked
-    if day == now.date():
-        return age is None or age >= _RUNNING_AGAIN
-    if row is None or not row.is_whole:
+    if row is None or not row.is_whole or day == now.date():
         return age is None or age >= _PARTIAL_AGAIN
     return asked is not None and asked.date() <= day and row.hours != ALL_HOURS
 

@@ -160,7 +160,7 @@ async def test_a_height_above_the_chain_is_not_found_with_the_head(fronts: list[
             == f"bitcoin has no block {known.HEIGHT + 7} yet: the newest is {known.HEIGHT} (1 endpoint was asked)"
         )
         assert caught.value.metadata == {"head": str(known.HEIGHT), "endpointsAsked": "1"}
-        assert fronts[0].asked[1:] == ["getblockhash", "getblockcount"]
+        assert fronts[0].asked[1:] == ["getblockhash", "getblockchaininfo"]
         with pytest.raises(NotFound) as caught:
             await driver.pass_call("getblockhash", b"[%d]" % (known.HEIGHT + 7), ReadView())
         assert caught.value.metadata == {"head": str(known.HEIGHT), "endpointsAsked": "1"}

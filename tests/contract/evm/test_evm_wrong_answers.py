@@ -96,15 +96,16 @@ NO_NUMBERS = ["0x", "0x" + "f" * 65, "", "latest", 7, [], {}, "0xzz", "0x-5", "0
 
 
 @pytest.mark.parametrize("said", NO_NUMBERS, ids=str)
-@pytest.mark.parametrize("method", ["eth_blockNumber", "eth_getBalance", "eth_call"])
+@pytest.mark.parametrize("method", ["eth_getBlockByNumber", "eth_getBalance", "eth_call"])
 async def test_what_is_no_number_is_asked_elsewhere(method, said, ethereum, session, tally):
     """Without Multicall3, so that balances are read one by one."""
 
     def read(driver: Any) -> Any:
-        return driver.read_height(ReadView()) if method == "eth_blockNumber" else driver.read_balance(ALICE, ReadView())
+        return driver.read_height(ReadView()) if is_height else driver.read_balance(ALICE, ReadView())
 
+    is_height = method == "eth_getBlockByNumber"
     alone: dict[str, Change | None] = {} if method == "eth_call" else {"eth_call": lambda _: "0x"}
-    wrong: dict[str, Change | None] = alone | {method: lambda _: said}
+    wrong: dict[str, Change | None] = alone | {method: lambda told: told | {"number": said} if is_height else said}
     async with nodes(tally, ethereum, session, alpha=alone, beta=alone) as (driver, fronts):
         truth = await read(driver)
         favourite = fronts[(await driver.pool.call("eth_chainId", [])).endpoint]
@@ -118,8 +119,14 @@ async def test_what_is_no_number_is_asked_elsewhere(method, said, ethereum, sess
             await read(driver)
 
 
-async def test_a_height_beyond_all_numbers_is_no_height(ethereum, session, tally):
-    async with nodes(tally, ethereum, session, only={"eth_blockNumber": lambda _: "0x" + "f" * 16}) as (driver, _):
+@pytest.mark.parametrize(
+    "said",
+    [{"number": "0x" + "f" * 16}, {"timestamp": "0x" + "f" * 16}, {"timestamp": "soon"}, {"timestamp": None}],
+    ids=str,
+)
+async def test_a_height_or_time_beyond_all_numbers_is_no_head(said, ethereum, session, tally):
+    wrong = {"eth_getBlockByNumber": lambda told: told | said}
+    async with nodes(tally, ethereum, session, only=wrong) as (driver, _):
         with pytest.raises(UpstreamUnavailable):
             await driver.read_height(ReadView())
 

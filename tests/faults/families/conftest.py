@@ -82,7 +82,10 @@ class Rig:
 
 
 @asynccontextmanager
-async def rig_of(subject: Subject, devnet: Devnet, plain: aiohttp.ClientSession) -> AsyncIterator[Rig]:
+async def rig_of(
+    subject: Subject, devnet: Devnet, plain: aiohttp.ClientSession, **options: object
+) -> AsyncIterator[Rig]:
+    """A rig of one family; `options` are more of its chain's settings."""
     async with AsyncExitStack() as stack:
         endpoints, machines = [], {}
         for name in MACHINES:
@@ -99,7 +102,8 @@ async def rig_of(subject: Subject, devnet: Devnet, plain: aiohttp.ClientSession)
                 weight = 1000 if name == "bad" else 1
                 label = f"{name}-{endpoint.kind}"
                 endpoints.append({"label": label, "url": url, "kind": endpoint.kind, "weight": weight})
-        settings = Settings.model_validate({"profile": "devnet", "chains": {subject.slug: {"endpoints": endpoints}}})
+        chain = {"endpoints": endpoints} | options
+        settings = Settings.model_validate({"profile": "devnet", "chains": {subject.slug: chain}})
         http = await stack.enter_async_context(open_session())
         chains = Chains.load(settings, http)
         stack.push_async_callback(chains.close)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncEngine
 
 TODAY = date(2027, 1, 15)
+SIX_HOURS = 6 * 3600
 WALL = datetime(2027, 1, 15, 8, tzinfo=UTC).timestamp()
 
 
@@ -68,12 +69,13 @@ class Passing:
     """A monotonic clock that a test moves; the time of day goes with it."""
 
     now = 1000.0
+    began = WALL
 
     def __call__(self) -> float:
         return self.now
 
     def wall(self) -> float:
-        return WALL + self.now - 1000.0
+        return self.began + self.now - 1000.0
 
 
 def history_of(database: AsyncEngine, *archives: Archive, clock: Passing | None = None) -> PriceHistory:
@@ -98,24 +100,27 @@ async def test_unknown_days_are_left_out_and_the_known_ones_stored(database: Asy
     assert {day: row.maximum for day, row in days.items()} == {back(40): 50, back(3): 13, back(1): 11, TODAY: 10}
     async with database.connect() as connection:
         assert {row.source for row in await connection.execute(price_days.select())} == {"archive"}
-    # Another process answers the same and asks nobody so soon. Today goes on, so somebody is asked after an hour.
+    # Another process answers the same and asks nobody so soon. Today goes on, so somebody is asked after six hours.
     clock, nobody = Passing(), Archive({})
     other = history_of(database, nobody, clock=clock)
     assert await other.read("BTC", 2, "USD", None) == points[1:]
     assert nobody.asked == []
-    clock.now += 3601
+    clock.now += SIX_HOURS - 1
+    assert await other.read("BTC", 2, "USD", None) == points[1:]
+    assert nobody.asked == []
+    clock.now += 1
     nobody.told = {"BTC": {0: "10.5"}}
     assert (await other.read("BTC", 2, "USD", None))[-1].value == Decimal("10.5")
-    assert nobody.asked == [("BTC", 1)]
+    assert nobody.asked == [("BTC", 90)]
 
 
-async def test_a_source_is_asked_once_an_hour(database: AsyncEngine):
+async def test_a_source_is_asked_once_in_six_hours(database: AsyncEngine):
     clock, archive = Passing(), Archive({"BTC": {0: "10", 2: "12"}})
     history = history_of(database, archive, clock=clock)
     for days in (30, 30, 90, 1):
         assert len(await history.read("BTC", days, "USD", None)) == (1 if days == 1 else 2)
     assert len(archive.asked) == 1
-    clock.now += 3601
+    clock.now += SIX_HOURS
     archive.told["BTC"][0] = "10.25"
     assert (await history.read("BTC", 1, "USD", None))[-1].value == Decimal("10.25")
     await history.read("BTC", 30, "USD", None)
@@ -162,12 +167,11 @@ async def test_a_day_known_in_part_is_kept_marked_and_not_asked_about_for_six_ho
         clock.now += 3599
         again = await history_of(database, archive, clock=clock).read("BTC", 31, "USD", None)
         assert [point.day for point in again if not point.is_complete] == [back(30), back(2), TODAY]
-    # The running day alone was asked about.
-    assert archive.asked == [("BTC", 90), *[("BTC", 1)] * 2]
+    assert archive.asked == [("BTC", 90)]  # nor was the running day asked about
     clock.now += 3605
     archive.hours[30] = (1 << 23) - 1
     await history.read("BTC", 31, "USD", None)
-    assert archive.asked[3:] == [("BTC", 31)]
+    assert archive.asked[1:] == [("BTC", 31)]
     points = await history.read("BTC", 31, "USD", None)
     assert [point.day for point in points if not point.is_complete] == [back(2), TODAY]
 
@@ -178,10 +182,23 @@ async def test_days_that_nobody_knows_are_not_asked_about_for_six_hours_either(d
     for _ in range(6):
         assert await history.read("BTC", 30, "USD", None) == [partial(0, "10")]
         clock.now += 3590
-    assert [days for _, days in archive.asked] == [90, 1, 1]
+    assert [days for _, days in archive.asked] == [90]
     clock.now += 100
     await history.read("BTC", 30, "USD", None)
-    assert [days for _, days in archive.asked] == [90, 1, 1, 90]
+    assert [days for _, days in archive.asked] == [90, 90]
+
+
+@pytest.mark.parametrize("hours", [1, 21, 22])
+async def test_the_running_day_is_not_asked_about_for_six_hours_either(hours: int, database: AsyncEngine):
+    """However many of its hours are known: by several processes, over a day of requests, four times."""
+    clock, archive = Passing(), Archive({"BTC": dict.fromkeys(range(90), "10")})
+    clock.began -= 8 * 3600  # midnight
+    archive.hours = {0: (1 << hours) - 1}
+    for _ in range(24):
+        points = await history_of(database, archive, clock=clock).read("BTC", 2, "USD", None)
+        assert points == [whole(1, "10"), partial(0, "10")]
+        clock.now += 3600
+    assert [days for _, days in archive.asked] == [90, 1, 1, 1]
 
 
 async def test_a_day_asked_about_while_it_ran_is_asked_about_once_more_when_it_is_over(database: AsyncEngine):
@@ -282,7 +299,7 @@ async def test_a_failing_database_costs_the_storing_alone(database: AsyncEngine)
     assert len(archive.asked) == 1
     async with database.begin() as connection:
         await connection.run_sync(price_days.create)
-    clock.now += 3601
+    clock.now += SIX_HOURS
     archive.told["BTC"] = {0: "10.5"}
     await history.read("BTC", 30, "USD", None)
     days = await PriceRecords(database).read_days("BTC", back(89), TODAY)
@@ -298,10 +315,10 @@ async def test_a_database_that_fails_later_is_answered_for_from_memory(database:
     for _ in range(3):
         assert await history.read("BTC", 30, "USD", None) == points
     assert len(archive.asked) == 1
-    clock.now += 3601
+    clock.now += SIX_HOURS
     archive.told["BTC"] = {0: "12"}
     assert await history.read("BTC", 30, "USD", None) == [points[0], partial(0, "12")]
-    assert archive.asked[1:] == [("BTC", 1)]
+    assert archive.asked[1:] == [("BTC", 90)]
 
 
 async def test_a_slow_source_is_not_waited_for_beyond_the_deadline_and_stores_all_the_same(database: AsyncEngine):
