@@ -1,6 +1,6 @@
 """What the versions of lend-a and the pools made after it share: the account of a wallet, the list of reserves.
 
-Source: Aave protocol, `IPool.getUserAccountData` (the sums are in the market's base currency, threshold and ltv in
+Source: lend-a's `IPool.getUserAccountData` (the sums are in the market's base currency, threshold and ltv in
 basis points, the health factor times 1e18 and 2^256-1 without debt).
 """
 

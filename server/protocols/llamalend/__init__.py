@@ -1,6 +1,6 @@
 """Lending vaults of pool-a."""
 
-from server.protocols.curve_llamalend.reader import MarketReader, PositionReader
+from server.protocols.llamalend.reader import MarketReader, PositionReader
 from server.protocols.reader import ProtocolEntry
 
 PROTOCOL = ProtocolEntry(

@@ -12,14 +12,14 @@ from waypost.v1 import position_pool_pb2
 
 from server.chains.amounts import decimal_text
 from server.contracts.interface import Interface
-from server.protocols.curve_llamalend.tables import COUNT, SLUG, Tables, Vault, count_calls, load_vaults
+from server.protocols.llamalend.tables import COUNT, SLUG, Tables, Vault, count_calls, load_vaults
 from server.protocols.plan import Group, More, Plan, StaleTables
 
 if TYPE_CHECKING:
     from server.protocols.plan import Outcomes
     from server.protocols.reader import ChainQuestion, TokenPrices, WalletQuestion
 
-_VAULT = Interface.load("server.protocols.curve_llamalend", "vault")
+_VAULT = Interface.load("server.protocols.llamalend", "vault")
 _TOTAL_ASSETS = _VAULT["totalAssets"]
 _TOTAL_SUPPLY = _VAULT["totalSupply"]
 _BALANCE_OF = _VAULT["balanceOf"]

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from server.protocols.plan import Answered, Outcomes
 
 SLUG = "curve-llamalend"
-_V1 = Interface.load("server.protocols.curve_llamalend", "factory_v1")
-_V2 = Interface.load("server.protocols.curve_llamalend", "factory_v2")
+_V1 = Interface.load("server.protocols.llamalend", "factory_v1")
+_V2 = Interface.load("server.protocols.llamalend", "factory_v2")
 COUNT = _V1["market_count"]
 _NAMES = _V1["names"]
 
