@@ -115,11 +115,15 @@ class Answered(NamedTuple):
 
 
 class Outcomes:
-    """What the groups of a plan returned, by their names, with the blocks that they were read at."""
+    """What the groups of a plan returned, by their names, with the blocks that they were read at.
+
+    `chains` are those of which anything was read.
+    """
 
     def __init__(self) -> None:
         self._groups: dict[str, tuple[Answered, ...]] = {}
         self._blocks: dict[str, int] = {}
+        self.chains: set[str] = set()
 
     def __contains__(self, name: str) -> bool:
         return name in self._groups
@@ -140,3 +144,4 @@ class Outcomes:
             Answered(call, outcome, chain) for call, outcome in zip(group.calls, outcomes, strict=True)
         )
         self._blocks[name] = block
+        self.chains.add(chain)

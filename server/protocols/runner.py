@@ -11,7 +11,7 @@ import structlog
 from server.chains.capabilities import CallsContracts
 from server.chains.view import ReadView
 from server.contracts.calls import CallGroup
-from server.errors import DeadlineExceeded, GatewayError, UpstreamUnavailable
+from server.errors import DeadlineExceeded, GatewayError, PriceUnavailable, UpstreamUnavailable
 from server.protocols.plan import ContractUnreadable, More, Outcomes, Renewed, StaleTables
 
 if TYPE_CHECKING:
@@ -31,6 +31,8 @@ _log = structlog.get_logger("waypost.protocols")
 _LOAD_SECONDS = 15.0
 # Reads that follow one another: the plan and what readers may ask besides.
 _MOST_ROUNDS = 3
+# What readers make of contracts' answers; other failures are of nodes.
+_OF_CONTRACTS = (ContractUnreadable, PriceUnavailable)
 
 
 class ReadsTokenPrices(Protocol):
@@ -85,6 +87,9 @@ class Runner:
 
         `patience` are the seconds that tables may take which were not read before; a reader whose tables take longer
         fails with DeadlineExceeded, and finds them the next time.
+
+        Raises:
+            GatewayError: nothing of the chain could be read for any of them; the first failure.
         """
         branches = [_Branch(reader, question) for reader, question in questions]
         views = {question.chain: view for _, question in questions}
@@ -99,7 +104,10 @@ class Runner:
                 if branch.renewed is not None:
                     self._store.keep(branch.reader.subject(branch.question), branch.renewed)
             await asyncio.gather(*(self._renew(branch, view) for branch in stale))
-        return [branch.close() for branch in branches]
+        results = [branch.close() for branch in branches]
+        if results and not any(branch.was_answered for branch in branches):
+            raise results[0]
+        return results
 
     async def _prepare(self, branch: _Branch, patience: float | None) -> None:
         """Give the branch its tables and its plan."""
@@ -218,8 +226,15 @@ class _Branch:
         self.is_renewed = False
         self.renewed: Any = None
         self.result: Any | GatewayError | None = None
-        self.outcomes: Outcomes
+        self.outcomes = Outcomes()
         self.plan: Plan
+
+    @property
+    def was_answered(self) -> bool:
+        """Whether the question has an answer, or what failed it is what contracts of its chain returned."""
+        if not isinstance(self.result, GatewayError) or isinstance(self.result, _OF_CONTRACTS):
+            return True
+        return self.question.chain in self.outcomes.chains
 
     def begin(self, tables: Any) -> None:
         """Plan with these tables."""
