@@ -7,19 +7,18 @@ not depend on the wallet is kept for the block, as it is for any callers at the 
 
 from __future__ import annotations
 
-import asyncio
 import itertools
 import sys
 import tempfile
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import aiohttp
 import orjson
 import uvloop
 
 from bench import http_load
-from bench.open_load import connect
 from bench.processes import python, set_processor_apart
 from bench.promises import Promise, compare_medians, judge, measure_added
 from bench.questions import FRESH, USDC, node_request, single
@@ -28,7 +27,7 @@ from devnet.launcher import Devnet
 from devnet.ports import free_port
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import AsyncIterator, Callable
 
 WALLETS = 50
 _SECONDS = 2.0
@@ -90,25 +89,21 @@ async def _observe(node: str, processors: set[int] | None) -> dict[Any, Any]:
         return found
 
 
-def gateway_on(node: str, folder: Path, processors: set[int] | None) -> Any:
-    """Return the context of a gateway over ethereum alone, which enters with its URL."""
-    from contextlib import asynccontextmanager
-
-    @asynccontextmanager
-    async def run() -> Any:
-        http_port, grpc_port = free_port(), free_port()
-        config = folder / "waypost.toml"
-        config.write_text(
-            f'profile = "devnet"\n[http]\nport = {http_port}\n[grpc]\nport = {grpc_port}\n'
-            f'[storage]\nurl = "sqlite+aiosqlite:///{folder}/waypost.db"\n'
-            f'[chains.ethereum]\nendpoints = [{{ label = "node", url = "{node}" }}]\n'
-        )
-        serve = ("-m", "cli", "serve", "--config", str(config))
-        with (folder / "waypost.log").open("wb") as log:
-            async with python(*serve, port=http_port, log=log, processors=processors):
-                yield f"http://127.0.0.1:{http_port}/local/v1"
-
-    return run()
+@asynccontextmanager
+async def gateway_on(node: str, folder: Path, processors: set[int] | None) -> AsyncIterator[str]:
+    """Run a gateway over ethereum alone until the block ends; enter it with its URL."""
+    http_port, grpc_port = free_port(), free_port()
+    config = folder / "waypost.toml"
+    config.write_text(
+        f'profile = "devnet"\n[http]\nport = {http_port}\n[grpc]\nport = {grpc_port}\n'
+        f'[storage]\nurl = "sqlite+aiosqlite:///{folder}/waypost.db"\n'
+        f'[chains.ethereum]\nendpoints = [{{ label = "node", url = "{node}" }}]\n'
+    )
+    serve = ("-m", "cli", "serve", "--config", str(config))
+    async with AsyncExitStack() as stack:
+        log = stack.enter_context((folder / "waypost.log").open("wb"))
+        await stack.enter_async_context(python(*serve, port=http_port, log=log, processors=processors))
+        yield f"http://127.0.0.1:{http_port}/local/v1"
 
 
 def _request(method: str, place: int = 1, **params: Any) -> dict[str, Any]:
@@ -133,9 +128,11 @@ async def _load(url: str, body: Callable[[], bytes]) -> http_load.Load:
 
 
 async def _answers(url: str, body: bytes) -> None:
-    client = await connect(url)
-    await client.send(body)
-    client.close()
+    headers = {"Content-Type": "application/json"}
+    async with aiohttp.ClientSession() as session, session.post(url, data=body, headers=headers) as response:
+        answer = await response.text()
+    if '"error"' in answer:
+        raise AssertionError(f"a part of the world is missing: {answer[:1000]}")
 
 
 async def main() -> int:

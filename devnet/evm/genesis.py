@@ -24,9 +24,7 @@ _ZERO_HASH = "0x" + "00" * 32
 _ZERO_ADDRESS = "0x" + "00" * 20
 
 
-async def genesis_file(
-    chain: Chain, http: aiohttp.ClientSession, guard: Guard, more: Sequence[Protocol] = ()
-) -> Path:
+async def genesis_file(chain: Chain, http: aiohttp.ClientSession, guard: Guard, more: Sequence[Protocol] = ()) -> Path:
     """Return the path of the chain's genesis file, building it first when it is not in the cache. Raises NodeError.
 
     `more` is built after the chain's own protocols.

@@ -1,4 +1,4 @@
-"""ethereum with as many reserves and vaults as the real one has, for the benchmark; the devnet itself has a few of each.
+"""ethereum with as many reserves and vaults as the real one has, for the benchmark; the devnet has a few of each.
 
 What is added has a price, and nobody has any of it. lend-b V3, lend-c, lend-b V2 and stake-a have that size anyway.
 Numbers: those of the protocols on Ethereum, of June 2026.
@@ -56,7 +56,9 @@ def _vaults(slug: str) -> list[Vault]:
             address = own_address(f"vault {number} of factory {generation} of mainnet size")
             name = f"LARGE{number}-long" if generation == 1 else ""
             supplied = {known_exchanges.PROVIDER: 50_000, known.VITALIK: 10 + number}
-            vaults.append(Vault(slug, generation, address, name, "crvUSD", "wstETH", supplied, lent=20_000, interest=77))
+            vaults.append(
+                Vault(slug, generation, address, name, "crvUSD", "wstETH", supplied, lent=20_000, interest=77)
+            )
     return vaults
 
 

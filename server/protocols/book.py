@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from waypost.v1 import options_pb2, position_pb2, position_summary_pb2
 
-from server.errors import GatewayError
 from server.protocols.reader import WalletQuestion
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from server.chains.view import ReadView
+    from server.errors import GatewayError
     from server.protocols.reader import ChainQuestion, ProtocolEntry, Reader
     from server.protocols.runner import Reading, Runner
 

@@ -20,6 +20,7 @@ from server.contracts.calls import CallGroup
 from server.protocols.aave_v3.tables import Reserve
 from server.protocols.compound_v3.tables import Market, market_addresses
 from server.protocols.llamalend.tables import Tables, Vault
+from server.protocols.plan import WalletPlan
 from server.protocols.reader import WalletQuestion
 from server.protocols.tokens import TokenFacts
 from server.rpc.registration import PROTOCOLS
@@ -61,6 +62,16 @@ def plan(member: str, wallet: int) -> list[CallGroup]:
     question = WalletQuestion("ethereum", address=f"0x{0xFEDCBA << 96 | wallet:040x}")
     groups = READERS[member].plan(question, TABLES[member]).groups.values()
     return [CallGroup(group.calls, group.is_known) for group in groups]
+
+
+@pytest.mark.parametrize("member", TABLES)
+def test_a_plan_serves_every_wallet(member: str) -> None:
+    made_for, *wallets = (f"0x{0xABCDEF << 130 | number << 64 | number:040x}" for number in range(1, 4))
+    question = WalletQuestion("ethereum", address=made_for)
+    shared = WalletPlan(READERS[member].plan(question, TABLES[member]), made_for)
+    for wallet in wallets:
+        own = READERS[member].plan(WalletQuestion("ethereum", address=wallet), TABLES[member])
+        assert shared.of_wallet(wallet) == own
 
 
 class Measured(FaultyNode):
