@@ -29,6 +29,8 @@ _TRUE = (1).to_bytes(32, "big")
 _WORD_96 = (96).to_bytes(32, "big")
 # What stands between a call's target and its data: allowFailure = true, offset of the data.
 _ALLOW_FAILURE = _TRUE + _WORD_96
+# How the result of a call that succeeded begins: true, offset of the bytes.
+_SUCCEEDED = _TRUE + (64).to_bytes(32, "big")
 # By the bytes of a last word that is not full.
 _PADDING = tuple(bytes(-size % 32) for size in range(32))
 
@@ -93,15 +95,16 @@ def decode_aggregate3(data: bytes, count: int) -> list[Outcome]:
     base = start + 32
     outcomes: list[Outcome] = []
     # Offsets may all lead to the same bytes: a long answer would become many copies of it.
-    room = len(data)
+    room = length = len(data)
     for head in range(base, base + 32 * count, 32):
         at = base + int.from_bytes(data[head : head + 32], "big")
-        flag = data[at : at + 32]
-        content = at + int.from_bytes(data[at + 32 : at + 64], "big")
+        lead = data[at : at + 64]
+        # Every compiler writes the bytes behind their offset.
+        content = at + 64 if lead == _SUCCEEDED else at + int.from_bytes(lead[32:], "big")
         size = int.from_bytes(data[content : content + 32], "big")
         end = content + 32 + size
         room -= size
-        if len(flag) < 32 or end > len(data) or room < 0:
+        if len(lead) < 32 or end > length or room < 0:
             raise ValueError("a result lies outside the data")
-        outcomes.append(Outcome(flag[31] == 1, data[content + 32 : end]))
+        outcomes.append(Outcome(lead[31] == 1, data[content + 32 : end]))
     return outcomes
