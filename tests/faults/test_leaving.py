@@ -264,6 +264,33 @@ async def test_calls_in_progress_are_finished_beside_others_that_go_on(devnet: D
             await one.channel.close()
 
 
+async def test_who_calls_at_a_rate_beside_its_own_long_call_is_not_cancelled(devnet: Devnet, tmp_path: Path) -> None:
+    node = devnet.nodes["polygon"].pid
+    assert node is not None
+    async with serve(devnet, tmp_path, notice="1s") as leaver:
+        callers, gone = [GrpcCaller(leaver.target, chain="polygon") for _ in range(8)], asyncio.Event()
+        assert await callers[0].call()
+        pause(node)
+        try:
+            waiting = [asyncio.create_task(one.call()) for one in callers]
+            calling = [asyncio.create_task(one.call_at_a_rate(gone.is_set, 0.004, chain="ethereum")) for one in callers]
+            await asyncio.sleep(0.3)
+            leaver.process.signal()
+            # The face closes while all of this goes on: half a second of refusals, a second for what is in progress.
+            await leaver.process.printed("draining", stream="err")
+            assert not any(task.done() for task in waiting)
+        finally:
+            os.kill(node, signal.SIGCONT)
+        assert await asyncio.gather(*waiting) == [True] * len(callers)
+        gone.set()
+        await asyncio.gather(*calling)
+        assert await leaver.process.ended() == 0
+        ended = sum((one.ended for one in callers), Counter[str]())
+        assert set(ended) <= {"OK", REFUSED, CLOSED}, ended
+        for one in callers:
+            await one.channel.close()
+
+
 async def test_a_second_signal_during_the_notice_ends_it_at_once(devnet: Devnet, tmp_path: Path) -> None:
     async with serve(devnet, tmp_path, notice="60s") as leaver:
         assert not children(leaver.process.process.pid)
