@@ -32,6 +32,8 @@ pytestmark = pytest.mark.devnet
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTED = re.search(r"```json\n(.*?)```", (ROOT / "docs/stopping.md").read_text(), re.DOTALL)
+# More than a few take minutes: `DRAINS=20` asks for 10,000 requests in twenty.
+DRAINS = int(os.environ.get("DRAINS", "0"))
 REFUSED = "UNAVAILABLE UPSTREAM_UNAVAILABLE with RetryInfo"
 # What calls end with whose gateway has stopped: their connection was closed, or there is none.
 CLOSED = "UNAVAILABLE of gRPC"
@@ -67,9 +69,10 @@ async def serve(devnet: Devnet, folder: Path, *, workers: int = 1, notice: str =
         yield Leaver(running, http, grpc_port)
 
 
+@pytest.mark.timeout(120 + 60 * DRAINS)
 @pytest.mark.parametrize("workers", [1, 2])
 async def test_nothing_that_was_asked_is_lost(workers: int, devnet: Devnet, tmp_path: Path) -> None:
-    for drain in range(3 - workers):
+    for drain in range(DRAINS or 3 - workers):
         (tmp_path / str(drain)).mkdir()
         async with serve(devnet, tmp_path / str(drain), workers=workers) as leaver:
             tally, gone = Tally(), asyncio.Event()
@@ -86,13 +89,19 @@ async def test_nothing_that_was_asked_is_lost(workers: int, devnet: Devnet, tmp_
             await asyncio.gather(*over_grpc)
             for one in callers:
                 await one.channel.close()
+            print(f"drain {drain}: {tally.answered} answered, {len(tally.lost)} lost; gRPC: {dict(sum_of(callers))}")
             assert tally.lost == []
             assert tally.closing > 16
-            ended = sum((one.ended for one in callers), Counter[str]())
+            ended = sum_of(callers)
             assert set(ended) <= {"OK", REFUSED, CLOSED}
             assert ended["OK"]
             assert ended[REFUSED]
             assert "Traceback" not in leaver.process.err
+
+
+def sum_of(callers: list[GrpcCaller]) -> Counter[str]:
+    """Return what the calls of all of them ended with."""
+    return sum((one.ended for one in callers), Counter[str]())
 
 
 async def exchange(port: int, *requests: bytes) -> tuple[list[tuple[int, dict[str, str], bytes]], bytes]:
@@ -285,7 +294,7 @@ async def test_who_calls_at_a_rate_beside_its_own_long_call_is_not_cancelled(dev
         gone.set()
         await asyncio.gather(*calling)
         assert await leaver.process.ended() == 0
-        ended = sum((one.ended for one in callers), Counter[str]())
+        ended = sum_of(callers)
         assert set(ended) <= {"OK", REFUSED, CLOSED}, ended
         for one in callers:
             await one.channel.close()
