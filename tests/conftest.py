@@ -12,7 +12,6 @@ from hypothesis import HealthCheck, settings
 
 from devnet.install import anvil_binary as installed_anvil
 from devnet.launcher import Devnet
-from tests import built_once
 from tests.postgresql import PostgreSql, run_postgresql
 
 if TYPE_CHECKING:
@@ -30,6 +29,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if " at 0x" in item.name:
             raise pytest.UsageError(f"{item.nodeid}: name the case by what is the same in every process")
         for mark in item.iter_markers("alone"):
+            if "mark.alone(" not in item.path.read_text():
+                raise pytest.UsageError(f"{item.nodeid}: mark it in its own file, where `make test` looks for the mark")
             if not (mark.args and isinstance(mark.args[0], str) and mark.args[0]):
                 raise pytest.UsageError(f"{item.nodeid}: alone needs its reason: @pytest.mark.alone('why')")
 
@@ -40,10 +41,12 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     gc.freeze()
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Repeat, where the last summary stands, that the tests that run by themselves failed (`make test`)."""
-    if os.environ.get("ALONE") == "failed":
-        terminalreporter.write_line("FAILED: tests that run by themselves, see the first summary above", red=True)
+def pytest_xdist_auto_num_workers() -> int | None:
+    """Return how many processes `-n auto` is: two more than processors, as many tests wait for a clock or a node."""
+    if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
+        return None
+    has_affinity = hasattr(os, "sched_getaffinity")
+    return (len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1) + 2
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -55,6 +58,8 @@ def usual_recursion_limit() -> None:
 @pytest.fixture(scope="session", autouse=True)
 def parts_built_once() -> Iterator[None]:
     """What every gateway of this process builds alike is built once."""
+    from tests import built_once  # the whole server, which the process that only hands tests out does without
+
     with pytest.MonkeyPatch.context() as patch:
         yield from built_once.share(patch)
 
