@@ -5,10 +5,11 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from xdist.scheduler import LoadFileScheduling
 
 from devnet.install import anvil_binary as installed_anvil
 from devnet.launcher import Devnet
@@ -41,6 +42,26 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     gc.freeze()
 
 
+# Folders whose tests stay in one process: starting the Starknet engine takes longer than most of their files.
+TOGETHER = {"tests/contract/starknet", "tests/faults/families"}
+
+
+class FolderOrFile(LoadFileScheduling):  # type: ignore[misc]  # no types
+    """Gives a process a whole file, or a whole folder where its tests share what is dear."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = str(super()._split_scope(nodeid))
+        folder = file.rpartition("/")[0]
+        return folder if folder in TOGETHER else file
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> FolderOrFile | None:
+    """Return what hands tests out under `--dist loadfile`."""
+    return FolderOrFile(config, log) if config.getvalue("dist") == "loadfile" else None
+
+
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int | None:
     """Return how many processes `-n auto` is: two more than processors, as many tests wait for a clock or a node."""
     if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:

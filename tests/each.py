@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 def each(cases: Iterable[Any], *, name: Callable[[Any], str] = str) -> Callable[[Callable[..., None]], Any]:
     """Run a test without fixtures for every case; it fails with each case that failed, by its name.
 
-    A tuple is a case of several arguments. For hundreds of cases that take microseconds: pytest takes milliseconds for a
-    parametrised one, in every process.
+    A tuple is a case of several arguments. For hundreds of cases that take microseconds: pytest takes milliseconds for
+    a parametrised one, in every process.
     """
     listed = list(cases)
 
