@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-import pytest
+from tests.each import each
 
 ROOT = Path(__file__).resolve().parents[3]
 OURS = ("server", "transcoder", "runtime", "cli", "devnet", "bench", "tests", "scripts")
@@ -87,7 +87,7 @@ def under(name: str, prefix: str) -> bool:
     return name == prefix or name.startswith(prefix + ".")
 
 
-@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(ROOT)))
+@each(modules())
 def test_a_module_imports_only_what_lies_below_it(path: Path) -> None:
     name = dotted(path)
     package = max((rule for rule in ALLOWED if under(name, rule)), key=len, default=None)
@@ -103,7 +103,7 @@ def test_a_module_imports_only_what_lies_below_it(path: Path) -> None:
     assert not wrong, f"{name} may import {ALLOWED[package]}, not {sorted(wrong)}"
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "server/rpc").rglob("*.py")), ids=lambda path: path.name)
+@each((ROOT / "server/rpc").rglob("*.py"))
 def test_servicers_know_neither_json_nor_http(path: Path) -> None:
     wrong = {module for module in imports(path) if module.split(".")[0] in RPC_FORBIDDEN}
     assert not wrong, f"{dotted(path)} imports {sorted(wrong)}"
