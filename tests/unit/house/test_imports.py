@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import cache
 from pathlib import Path
 
 from tests.each import each
@@ -71,6 +72,7 @@ def dotted(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
+@cache
 def imports(path: Path) -> set[str]:
     found: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text())):
@@ -109,7 +111,7 @@ def test_servicers_know_neither_json_nor_http(path: Path) -> None:
     assert not wrong, f"{dotted(path)} imports {sorted(wrong)}"
 
 
-@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(ROOT)))
+@each(modules())
 def test_families_of_chains_are_imported_by_the_registry_alone(path: Path) -> None:
     name = dotted(path)
     families = {f"server.chains.{folder.name}" for folder in (ROOT / "server/chains").iterdir() if folder.is_dir()}
@@ -120,7 +122,7 @@ def test_families_of_chains_are_imported_by_the_registry_alone(path: Path) -> No
     assert not wrong or name == "server.chains.registry" or not under(name, "server"), f"{name}: {sorted(wrong)}"
 
 
-@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(ROOT)))
+@each(modules())
 def test_folders_of_protocols_are_known_to_the_registration_alone(path: Path) -> None:
     name = dotted(path)
     folders = {f"server.protocols.{folder.name}" for folder in protocol_folders()}
