@@ -52,9 +52,9 @@ async def send(node: Node, sender: str, to: str, signature: str, *arguments: obj
 _sent: list[str] = []
 
 
-async def settle(node: Node, seconds: int = 12) -> None:
-    """Make a block some seconds after the last; every transaction that waited must succeed in it."""
-    await node.call("evm_increaseTime", hex(seconds))
+async def mine_at(node: Node, time: int) -> None:
+    """Make a block of a certain time; every transaction that waited must succeed in it."""
+    await node.call("evm_setNextBlockTimestamp", time)
     await node.call("evm_mine")
     while _sent:
         receipt = await node.call("eth_getTransactionReceipt", _sent.pop(0))

@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 RAY, WAD, DOLLAR, PERCENT = 10**27, 10**18, 10**8, 10_000
 CHAINS = ("ethereum", "arbitrum", "polygon")
 WALLETS = (known.VITALIK, known.ALICE, known.BOB, known.UNTOUCHED)
-DATA_V3 = "(uint256,uint128,uint128,uint128,uint128,uint128,uint40,uint16,address,address,address,address,uint128,uint128,uint128)"
-DATA_V2 = "(uint256,uint128,uint128,uint128,uint128,uint128,uint40,address,address,address,address,uint8)"
+_STATE = "uint256,uint128,uint128,uint128,uint128,uint128,uint40"
+DATA_V3 = f"({_STATE},uint16,address,address,address,address,uint128,uint128,uint128)"
+DATA_V2 = f"({_STATE},address,address,address,address,uint8)"
 
 
 class Held(NamedTuple):
