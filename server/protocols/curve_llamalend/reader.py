@@ -12,8 +12,16 @@ from waypost.v1 import position_pool_pb2
 
 from server.chains.amounts import decimal_text
 from server.contracts.interface import Interface
-from server.protocols.curve_llamalend.tables import COUNT, SLUG, Tables, Vault, count_calls, load_vaults
-from server.protocols.plan import Group, More, Plan, StaleTables
+from server.protocols.curve_llamalend.tables import (
+    COUNT,
+    MOST_DECIMALS,
+    SLUG,
+    Tables,
+    Vault,
+    count_calls,
+    load_vaults,
+)
+from server.protocols.plan import ContractUnreadable, Group, More, Plan, StaleTables
 
 if TYPE_CHECKING:
     from server.protocols.plan import Outcomes
@@ -27,7 +35,6 @@ _BALANCE_OF = _VAULT["balanceOf"]
 # It asks the controller for its debt, which reads the AMM's rate.
 _TOTAL_ASSETS_GAS = 120_000
 _DEAD_SHARES = 1000
-_PRECISE_DECIMALS = 18
 
 
 class MarketReader:
@@ -56,7 +63,7 @@ class MarketReader:
     def build(self, question: ChainQuestion, outcomes: Outcomes, tables: Tables, prices: TokenPrices) -> dict[str, Any]:
         """Return the response's `markets`; ContractUnreadable where a vault does not answer."""
         totals = read_totals(outcomes, tables)
-        return {"markets": [_market(vault, *one) for vault, one in zip(tables.vaults, totals, strict=True)]}
+        return {"markets": [_market(vault, *one) for vault, one in zip(tables.vaults, totals, strict=True) if one]}
 
 
 class PositionReader(MarketReader):
@@ -74,8 +81,16 @@ class PositionReader(MarketReader):
         totals = read_totals(outcomes, tables)
         positions = position_pool_pb2.PoolALendPositions()
         for vault, one, told in zip(tables.vaults, totals, outcomes["shares"], strict=True):
-            positions.markets.append(_market(vault, *one))
             shares = told.read_one(_BALANCE_OF)
+            if one is None:
+                if shares:
+                    raise ContractUnreadable(
+                        f"the vault {vault.address} on {question.chain} does not tell what it holds, and so not what "
+                        "the wallet's shares in it are worth",
+                        retry_after_ms=1000,
+                    )
+                continue
+            positions.markets.append(_market(vault, *one))
             if shares:
                 positions.positions.add(
                     vault_address=vault.address,
@@ -86,20 +101,25 @@ class PositionReader(MarketReader):
         return positions
 
 
-def read_totals(outcomes: Outcomes, tables: Tables) -> list[tuple[int, int]]:
-    """Return assets and shares of each vault; StaleTables where a factory has another number of vaults."""
+def read_totals(outcomes: Outcomes, tables: Tables) -> list[tuple[int, int] | None]:
+    """Return assets and shares of each vault, None for one that refuses: its asset is anyone's contract.
+
+    Raises:
+        StaleTables: a factory has another number of vaults.
+        ContractUnreadable: a vault returned what it cannot.
+    """
     if tuple(told.read_one(COUNT) for told in outcomes["counts"]) != tables.counts:
         raise StaleTables
     told = outcomes["totals"]
     return [
-        (assets.read_one(_TOTAL_ASSETS), supply.read_one(_TOTAL_SUPPLY))
+        None if assets.has_failed else (assets.read_one(_TOTAL_ASSETS), supply.read_one(_TOTAL_SUPPLY))
         for assets, supply in zip(told[::2], told[1::2], strict=True)
     ]
 
 
 def worth(shares: int, total_assets: int, total_supply: int, decimals: int) -> int:
-    """Return what shares are worth in the asset's smallest unit, rounded down; `decimals` are the asset's."""
-    precision: int = 10 ** (_PRECISE_DECIMALS - decimals)
+    """Return what shares are worth in the asset's smallest unit, rounded down; `decimals` are its own, at most 18."""
+    precision: int = 10 ** (MOST_DECIMALS - decimals)
     return shares * (total_assets * precision + 1) // ((total_supply + _DEAD_SHARES) * precision)
 
 

@@ -9,7 +9,7 @@ from server.contracts.interface import Interface
 from server.contracts.text import read_text
 from server.protocols.natives import ZERO
 from server.protocols.plan import ContractUnreadable, Group, More, Plan
-from server.protocols.tokens import DECIMALS, SYMBOL, TokenFacts, describe, read_facts, read_symbol
+from server.protocols.tokens import DECIMALS, SYMBOL, TokenFacts, describe, read_symbol
 
 if TYPE_CHECKING:
     from server.contracts.calls import ContractCall
@@ -24,6 +24,9 @@ _NAMES = _V1["names"]
 # How many places of a factory are asked for before their number is known; Ethereum's first had 48.
 _AT_FIRST = 64
 _MOST = 2_000
+
+MOST_DECIMALS = 18
+"""Vaults compute in units of 18 decimals, and none can be opened of an asset with more."""
 
 
 class Vault(NamedTuple):
@@ -140,8 +143,8 @@ def load_vaults(chain: str, outcomes: Outcomes) -> Tables | More:
             )
         )
     told = outcomes["assets"]
-    facts = {one.address: one for one in (read_facts(*pair) for pair in zip(told[::2], told[1::2], strict=True))}
-    symbols = {one.call.to: read_symbol(one) for one in outcomes["collaterals"]}
+    facts = {one.address: one for one in map(_read_asset, told[::2], told[1::2]) if one is not None}
+    symbols = {one.call.to: _name(one) for one in outcomes["collaterals"]}
     shares = outcomes["vaults"]
     vaults = [
         Vault(
@@ -152,8 +155,20 @@ def load_vaults(chain: str, outcomes: Outcomes) -> Tables | More:
             facts[entry.asset],
         )
         for entry, symbol, decimals in zip(entries, shares[::2], shares[1::2], strict=True)
+        if entry.asset in facts
     ]
     return Tables(counts, tuple(vaults))
+
+
+def _read_asset(symbol: Answered, decimals: Answered) -> TokenFacts | None:
+    """Return what a vault's asset is; None where it is no token that a vault can compute with.
+
+    Anyone may open a market of any token, which must not keep others from reading the rest.
+    """
+    found = decimals.read_if_answered(DECIMALS)
+    if found is None or found[0] > MOST_DECIMALS:
+        return None
+    return TokenFacts(symbol.call.to, _name(symbol), found[0])
 
 
 def _read_entries(address: str, kind: _Generation, count: int, outcomes: Outcomes) -> list[_Entry]:
@@ -166,5 +181,5 @@ def _read_entries(address: str, kind: _Generation, count: int, outcomes: Outcome
 
 
 def _name(told: Answered) -> str:
-    """Return a factory's name of a market; "" where it has none, or the factory has no names at all."""
+    """Return a text that need not be there: a factory's name of a market, a token's symbol; "" where none is."""
     return (read_text(told.outcome.data) or "") if told.outcome.succeeded else ""
