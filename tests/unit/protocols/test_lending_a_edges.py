@@ -73,16 +73,16 @@ class Market(World):
     def _all_prices(self, data: bytes) -> ContractOutcome:
         count = int.from_bytes(data[32:64], "big")
         asked = [checksum_address("0x" + data[64 + 32 * n + 12 : 96 + 32 * n].hex()) for n in range(count)]
-        found = [self.prices[asset] for asset in asked]
+        found = [self.prices.get(asset) for asset in asked]
         return REVERTS if None in found else ContractOutcome(True, encode(["uint256[]"], [found]))
 
     def _price(self, data: bytes) -> ContractOutcome:
-        found = self.prices[checksum_address("0x" + data[12:32].hex())]
+        found = self.prices.get(checksum_address("0x" + data[12:32].hex()))
         return REVERTS if found is None else ContractOutcome(True, encode(["uint256"], [found]))
 
     def _user_reserve(self, data: bytes) -> ContractOutcome:
         asset = checksum_address("0x" + data[12:32].hex())
-        row = (self.supplies[asset], 0, self.debts[asset], 0, 0, 0, 0, 0, False)
+        row = (self.supplies.get(asset, 0), 0, self.debts.get(asset, 0), 0, 0, 0, 0, 0, False)
         return ContractOutcome(True, encode(USER_RESERVE.split(","), row))
 
 
@@ -250,7 +250,7 @@ class OldMarket(World):
         self.put(OLD_POOL, "getReservesList()", "address[]", listed)
 
     def _row(self, data: bytes) -> ContractOutcome:
-        row = (*self.held[checksum_address("0x" + data[12:32].hex())], 0, 0, 0, 0, 0, False)
+        row = (*self.held.get(checksum_address("0x" + data[12:32].hex()), (0, 0, 0)), 0, 0, 0, 0, 0, False)
         return ContractOutcome(True, encode(USER_RESERVE.split(","), row))
 
 
