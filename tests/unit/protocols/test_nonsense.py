@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from server.contracts.calls import ContractCall, ContractOutcome
-from server.errors import PriceUnavailable
+from server.errors import PriceUnavailable, UpstreamUnavailable
 from server.protocols.aave_v2.reader import PositionReader as LendAV2
 from server.protocols.aave_v3.reader import PositionReader as LendAV3
 from server.protocols.compound_v2.reader import PositionReader as LendBV2
@@ -19,7 +19,6 @@ from server.protocols.compound_v3.reader import PositionReader as LendBV3
 from server.protocols.curve_llamalend.reader import PositionReader as Vaults
 from server.protocols.lido.reader import PositionReader as StakeA
 from server.protocols.morpho.reader import PositionReader as LendC
-from server.protocols.plan import ContractUnreadable
 from server.protocols.reader import WalletQuestion
 from tests.unit.protocols import test_lending_a_edges as lend_a
 from tests.unit.protocols import test_lending_b_edges as lend_b
@@ -145,7 +144,7 @@ async def answer(case: str, readers: Readers) -> None:
     reader, chain, _ = CASES[case]
     try:
         found = await readers.ask(reader, WalletQuestion(chain, address=WALLET))
-    except (ContractUnreadable, PriceUnavailable) as error:
+    except (UpstreamUnavailable, PriceUnavailable) as error:
         failure: Exception | None = error
     else:
         failure = None
