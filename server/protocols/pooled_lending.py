@@ -68,6 +68,8 @@ def find_new(listed: Sequence[str], known: Sequence[str]) -> list[str]:
     Raises:
         StaleTables: the others stand in another order: one was dropped and listed again, with tokens of its own.
     """
+    if listed == known:
+        return []
     if [asset for asset in listed if asset in known] != [asset for asset in known if asset in listed]:
         raise StaleTables
     return [asset for asset in listed if asset not in known]
