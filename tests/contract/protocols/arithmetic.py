@@ -56,8 +56,9 @@ async def mine_at(node: Node, time: int) -> None:
     """Make a block of a certain time; every transaction that waited must succeed in it."""
     await node.call("evm_setNextBlockTimestamp", time)
     await node.call("evm_mine")
-    while _sent:
-        receipt = await node.call("eth_getTransactionReceipt", _sent.pop(0))
+    waited, _sent[:] = _sent[:], []
+    for sent in waited:
+        receipt = await node.call("eth_getTransactionReceipt", sent)
         assert receipt["status"] == "0x1", receipt
 
 
