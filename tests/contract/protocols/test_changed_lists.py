@@ -103,7 +103,7 @@ async def test_a_lending_vault_is_opened(asked: Asked) -> None:
         # It stands for a new one: the factories do not mind that it is listed twice.
         await send(node, known.DEVELOPER, factory, "add(address)", known_vault)
         await to_next_block(asked, node)
-        with asked.sends(*["ethereum"] * 4):
+        with asked.sends("ethereum", "ethereum"):
             found = (await asked.listing("GetPoolALendMarkets", "ethereum"))["markets"]
         assert found[-1].vault_address == known_vault
         assert found[-1].total_assets == found[0].total_assets

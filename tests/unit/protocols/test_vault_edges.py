@@ -35,7 +35,7 @@ class Factories(World):
         self.names: dict[int, str] = {0: "one"}
         self.token(DOLLARS, "crvUSD", 18)
         self.token(ETHER, "WETH", 18)
-        for place in (*range(first + 2), *range(200, 202 + second)):
+        for place in (*range(first + 3), *range(200, 202 + second)):
             vault = vault_at(place)
             self.token(vault, "cvcrvUSD", 18)
             self.put(vault, "totalAssets()", "uint256", 10**18)
@@ -108,14 +108,61 @@ async def test_two_readers_share_the_list() -> None:
     assert (await readers.count(PositionReader(), QUESTION))[1] == 1
 
 
-async def test_a_vault_that_was_opened_since_is_there() -> None:
+async def test_a_vault_that_was_opened_since_costs_one_request() -> None:
+    world = Factories()
+    readers = Readers(world)
+    await readers.ask(MarketReader(), LISTING)
+    world.list(3, 2)
+    world.put(vault_at(2), "balanceOf(address)", "uint256", 10**21)
+    found, requests = await readers.count(PositionReader(), QUESTION)
+    assert requests == 2
+    expected = [vault_at(place) for place in (0, 1, 2, 200, 201)]
+    assert [row.vault_address for row in found.markets] == expected
+    assert [row.vault_address for row in found.positions] == [vault_at(2)]
+    again, requests = await readers.count(MarketReader(), LISTING)
+    assert ([row.vault_address for row in again["markets"]], requests) == (expected, 1)
+
+
+async def test_a_place_that_was_given_up_at_once_costs_nothing() -> None:
     world = Factories()
     readers = Readers(world)
     await readers.ask(MarketReader(), LISTING)
     world.list(3, 1)
+    world.put_for(V1, "vaults(uint256)", "address", {0: (vault_at(0),), 1: (vault_at(1),), 2: (NOWHERE,)})
+    for _ in range(2):
+        found, requests = await readers.count(MarketReader(), LISTING)
+        assert (len(found["markets"]), requests) == (3, 1)
+
+
+async def test_a_place_that_was_given_up_does_not_hide_a_vault_of_the_other_factory() -> None:
+    world = Factories()
+    readers = Readers(world)
+    await readers.ask(MarketReader(), LISTING)
+    world.list(3, 2)
+    world.put_for(V1, "vaults(uint256)", "address", {0: (vault_at(0),), 1: (vault_at(1),), 2: (NOWHERE,)})
     found, requests = await readers.count(MarketReader(), LISTING)
-    assert (len(found["markets"]), requests) == (4, 4)
+    assert ([row.vault_address for row in found["markets"]][2:], requests) == ([vault_at(200), vault_at(201)], 2)
+
+
+async def test_a_new_vault_of_a_strange_token_is_left_out() -> None:
+    world = Factories()
+    readers = Readers(world)
+    await readers.ask(MarketReader(), LISTING)
+    world.list(3, 1)
+    strange = checksum_address(address(0xBAD))
+    world.put_for(V1, "borrowed_tokens(uint256)", "address", dict.fromkeys(range(3), (strange,)))
+    assert len((await readers.ask(PositionReader(), QUESTION)).markets) == 3
     assert (await readers.count(PositionReader(), QUESTION))[1] == 1
+
+
+@pytest.mark.parametrize(("first", "second"), [(1, 1), (4, 1), (2, 0)])
+async def test_any_other_change_of_the_lists_is_read_anew(first: int, second: int) -> None:
+    world = Factories()
+    readers = Readers(world)
+    await readers.ask(MarketReader(), LISTING)
+    world.list(first, second)
+    found, requests = await readers.count(MarketReader(), LISTING)
+    assert (len(found["markets"]), requests) == (first + second, 4)
 
 
 @pytest.mark.parametrize("decimals", [None, 19, 255])
