@@ -175,9 +175,7 @@ async def test_a_node_with_ways_of_its_own_changes_no_answer(case: Case, truth: 
         assert await case.ask(method) == truth[method], method
 
 
-@pytest.mark.parametrize(
-    "fault", [faults.drop, faults.broken, faults.web_page, faults.cut_json, faults.wrong_id, faults.too_many]
-)
+@pytest.mark.parametrize("fault", [faults.drop, faults.web_page, faults.cut_json, faults.too_many])
 async def test_a_node_that_does_not_answer_is_an_error_of_each(case: Case, fault: faults.Fault) -> None:
     case.front.fault = fault
     for method in POSITIONS:
@@ -218,9 +216,7 @@ async def test_a_reorganisation_between_two_executions_is_never_a_mix(
     found = await case.gateway.ask("getDefiSummary", WALLET)
     assert executions > 2
     assert not left
-    if "error" in found:
-        assert found["error"]["code"] == 503
-        return
+    assert "error" not in found, found
     settings = settings_for(devnet, tmp_path_factory.mktemp("after"), case.node.url)
     async with run_gateway(settings) as after:
         whole = (await after.ask("getDefiSummary", WALLET))["result"]["data"]
@@ -326,8 +322,8 @@ async def broken_contracts(case: Case) -> dict[str, tuple[str, str]]:
             for operation in ("LendAV3", "LendAV2", "LendBV3", "LendBV2", "LendC", "PoolALend")
         ),
         *((operation, "zeros") for operation in ("LendAV3", "LendBV3", "LendC", "PoolALend")),
-        ("LendAV2", "revert_bomber"),
-        ("LendBV2", "silent"),
+        ("LendAV2", "silent"),
+        ("LendBV2", "revert_bomber"),
         ("LendC", "return_bomber"),
     ],
 )
