@@ -100,8 +100,14 @@ def too_much(decimals: int, most: int) -> InvalidArgument:
 
 
 def not_enough(what: str) -> InvalidArgument:
-    """Return the refusal of an amount that `what` (a pool or pools, as text) cannot take."""
-    return InvalidArgument(f"amount: {what} has not enough liquidity for it; write less", field="amount")
+    """Return the refusal of an amount that pools cannot take; `what` says which, in words."""
+    return InvalidArgument(f"amount: {what}; write less", field="amount")
+
+
+def alternatives(numbers: Sequence[int]) -> str:
+    """Return numbers as text that offers one of them: "500, 3000 or 10000"."""
+    *first, last = map(str, numbers)
+    return f"{', '.join(first)} or {last}" if first else last
 
 
 def settle(quotes: Sequence[Answered], outcomes: Outcomes) -> list[Answered] | More:

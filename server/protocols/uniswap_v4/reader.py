@@ -112,7 +112,7 @@ class QuoteReader:
         quotes = [_read(pool, quote) for (pool, _), quote in zip(existing, settled, strict=True)]
         counting = [quote for quote in quotes if quote is not None]
         if not counting:
-            raise not_enough("the pool")
+            raise not_enough("the pool has not enough liquidity for it")
         best = max(counting, key=lambda quote: quote.amount_out)
         return quote_pb2.GetDexAV4QuoteResponse(
             amount_in_raw=str(parse_amount(question.amount, tables, _MOST)),
