@@ -61,7 +61,7 @@ def check_texts(quote: Any, sold: str, bought: str, amount: int) -> int:
 
 async def send(node: Node, to: str, signature: str, *arguments: object, value: int = 0) -> None:
     data = to_hex(encode_call(signature, arguments))
-    transaction = {"from": known.ALICE, "to": to, "data": data, "value": hex(value), "gas": hex(3_000_000)}
+    transaction = {"from": known.ALICE, "to": to, "data": data, "value": hex(value), "gas": hex(6_000_000)}
     sent = await node.call("eth_sendTransaction", transaction)
     await node.call("evm_mine")
     assert (await node.call("eth_getTransactionReceipt", sent))["status"] == "0x1"
