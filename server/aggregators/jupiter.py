@@ -254,11 +254,14 @@ class Jupiter:
 def open_jupiter(
     settings: Settings, http: Session, lifetime: AsyncExitStack, *, is_kept: bool, observer: Observer | None = None
 ) -> Jupiter:
-    """Return the aggregator as the settings configure it; closed with `lifetime`. Without `is_kept` none is reused."""
+    """Return the aggregator as the settings configure it; closed with `lifetime`. Without `is_kept` none is reused.
+
+    Each of several workers has its part of the quota.
+    """
     endpoints = source_endpoints(settings, NAME)
     pool = RestPool(NAME, endpoints, _Errors(), http, block_time=_PACE_SECONDS, observer=observer)
     lifetime.push_async_callback(pool.close)
-    opened = Jupiter(pool, Budget(quota(endpoints)), kept_seconds=KEPT_SECONDS if is_kept else 0.0)
+    opened = Jupiter(pool, Budget(quota(endpoints) / settings.workers), kept_seconds=KEPT_SECONDS if is_kept else 0.0)
     lifetime.push_async_callback(opened.close)
     return opened
 
