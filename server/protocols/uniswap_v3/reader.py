@@ -97,7 +97,7 @@ class QuoteReader:
         """
         fees = _fees(question)
         told = outcomes["quotes"]
-        if told[0].has_no_code:
+        if question.block is not None and told[0].has_no_code:
             raise refuse_block(told[0], outcomes.block_of("quotes"))
         decimals = read_decimals(told[-1], "tokenOut") if len(told) > len(fees) else NATIVE_DECIMALS
         pools = [one.read_one(_GET_POOL) for one in outcomes["pools"]]
