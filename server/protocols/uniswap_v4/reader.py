@@ -91,7 +91,7 @@ class QuoteReader:
             NotSupported: the quoter is younger than the block.
         """
         told = outcomes["quotes"]
-        if told[0].has_no_code:
+        if question.block is not None and told[0].has_no_code:
             raise refuse_block(told[0], outcomes.block_of("quotes"))
         decimals = read_decimals(outcomes["token"][0], "tokenOut") if "token" in outcomes else NATIVE_DECIMALS
         pools = candidates(question)
@@ -112,7 +112,7 @@ class QuoteReader:
         quotes = [_read(pool, quote) for (pool, _), quote in zip(existing, settled, strict=True)]
         counting = [quote for quote in quotes if quote is not None]
         if not counting:
-            raise not_enough("the pool")
+            raise not_enough("the pool has not enough liquidity for it")
         best = max(counting, key=lambda quote: quote.amount_out)
         return quote_pb2.GetDexAV4QuoteResponse(
             amount_in_raw=str(parse_amount(question.amount, tables, _MOST)),
@@ -130,7 +130,12 @@ class QuoteReader:
 def _read(pool: Pool, told: Answered) -> _Quote | None:
     """Return a pool's quote, None where it has not enough liquidity; ContractUnreadable for any other refusal."""
     if not told.has_failed:
-        return _Quote(pool, *told.read(_QUOTE))
+        quote = _Quote(pool, *told.read(_QUOTE))
+        if quote.amount_out > _MOST:
+            raise ContractUnreadable(
+                f"the quoter {told.call.to} on {told.chain} returned an amount that cannot be", retry_after_ms=1000
+            )
+        return quote
     wrapped, dry = _ERRORS["UnexpectedRevertBytes"], _ERRORS["NotEnoughLiquidity"]
     data = told.outcome.data
     try:

@@ -36,6 +36,18 @@ ALLOWED: dict[str, tuple[str, ...]] = {
         "server.upstream.cache",
         "server.errors",
     ),
+    # Quotes come by HTTP, decimals from a chain's capability.
+    "server.aggregators": (
+        "server.aggregators",
+        "server.sources.api_errors",
+        "server.sources.endpoints",
+        "server.sources.prices.shape",
+        "server.chains.capabilities",
+        "server.chains.view",
+        "server.upstream",
+        "server.errors",
+        "runtime",
+    ),
     "server.storage": ("server.storage", "server.errors", "runtime"),
     "server.upstream": ("server.upstream", "server.errors", "runtime"),
     "server.catalog": ("server.catalog", "server.abi", "server.errors", "server.checksum", "runtime"),
