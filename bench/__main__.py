@@ -17,7 +17,7 @@ import orjson
 import uvloop
 from waypost.v1 import account_pb2
 
-from bench import folding, grpc_load, http_load, paging
+from bench import folding, grpc_load, http_load, paging, positions
 from bench.processes import python, set_processor_apart
 from bench.promises import Promise, compare, judge, measure_added, show
 from bench.questions import batch, message, metadata_request, node_request, same_message, single
@@ -68,7 +68,7 @@ async def main() -> int:
             echo = python("-m", "bench.echoes", kind, str(port), port=port, processors=measured)
             await stack.enter_async_context(echo)
         devnet = await stack.enter_async_context(
-            Devnet.start(["ethereum", "polygon", "base"], progress=lambda _: None, mines=False)
+            Devnet.start(["ethereum", "polygon", "base"], progress=lambda _: None, mines=False, of_mainnet_size=True)
         )
         relay = CountingRelay(devnet.endpoints["polygon"])
         far = CountingRelay(devnet.endpoints["base"], folding.FAR_SECONDS)
@@ -121,6 +121,7 @@ async def main() -> int:
         )
         folds = await folding.near(relay, base, "polygon")
         folds += await folding.far(far, endpoints["base"], base, "base", ("ethereum", node))
+        protocols = await positions.measure(node, base, measured)
         await paging.walk_logs(node, base)
         show_log(logged)
     print(f"\n  balances answered in batches of 50: {fifty.rate * 50:.0f} /s")
@@ -134,6 +135,7 @@ async def main() -> int:
             Promise("median added over the bare node, 1 connection, ms", added * 1000, 0.6, False),
             Promise("gRPC getBalance, same question / bare grpc.aio echo", direct, 0.8, True),
             *folds,
+            *protocols,
         ]
     )
     return 0 if kept else 1

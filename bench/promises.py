@@ -47,6 +47,11 @@ async def measure_added(yardstick: str, bare: Ask, name: str, asked: Ask) -> flo
     return _middle([right.median - left.median for left, right in await _in_turn(yardstick, bare, name, asked)])
 
 
+async def compare_medians(yardstick: str, bare: Ask, name: str, asked: Ask) -> float:
+    """Return the middle of the ratios of the two median latencies."""
+    return _middle([right.median / left.median for left, right in await _in_turn(yardstick, bare, name, asked)])
+
+
 async def _in_turn(yardstick: str, bare: Ask, name: str, asked: Ask) -> list[tuple[Load, Load]]:
     """Measure both in turn, a few rounds, and print the middle of each.
 

@@ -9,7 +9,7 @@ from aiohttp import web
 
 
 class CountingRelay:
-    """Passes POST bodies to a node and counts them: `requests` HTTP requests so far.
+    """Passes POST bodies to a node and counts them: `requests` HTTP requests so far, `last` the body of the last one.
 
     `delay` is in seconds; while `is_broken` every answer is HTTP 502.
     """
@@ -17,6 +17,7 @@ class CountingRelay:
     def __init__(self, node: str, delay: float = 0.0) -> None:
         self.node, self.requests, self.delay = node, 0, delay
         self.is_broken = False
+        self.last = b""
 
     async def start(self) -> str:
         """Listen on a free loopback port and return the relay's URL."""
@@ -42,5 +43,6 @@ class CountingRelay:
         if self.is_broken:
             return web.Response(status=502)
         headers = {"Content-Type": "application/json"}
-        async with self.session.post(self.node, data=await request.read(), headers=headers) as answer:
+        self.last = await request.read()
+        async with self.session.post(self.node, data=self.last, headers=headers) as answer:
             return web.Response(body=await answer.read(), content_type="application/json")

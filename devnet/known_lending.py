@@ -46,6 +46,7 @@ PRICES = {
     "WPOL": "0.2345",
     "WBNB": "612.5",
     "WAVAX": "21.25",
+    **{f"LARGE{number}": "1.25" for number in range(67)},  # of a world of mainnet's size (devnet/evm/mainnet_size.py)
 }
 PRICES_AT_FIRST = {"WBTC": "118000"}  # what a price was while the loans were given that have become unhealthy since
 

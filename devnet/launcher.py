@@ -19,11 +19,12 @@ import aiohttp
 from devnet.evm.activity import Ear, Listener
 from devnet.evm.artifacts import stand_ins
 from devnet.evm.genesis import genesis_file
+from devnet.evm.mainnet_size import MAINNET_SIZE
 from devnet.evm.mining import Miner
 from devnet.evm.names import set_gateway_port
 from devnet.evm.node import Node, genesis_flags
 from devnet.evm.placements import PROTOCOLS
-from devnet.evm.protocol import prepare
+from devnet.evm.protocol import Protocol, prepare
 from devnet.evm.seed import Seeded, seed_world
 from devnet.evm.world import FIRST_TIMESTAMP, Chain, load_world
 from devnet.install import STATE, installed, write_whole
@@ -52,6 +53,7 @@ class Devnet:
         self.miners: dict[str, Miner] = {}
         self.left_out: dict[str, str] = {}
         self._ears: dict[str, Ear] = {}
+        self._more: tuple[Protocol, ...] = ()
 
     @classmethod
     @asynccontextmanager
@@ -62,16 +64,19 @@ class Devnet:
         *,
         mines: bool = True,
         full: bool = False,
+        of_mainnet_size: bool = False,
     ) -> "AsyncIterator[Devnet]":
         """Run the nodes of these chains (all by default) for the length of the context.
 
         What is missing is installed and built first; `progress` is given a line now and then, and one per chain. With
-        `mines` False blocks are made by `mine` alone. With `full` "all" are those too that are a large download. Raises
+        `mines` False blocks are made by `mine` alone. With `full` "all" are those too that are a large download. With
+        `of_mainnet_size` ethereum has as many reserves and vaults as the real one (see `mainnet_size`). Raises
         ValueError for an unknown chain, InstallError and NodeError.
         """
         wanted, others = _chosen(chains, full=full)
         began = time.monotonic()
         devnet = cls()
+        devnet._more = (MAINNET_SIZE,) if of_mainnet_size else ()
         if wanted:
             slugs = [chain.slug for chain in wanted]
             # Side by side: npm downloads, our own contracts and the protocols' are compiled.
@@ -179,7 +184,8 @@ class Devnet:
         self, node: Node, http: aiohttp.ClientSession, guard: Watchdog, listener: Listener | None
     ) -> None:
         chain = node.chain
-        genesis = await genesis_file(chain, http, guard)
+        more = [protocol for protocol in self._more if chain.slug in protocol.chains]
+        genesis = await genesis_file(chain, http, guard, more)
         flags = genesis_flags(genesis, FIRST_TIMESTAMP, chain.parent_number)
         if listener is None:
             await node.start(guard, flags)

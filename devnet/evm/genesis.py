@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,23 +24,27 @@ _ZERO_HASH = "0x" + "00" * 32
 _ZERO_ADDRESS = "0x" + "00" * 20
 
 
-async def genesis_file(chain: Chain, http: aiohttp.ClientSession, guard: Guard) -> Path:
-    """Return the path of the chain's genesis file, building it first when it is not in the cache. Raises NodeError."""
+async def genesis_file(chain: Chain, http: aiohttp.ClientSession, guard: Guard, more: Sequence[Protocol] = ()) -> Path:
+    """Return the path of the chain's genesis file, building it first when it is not in the cache. Raises NodeError.
+
+    `more` is built after the chain's own protocols.
+    """
     without = "".join(f" without {protocol.name}" for protocol in _protocols(chain) if not protocol.is_ready)
-    path = cache_folder("worlds", _content_hash()) / f"{chain.slug}{without}.json"
+    besides = "".join(f" with {protocol.name}" for protocol in more)
+    path = cache_folder("worlds", _content_hash()) / f"{chain.slug}{without}{besides}.json"
     if not path.is_file():
         # Some blocks earlier, so that nothing in the world is newer than its first block.
         scratch = Node(replace(chain, height=chain.height - _BLOCKS), http)
         try:
             await scratch.start(guard, _SCRATCH)
-            alloc = await _build(Builder(scratch), chain)
+            alloc = await _build(Builder(scratch), chain, more)
         finally:
             await scratch.stop()
         write_whole(path, json.dumps(_genesis(chain, alloc)))
     return path
 
 
-async def _build(builder: Builder, chain: Chain) -> dict[str, Any]:
+async def _build(builder: Builder, chain: Chain, more: Sequence[Protocol]) -> dict[str, Any]:
     contracts = list(placements.placements(chain))
     for contract in contracts:
         # One after the other: a proxy's constructor calls its implementation.
@@ -54,7 +59,7 @@ async def _build(builder: Builder, chain: Chain) -> dict[str, Any]:
     for contract in contracts:
         if contract.storage:
             await builder.store(contract.address, contract.storage)
-    for protocol in _protocols(chain):
+    for protocol in (*_protocols(chain), *more):
         if protocol.is_ready:
             await protocol.build(chain, builder)
     return await builder.contracts()

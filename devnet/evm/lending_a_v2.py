@@ -41,6 +41,12 @@ def price_in(pool: Pool, symbol: str, prices: dict[str, str]) -> int:
     return int((price / Decimal(PRICES[pool.base])).scaleb(_IN_ETHER))
 
 
+async def extend(chain: Chain, pool: Pool, builder: Builder) -> None:
+    """List reserves in a market that stands: those of `pool.set_up`, without positions."""
+    await _oracle(chain, pool, builder)
+    await _reserves(chain, pool, builder)
+
+
 def price_source(symbol: str) -> str:
     """Return the address of the source that the oracle asks for a symbol's price."""
     return place_of(f"lend-a V2 price of {symbol}")

@@ -47,6 +47,12 @@ async def build(chain: Chain, builder: Builder) -> None:
     await _end(chain, pool, builder)
 
 
+async def extend(chain: Chain, pool: Pool, builder: Builder) -> None:
+    """List reserves in a market that stands: those of `pool.set_up`, without positions."""
+    await _oracle(chain, pool, builder)
+    await _reserves(chain, pool, builder)
+
+
 def price_source(symbol: str) -> str:
     """Return the address of the source that the oracle asks for a symbol's price."""
     return place_of(f"lend-a V3 price of {symbol}")

@@ -42,7 +42,7 @@ async def build_lending(chain: Chain, builder: Builder) -> None:
             await builder.call(known.DEVELOPER, factory, "initialize(address)", known.DEVELOPER)
     for vault in known_exchanges.VAULTS:
         if vault.chain == chain.slug:
-            await _vault(chain, builder, vault)
+            await add_vault(chain, builder, vault)
 
 
 async def _three_pool(chain: Chain, builder: Builder) -> None:
@@ -115,7 +115,8 @@ async def _share_out(builder: Builder, shares: str, unit: int) -> None:
         await builder.call(PROVIDER, shares, "transfer(address,uint256)", holder, amount * unit)
 
 
-async def _vault(chain: Chain, builder: Builder, vault: Vault) -> None:
+async def add_vault(chain: Chain, builder: Builder, vault: Vault) -> None:
+    """Place a vault, supply and lend what is said, and enter it into its factory."""
     borrowed, unit = _token(chain, vault.borrowed)
     collateral, _ = _token(chain, vault.collateral)
     await builder.place(vault.address, stand_ins()["lending_vault"])

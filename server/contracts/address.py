@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from server.checksum import checksum_address
 from server.errors import InvalidArgument
 
@@ -22,6 +24,7 @@ def parse_address(text: str, field: str) -> str:
         raise InvalidArgument(f"{field}: {error}", field=field) from None
 
 
+@lru_cache(4096)
 def address_bytes(address: str) -> bytes:
-    """Return the 20 bytes of an address that `parse_address` returned."""
+    """Return the 20 bytes of an address that `parse_address` returned. The contracts of protocols are a few hundred."""
     return bytes.fromhex(address[2:])

@@ -39,7 +39,17 @@ class Function:
     `name` is its name, `signature` that with the types of its inputs, `selector` the first four bytes of calldata.
     """
 
-    __slots__ = ("_decoders", "_inputs", "_outputs", "_size", "_write", "name", "selector", "signature")
+    __slots__ = (
+        "_decoders",
+        "_inputs",
+        "_outputs",
+        "_read_word",
+        "_size",
+        "_write",
+        "name",
+        "selector",
+        "signature",
+    )
 
     def __init__(self, function: AbiFunction) -> None:
         self.name = function.name
@@ -53,6 +63,9 @@ class Function:
         self._decoders: tuple[Callable[[bytes], Any], ...] | None = None
         if not any(kind.is_dynamic for kind in self._outputs) and self._size <= WORD * MAX_VALUES:
             self._decoders = tuple(_decoders(self._outputs, 0))
+        # By far most functions that are read return one word.
+        only = self._outputs[0] if len(self._outputs) == 1 else None
+        self._read_word: Callable[[bytes], Any] | None = only.from_word if isinstance(only, WordType) else None
 
     def call(
         self,
@@ -97,6 +110,11 @@ class Function:
 
     def read_one(self, outcome: ContractOutcome) -> Any:
         """Return the only output; raises as `read`."""
+        if self._read_word is not None and len(outcome.data) == WORD and outcome.succeeded:
+            try:
+                return self._read_word(outcome.data)
+            except Undecodable as error:
+                raise Unreadable(f"{self.signature}: {error}") from None
         (value,) = self.read(outcome)
         return value
 

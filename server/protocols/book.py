@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from waypost.v1 import options_pb2, position_pb2, position_summary_pb2
 
-from server.errors import GatewayError
 from server.protocols.reader import WalletQuestion
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from server.chains.view import ReadView
+    from server.errors import GatewayError
     from server.protocols.reader import ChainQuestion, ProtocolEntry, Reader
     from server.protocols.runner import Reading, Runner
 
@@ -66,15 +66,13 @@ class ProtocolReaders:
         """Return a row for every protocol of the summary, in the order of SummaryProtocol, all of one block.
 
         Raises:
-            GatewayError: the chain could not be read at all; the first failure.
+            GatewayError: nothing of the chain could be read; the first failure.
         """
         question = WalletQuestion(chain, address=address)
         asked = [member for member in _members() if member in self._rows and chain in self._rows[member].chains]
         found = await self._runner.answer_all(
             [(self._rows[member].reader, question) for member in asked], view, patience=_PATIENCE_SECONDS
         )
-        if view.block is None and found and all(isinstance(one, GatewayError) for one in found):
-            raise found[0]
         outcomes = dict(zip(asked, found, strict=True))
         return [SummaryRow(name, member, outcomes.get(member)) for member, name in _members().items()]
 

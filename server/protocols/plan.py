@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from server.contracts.calls import ContractCall
 from server.errors import UpstreamUnavailable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from server.contracts.calls import ContractCall, ContractOutcome
+    from server.contracts.calls import ContractOutcome
     from server.contracts.interface import Function
 
 
@@ -45,6 +46,39 @@ class Plan:
 
     groups: Mapping[str, Group] = field(default_factory=dict)
     prices: tuple[Token, ...] = ()
+
+
+class WalletPlan:
+    """A plan that was made for one wallet, and serves every other: their addresses stand in the same calldata.
+
+    Raises:
+        ValueError: the wallet stands elsewhere than in calldata.
+    """
+
+    def __init__(self, plan: Plan, address: str) -> None:
+        own = bytes.fromhex(address[2:])
+        self._prices = plan.prices
+        # The calls of a group with the parts of their calldata around the wallet; None where it stands in none of them.
+        self._groups: dict[str, tuple[Group, list[tuple[ContractCall, list[bytes]]] | None]] = {}
+        for name, group in plan.groups.items():
+            if any(address in (call.to, call.sender) for call in group.calls):
+                raise ValueError("a call of the plan is made to the wallet, or by it")
+            depends = any(own in call.data for call in group.calls)
+            self._groups[name] = group, [(call, call.data.split(own)) for call in group.calls] if depends else None
+
+    def of_wallet(self, address: str) -> Plan:
+        """Return the plan for a wallet, given by 0x and 40 hex digits; groups without it are the same objects."""
+        own = bytes.fromhex(address[2:])
+        groups: dict[str, Group] = {}
+        for name, (group, calls) in self._groups.items():
+            if calls is not None:
+                made = [
+                    ContractCall(call.to, own.join(parts), call.gas, call.sender, call.is_optional)
+                    for call, parts in calls
+                ]
+                group = Group(tuple(made), group.is_known, group.chain)
+            groups[name] = group
+        return Plan(groups, self._prices)
 
 
 class More(NamedTuple):
@@ -115,11 +149,15 @@ class Answered(NamedTuple):
 
 
 class Outcomes:
-    """What the groups of a plan returned, by their names, with the blocks that they were read at."""
+    """What the groups of a plan returned, by their names, with the blocks that they were read at.
+
+    `chains` are those of which anything was read.
+    """
 
     def __init__(self) -> None:
         self._groups: dict[str, tuple[Answered, ...]] = {}
         self._blocks: dict[str, int] = {}
+        self.chains: set[str] = set()
 
     def __contains__(self, name: str) -> bool:
         return name in self._groups
@@ -140,3 +178,4 @@ class Outcomes:
             Answered(call, outcome, chain) for call, outcome in zip(group.calls, outcomes, strict=True)
         )
         self._blocks[name] = block
+        self.chains.add(chain)

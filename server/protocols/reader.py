@@ -69,7 +69,10 @@ class Reader(Protocol[Question_contra, Answer_co]):
         ...
 
     def plan(self, question: Question_contra, tables: Any) -> Plan:
-        """Return what has to be read; InvalidArgument where the question does not fit the tables."""
+        """Return what has to be read; InvalidArgument where the question does not fit the tables.
+
+        A wallet's address stands in calldata and changes nothing else: plans of wallets are made once for the tables.
+        """
         ...
 
     def build(

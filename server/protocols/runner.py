@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import re
+import secrets
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -11,11 +13,12 @@ import structlog
 from server.chains.capabilities import CallsContracts
 from server.chains.view import ReadView
 from server.contracts.calls import CallGroup
-from server.errors import DeadlineExceeded, GatewayError, UpstreamUnavailable
-from server.protocols.plan import ContractUnreadable, More, Outcomes, Renewed, StaleTables
+from server.errors import DeadlineExceeded, GatewayError, PriceUnavailable, UpstreamUnavailable
+from server.protocols.plan import ContractUnreadable, More, Outcomes, Renewed, StaleTables, WalletPlan
+from server.protocols.reader import WalletQuestion
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 
     from server.protocols.plan import Group, Plan
     from server.protocols.reader import ChainQuestion, Reader, TokenPrices
@@ -33,6 +36,11 @@ _LOAD_SECONDS = 15.0
 _MOST_ROUNDS = 3
 # Readers compute with what contracts return; what cannot be computed with is not an answer.
 _NONSENSE = (ArithmeticError, ValueError, LookupError)
+_ADDRESS = re.compile("0x[0-9a-fA-F]{40}")
+# In whose place others are put in plans: no part of it stands in calldata by chance.
+_SOME_WALLET = "0x" + secrets.token_bytes(20).hex()
+# What readers make of contracts' answers; other failures are of nodes.
+_OF_CONTRACTS = (ContractUnreadable, PriceUnavailable)
 
 
 class ReadsTokenPrices(Protocol):
@@ -64,6 +72,8 @@ class Runner:
         self._capability = capability
         self._store = store
         self._prices = prices
+        # Plans of wallets' questions with the tables that they were made with.
+        self._plans: dict[tuple[Reader[Any, Any], Hashable], tuple[Any, WalletPlan]] = {}
 
     async def answer(self, reader: Reader[Any, Any], question: ChainQuestion, view: ReadView) -> Reading:
         """Return the answer of one reader at the view's block, which is settled.
@@ -87,8 +97,11 @@ class Runner:
 
         `patience` are the seconds that tables may take which were not read before; a reader whose tables take longer
         fails with DeadlineExceeded, and finds them the next time.
+
+        Raises:
+            GatewayError: nothing of the chain could be read for any of them; the first failure.
         """
-        branches = [_Branch(reader, question) for reader, question in questions]
+        branches = [_Branch(reader, question, self._plan) for reader, question in questions]
         views = {question.chain: view for _, question in questions}
         await asyncio.gather(*(self._prepare(branch, patience) for branch in branches))
         for _ in range(_MOST_ROUNDS):
@@ -101,7 +114,23 @@ class Runner:
                 if branch.renewed is not None:
                     self._store.keep(branch.reader.subject(branch.question), branch.renewed)
             await asyncio.gather(*(self._renew(branch, view) for branch in stale))
-        return [branch.close() for branch in branches]
+        results = [branch.close() for branch in branches]
+        if results and not any(branch.was_answered for branch in branches):
+            raise results[0]
+        return results
+
+    def _plan(self, reader: Reader[Any, Any], question: ChainQuestion, tables: Any) -> Plan:
+        """Return the reader's plan; that of a wallet is made anew for other tables alone."""
+        if type(question) is not WalletQuestion or question.block is not None:
+            return reader.plan(question, tables)
+        if _ADDRESS.fullmatch(question.address) is None:
+            return reader.plan(question, tables)
+        key = reader, reader.subject(question)
+        kept = self._plans.get(key)
+        if kept is None or kept[0] is not tables:
+            plan = reader.plan(WalletQuestion(question.chain, address=_SOME_WALLET), tables)
+            kept = self._plans[key] = tables, WalletPlan(plan, _SOME_WALLET)
+        return kept[1].of_wallet(question.address)
 
     async def _prepare(self, branch: _Branch, patience: float | None) -> None:
         """Give the branch its tables and its plan."""
@@ -215,22 +244,35 @@ class _Job(NamedTuple):
 class _Branch:
     """One reader's question on its way."""
 
-    def __init__(self, reader: Reader[Any, Any], question: ChainQuestion) -> None:
+    def __init__(
+        self,
+        reader: Reader[Any, Any],
+        question: ChainQuestion,
+        plan: Callable[[Reader[Any, Any], ChainQuestion, Any], Plan],
+    ) -> None:
         self.reader = reader
         self.question = question
+        self._plan = plan
         self.tables: Any = None
         self.prices: TokenPrices = {}
         self.is_renewed = False
         self.renewed: Any = None
         self.result: Any | GatewayError | None = None
-        self.outcomes: Outcomes
+        self.outcomes = Outcomes()
         self.plan: Plan
+
+    @property
+    def was_answered(self) -> bool:
+        """Whether the question has an answer, or what failed it is what contracts of its chain returned."""
+        if not isinstance(self.result, GatewayError) or isinstance(self.result, _OF_CONTRACTS):
+            return True
+        return self.question.chain in self.outcomes.chains
 
     def begin(self, tables: Any) -> None:
         """Plan with these tables."""
         self.tables = tables
         self.outcomes = Outcomes()
-        self._attempt(lambda: setattr(self, "plan", self.reader.plan(self.question, tables)))
+        self._attempt(lambda: setattr(self, "plan", self._plan(self.reader, self.question, tables)))
 
     def advance(self) -> bool:
         """Build the answer of what was read, or see what is to be read besides; return whether the tables are old."""

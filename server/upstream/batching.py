@@ -330,14 +330,23 @@ class Batcher:
 
 
 def _split(items: list[_Item], size: int) -> list[list[_Item]]:
+    """Return the items in batches of at most `size`, each in the first that has room for its bytes."""
     chunks: list[list[_Item]] = []
-    room = 0
+    # Those that are not full, with the bytes that they have room for.
+    unfilled: list[tuple[list[_Item], int]] = []
     for item in items:
-        if not chunks or len(chunks[-1]) >= size or len(item.call) > room:
-            chunks.append([])
-            room = MAX_BATCH_BYTES
-        chunks[-1].append(item)
-        room -= len(item.call)
+        length = len(item.call)
+        for index, (chunk, room) in enumerate(unfilled):
+            if length <= room:
+                chunk.append(item)
+                unfilled[index] = chunk, room - length
+                break
+        else:
+            index, chunk = len(unfilled), [item]
+            chunks.append(chunk)
+            unfilled.append((chunk, MAX_BATCH_BYTES - length))
+        if len(chunk) >= size or unfilled[index][1] <= 0:
+            del unfilled[index]
     return chunks
 
 

@@ -8,6 +8,7 @@ Source: mds1/multicall3, Multicall3.sol; Solidity ABI specification.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from server.contracts.words import address_word, word
@@ -28,6 +29,8 @@ _TRUE = (1).to_bytes(32, "big")
 _WORD_96 = (96).to_bytes(32, "big")
 # What stands between a call's target and its data: allowFailure = true, offset of the data.
 _ALLOW_FAILURE = _TRUE + _WORD_96
+# By the bytes of a last word that is not full.
+_PADDING = tuple(bytes(-size % 32) for size in range(32))
 
 
 class Call(NamedTuple):
@@ -65,15 +68,15 @@ def encode_aggregate3(calls: Sequence[Call]) -> bytes:
     for target, data, _, _, _ in calls:
         heads.append(offset.to_bytes(32, "big"))
         size = len(data)
-        padding = -size % 32
-        tails.append(address_word(target))
-        tails.append(_ALLOW_FAILURE)
-        tails.append(size.to_bytes(32, "big"))
-        tails.append(data)
-        if padding:
-            tails.append(bytes(padding))
-        offset += 128 + size + padding
+        tails += (_lead(target, size), data, _PADDING[size & 31])
+        offset += 160 + size - (size & 31) if size & 31 else 128 + size
     return b"".join(heads) + b"".join(tails)
+
+
+@lru_cache(4096)
+def _lead(target: bytes, size: int) -> bytes:
+    """Return what stands before so many bytes of calldata; calls of few contracts are by far the most."""
+    return address_word(target) + _ALLOW_FAILURE + size.to_bytes(32, "big")
 
 
 def decode_aggregate3(data: bytes, count: int) -> list[Outcome]:

@@ -291,13 +291,22 @@ def _policy(view: ReadView, *, is_chosen: bool = False) -> CallPolicy:
 
 
 def _chunks(entries: list[_Entry]) -> list[list[_Entry]]:
-    """Split a fold into chunks within the bounds, each read in the first with room for all of its calls."""
-    chunks: list[list[_Entry]] = []
-    filled: list[tuple[int, int, int]] = []
+    """Split a fold into chunks within the bounds, each read in the first with room for all of its calls.
+
+    Where one chunk is not enough the largest reads go first, which takes fewer chunks.
+    """
+    sized: list[tuple[int, int, int, _Entry]] = []
     for entry in entries:
-        count, gas, size = len(entry.calls), 0, 0
+        gas = size = 0
         for call in entry.calls:
             gas, size = gas + call.gas, size + len(call.data)
+        sized.append((gas, len(entry.calls), size, entry))
+    if fits(sum(one[1] for one in sized), sum(one[0] for one in sized), sum(one[2] for one in sized)):
+        return [entries]
+    sized.sort(key=lambda one: -one[0])
+    chunks: list[list[_Entry]] = []
+    filled: list[tuple[int, int, int]] = []
+    for gas, count, size, entry in sized:
         for index, (calls, all_gas, all_size) in enumerate(filled):
             if fits(calls + count, all_gas + gas, all_size + size):
                 chunks[index].append(entry)

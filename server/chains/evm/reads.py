@@ -21,6 +21,20 @@ if TYPE_CHECKING:
 _SIZE_BYTES = 4
 
 
+class _Sizes(dict[int, bytes]):
+    """Lengths as bytes; calls and outcomes have few different ones."""
+
+    def __missing__(self, length: int) -> bytes:
+        size = length.to_bytes(_SIZE_BYTES)
+        if length < _KEPT_SIZES:
+            self[length] = size
+        return size
+
+
+_KEPT_SIZES = 1024
+_SIZES = _Sizes()
+
+
 class RememberedReads:
     """Reads like the planner, and remembers.
 
@@ -73,8 +87,10 @@ def pack_calls(calls: Sequence[Call]) -> bytes:
     """Return the calls as bytes that no other calls have."""
     parts: list[bytes] = []
     for target, data, _, sender, is_optional in calls:
-        kind = bytes([bool(sender) | is_optional << 1])
-        parts += (kind, sender or b"", target, len(data).to_bytes(_SIZE_BYTES), data)
+        if sender is None:
+            parts += (b"\2" if is_optional else b"\0", target, _SIZES[len(data)], data)
+        else:
+            parts += (b"\3" if is_optional else b"\1", sender, target, _SIZES[len(data)], data)
     return b"".join(parts)
 
 
@@ -82,7 +98,7 @@ def pack_outcomes(outcomes: Sequence[Outcome]) -> bytes:
     """Return the outcomes as bytes."""
     parts: list[bytes] = []
     for success, data in outcomes:
-        parts += (b"\1" if success else b"\0", len(data).to_bytes(_SIZE_BYTES), data)
+        parts += (b"\1" if success else b"\0", _SIZES[len(data)], data)
     return b"".join(parts)
 
 

@@ -228,6 +228,31 @@ async def test_another_chain_that_is_down_costs_only_who_needs_it() -> None:
     assert view.block == 5
 
 
+async def test_a_chain_of_which_nothing_can_be_read_is_no_row_but_an_error() -> None:
+    """Also where the block is known already, by what is kept of it."""
+    ethereum, base = Chain(), Chain(block=5)
+    readers = [Reader("a"), Reader("b", elsewhere="ethereum")]
+    runner = runner_on(ethereum=ethereum, base=base)
+    questions = [(one, WalletQuestion("base", address=WALLET)) for one in readers]
+    await runner.answer_all(questions, ReadView())
+    base.failure = UpstreamUnavailable("base is down")
+    for view in (ReadView(), ReadView(block=5)):
+        with pytest.raises(UpstreamUnavailable, match="base is down"):
+            await runner.answer_all(questions, view)
+
+
+async def test_a_contract_that_does_not_answer_is_a_row_also_where_it_is_the_only_one() -> None:
+    class Broken(Reader):
+        def load(self, question: ChainQuestion, outcomes: Outcomes) -> Any:
+            if "list" in outcomes:
+                raise ContractUnreadable("no contract is there")
+            return super().load(question, outcomes)
+
+    question = WalletQuestion("base", address=WALLET)
+    [found] = await runner_on(base=Chain()).answer_all([(Broken(), question)], ReadView())
+    assert isinstance(found, ContractUnreadable)
+
+
 async def test_prices_are_asked_beside_the_read() -> None:
     token, prices = Token("ethereum", WALLET), Prices()
     found = await runner_on(prices, ethereum=Chain()).answer(
@@ -237,7 +262,7 @@ async def test_prices_are_asked_beside_the_read() -> None:
     assert found.answer[3] == {token: 7}
 
 
-async def test_tables_that_take_too_long_fail_their_row_and_are_there_the_next_time() -> None:
+async def test_tables_that_take_too_long_are_there_the_next_time() -> None:
     released = asyncio.Event()
 
     class Slow(Chain):
@@ -248,8 +273,8 @@ async def test_tables_that_take_too_long_fail_their_row_and_are_there_the_next_t
 
     reader, runner = Reader(), runner_on(ethereum=Slow())
     question = WalletQuestion("ethereum", address=WALLET)
-    [found] = await runner.answer_all([(reader, question)], ReadView(), patience=0.05)
-    assert isinstance(found, DeadlineExceeded)
+    with pytest.raises(DeadlineExceeded):
+        await runner.answer_all([(reader, question)], ReadView(), patience=0.05)
     released.set()
     [found] = await runner.answer_all([(reader, question)], ReadView(), patience=5)
     assert found[0] == "reader"
