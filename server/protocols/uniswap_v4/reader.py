@@ -67,17 +67,19 @@ class QuoteReader:
         view, quoter = _find(question.chain, "stateView"), _find(question.chain, "quoter")
         amount = parse_amount(question.amount, tables, _MOST)
         pools = candidates(question)
-        quotes = (
+        # Apart from all others: what they touch would change the estimate of gas.
+        own = [
             _QUOTE.call(quoter, (pool.key, pool.sells_lower, amount, b""), gas=_QUOTE_GAS, is_optional=True)
             for pool in pools
-        )
-        groups = {
-            "pools": Group(tuple(_SLOT.call(view, pool.id) for pool in pools)),
-            "quotes": Group(tuple(quotes)),
-        }
+        ]
         if pools[0].currency_out != ZERO:
-            groups["token"] = Group((ask_decimals(question.token_out),), is_known=False)
-        return Plan(groups)
+            own.append(ask_decimals(question.token_out))
+        return Plan(
+            {
+                "pools": Group(tuple(_SLOT.call(view, pool.id) for pool in pools)),
+                "quotes": Group(tuple(own), is_known=False),
+            }
+        )
 
     def build(
         self, question: SwapQuestion, outcomes: Outcomes, tables: int, prices: TokenPrices
@@ -93,11 +95,11 @@ class QuoteReader:
         told = outcomes["quotes"]
         if question.block is not None and told[0].has_no_code:
             raise refuse_block(told[0], outcomes.block_of("quotes"))
-        decimals = read_decimals(outcomes["token"][0], "tokenOut") if "token" in outcomes else NATIVE_DECIMALS
         pools = candidates(question)
+        decimals = read_decimals(told[-1], "tokenOut") if len(told) > len(pools) else NATIVE_DECIMALS
         existing = [
             (pool, quote)
-            for pool, state, quote in zip(pools, outcomes["pools"], told, strict=True)
+            for pool, state, quote in zip(pools, outcomes["pools"], told, strict=False)
             if state.read(_SLOT)[0]
         ]
         if not existing:

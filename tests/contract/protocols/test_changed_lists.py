@@ -64,7 +64,7 @@ async def test_lend_a_a_reserve_is_dropped_and_another_listed_in_its_place(asked
         await to_next_block(asked, node)
         with asked.sends("ethereum", "ethereum"):
             found = await asked.wallet(rpc, "ethereum", known.VITALIK)
-        dollars, maker = found.reserves[-2:]
+        dollars, maker = ({row.symbol: row for row in found.reserves}[symbol] for symbol in ("USDT", "MKR"))
         # Nothing can be borrowed against it yet, so it is no collateral.
         assert (dollars.symbol, dollars.balance, dollars.debt, dollars.is_collateral) == ("USDT", "2.5", "0", False)
         assert (maker.symbol, maker.is_collateral) == ("MKR", True)
