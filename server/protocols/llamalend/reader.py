@@ -39,7 +39,8 @@ _TOTAL_SUPPLY = _VAULT["totalSupply"]
 _BALANCE_OF = _VAULT["balanceOf"]
 
 # It asks the controller for its debt, which reads the AMM's rate.
-_TOTAL_ASSETS_GAS = 120_000
+_TOTAL_ASSETS_GAS = 90_000
+_SHARES_GAS = 30_000
 _DEAD_SHARES = 1000
 
 
@@ -135,13 +136,13 @@ def _ask_totals(vaults: Iterable[str]) -> Group:
     calls = (
         call
         for vault in vaults
-        for call in (_TOTAL_ASSETS.call(vault, gas=_TOTAL_ASSETS_GAS), _TOTAL_SUPPLY.call(vault))
+        for call in (_TOTAL_ASSETS.call(vault, gas=_TOTAL_ASSETS_GAS), _TOTAL_SUPPLY.call(vault, gas=_SHARES_GAS))
     )
     return Group(tuple(calls))
 
 
 def _ask_shares(vaults: Iterable[str], wallet: str) -> Group:
-    return Group(tuple(_BALANCE_OF.call(vault, wallet) for vault in vaults))
+    return Group(tuple(_BALANCE_OF.call(vault, wallet, gas=_SHARES_GAS) for vault in vaults))
 
 
 def _read_list(new: Mapping[int, Entry], outcomes: Outcomes, tables: Tables) -> tuple[Tables, list[_Listed]]:
