@@ -65,7 +65,7 @@ class Function:
             self._decoders = tuple(_decoders(self._outputs, 0))
         # By far most functions that are read return one word.
         only = self._outputs[0] if len(self._outputs) == 1 else None
-        self._read_word: Callable[[bytes], Any] | None = only.from_word if isinstance(only, WordType) else None
+        self._read_word: Callable[[bytes], Any] | None = _word_reader(only) if isinstance(only, WordType) else None
 
     def call(
         self,
@@ -188,9 +188,18 @@ def _decoders(kinds: Iterable[Type], at: int) -> Iterator[Callable[[bytes], Any]
 
 def _decoder(kind: Type, at: int) -> Callable[[bytes], Any]:
     if isinstance(kind, WordType):
-        read, end = kind.from_word, at + WORD
+        read, end = _word_reader(kind), at + WORD
         return lambda data: read(data[at:end])
     if isinstance(kind, Tuple):
         members = tuple(_decoders(kind.members, at))
         return lambda data: tuple([member(data) for member in members])
     return lambda data: kind.read(Reader(data), at)
+
+
+def _word_reader(kind: WordType) -> Callable[[bytes], Any]:
+    """Return what reads a word of the type; every word is a `uint256`, which is what amounts are."""
+    return _read_number if kind.canonical == "uint256" else kind.from_word
+
+
+def _read_number(word: bytes) -> int:
+    return int.from_bytes(word, "big")

@@ -175,7 +175,7 @@ class Outcomes:
         if name in self._groups:
             raise ValueError(f"the group {name} was read already")
         self._groups[name] = tuple(
-            Answered(call, outcome, chain) for call, outcome in zip(group.calls, outcomes, strict=True)
+            [Answered(call, outcome, chain) for call, outcome in zip(group.calls, outcomes, strict=True)]
         )
         self._blocks[name] = block
         self.chains.add(chain)

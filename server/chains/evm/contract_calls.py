@@ -37,7 +37,7 @@ class ContractCaller:
         """See `CallsContracts`."""
         planned = [CallsAtOnce(_planned(calls), is_known) for calls, is_known in groups]
         answers = await self._heights.explain(self._reads.read_groups(view, planned), view)
-        return [[ContractOutcome(*outcome) for outcome in outcomes] for outcomes in answers]
+        return [list(map(ContractOutcome._make, outcomes)) for outcomes in answers]
 
 
 def _planned(calls: Sequence[ContractCall]) -> list[Call]:

@@ -6,6 +6,7 @@ have 18 decimals and 1000 dead ones stand in every conversion, in both generatio
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from waypost.v1 import position_pool_pb2
@@ -164,7 +165,9 @@ def worth(shares: int, total_assets: int, total_supply: int, decimals: int) -> i
     return shares * (total_assets * precision + 1) // ((total_supply + _DEAD_SHARES) * precision)
 
 
+@lru_cache(1024)
 def _market(vault: Vault, total_assets: int, total_supply: int) -> position_pool_pb2.PoolALendMarket:
+    """Return a vault's row, which serves every wallet of a block; it is copied into answers and not changed."""
     return position_pool_pb2.PoolALendMarket(
         vault_address=vault.address,
         name=vault.name,
