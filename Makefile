@@ -52,13 +52,20 @@ lint: .venv/dev.stamp ## style, types, protobuf rules
 	@$(BIN)/buf lint
 	@$(BIN)/buf format --diff --exit-code
 
-# First what cannot stand beside others (each says why), then everything else on all processors, a file's tests together.
-# Both always run; the last line is the summary of the second, which names a failure of the first. All processes hash
-# alike: they must name the same tests in the same order.
-test: lint ## run every check
-	@export PYTHONHASHSEED=$$RANDOM; alone=passed; $(BIN)/python -m pytest -q -m alone || alone=failed; \
-	ALONE=$$alone $(BIN)/python -m pytest -q -m "not alone" -n auto --dist loadfile --no-loadscope-reorder \
-	&& test $$alone = passed
+# First what cannot stand beside others (each says why); then everything else on all processors, a file's tests together,
+# and lint beside it. All three always run; what fails is said at the end. All processes hash alike: they must name the
+# same tests in the same order. Bytecode is kept, or each of the hundreds of processes would compile everything anew.
+ALONE = $$(grep -rl --include='test_*.py' 'mark[.]alone(' tests)
+
+test: .venv/dev.stamp ## run every check
+	@export PYTHONHASHSEED=$$RANDOM PYTHONDONTWRITEBYTECODE=; alone=passed; others=passed; lint=passed; \
+	$(BIN)/python -m pytest -q -m alone $(ALONE) || alone=failed; \
+	said=$$(mktemp); nice $(MAKE) lint >$$said 2>&1 & linting=$$!; \
+	trap 'kill $$linting 2>/dev/null || true; rm -f $$said' EXIT; \
+	$(BIN)/python -m pytest -q -m "not alone" -n auto --dist loadfile --no-loadscope-reorder || others=failed; \
+	wait $$linting || lint=failed; cat $$said; \
+	echo "tests by themselves: $$alone; all other tests: $$others; lint: $$lint"; \
+	test "$$alone $$others $$lint" = "passed passed passed"
 
 bench: .venv/dev.stamp ## ratios against bare echoes and the bare node
 	@$(BIN)/python -m bench

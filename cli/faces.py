@@ -1,4 +1,4 @@
-"""Opens and ends the gateway's faces in one process, in the right order."""
+"""The JSON-RPC face and what every serving process has; none of it brings the server in (that is cli/gateway.py)."""
 
 from __future__ import annotations
 
@@ -11,15 +11,13 @@ from typing import TYPE_CHECKING, Any
 import grpc
 from aiohttp import web
 
-from cli.refusals import http_refusal, listen_refusal, metrics_refusal, storage_refusal
+from cli.refusals import http_refusal, metrics_refusal
 from runtime.config_errors import ConfigError
 from runtime.heap import settle_heap
 from runtime.logs import get_logger
 from runtime.metrics import set_build
 from runtime.metrics_listener import start_metrics
 from runtime.version import VERSION
-from server.app import Gateway, ListenError
-from server.storage.failures import STORAGE_FAILURES
 from transcoder.app import create_app
 from transcoder.serving import BACKLOG, Runner
 
@@ -60,45 +58,6 @@ class Ports:
     grpc: int | None
 
 
-async def run_gateway(
-    settings: Settings,
-    stop: Stop,
-    announce: Callable[[Ports], None],
-    *,
-    http: bool = True,
-    worker: int = 0,
-    workers: Callable[[], dict[str, int] | None] = lambda: None,
-) -> None:
-    """Run the gRPC server, and the JSON-RPC face in front of it unless `http` is False, until a stop is asked for.
-
-    `announce` is called once with the bound ports when everything answers; `workers` returns what readiness says of the
-    workers that this process is one of. Raises ConfigError for an address or a key store that cannot be had.
-    """
-    ending = Ending(settings.server_limits.drain, stop)
-    async with AsyncExitStack() as stack:
-        await _open_metrics(stack, settings, worker)
-        try:
-            gateway = await Gateway.create(settings)
-        except STORAGE_FAILURES as error:
-            raise storage_refusal(error, settings) from None
-        stack.push_async_callback(lambda: gateway.drain(ending.remaining()))
-        try:
-            grpc_port = await gateway.start()
-        except ListenError as error:
-            raise listen_refusal(error) from None
-        runner = await _open_http(stack, settings, gateway.channel(), ending, workers=workers) if http else None
-        ports = Ports(None if runner is None else runner.addresses[0][1], grpc_port)
-        _log.info("serving", profile=settings.profile, http_port=ports.http, grpc_port=ports.grpc, worker=worker)
-        settle_heap()
-        announce(ports)
-        await stop.requested.wait()
-        gateway.refuse_readiness()
-        notice = settings.server_limits.notice
-        await asyncio.gather(gateway.leave(notice), _leave_http(runner, notice))
-        _log.info("draining", grace_seconds=settings.server_limits.drain)
-        ending.begin()
-
-
 async def run_transcoder(settings: Settings, stop: Stop, announce: Callable[[Ports], None], *, worker: int = 0) -> None:
     """Run the JSON-RPC face alone, in front of the server at `transcoder.grpc_target`, until a stop is asked for."""
     target, credential = settings.transcoder.grpc_target, settings.transcoder.credential
@@ -107,16 +66,16 @@ async def run_transcoder(settings: Settings, stop: Stop, announce: Callable[[Por
         raise ConfigError("transcoder.grpc_target", "", fix)
     ending = Ending(settings.server_limits.drain, stop)
     async with AsyncExitStack() as stack:
-        await _open_metrics(stack, settings, worker)
+        await open_metrics(stack, settings, worker)
         channel = await stack.enter_async_context(grpc.aio.insecure_channel(target, options=CHANNEL_OPTIONS))
         secret = credential.get_secret_value()
-        runner = await _open_http(stack, settings, channel, ending, secret, is_stopping=stop.requested.is_set)
+        runner = await open_http(stack, settings, channel, ending, secret, is_stopping=stop.requested.is_set)
         port = runner.addresses[0][1]
         _log.info("serving", profile=settings.profile, http_port=port, worker=worker)
         settle_heap()
         announce(Ports(port, None))
         await stop.requested.wait()
-        await _leave_http(runner, settings.server_limits.notice)
+        await leave_http(runner, settings.server_limits.notice)
         _log.info("draining", grace_seconds=settings.server_limits.drain)
         ending.begin()
 
@@ -140,7 +99,7 @@ class Ending:
         return max(0.0, self._grace - (time.monotonic() - self._began))
 
 
-async def _open_http(
+async def open_http(
     stack: AsyncExitStack,
     settings: Settings,
     channel: Any,
@@ -150,6 +109,7 @@ async def _open_http(
     is_stopping: Callable[[], bool] = lambda: False,
     workers: Callable[[], dict[str, int] | None] = lambda: None,
 ) -> Runner:
+    """Open the JSON-RPC face for as long as the stack. Raises ConfigError for an address that cannot be had."""
     http = settings.http
     app = create_app(channel, http, credential=credential, is_stopping=is_stopping, workers=workers)
     runner = Runner(app, keepalive_timeout=KEEPALIVE_SECONDS)
@@ -163,7 +123,7 @@ async def _open_http(
     return runner
 
 
-async def _leave_http(runner: Runner | None, notice: float) -> None:
+async def leave_http(runner: Runner | None, notice: float) -> None:
     """Send the callers away with their next answers for the time of the notice; then stop listening."""
     if runner is None:
         return
@@ -173,7 +133,8 @@ async def _leave_http(runner: Runner | None, notice: float) -> None:
     await runner.stop_listening(closing)
 
 
-async def _open_metrics(stack: AsyncExitStack, settings: Settings, worker: int) -> None:
+async def open_metrics(stack: AsyncExitStack, settings: Settings, worker: int) -> None:
+    """Serve metrics for as long as the stack, where they are asked for. Raises ConfigError as `open_http` does."""
     set_build(VERSION, settings.profile)
     listen = settings.metrics.listen
     if listen is None:

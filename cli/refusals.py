@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from runtime.config_errors import ConfigError
-from server.storage.failures import describe_database, explain_failure
 
 if TYPE_CHECKING:
     from typing import TextIO
@@ -23,6 +22,9 @@ def print_config_error(error: ConfigError, stream: TextIO) -> None:
 
 def storage_refusal(error: BaseException, settings: Settings) -> ConfigError:
     """Return the mistake behind a database that cannot be opened; the URL may hold a password and stays hidden."""
+    # Imported here: most commands open no database, and SQLAlchemy is half of what they would import.
+    from server.storage.failures import describe_database, explain_failure
+
     url = settings.storage.url.get_secret_value()
     cause, fix = explain_failure(error, url)
     stated = f"the {settings.profile} database ({describe_database(url)}) cannot be used: {cause}; {fix}"

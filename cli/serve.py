@@ -7,7 +7,7 @@ import asyncio
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
-from cli.faces import Ports, run_gateway
+from cli.faces import Ports
 from cli.greeting import base_url, greeting
 from cli.options import (
     add_config,
@@ -68,6 +68,8 @@ async def _serve(arguments: argparse.Namespace, settings: Settings, stop: Stop) 
             print(greeting(settings, ports, _examples(settings, ports) if found else ()), flush=True)
 
         if settings.workers == 1:
+            from cli.gateway import run_gateway  # here: the parent of workers does without the server
+
             await stop.unless_hurried(run_gateway(settings, stop, announce))
             return 0
         return await run_workers(
@@ -88,6 +90,8 @@ def _examples(settings: Settings, ports: Ports) -> list[str]:
 
 
 async def _work(settings: Settings, stop: Stop, number: int) -> int:
+    from cli.gateway import run_gateway  # before the first sign of life: it takes a second
+
     parent = Parent()
     following = asyncio.create_task(parent.follow(stop))
     gateway = run_gateway(

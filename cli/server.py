@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cli.faces import Ports, run_gateway
+from cli.gateway import run_gateway
 from cli.options import add_config, add_grpc_port, add_network, read_settings
 from cli.process import run_process
 
 if TYPE_CHECKING:
     import argparse
 
+    from cli.faces import Ports
     from cli.stopping import Stop
 
 

@@ -86,12 +86,17 @@ class Debt:
 
 @dataclass(frozen=True, slots=True)
 class SetUp:
-    """Reserves in the order of their ids, the wallets' positions, and the category (e-mode) by wallet."""
+    """Reserves in the order of their ids, the wallets' positions, and the category (e-mode) by wallet.
+
+    `dropped` was listed after the first reserve and is gone again, so that the ids of those after it are one more than
+    their places in the list ("" for none).
+    """
 
     reserves: tuple[Reserve, ...]
     supplies: tuple[Supply, ...]
     debts: tuple[Debt, ...]
     categories: dict[str, int] = field(default_factory=dict)
+    dropped: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +112,7 @@ class Pool:
     base: str = ""
 
 
-def _rich(frozen: str, *others: Reserve) -> SetUp:
+def _rich(frozen: str, *others: Reserve, dropped: str = "") -> SetUp:
     """Return a V3 market with every case.
 
     VITALIK: healthy, with bitcoin that is no collateral and an asset that has been frozen since. ALICE: within a
@@ -137,6 +142,7 @@ def _rich(frozen: str, *others: Reserve) -> SetUp:
             Debt(known.BOB, "USDC", 8_000_000_000),
         ),
         categories={known.ALICE: CLOSE},
+        dropped=dropped,
     )
 
 
@@ -162,7 +168,7 @@ LEND_A_V3: dict[str, Pool] = {
         "0x0a16f2FCC0D44FaE41cc54e079281D84A363bECD",
         "0x54586bE62E3c3580375aE3723C145253060Ca0C2",
         # MKR's name and symbol are bytes32.
-        _rich("LINK", Reserve("USDT", 7_500, 7_800), Reserve("MKR", 6_500, 7_000)),
+        _rich("LINK", Reserve("USDT", 7_500, 7_800), Reserve("MKR", 6_500, 7_000), dropped="UNI"),
     ),
     "polygon": Pool(
         *(_PROVIDER, _POOL, _CONFIGURATOR, _DATA, "0xb023e699F5a33916Ea823A16485e259257cA8Bd1"),

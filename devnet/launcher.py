@@ -169,7 +169,10 @@ class Devnet:
             )
             lines += ["", f"[chains.{slug}]", f"endpoints = [{rows}]", "mines_at_will = true"]
         for name, table in self._sources().items():
-            urls = ", ".join(f'{{ label = "{one["label"]}", url = "{one["url"]}" }}' for one in table["endpoints"])
+            urls = ", ".join(
+                "{ " + ", ".join(f"{member} = {json.dumps(value)}" for member, value in one.items()) + " }"
+                for one in table["endpoints"]
+            )
             coins = ", ".join(f'{symbol} = "{coin}"' for symbol, coin in table.get("coins", {}).items())
             lines += ["", f"[sources.{name}]", f"endpoints = [{urls}]", *([f"coins = {{ {coins} }}"] if coins else [])]
         path.write_text("\n".join(lines) + "\n")

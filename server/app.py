@@ -20,6 +20,7 @@ from server.access.keys import KeyStore
 from server.access.principals import DEMO, Policy
 from server.access.quotas import Quotas
 from server.access.service import AccessServicer
+from server.aggregators.jupiter import open_jupiter
 from server.catalog.apps import open_catalogue
 from server.chains.registry import Chains
 from server.inprocess import InProcessChannel
@@ -121,6 +122,7 @@ class Gateway:
             prices,
             history,
             ProtocolReaders(PROTOCOLS, Runner(chains.capability, tables, prices)),
+            open_jupiter(settings, http, self._lifetime, is_kept=cache is not None, observer=Measured()),
         )
         collector.handlers.update(public_handlers(dependencies, servicers=servicers))
         access_pb2_grpc.add_AccessServiceServicer_to_server(self._access, collector)  # type: ignore[no-untyped-call]

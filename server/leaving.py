@@ -7,7 +7,10 @@ may be on its way at that moment (docs/decisions/0033).
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import socket
+import struct
+import termios
 from contextlib import suppress
 from time import monotonic
 from typing import TYPE_CHECKING
@@ -27,11 +30,17 @@ REFUSING = 1.0
 # How long handshakes that have begun may take to end, and calls in progress to be held.
 HANDSHAKE = 0.1
 HELD = 0.05
+# How long no call must come before the stop, once clients are to ask elsewhere, and how long that may take.
+SILENCE = 0.2
+SENDING_AWAY = 2.0
 # How long calls in progress are waited for beyond that: without any, the end is clean.
 FINISHING = 1.0
 # How long connections may take to close, and how often in turn none must be found.
 CLOSING = 1.0
 _QUIET = 5
+# RFC 9113, section 6.8: no error, and the highest number there is, so that every call that is in progress goes on.
+_GOAWAY = struct.pack(">BHBBIII", 0, 8, 7, 0, 0, 0x7FFFFFFF, 0)
+_UNSENT = 4096
 # How much later than the stop callers are asked to come back: another process listens by then, or this one does not.
 AFTER = 0.1
 # What grpc.aio calls the task of a call that it serves.
@@ -44,14 +53,17 @@ async def refuse_calls(interceptor: StagesInterceptor, port: int, seconds: float
     """Refuse every new call with UNAVAILABLE and RetryInfo; return when the server of that port may be stopped.
 
     That is after `seconds` at most, and a second more while calls are in progress, which go on. Where none is left,
-    the connections are closed here, so that what is on its way ends as UNAVAILABLE. Where some are, whoever calls is
-    held until after the stop, as nobody who waits for an answer asks something new: call what is returned then.
+    the connections are closed here, so that what is on its way ends as UNAVAILABLE. Where some are, their clients are
+    led elsewhere first (`_send_away`), and held until after the stop: call what is returned then.
     """
     in_progress = [task for task in asyncio.all_tasks() if task.get_name() == _CALL]
     stop_at = monotonic() + min(seconds, REFUSING)
     holding, released = asyncio.Event(), asyncio.Event()
+    came = 0.0
 
     async def refuse() -> GatewayError:
+        nonlocal came
+        came = monotonic()
         if holding.is_set():
             await released.wait()
         left = max(0.0, stop_at - monotonic()) + AFTER
@@ -69,11 +81,27 @@ async def refuse_calls(interceptor: StagesInterceptor, port: int, seconds: float
     unfinished = sum(not task.done() for task in in_progress)
     _log.info("the gRPC face closes", in_progress=unfinished)
     if unfinished:
+        began = came = monotonic()
+        _send_away(port)
+        while monotonic() - came < SILENCE and monotonic() - began < SENDING_AWAY:  # noqa: ASYNC110  # calls come on their own
+            await asyncio.sleep(0.02)
         holding.set()
         await asyncio.sleep(HELD)
     else:
         await _close_connections(port)
     return released.set
+
+
+def _send_away(port: int) -> None:
+    """Have the clients of the port's connections ask nothing new there: a GOAWAY of ours, before that of the stop.
+
+    gRPC cancels what comes after the stop, and clients learn of the stop after it. It offers no other way to a GOAWAY.
+    """
+    for connection, listens in sockets_at(port):
+        with suppress(OSError):  # closed by its client meanwhile
+            # With more under way gRPC may be in the middle of a frame: a full socket takes the rest of a write later.
+            if not listens and struct.unpack("I", fcntl.ioctl(connection, termios.TIOCOUTQ, bytes(4)))[0] < _UNSENT:
+                connection.send(_GOAWAY, socket.MSG_DONTWAIT)
 
 
 async def _close_connections(port: int) -> None:

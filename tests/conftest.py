@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from xdist.scheduler import LoadFileScheduling
 
 from devnet.install import anvil_binary as installed_anvil
 from devnet.launcher import Devnet
@@ -28,20 +30,59 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if " at 0x" in item.name:
             raise pytest.UsageError(f"{item.nodeid}: name the case by what is the same in every process")
         for mark in item.iter_markers("alone"):
+            if "mark.alone(" not in item.path.read_text():
+                raise pytest.UsageError(f"{item.nodeid}: mark it in its own file, where `make test` looks for the mark")
             if not (mark.args and isinstance(mark.args[0], str) and mark.args[0]):
                 raise pytest.UsageError(f"{item.nodeid}: alone needs its reason: @pytest.mark.alone('why')")
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Repeat, where the last summary stands, that the tests that run by themselves failed (`make test`)."""
-    if os.environ.get("ALONE") == "failed":
-        terminalreporter.write_line("FAILED: tests that run by themselves, see the first summary above", red=True)
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Take sixteen thousand tests out of later garbage collections: one that a test asked for took half a second."""
+    gc.collect()
+    gc.freeze()
+
+
+# Folders whose tests stay in one process: starting the Starknet engine takes longer than most of their files.
+TOGETHER = {"tests/contract/starknet", "tests/faults/families"}
+
+
+class FolderOrFile(LoadFileScheduling):  # type: ignore[misc]  # no types
+    """Gives a process a whole file, or a whole folder where its tests share what is dear."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = str(super()._split_scope(nodeid))
+        folder = file.rpartition("/")[0]
+        return folder if folder in TOGETHER else file
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> FolderOrFile | None:
+    """Return what hands tests out under `--dist loadfile`."""
+    return FolderOrFile(config, log) if config.getvalue("dist") == "loadfile" else None
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int | None:
+    """Return how many processes `-n auto` is: two more than processors, as many tests wait for a clock or a node."""
+    if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
+        return None
+    has_affinity = hasattr(os, "sched_getaffinity")
+    return (len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1) + 2
 
 
 @pytest.fixture(scope="session", autouse=True)
 def usual_recursion_limit() -> None:
     """Set back what py_ecc (which web3 brings into tests, and only there) raises a hundredfold when it is imported."""
     sys.setrecursionlimit(1000)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def parts_built_once() -> Iterator[None]:
+    """What every gateway of this process builds alike is built once."""
+    from tests import built_once  # the whole server, which the process that only hands tests out does without
+
+    with pytest.MonkeyPatch.context() as patch:
+        yield from built_once.share(patch)
 
 
 @pytest.fixture(scope="session")

@@ -20,7 +20,7 @@ from runtime.operations import load_operations
 from transcoder import envelope
 from transcoder.admission import Admission, check_key, missing_key, over_quota, quota_headers
 from transcoder.batch import MIRRORED, Answer, Batch, NotAdmitted, failed, joined
-from transcoder.bodies import SMALL, BodyError, BodyReader, OpenBodies, arrived
+from transcoder.bodies import SMALL, BodyError, BodyReader, OpenBodies, arrived, is_soon
 from transcoder.clients import Clients
 from transcoder.connections import Connections
 from transcoder.cors import Cors
@@ -148,7 +148,7 @@ class Face:
             if request.method != hdrs.METH_POST:
                 return self._not_post(request, exchange, headers)
             try:
-                return await self._post(request, api[1], exchange, headers)
+                return await self._post(request, api[1], exchange, headers, began)
             except Failure as failure:
                 return await _refused(request, failure, exchange, headers, began)
         except ConnectionError:
@@ -158,7 +158,7 @@ class Face:
             return error_response(internal(), 500, exchange, headers)
 
     async def _post(
-        self, request: web.Request, segment: str | None, exchange: Exchange, headers: dict[str, str]
+        self, request: web.Request, segment: str | None, exchange: Exchange, headers: dict[str, str], began: float
     ) -> web.Response:
         """Answer a request to the API. Raises Failure for one that is refused before its body is read."""
         if not segment:
@@ -172,7 +172,7 @@ class Face:
                 await self._admission.find(segment, exchange)
             bodies, owner = self._bodies, segment
         self._check_room()
-        content, broken = await _content(bodies, request, owner)
+        content, broken, soon = await _content(bodies, request, owner, began)
         base = partial(self._base, request)
         answer = None
         try:
@@ -186,7 +186,10 @@ class Face:
                     if answer.headers is not None:
                         if answer.status == 401:
                             self._admission.forget(segment)
-                        return _single(answer, request, headers)
+                        if answer.refusal is None or soon:
+                            return _single(answer, request, headers)
+                        headers.update(answer.headers)
+                        raise answer.refusal
             count = len(content) if isinstance(content, list) else 1
             admitted = await self._admission.admit(None if segment == DEMO else segment, count, exchange)
             headers.update(quota_headers(admitted))
@@ -201,9 +204,9 @@ class Face:
             if answer is None:
                 answer = await self._fly(request, self._batch.run_single, content, exchange, base)
         except Failure as failure:
-            identity = NULL if broken or isinstance(content, list) else envelope.identity_of(content)
+            identity = NULL if broken or not soon or isinstance(content, list) else envelope.identity_of(content)
             response = error_response(failure, _status_of(failure), exchange, headers, identity)
-            return response if request.content.is_eof() else _closing(response)
+            return response if soon and request.content.is_eof() else _closing(response)
         return _single(answer, request, headers)
 
     async def _check_demo(self, request: web.Request, exchange: Exchange, headers: dict[str, str]) -> None:
@@ -297,17 +300,22 @@ def seconds(milliseconds: int) -> str:
 
 
 async def _content(
-    bodies: BodyReader, request: web.Request, owner: str
-) -> tuple[bytes | list[msgspec.Raw], BodyError | None]:
-    """Return the body's items, or what is wrong with it, which answers the whole request once it is admitted."""
+    bodies: BodyReader, request: web.Request, owner: str, began: float
+) -> tuple[bytes | list[msgspec.Raw], BodyError | None, bool]:
+    """Return the body's items, or what is wrong with it, which answers the whole request once it is admitted.
+
+    And whether the body came soon after the headers, at the loop's time `began`: only then a refusal has its id.
+    """
+    soon = request.content.is_eof()
     try:
         body = await bodies.read(request, owner)
     except BodyError as broken:
-        return b"", broken
+        return b"", broken, soon
+    soon = (soon or is_soon(began)) and request.content.total_bytes <= SMALL
     try:
-        return envelope.outline(body), None
+        return envelope.outline(body), None, soon
     except Failure as failure:
-        return b"", BodyError(failure, 200)
+        return b"", BodyError(failure, 200), soon
 
 
 async def _refused(

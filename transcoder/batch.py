@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from transcoder.index import Index, Method
 
 MIRRORED = frozenset({401, 429, 503})
+REFUSED = frozenset({401, 429})
 
 # Why a notification is answered after all (decisions 1.6): it never was a request of ours, or its caller may not ask.
 UNEXECUTED = frozenset(
@@ -43,12 +44,14 @@ class Answer:
 
     A body that holds what others hold too is in parts. The rest is for the HTTP answer of a single call: its status,
     when to come back, further headers. `headers` is None where the server was not asked: nobody has charged the caller.
+    `refusal` is the failure of a caller who was not admitted: by the key, or by the quota.
     """
 
     body: bytes | Parts | None
     status: int = 200
     retry_after_ms: int | None = None
     headers: dict[str, str] | None = None
+    refusal: Failure | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +175,8 @@ def failed(failure: Failure, identity: bytes | None, exchange: Exchange) -> Answ
             return Answer(None, 204)
         identity = NULL
     status = failure.code if failure.code in MIRRORED else 200
-    return Answer(failure.body(identity, exchange.request_id), status, failure.retry_after_ms)
+    refusal = failure if status in REFUSED else None
+    return Answer(failure.body(identity, exchange.request_id), status, failure.retry_after_ms, refusal=refusal)
 
 
 def _defect(method: str, identity: bytes | None, exchange: Exchange) -> Answer:

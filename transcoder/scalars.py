@@ -34,6 +34,7 @@ ALSO_INTEGERS: Mapping[int, Callable[[int], str]] = {
 }
 
 _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,18})")
+_FRACTION = re.compile(r"(-?(?:0|[1-9][0-9]{0,18}))\.[0-9]{1,40}")
 _MOMENT = re.compile(
     r"([0-9]{4}-[0-9]{2}-[0-9]{2})[Tt]([0-9]{2}:[0-9]{2}:[0-9]{2})(?:\.([0-9]{1,9}))?([Zz]|[+-][0-9]{2}:[0-9]{2})"
 )
@@ -64,7 +65,8 @@ def integer(value: Any, where: str, field: Field) -> int:
     if value.__class__ is str and _INTEGER.fullmatch(value):
         number = int(value)
     if number.__class__ is not int:
-        raise refused(where, field, "a whole number" if value.__class__ is float else "an integer", value)
+        fraction = value.__class__ is float or (value.__class__ is str and _FRACTION.fullmatch(value))
+        raise refused(where, field, "a whole number" if fraction else "an integer", value)
     low, high = field.bounds
     if not low <= number <= high:
         low, high = narrowed(field)
@@ -225,7 +227,10 @@ def unknown(given: Iterable[str], known: tuple[str, ...], where: str, otherwise:
 def refused(where: str, field: Field | None, wanted: str, value: Any) -> Failure:
     """Return the failure for a value of the wrong JSON type: what it must be, what it was, what to write."""
     example = field.options.example if field is not None else ""
-    if value.__class__ is float and value.is_integer() and abs(value) <= _LARGEST_WHOLE:
+    fraction = _FRACTION.fullmatch(value) if value.__class__ is str and wanted == "a whole number" else None
+    if fraction is not None and not value.partition(".")[2].strip("0"):
+        hint = f"; write {fraction[1]}"
+    elif value.__class__ is float and value.is_integer() and abs(value) <= _LARGEST_WHOLE:
         hint = f"; write {int(value)}" if wanted == "a whole number" else ""
     else:
         hint = f"; for example {example}" if example else ""

@@ -138,9 +138,12 @@ async def _reserves(chain: Chain, pool: Pool, builder: Builder) -> None:
     arguments = encode_arguments(f"f(address{',uint256' * 9})", [pool.provider, *rates])
     name = "DefaultReserveInterestRateStrategy"
     strategy = await builder.place(place_of(f"lend-a V3 {name}"), linked(_ARCHIVE, name) + arguments)
+    symbols = [reserve.symbol for reserve in pool.set_up.reserves]
+    if pool.set_up.dropped:
+        symbols.insert(1, pool.set_up.dropped)
     rows = []
-    for reserve in pool.set_up.reserves:
-        token = token_of(chain, reserve.symbol)
+    for symbol in symbols:
+        token = token_of(chain, symbol)
         names = [
             text
             for kind, letter in (("", "a"), (" Variable Debt", "variableDebt"), (" Stable Debt", "stableDebt"))
@@ -150,6 +153,8 @@ async def _reserves(chain: Chain, pool: Pool, builder: Builder) -> None:
         rows.append((*implementations, token.decimals, *addresses, *names, b""))
     for first in range(0, len(rows), 4):  # each costs some two million gas
         await _configure(pool, builder, f"initReserves({_RESERVE_INPUT}[])", rows[first : first + 4])
+    if pool.set_up.dropped:
+        await _configure(pool, builder, "dropReserve(address)", token_of(chain, pool.set_up.dropped).address)
     values = [CLOSE, 9_000, 9_300, 10_100, _NOBODY, "close to ether"]
     if any(reserve.category for reserve in pool.set_up.reserves):
         await _configure(pool, builder, "setEModeCategory(uint8,uint16,uint16,uint16,address,string)", *values)

@@ -37,6 +37,7 @@ _U64 = 2**64 - 1
 _DEFAULT_SLIPPAGE = 50
 _PLACES = Decimal("0.000001")
 _CLOSED_FOR = 60  # seconds
+_RATE = 1000  # requests per second that the gateway may send: the real one's quota is small
 
 
 class Pool(NamedTuple):
@@ -74,7 +75,7 @@ POOLS = (
     _pool("deep", "Deep Pool", (WRAPPED_SOL, 60_000 * 10**9), (USDC, 8_592_600 * 10**6), fee=25),
     _pool("shallow", "Shallow Pool", (WRAPPED_SOL, 40_000 * 10**9), (USDC, 5_728_400 * 10**6), fee=30),
     _pool("token", None, (TOKEN_2022, 1_000_000 * 10**9), (USDC, 420_000 * 10**6), fee=30, says_percent=False),
-    _pool("dust", "Dust Pool", (POINTING, 10**15), (USDC, 42 * 10**4), fee=100),
+    _pool("dust", "Dust Pool", (POINTING, 10**15), (USDC, 42 * 10**10), fee=100),
 )
 """SOL at 143.21 USDC in two pools, the Token-2022 mint at 0.42, POINTING at 0.000000042."""
 
@@ -93,7 +94,7 @@ def settings(authority: str, mode: str | None = None) -> dict[str, Any]:
     if mode is not None and mode not in MODES:
         raise ValueError(f"the aggregator's stand-in has no mode {mode}")
     base = f"http://{authority}{_BASE}" + (f"/{mode}" if mode else "")
-    return {"jupiter": {"endpoints": [{"label": WORD, "url": base}]}}
+    return {"jupiter": {"endpoints": [{"label": WORD, "url": base, "rate": _RATE}]}}
 
 
 def best_route(sold: str, bought: str, amount: int) -> tuple[Leg, ...]:

@@ -10,9 +10,6 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from eth_abi.abi import encode
-from eth_abi.exceptions import EncodingError
-
 from server.abi.composites import Tuple, read_row
 from server.abi.custom_errors import CustomError
 from server.abi.events import Event
@@ -21,11 +18,12 @@ from server.abi.parameters import signature
 from server.abi.reader import MAX_VALUES, WORD, Reader, Undecodable
 from server.abi.words import WordType
 from server.contracts.calls import ContractCall
+from server.contracts.encoding import row_writer
 from server.contracts.reverts import is_revert_payload
 from server.contracts.signatures import parse_items
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from server.abi.composites import Type
     from server.contracts.calls import ContractOutcome
@@ -43,11 +41,11 @@ class Function:
 
     __slots__ = (
         "_decoders",
-        "_encoders",
         "_inputs",
         "_outputs",
         "_read_word",
         "_size",
+        "_write",
         "name",
         "selector",
         "signature",
@@ -59,11 +57,8 @@ class Function:
         self.selector = function.selector
         self._inputs: tuple[Type, ...] = tuple(one.type for one in function.inputs)
         self._outputs: tuple[Type, ...] = tuple(one.type for one in function.outputs)
-        # Inputs of fixed size are written one after the other; for others there is eth-abi.
-        self._encoders: tuple[Callable[[Any], bytes], ...] | None = None
-        if not any(kind.is_dynamic for kind in self._inputs):
-            self._encoders = tuple(map(_encoder, self._inputs))
-        # So are outputs: where each stands is known before there is any data.
+        self._write = row_writer(self._inputs)
+        # Of outputs of fixed size it is known where each stands before there is any data.
         self._size = sum(kind.head_size for kind in self._outputs)
         self._decoders: tuple[Callable[[bytes], Any], ...] | None = None
         if not any(kind.is_dynamic for kind in self._outputs) and self._size <= WORD * MAX_VALUES:
@@ -91,10 +86,8 @@ class Function:
         if len(arguments) != len(self._inputs):
             raise ValueError(f"{self.signature} is called with {len(arguments)} arguments")
         try:
-            if self._encoders is None:
-                return self.selector + encode([kind.canonical for kind in self._inputs], arguments)
-            return self.selector + b"".join([write(one) for write, one in zip(self._encoders, arguments, strict=True)])
-        except (ValueError, EncodingError) as error:
+            return self.selector + self._write(arguments)
+        except ValueError as error:
             raise ValueError(f"{self.signature}: {error}") from None
 
     def read(self, outcome: ContractOutcome) -> tuple[Any, ...]:
@@ -210,22 +203,3 @@ def _word_reader(kind: WordType) -> Callable[[bytes], Any]:
 
 def _read_number(word: bytes) -> int:
     return int.from_bytes(word, "big")
-
-
-def _encoder(kind: Type) -> Callable[[Any], bytes]:
-    """Return what writes a value of a type of fixed size."""
-    if isinstance(kind, WordType):
-        return kind.to_word
-    if isinstance(kind, Tuple):
-        return _row_encoder(kind.canonical, [_encoder(member) for member in kind.members])
-    canonical = kind.canonical
-    return lambda value: encode([canonical], [value])
-
-
-def _row_encoder(canonical: str, encoders: Sequence[Callable[[Any], bytes]]) -> Callable[[Any], bytes]:
-    def write(value: Any) -> bytes:
-        if not isinstance(value, tuple | list) or len(value) != len(encoders):
-            raise ValueError(f"a value is no {canonical}")
-        return b"".join([encode_member(one) for encode_member, one in zip(encoders, value, strict=True)])
-
-    return write

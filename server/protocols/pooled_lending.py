@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from server.contracts.interface import Interface
 from server.errors import PriceUnavailable
+from server.protocols.plan import StaleTables
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from server.protocols.plan import Answered
 
 _POOL = Interface.load("server.protocols", "lending_pool")
@@ -57,6 +60,19 @@ class Account(NamedTuple):
     def liquidation_threshold(self) -> float:
         """The weighted liquidation threshold, a fraction."""
         return self.threshold / _BASIS_POINTS
+
+
+def find_new(listed: Sequence[str], known: Sequence[str]) -> list[str]:
+    """Return the assets of a pool's list that were not known, in its order.
+
+    Raises:
+        StaleTables: the others stand in another order: one was dropped and listed again, with tokens of its own.
+    """
+    if listed == known:
+        return []
+    if [asset for asset in listed if asset in known] != [asset for asset in known if asset in listed]:
+        raise StaleTables
+    return [asset for asset in listed if asset not in known]
 
 
 def read_account(answered: Answered, market: str) -> Account:

@@ -34,6 +34,8 @@ _log = structlog.get_logger("waypost.protocols")
 _LOAD_SECONDS = 15.0
 # Reads that follow one another: the plan and what readers may ask besides.
 _MOST_ROUNDS = 3
+# Readers compute with what contracts return; what cannot be computed with is not an answer.
+_NONSENSE = (ArithmeticError, ValueError, LookupError)
 _ADDRESS = re.compile("0x[0-9a-fA-F]{40}")
 # In whose place others are put in plans: no part of it stands in calldata by chance.
 _SOME_WALLET = "0x" + secrets.token_bytes(20).hex()
@@ -177,7 +179,10 @@ class Runner:
         outcomes = Outcomes()
         views = {branch.question.chain: view}
         while True:
-            loaded = branch.reader.load(branch.question, outcomes)
+            try:
+                loaded = branch.reader.load(branch.question, outcomes)
+            except _NONSENSE as error:
+                raise _unreadable(branch.question.chain, error) from None
             if not isinstance(loaded, More):
                 return loaded
             failures = await self._execute(branch.question.chain, [(outcomes, loaded.plan)], views)
@@ -302,13 +307,16 @@ class _Branch:
             step()
         except GatewayError as error:
             self.result = error
-        except (ArithmeticError, ValueError, LookupError) as error:
-            # Readers compute with what contracts return; what cannot be computed with is not an answer.
-            _log.warning("a protocol's contracts returned what cannot be", chain=self.question.chain, why=repr(error))
-            self.result = ContractUnreadable(
-                f"the contracts of the protocol on {self.question.chain} returned figures that cannot be; try again",
-                retry_after_ms=1000,
-            )
+        except _NONSENSE as error:
+            self.result = _unreadable(self.question.chain, error)
+
+
+def _unreadable(chain: str, error: Exception) -> ContractUnreadable:
+    """Return the failure of a reader that could not compute with what contracts returned."""
+    _log.warning("a protocol's contracts returned what cannot be", chain=chain, why=repr(error))
+    return ContractUnreadable(
+        f"the contracts of the protocol on {chain} returned figures that cannot be; try again", retry_after_ms=1000
+    )
 
 
 async def _no_prices() -> TokenPrices:

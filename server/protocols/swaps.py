@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from server.errors import InvalidArgument, NotAToken, NotSupported
@@ -20,6 +21,7 @@ NATIVE_DECIMALS = 18
 _MOST_DECIMALS = 77
 """10^77 is the largest power of ten in a word."""
 _TOKEN_GAS = 100_000
+_DECIMAL = re.compile(r"[0-9]{1,78}(\.[0-9]{0,78})?")
 
 
 class Pair(NamedTuple):
@@ -71,8 +73,10 @@ def parse_amount(text: str, decimals: int, most: int) -> int:
     """Return an amount in whole units as an integer of the token's smallest; `most` is what fits the protocol.
 
     Raises:
-        InvalidArgument: more fraction digits than the token has, nothing, or too much (field `amount`).
+        InvalidArgument: no decimal text, more fraction digits than the token has, zero, or too much (field `amount`).
     """
+    if not _DECIMAL.fullmatch(text):
+        raise InvalidArgument('amount: write decimal digits, for example "1.5"', field="amount")
     whole, _, fraction = text.partition(".")
     significant = fraction.rstrip("0")
     if len(significant) > decimals:
@@ -80,10 +84,7 @@ def parse_amount(text: str, decimals: int, most: int) -> int:
             f"amount: the token has {decimals} decimals, so write at most {decimals} digits after the point",
             field="amount",
         )
-    try:
-        raw = int((whole or "0") + significant.ljust(decimals, "0"))
-    except ValueError:
-        raise InvalidArgument('amount: write decimal digits, for example "1.5"', field="amount") from None
+    raw = int(whole + significant.ljust(decimals, "0"))
     if raw <= 0:
         raise InvalidArgument("amount: write more than zero", field="amount")
     if raw > most:
@@ -100,8 +101,14 @@ def too_much(decimals: int, most: int) -> InvalidArgument:
 
 
 def not_enough(what: str) -> InvalidArgument:
-    """Return the refusal of an amount that `what` (a pool or pools, as text) cannot take."""
-    return InvalidArgument(f"amount: {what} has not enough liquidity for it; write less", field="amount")
+    """Return the refusal of an amount that pools cannot take; `what` says which, in words."""
+    return InvalidArgument(f"amount: {what}; write less", field="amount")
+
+
+def alternatives(numbers: Sequence[int]) -> str:
+    """Return numbers as text that offers one of them: "500, 3000 or 10000"."""
+    *first, last = map(str, numbers)
+    return f"{', '.join(first)} or {last}" if first else last
 
 
 def settle(quotes: Sequence[Answered], outcomes: Outcomes) -> list[Answered] | More:

@@ -19,7 +19,7 @@ BALANCE_OF = _TOKEN["balanceOf"]
 TOTAL_SUPPLY = _TOKEN["totalSupply"]
 
 # Figures of facts/protocol_reads_2, 2.3, with room.
-BALANCE_GAS = 40_000
+BALANCE_GAS = 35_000
 
 
 class TokenFacts(NamedTuple):

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import grpc
 
+from runtime.heap import Garbage
 from server.errors import GatewayError
 from server.rpc.stages.state import ENTERED, REQUEST, Method
 from server.typed_apps.design import ROOT
@@ -54,6 +55,7 @@ class StagesInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[misc]  # gr
         self._private = private
         self._composed: dict[str, tuple[grpc.RpcMethodHandler[Any, Any] | None, Entrance | None]] = {}
         self._refusal: Callable[[], Awaitable[GatewayError]] | None = None
+        self._garbage = Garbage()
 
     async def intercept_service(
         self,
@@ -74,17 +76,24 @@ class StagesInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[misc]  # gr
             return handler
         state = entrance.start(handler_call_details.invocation_metadata)
         if self._refusal is not None:
-            return entrance.refuse(state, await self._refusal())
+            return self._refuse(entrance, state, await self._refusal(), handler_call_details)
         if entrance.identify is not None:
             try:
                 waiting = entrance.identify(state)
                 if waiting is not None:
                     await waiting
             except GatewayError as refusal:
-                return entrance.refuse(state, refusal)
+                return self._refuse(entrance, state, refusal, handler_call_details)
         # The handler runs in this same task and context.
         ENTERED.set(state)
         return handler
+
+    def _refuse(
+        self, entrance: Entrance, state: RequestState, refusal: GatewayError, details: grpc.HandlerCallDetails
+    ) -> grpc.RpcMethodHandler[Any, Any]:
+        # gRPC leaves a cycle of each call that passes an interceptor, and the call's metadata in it.
+        self._garbage.count(sum(len(name) + len(value) for name, value in details.invocation_metadata or ()))
+        return entrance.refuse(state, refusal)
 
     def refuse(self, refusal: Callable[[], Awaitable[GatewayError]]) -> None:
         """Answer every call that comes from now on with the failure that `refusal` returns; its message is not read."""

@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncEngine
 
     from runtime.settings import Settings
+    from server.aggregators.jupiter import Jupiter
     from server.catalog.apps import Catalogue
     from server.chains.registry import Chains
     from server.protocols.book import ProtocolReaders
@@ -133,6 +134,7 @@ class Dependencies:
     prices: Prices
     history: PriceHistory
     protocols: ProtocolReaders
+    aggregator: Jupiter
 
 
 class HandlerCollector:

@@ -2,7 +2,8 @@
 
 Selection, breakers, next endpoints, deadlines, joining, heads and metrics are the pool's; only how a call is written
 and how its answer is read differs. An HTTP error with a body is a node error: `code` and `message` of a JSON object
-(the gateway of the Cosmos SDK), else the text itself (Esplora), judged with its status by the family's `ErrorTable`.
+(the gateway of the Cosmos SDK), with its `errorCode` as the data (Jupiter), else the text itself (Esplora), judged with
+its status by the family's `ErrorTable`.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ class _Refusal(msgspec.Struct):
     code: int | None = None
     message: str | None = None
     error: str | None = None
+    error_code: msgspec.Raw | msgspec.UnsetType = msgspec.field(name="errorCode", default=msgspec.UNSET)
 
 
 _encoder = msgspec.json.Encoder()
@@ -181,7 +183,8 @@ def _read(got: HttpAnswer, *, is_text: bool) -> Outcome:
         refusal = _refusal.decode(got.body)
     except (msgspec.MsgspecError, RecursionError):
         return _text_refusal(got)
-    return NodeError(refusal.code, describe_text(refusal.message or refusal.error or ""), None)
+    data = None if refusal.error_code is msgspec.UNSET else bytes(refusal.error_code)
+    return NodeError(refusal.code, describe_text(refusal.message or refusal.error or ""), data)
 
 
 def _text(got: HttpAnswer) -> Outcome:

@@ -9,13 +9,13 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pytest
 from eth_utils.address import is_checksum_address
 from google.protobuf import descriptor_pb2
 from google.protobuf.descriptor import Descriptor, FieldDescriptor, MethodDescriptor
 from waypost.v1 import options_pb2
 
 from runtime.operations import literal, load_operations, member, public_files
+from tests.each import each
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -112,7 +112,7 @@ def test_rpc_comments_say_what_they_return_and_when_to_use_them() -> None:
                 assert ". Use it " in text, text
 
 
-@pytest.mark.parametrize("method", list(methods()), ids=lambda method: method.full_name)
+@each(methods(), name=lambda method: method.full_name)
 def test_an_rpc_reads_only_and_owns_its_messages(method: MethodDescriptor) -> None:
     assert method.GetOptions().idempotency_level == descriptor_pb2.MethodOptions.NO_SIDE_EFFECTS
     assert method.input_type.name == method.name + "Request"
@@ -177,7 +177,7 @@ def test_the_http_status_comes_from_an_enum_of_the_response() -> None:
         }
 
 
-@pytest.mark.parametrize("field", request_fields(), ids=name_of)
+@each(request_fields(), name=name_of)
 def test_a_parameter_has_an_example_and_shows_whether_it_was_given(field: FieldDescriptor) -> None:
     options = member(field)
     assert options.example, "no example"
@@ -228,7 +228,7 @@ def check_scalar(value: Any, field: FieldDescriptor) -> None:
         assert is_checksum_address(value)
 
 
-@pytest.mark.parametrize("field", fields(), ids=name_of)
+@each(fields(), name=name_of)
 def test_field_options_fit_the_field(field: FieldDescriptor) -> None:
     options = member(field)
     timed = field.message_type is not None and field.message_type.name == "Timestamp"
@@ -259,7 +259,7 @@ def printed(message: Descriptor, choice: FieldDescriptor | None = None) -> list[
     return names
 
 
-@pytest.mark.parametrize("message", messages(), ids=lambda message: message.full_name)
+@each(messages(), name=lambda message: message.full_name)
 def test_members_printed_in_one_object_have_different_names(message: Descriptor) -> None:
     choices = [field for oneof in message.oneofs for field in oneof.fields if len(oneof.fields) > 1] or [None]
     for choice in choices:

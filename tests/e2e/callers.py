@@ -100,11 +100,11 @@ class GrpcCaller:
             if not await self.call(chain):
                 await asyncio.sleep(0.002)
 
-    async def call_at_a_rate(self, stop: Callable[[], bool], pause: float = 0.002) -> None:
+    async def call_at_a_rate(self, stop: Callable[[], bool], pause: float = 0.002, chain: str = "") -> None:
         """Call at a rate, whether or not the calls before are answered."""
         calls = set()
         while not stop():
-            calls.add(asyncio.create_task(self.call()))
+            calls.add(asyncio.create_task(self.call(chain)))
             await asyncio.sleep(pause)
         await asyncio.gather(*calls)
 

@@ -119,6 +119,21 @@ async def test_v3_has_every_case(devnet: Devnet, slug: str) -> None:
     assert 0 < health < WHOLE
 
 
+async def test_v3_has_ids_that_are_no_places_in_the_list(devnet: Devnet) -> None:
+    node, pool = devnet.nodes["ethereum"], LEND_A_V3["ethereum"]
+    types = f"({','.join(['(uint256)', *['uint128'] * 5, 'uint40', 'uint16', *['address'] * 4, *['uint128'] * 3])})"
+    ids = []
+    for reserve in pool.set_up.reserves:
+        asked = [token_of(node.chain, reserve.symbol).address]
+        ids.append((await read(node, pool.pool, "getReserveData(address)", asked, types))[7])
+    assert ids == [0, *range(2, len(ids) + 1)]
+    (bits,) = await read(node, pool.pool, "getUserConfiguration(address)", [known.VITALIK], "(uint256)")
+    symbols = {number: reserve.symbol for number, reserve in zip(ids, pool.set_up.reserves, strict=True)}
+    used = [symbols[number] for number in range(len(ids) + 1) if bits >> (2 * number + 1) & 1]
+    borrowed = [symbols[number] for number in range(len(ids) + 1) if bits >> (2 * number) & 1]
+    assert (used, borrowed) == (["WETH", "USDC", "LINK"], ["DAI"])
+
+
 async def test_v3_lists_a_token_whose_symbol_is_no_string(devnet: Devnet) -> None:
     node, pool = devnet.nodes["ethereum"], LEND_A_V3["ethereum"]
     rows = await read(node, pool.data_provider, "getAllReservesTokens()", [], "(string,address)[]")

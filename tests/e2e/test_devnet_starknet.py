@@ -11,6 +11,7 @@ import pytest
 from eth_hash.auto import keccak
 
 from devnet import known_starknet as known
+from devnet.install import STATE
 from devnet.launcher import Devnet, _chosen, _left_out
 from devnet.starknet.install import installed_engine
 from devnet.starknet.node import ask
@@ -18,6 +19,7 @@ from devnet.status import describe
 from server.chains.starknet.tokens import BALANCE_OF, BALANCE_OF_SNAKE, DECIMALS
 
 ROOT = Path(__file__).resolve().parents[2]
+BALANCE = {"contract_address": known.STRK, "entry_point_selector": BALANCE_OF, "calldata": [known.BOB]}
 FORGERY = """
 from devnet import known_starknet as known
 from devnet.starknet.engine.execution import Failed
@@ -34,11 +36,16 @@ except Failed as error:
 
 
 async def test_it_is_the_same_on_every_start_and_ends_with_its_context() -> None:
-    heads = []
-    for _ in range(2):
+    heads, balances = [], []
+    for start in range(2):
+        # The second start builds the world anew, whatever the first one found.
+        for kept in (STATE / "starknet-worlds").glob("*/world.pickle") if start else ():
+            kept.unlink()
         lines: list[str] = []
         async with Devnet.start(["starknet"], lines.append) as devnet, aiohttp.ClientSession() as http:
-            heads.append(await ask(http, devnet.endpoints["starknet"], "starknet_blockHashAndNumber"))
+            url = devnet.endpoints["starknet"]
+            heads.append(await ask(http, url, "starknet_blockHashAndNumber"))
+            balances.append(await ask(http, url, "starknet_call", BALANCE, "latest"))
             [row] = devnet.summary()
             table = await describe(devnet.summary())
         assert any(line.startswith("devnet:  1/1 starknet up after") for line in lines)
@@ -47,6 +54,8 @@ async def test_it_is_the_same_on_every_start_and_ends_with_its_context() -> None
             os.kill(pid, 0)
         assert any(line.split()[:4] == ["starknet", "engine", "SN_MAIN", "STRK"] for line in table.splitlines())
     assert heads[0] == heads[1]
+    assert balances[0] == balances[1]
+    assert int(balances[0][0], 16) == known.STRK_SENT + known.STRK_SENT_LATER
     assert heads[0]["block_number"] == known.HEIGHT
 
 

@@ -18,7 +18,9 @@ import pytest_asyncio
 from devnet.install import anvil_binary
 from devnet.ports import free_port
 from runtime.settings import EndpointSettings, Settings
+from server.chains import registry
 from server.chains.evm.node_errors import EvmErrors
+from server.chains.facts import load_facts
 from server.chains.registry import Chains
 from server.upstream import Pool, open_session
 from server.upstream.cache import Cache
@@ -189,6 +191,14 @@ def holds(monkeypatch: pytest.MonkeyPatch) -> Holds:
     return seen
 
 
+def load_alone(slug: str, settings: Settings, http: aiohttp.ClientSession, **options: Any) -> Chains:
+    """Return this chain alone: opening all two dozen for each of a thousand drivers takes longer than their reads."""
+    facts = load_facts()[slug]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(registry, "load_facts", lambda: {slug: facts})
+        return Chains.load(settings, http, **options)
+
+
 def endpoints_of(*urls: str, weights: tuple[int, ...]) -> list[dict[str, Any]]:
     """Return the settings of endpoints alpha, beta, gamma and so on."""
     return [
@@ -204,7 +214,7 @@ async def make_driver(http: aiohttp.ClientSession) -> AsyncIterator[Callable[...
 
     def make(chain: str, facts: dict[str, Any], cache: Cache | None = None) -> EvmDriver:
         settings = Settings.model_validate({"profile": "devnet", "chains": {chain: facts}})
-        made.append(Chains.load(settings, http, cache=cache))
+        made.append(load_alone(chain, settings, http, cache=cache))
         driver: Any = made[-1].get(chain).driver
         return driver
 

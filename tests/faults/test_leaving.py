@@ -32,6 +32,8 @@ pytestmark = pytest.mark.devnet
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTED = re.search(r"```json\n(.*?)```", (ROOT / "docs/stopping.md").read_text(), re.DOTALL)
+# More than a few take minutes: `DRAINS=20` asks for 10,000 requests in twenty.
+DRAINS = int(os.environ.get("DRAINS", "0"))
 REFUSED = "UNAVAILABLE UPSTREAM_UNAVAILABLE with RetryInfo"
 # What calls end with whose gateway has stopped: their connection was closed, or there is none.
 CLOSED = "UNAVAILABLE of gRPC"
@@ -67,9 +69,10 @@ async def serve(devnet: Devnet, folder: Path, *, workers: int = 1, notice: str =
         yield Leaver(running, http, grpc_port)
 
 
+@pytest.mark.timeout(120 + 60 * DRAINS)
 @pytest.mark.parametrize("workers", [1, 2])
 async def test_nothing_that_was_asked_is_lost(workers: int, devnet: Devnet, tmp_path: Path) -> None:
-    for drain in range(3 - workers):
+    for drain in range(DRAINS or 3 - workers):
         (tmp_path / str(drain)).mkdir()
         async with serve(devnet, tmp_path / str(drain), workers=workers) as leaver:
             tally, gone = Tally(), asyncio.Event()
@@ -86,13 +89,19 @@ async def test_nothing_that_was_asked_is_lost(workers: int, devnet: Devnet, tmp_
             await asyncio.gather(*over_grpc)
             for one in callers:
                 await one.channel.close()
+            print(f"drain {drain}: {tally.answered} answered, {len(tally.lost)} lost; gRPC: {dict(sum_of(callers))}")
             assert tally.lost == []
             assert tally.closing > 16
-            ended = sum((one.ended for one in callers), Counter[str]())
+            ended = sum_of(callers)
             assert set(ended) <= {"OK", REFUSED, CLOSED}
             assert ended["OK"]
             assert ended[REFUSED]
             assert "Traceback" not in leaver.process.err
+
+
+def sum_of(callers: list[GrpcCaller]) -> Counter[str]:
+    """Return what the calls of all of them ended with."""
+    return sum((one.ended for one in callers), Counter[str]())
 
 
 async def exchange(port: int, *requests: bytes) -> tuple[list[tuple[int, dict[str, str], bytes]], bytes]:
@@ -261,6 +270,33 @@ async def test_calls_in_progress_are_finished_beside_others_that_go_on(devnet: D
         assert await leaver.process.ended() == 0
         for one in (caller, long):
             assert set(one.ended) <= {"OK", REFUSED, CLOSED}
+            await one.channel.close()
+
+
+async def test_who_calls_at_a_rate_beside_its_own_long_call_is_not_cancelled(devnet: Devnet, tmp_path: Path) -> None:
+    node = devnet.nodes["polygon"].pid
+    assert node is not None
+    async with serve(devnet, tmp_path, notice="1s") as leaver:
+        callers, gone = [GrpcCaller(leaver.target, chain="polygon") for _ in range(8)], asyncio.Event()
+        assert await callers[0].call()
+        pause(node)
+        try:
+            waiting = [asyncio.create_task(one.call()) for one in callers]
+            calling = [asyncio.create_task(one.call_at_a_rate(gone.is_set, 0.004, chain="ethereum")) for one in callers]
+            await asyncio.sleep(0.3)
+            leaver.process.signal()
+            # The face closes while all of this goes on: half a second of refusals, a second for what is in progress.
+            await leaver.process.printed("draining", stream="err")
+            assert not any(task.done() for task in waiting)
+        finally:
+            os.kill(node, signal.SIGCONT)
+        assert await asyncio.gather(*waiting) == [True] * len(callers)
+        gone.set()
+        await asyncio.gather(*calling)
+        assert await leaver.process.ended() == 0
+        ended = sum_of(callers)
+        assert set(ended) <= {"OK", REFUSED, CLOSED}, ended
+        for one in callers:
             await one.channel.close()
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from aiohttp import web
 
 from devnet.starknet.engine.methods import Methods, RpcError
-from devnet.starknet.engine.world import build_world
+from devnet.starknet.engine.world import kept_world
 
 
 def answer(methods: Methods, request: object) -> dict[str, Any]:
@@ -43,8 +43,8 @@ def application(methods: Methods) -> web.Application:
 
 
 def main() -> None:
-    """Build the world, then serve it."""
-    methods = Methods(build_world())
+    """Serve the world, which is built first when it is not kept yet."""
+    methods = Methods(kept_world())
     web.run_app(application(methods), host="127.0.0.1", port=int(sys.argv[1]), print=None, access_log=None)
 
 

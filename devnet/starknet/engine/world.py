@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
+import pickle
+import sys
 from pathlib import Path
 from typing import Any
 
 from devnet import known_starknet as known
+from devnet.install import cache_folder
 from devnet.starknet.engine.cairo import (
     CompiledClass,
     ContractClass,
@@ -18,8 +23,22 @@ from devnet.starknet.engine.chain import Call, LocalStarknet
 from devnet.starknet.engine.execution import construct, short_text
 from devnet.starknet.engine.state import Facts, WorkingState, block_info
 
-_CONTRACTS = Path(__file__).resolve().parent.parent / "contracts"
+_HERE = Path(__file__).resolve().parent
+_CONTRACTS = _HERE.parent / "contracts"
 _LOW = (1 << 128) - 1
+
+
+def kept_world() -> LocalStarknet:
+    """Return the chain of `build_world`, built once per content: hashing and running its classes takes six seconds."""
+    path = cache_folder("starknet-worlds", _content_hash()) / "world.pickle"
+    if path.is_file():
+        kept: LocalStarknet = pickle.loads(path.read_bytes())
+        return kept
+    world = build_world()
+    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
+    partial.write_bytes(pickle.dumps(world))
+    partial.replace(path)
+    return world
 
 
 def build_world() -> LocalStarknet:
@@ -67,6 +86,15 @@ def place_account(state: WorkingState, class_hash: int) -> int:
 def transfer(token: int, recipient: int, amount: int) -> Call:
     """Return the call that moves an amount of a token."""
     return Call(token, "transfer", (recipient, *_u256(amount)))
+
+
+def _content_hash() -> str:
+    """Hash everything that the world is made from."""
+    digest = hashlib.sha256(sys.version.encode())
+    sources = [*_HERE.glob("*.py"), *_CONTRACTS.glob("*.json"), Path(known.__file__), _HERE.parent / "requirements.txt"]
+    for path in sorted(sources):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
 
 
 def _load(name: str) -> tuple[int, Any]:

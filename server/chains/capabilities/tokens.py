@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from waypost.v1 import token_pb2
 
     from server.chains.capabilities.accounts import Balance
@@ -90,6 +92,22 @@ class ReadsTokenMetadata(Protocol):
 
     async def read_token_metadata(self, address: str, view: ReadView) -> token_pb2.GetTokenMetadataResponse:
         """Return the answer without its `chain`; NotAToken where there is no such token."""
+        ...
+
+
+class ReadsMints(Protocol):
+    """Can read mints of a token program."""
+
+    def check_mint(self, mint: str, field: str) -> str:
+        """Return an address in canonical writing; InvalidArgument (that field) for what is none. Asks no node."""
+        ...
+
+    async def read_decimals(self, mints: Mapping[str, str], view: ReadView) -> dict[str, int]:
+        """Return the decimals of mints, each given and returned by the parameter that names it, in one request.
+
+        Raises:
+            NotAToken: an address holds no mint (the parameter as the field).
+        """
         ...
 
 

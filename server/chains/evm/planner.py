@@ -183,6 +183,9 @@ class ReadPlanner:
                 await self._gate.wait()
             return await self._executions.run_once(block, piece.calls, piece.policy, view.deadline, is_marked=is_marked)
 
+        if block is None and all(self._executions.are_single(block, piece.calls) for piece in pieces):
+            # Nothing is folded: what is asked one by one leaves with that of others all the same.
+            await self._gate.wait()
         answers = await self._one_block.run_pieces(block, pieces, view.deadline, ask)
         newest = newest_of(answers)
         in_order, wanted = iter(answers), []

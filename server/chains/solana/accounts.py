@@ -28,7 +28,7 @@ from server.errors import NotAToken, NotSupported, UpstreamUnavailable
 from server.upstream.policy import CallPolicy
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from server.chains.facts import ChainFacts
     from server.chains.solana.layouts import Mint, Texts
@@ -113,6 +113,23 @@ class AccountReader:
             ),
         )
 
+    def check_mint(self, mint: str, field: str) -> str:
+        """See `ReadsMints`."""
+        return str(parse_key(mint, field))
+
+    async def read_decimals(self, mints: Mapping[str, str], view: ReadView) -> dict[str, int]:
+        """See `ReadsMints`."""
+        keys = [parse_key(mint, field) for field, mint in mints.items()]
+
+        async def read(avoid: frozenset[str]) -> Told[Accounts]:
+            return await self._accounts(keys, view, avoid)
+
+        found = (await read_settled(self._pool, read, view)).answer.value
+        return {
+            field: self._mint_in(account, mint, field).decimals
+            for (field, mint), account in zip(mints.items(), found, strict=True)
+        }
+
     async def _texts(
         self, key: Pubkey, mint: Mint, metaplex: Pubkey, found: list[Account | None], view: ReadView
     ) -> Texts:
@@ -148,7 +165,9 @@ class AccountReader:
         return Told(answer, endpoint, answer.context.slot)
 
     def _mint(self, answer: Accounts, written: str, field: str) -> Mint:
-        account = answer.value[0]
+        return self._mint_in(answer.value[0], written, field)
+
+    def _mint_in(self, account: Account | None, written: str, field: str) -> Mint:
         mint = None
         if account is not None and account.owner in _TOKEN_PROGRAMS:
             data = account_bytes(account)

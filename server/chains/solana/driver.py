@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from waypost.v1 import block_pb2, transaction_pb2
 
+from server.chains.capabilities import ReadsMints
 from server.chains.holdings import is_accepted
 from server.chains.memory import Codec
 from server.chains.solana.accounts import AccountReader
@@ -39,11 +40,11 @@ class SolanaDriver:
     """Reads Solana. Blocks and transactions are remembered, for good once their slot is finalized; state is not."""
 
     def __init__(self, facts: ChainFacts, pool: Pool, memory: ChainMemory) -> None:
-        self.capabilities: Mapping[object, object] = {}
         self.pool = pool
         self.memory = memory
         self._heads = HeadReader(pool)
         self._accounts = AccountReader(facts, pool)
+        self.capabilities: Mapping[object, object] = {ReadsMints: self._accounts}
         self._holdings = HoldingReader(facts, pool)
         self._blocks = BlockReader(facts, pool)
         self._passthrough = PassThrough(pool)

@@ -13,12 +13,22 @@ from server.catalog.protocols import load_address_book
 from server.chains.amounts import decimal_text
 from server.contracts.interface import Interface
 from server.protocols.deployments import load_deployments
-from server.protocols.plan import Group, More, Plan, StaleTables
-from server.protocols.pooled_lending import ACCOUNT_GAS, GET_ACCOUNT_DATA, GET_RESERVES_LIST, LIST_GAS, read_account
+from server.protocols.plan import Group, More, Plan, Renewed
+from server.protocols.pooled_lending import (
+    ACCOUNT_GAS,
+    GET_ACCOUNT_DATA,
+    GET_RESERVES_LIST,
+    LIST_GAS,
+    find_new,
+    read_account,
+)
 from server.protocols.tokens import TokenFacts, describe, read_facts
 
 if TYPE_CHECKING:
-    from server.protocols.plan import Outcomes
+    from collections.abc import Iterable
+
+    from server.contracts.calls import ContractCall
+    from server.protocols.plan import Answered, Outcomes
     from server.protocols.reader import TokenPrices, WalletQuestion
 
 _SLUG = "aave-v2"
@@ -49,41 +59,60 @@ class PositionReader:
 
     def plan(self, question: WalletQuestion, tables: tuple[TokenFacts, ...]) -> Plan:
         """Return the market's list, which serves every wallet, and the wallet's account and reserves."""
-        pool, provider = _find(question.chain, "lendingPool"), _find(question.chain, "protocolDataProvider")
-        reserves = (
-            _GET_USER_RESERVE.call(provider, token.address, question.address, gas=_USER_RESERVE_GAS) for token in tables
-        )
+        pool, assets = _find(question.chain, "lendingPool"), (token.address for token in tables)
         return Plan(
             {
                 "list": Group((GET_RESERVES_LIST.call(pool, gas=LIST_GAS),)),
                 "account": Group((GET_ACCOUNT_DATA.call(pool, question.address, gas=ACCOUNT_GAS),)),
-                "reserves": Group(tuple(reserves)),
+                "reserves": Group(tuple(_balances(question, assets))),
             }
         )
 
     def build(
         self, question: WalletQuestion, outcomes: Outcomes, tables: tuple[TokenFacts, ...], prices: TokenPrices
-    ) -> position_lending_pb2.LendAV2Positions:
+    ) -> position_lending_pb2.LendAV2Positions | More | Renewed:
         """Return the positions; raises PriceUnavailable, ContractUnreadable."""
-        if outcomes["list"][0].read_one(GET_RESERVES_LIST) != [token.address for token in tables]:
-            raise StaleTables
-        market = load_deployments("server.protocols.aave_v2")[question.chain]
-        unit = 10 ** market["decimals"]
-        account = read_account(outcomes["account"][0], "lend-a version 2")
-        positions = position_lending_pb2.LendAV2Positions(
-            totals_unit=f"TOTALS_UNIT_{market['unit']}",
-            total_collateral_usd=account.collateral / unit,
-            total_debt_usd=account.debt / unit,
-            health_factor=account.health_factor,
-            ltv=account.max_ltv,
-        )
-        for token, told in zip(tables, outcomes["reserves"], strict=True):
-            supply, stable_debt, variable_debt, *_ = told.read(_GET_USER_RESERVE)
-            for rows, raw in ((positions.supplies, supply), (positions.borrows, stable_debt + variable_debt)):
-                if raw:
-                    balance = decimal_text(raw, token.decimals)
-                    rows.add(symbol=token.symbol, address=token.address, balance=balance)
-        return positions
+        listed = outcomes["list"][0].read_one(GET_RESERVES_LIST)
+        new = find_new(listed, [token.address for token in tables])
+        if new and "new" not in outcomes:
+            tokens = tuple(call for asset in new for call in describe(asset))
+            return More(Plan({"new": Group(tokens), "new reserves": Group(tuple(_balances(question, new)))}))
+        held = dict(zip(tables, outcomes["reserves"], strict=True))
+        if new:
+            told = outcomes["new"]
+            facts = (read_facts(*pair) for pair in zip(told[::2], told[1::2], strict=True))
+            held |= zip(facts, outcomes["new reserves"], strict=True)
+        tokens_now = {token.address: token for token in held}
+        current = tuple(tokens_now[asset] for asset in listed)
+        positions = _build(question, outcomes, [(token, held[token]) for token in current])
+        return positions if current == tables else Renewed(positions, current)
+
+
+def _build(
+    question: WalletQuestion, outcomes: Outcomes, held: Iterable[tuple[TokenFacts, Answered]]
+) -> position_lending_pb2.LendAV2Positions:
+    market = load_deployments("server.protocols.aave_v2")[question.chain]
+    unit = 10 ** market["decimals"]
+    account = read_account(outcomes["account"][0], "lend-a version 2")
+    positions = position_lending_pb2.LendAV2Positions(
+        totals_unit=f"TOTALS_UNIT_{market['unit']}",
+        total_collateral_usd=account.collateral / unit,
+        total_debt_usd=account.debt / unit,
+        health_factor=account.health_factor,
+        ltv=account.max_ltv,
+    )
+    for token, told in held:
+        supply, stable_debt, variable_debt, *_ = told.read(_GET_USER_RESERVE)
+        for rows, raw in ((positions.supplies, supply), (positions.borrows, stable_debt + variable_debt)):
+            if raw:
+                rows.add(symbol=token.symbol, address=token.address, balance=decimal_text(raw, token.decimals))
+    return positions
+
+
+def _balances(question: WalletQuestion, assets: Iterable[str]) -> Iterable[ContractCall]:
+    """Yield the calls that return what a wallet has in each reserve."""
+    provider = _find(question.chain, "protocolDataProvider")
+    return (_GET_USER_RESERVE.call(provider, asset, question.address, gas=_USER_RESERVE_GAS) for asset in assets)
 
 
 def _find(chain: str, key: str) -> str:

@@ -10,6 +10,8 @@ from server.protocols.pooled_lending import GET_RESERVES_LIST, LIST_GAS
 from server.protocols.tokens import SYMBOL, read_symbol
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from server.protocols.plan import Outcomes
 
 _POOL = Interface.load("server.protocols.aave_v3", "pool")
@@ -38,9 +40,20 @@ def load_reserves(pool: str, outcomes: Outcomes) -> tuple[Reserve, ...] | More:
         return More(Plan({"list": Group((GET_RESERVES_LIST.call(pool, gas=LIST_GAS),))}))
     assets = outcomes["list"][0].read_one(GET_RESERVES_LIST)
     if "reserves" not in outcomes:
-        calls = (GET_RESERVE_DATA.call(pool, asset, gas=_RESERVE_GAS) for asset in assets)
-        symbols = (SYMBOL.call(asset) for asset in assets)
-        return More(Plan({"reserves": Group(tuple(calls)), "symbols": Group(tuple(symbols))}))
+        return More(Plan(reserve_groups(pool, assets)))
+    return read_reserves(assets, outcomes)
+
+
+def reserve_groups(pool: str, assets: Sequence[str]) -> dict[str, Group]:
+    """Return the groups that `read_reserves` reads."""
+    return {
+        "reserves": Group(tuple(GET_RESERVE_DATA.call(pool, asset, gas=_RESERVE_GAS) for asset in assets)),
+        "symbols": Group(tuple(SYMBOL.call(asset) for asset in assets)),
+    }
+
+
+def read_reserves(assets: Sequence[str], outcomes: Outcomes) -> tuple[Reserve, ...]:
+    """Return the reserves of assets, in their order; ContractUnreadable where pool or token do not answer."""
     reserves = []
     for asset, told, symbol in zip(assets, outcomes["reserves"], outcomes["symbols"], strict=True):
         data = told.read_one(GET_RESERVE_DATA)

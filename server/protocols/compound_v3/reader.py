@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 from waypost.v1 import common_pb2, position_lending_pb2
 
 from server.chains.amounts import decimal_text
-from server.protocols.compound_v3.tables import COMET, NUM_ASSETS, SLUG, Market, load_markets
-from server.protocols.plan import ContractUnreadable, Group, More, Plan, StaleTables
+from server.protocols.compound_v3.tables import ASSET_INFO, COMET, NUM_ASSETS, SLUG, Market, load_markets
+from server.protocols.plan import ContractUnreadable, Group, More, Plan, Renewed, StaleTables
+from server.protocols.tokens import describe, read_facts
 
 if TYPE_CHECKING:
     from server.protocols.plan import Answered, Outcomes
@@ -44,8 +45,16 @@ class PositionReader:
         return load_markets(question.chain, outcomes)
 
     def plan(self, question: WalletQuestion, tables: tuple[Market, ...]) -> Plan:
-        """Return how many assets the markets have, which serves every wallet, and the wallet's balances."""
-        counts = (NUM_ASSETS.call(market.address) for market in tables)
+        """Return how many assets the markets have, which serves every wallet, and the wallet's balances.
+
+        The place after a market's last asset is asked for as well: an asset that was listed since stands there.
+        """
+        counts = []
+        for market in tables:
+            counts += [
+                NUM_ASSETS.call(market.address),
+                ASSET_INFO.call(market.address, len(market.assets), is_optional=True),
+            ]
         balances = []
         for market in tables:
             wallet = question.address
@@ -60,20 +69,48 @@ class PositionReader:
 
     def build(
         self, question: WalletQuestion, outcomes: Outcomes, tables: tuple[Market, ...], prices: TokenPrices
-    ) -> position_lending_pb2.LendBV3Positions:
+    ) -> position_lending_pb2.LendBV3Positions | More | Renewed:
         """Return the markets with a supply, a debt or collateral; ContractUnreadable where one does not answer."""
-        counts = [told.read_one(NUM_ASSETS) for told in outcomes["counts"]]
-        if counts != [len(market.assets) for market in tables]:
-            raise StaleTables
-        told = outcomes["balances"]
-        rows, start = [], 0
+        new = _find_new(outcomes["counts"], tables)
+        if new and "new tokens" not in outcomes:
+            held = (_USER_COLLATERAL.call(market, question.address, asset) for market, asset in new.items())
+            tokens = tuple(call for asset in new.values() for call in describe(asset))
+            return More(Plan({"new tokens": Group(tokens), "new balances": Group(tuple(held))}))
+        added = _read_new(new, outcomes) if new else {}
+        told, start = outcomes["balances"], 0
+        rows, current = [], []
         for market in tables:
             end = start + _FIXED + len(market.assets)
-            row = _row(market, told[start:end])
+            answered = told[start:end]
+            if market.address in added:
+                asset, balance = added[market.address]
+                market, answered = market._replace(assets=(*market.assets, asset)), (*answered, balance)
+            row = _row(market, answered)
             if row is not None:
                 rows.append(row)
+            current.append(market)
             start = end
-        return position_lending_pb2.LendBV3Positions(markets=rows)
+        positions = position_lending_pb2.LendBV3Positions(markets=rows)
+        return Renewed(positions, tuple(current)) if new else positions
+
+
+def _find_new(counts: tuple[Answered, ...], tables: tuple[Market, ...]) -> dict[str, str]:
+    """Return the asset that was listed since, by market; StaleTables where it is not one more than there were."""
+    new = {}
+    for market, told_count, told_info in zip(tables, counts[::2], counts[1::2], strict=True):
+        more = told_count.read_one(NUM_ASSETS) - len(market.assets)
+        if more not in (0, 1):
+            raise StaleTables
+        if more:
+            new[market.address] = told_info.read_one(ASSET_INFO)[1]
+    return new
+
+
+def _read_new(new: dict[str, str], outcomes: Outcomes) -> dict[str, tuple[TokenFacts, Answered]]:
+    """Return what each market's new asset is, and the wallet's balance of it."""
+    words = outcomes["new tokens"]
+    facts = (read_facts(*pair) for pair in zip(words[::2], words[1::2], strict=True))
+    return dict(zip(new, zip(facts, outcomes["new balances"], strict=True), strict=True))
 
 
 def _row(market: Market, told: tuple[Answered, ...]) -> position_lending_pb2.LendBV3Market | None:

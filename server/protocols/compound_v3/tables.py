@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from server.catalog.protocols import load_address_book
 from server.contracts.interface import Interface
-from server.protocols.plan import Group, More, Plan
+from server.protocols.plan import ContractUnreadable, Group, More, Plan
 from server.protocols.tokens import TokenFacts, describe, read_facts, read_symbol
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ COMET = Interface.load("server.protocols.compound_v3", "comet")
 NUM_ASSETS = COMET["numAssets"]
 _SYMBOL = COMET["symbol"]
 _BASE_TOKEN = COMET["baseToken"]
-_ASSET_INFO = COMET["getAssetInfo"]
+ASSET_INFO = COMET["getAssetInfo"]
 
 MOST_ASSETS = 24
 """Bits that a wallet's record has for assets: 16 of `assetsIn` and the reserved byte (CometWithExtendedAssetList)."""
@@ -53,7 +53,7 @@ def load_markets(chain: str, outcomes: Outcomes) -> tuple[Market, ...] | More:
         calls = []
         for market in addresses:
             calls += [_SYMBOL.call(market), _BASE_TOKEN.call(market), NUM_ASSETS.call(market)]
-            calls += [_ASSET_INFO.call(market, index, is_optional=True) for index in range(MOST_ASSETS)]
+            calls += [ASSET_INFO.call(market, index, is_optional=True) for index in range(MOST_ASSETS)]
         return More(Plan({"markets": Group(tuple(calls))}))
     told = outcomes["markets"]
     each = [told[start : start + _CALLS] for start in range(0, len(told), _CALLS)]
@@ -73,5 +73,10 @@ def load_markets(chain: str, outcomes: Outcomes) -> tuple[Market, ...] | More:
 
 
 def _read_assets(of_market: tuple[Answered, ...]) -> list[str]:
-    count = of_market[2].read_one(NUM_ASSETS)
-    return [told.read_one(_ASSET_INFO)[1] for told in of_market[3 : 3 + count]]
+    told_count = of_market[2]
+    count = told_count.read_one(NUM_ASSETS)
+    if count > MOST_ASSETS:
+        raise ContractUnreadable(
+            f"the market {told_count.call.to} on {told_count.chain} has more than {MOST_ASSETS} assets"
+        )
+    return [told.read_one(ASSET_INFO)[1] for told in of_market[3 : 3 + count]]

@@ -7,16 +7,30 @@ have 18 decimals and 1000 dead ones stand in every conversion, in both generatio
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from waypost.v1 import position_pool_pb2
 
 from server.chains.amounts import decimal_text
 from server.contracts.interface import Interface
-from server.protocols.llamalend.tables import COUNT, SLUG, Tables, Vault, count_calls, load_vaults
-from server.protocols.plan import Group, More, Plan, StaleTables
+from server.protocols.llamalend.tables import (
+    MOST_DECIMALS,
+    SLUG,
+    Tables,
+    Vault,
+    check_calls,
+    find_new,
+    load_vaults,
+    read_vaults,
+    vault_groups,
+)
+from server.protocols.natives import ZERO
+from server.protocols.plan import ContractUnreadable, Group, More, Plan, Renewed
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from server.protocols.llamalend.tables import Entry
     from server.protocols.plan import Outcomes
     from server.protocols.reader import ChainQuestion, TokenPrices, WalletQuestion
 
@@ -26,9 +40,16 @@ _TOTAL_SUPPLY = _VAULT["totalSupply"]
 _BALANCE_OF = _VAULT["balanceOf"]
 
 # It asks the controller for its debt, which reads the AMM's rate.
-_TOTAL_ASSETS_GAS = 120_000
+_TOTAL_ASSETS_GAS = 90_000
+_SHARES_GAS = 30_000
 _DEAD_SHARES = 1000
-_PRECISE_DECIMALS = 18
+
+
+class _Listed(NamedTuple):
+    """A vault with its assets and shares, None where it refuses them: its asset is anyone's contract."""
+
+    vault: Vault
+    totals: tuple[int, int] | None
 
 
 class MarketReader:
@@ -44,20 +65,20 @@ class MarketReader:
 
     def plan(self, question: ChainQuestion, tables: Tables) -> Plan:
         """Return the factories' counts and the vaults' totals, which serve every wallet."""
-        totals = (
-            call
-            for vault in tables.vaults
-            for call in (
-                _TOTAL_ASSETS.call(vault.address, gas=_TOTAL_ASSETS_GAS),
-                _TOTAL_SUPPLY.call(vault.address),
-            )
-        )
-        return Plan({"counts": Group(count_calls(question.chain)), "totals": Group(tuple(totals))})
+        totals = _ask_totals(vault.address for vault in tables.vaults)
+        return Plan({"counts": Group(check_calls(question.chain, tables)), "totals": totals})
 
-    def build(self, question: ChainQuestion, outcomes: Outcomes, tables: Tables, prices: TokenPrices) -> dict[str, Any]:
+    def build(
+        self, question: ChainQuestion, outcomes: Outcomes, tables: Tables, prices: TokenPrices
+    ) -> dict[str, Any] | More | Renewed:
         """Return the response's `markets`; ContractUnreadable where a vault does not answer."""
-        totals = read_totals(outcomes, tables)
-        return {"markets": [_market(vault, *one) for vault, one in zip(tables.vaults, totals, strict=True)]}
+        new = find_new(question.chain, outcomes["counts"], tables)
+        opened = _opened(new)
+        if opened and "vaults" not in outcomes:
+            return More(Plan(_new_groups(opened)))
+        current, listed = _read_list(new, outcomes, tables)
+        answer = {"markets": [_market(one.vault, *one.totals) for one in listed if one.totals]}
+        return Renewed(answer, current) if new else answer
 
 
 class PositionReader(MarketReader):
@@ -65,42 +86,82 @@ class PositionReader(MarketReader):
 
     def plan(self, question: WalletQuestion, tables: Tables) -> Plan:  # type: ignore[override]  # it asks for a wallet
         """Return what the vaults take, and the wallet's shares."""
-        shares = (_BALANCE_OF.call(vault.address, question.address) for vault in tables.vaults)
-        return Plan({**super().plan(question, tables).groups, "shares": Group(tuple(shares))})
+        shares = _ask_shares((vault.address for vault in tables.vaults), question.address)
+        return Plan({**super().plan(question, tables).groups, "shares": shares})
 
     def build(  # type: ignore[override]  # it answers positions
         self, question: WalletQuestion, outcomes: Outcomes, tables: Tables, prices: TokenPrices
-    ) -> position_pool_pb2.PoolALendPositions:
+    ) -> position_pool_pb2.PoolALendPositions | More | Renewed:
         """Return all vaults and the positions in those of which the wallet has shares."""
-        totals = read_totals(outcomes, tables)
+        new = find_new(question.chain, outcomes["counts"], tables)
+        opened, told = _opened(new), outcomes["shares"]
+        if opened and "vaults" not in outcomes:
+            new_shares = _ask_shares((entry.vault for entry in opened), question.address)
+            return More(Plan({**_new_groups(opened), "new shares": new_shares}))
+        if opened:
+            told += outcomes["new shares"]
+        current, listed = _read_list(new, outcomes, tables)
+        shares = {one.call.to: one.read_one(_BALANCE_OF) for one in told}
         positions = position_pool_pb2.PoolALendPositions()
-        for vault, one, told in zip(tables.vaults, totals, outcomes["shares"], strict=True):
-            positions.markets.append(_market(vault, *one))
-            shares = told.read_one(_BALANCE_OF)
-            if shares:
+        for vault, totals in listed:
+            held = shares[vault.address]
+            if totals is not None:
+                positions.markets.append(_market(vault, *totals))
+            elif held:
+                raise ContractUnreadable(
+                    f"the vault {vault.address} on {question.chain} does not tell what it holds, and so not what the "
+                    "wallet's shares in it are worth",
+                    retry_after_ms=1000,
+                )
+            if held and totals is not None:
+                decimals = vault.asset.decimals
                 positions.positions.add(
                     vault_address=vault.address,
                     name=vault.name,
-                    shares=decimal_text(shares, vault.decimals),
-                    assets=decimal_text(worth(shares, *one, vault.asset.decimals), vault.asset.decimals),
+                    shares=decimal_text(held, vault.decimals),
+                    assets=decimal_text(worth(held, *totals, decimals), decimals),
                 )
-        return positions
+        return Renewed(positions, current) if new else positions
 
 
-def read_totals(outcomes: Outcomes, tables: Tables) -> list[tuple[int, int]]:
-    """Return assets and shares of each vault; StaleTables where a factory has another number of vaults."""
-    if tuple(told.read_one(COUNT) for told in outcomes["counts"]) != tables.counts:
-        raise StaleTables
-    told = outcomes["totals"]
-    return [
-        (assets.read_one(_TOTAL_ASSETS), supply.read_one(_TOTAL_SUPPLY))
+def _opened(new: Mapping[int, Entry]) -> list[Entry]:
+    """Return the new places that hold a vault: one may have been given up already."""
+    return [entry for entry in new.values() if entry.vault != ZERO]
+
+
+def _new_groups(opened: Sequence[Entry]) -> dict[str, Group]:
+    return {**vault_groups(opened), "new totals": _ask_totals(entry.vault for entry in opened)}
+
+
+def _ask_totals(vaults: Iterable[str]) -> Group:
+    calls = (
+        call
+        for vault in vaults
+        for call in (_TOTAL_ASSETS.call(vault, gas=_TOTAL_ASSETS_GAS), _TOTAL_SUPPLY.call(vault, gas=_SHARES_GAS))
+    )
+    return Group(tuple(calls))
+
+
+def _ask_shares(vaults: Iterable[str], wallet: str) -> Group:
+    return Group(tuple(_BALANCE_OF.call(vault, wallet, gas=_SHARES_GAS) for vault in vaults))
+
+
+def _read_list(new: Mapping[int, Entry], outcomes: Outcomes, tables: Tables) -> tuple[Tables, list[_Listed]]:
+    """Return the list as it is now, and its vaults; ContractUnreadable where one returned what it cannot."""
+    told, opened = outcomes["totals"], _opened(new)
+    if opened:
+        told += outcomes["new totals"]
+    current = tables.extended(new, read_vaults(opened, outcomes) if opened else ()) if new else tables
+    totals = {
+        assets.call.to: None if assets.has_failed else (assets.read_one(_TOTAL_ASSETS), supply.read_one(_TOTAL_SUPPLY))
         for assets, supply in zip(told[::2], told[1::2], strict=True)
-    ]
+    }
+    return current, [_Listed(vault, totals[vault.address]) for vault in current.vaults]
 
 
 def worth(shares: int, total_assets: int, total_supply: int, decimals: int) -> int:
-    """Return what shares are worth in the asset's smallest unit, rounded down; `decimals` are the asset's."""
-    precision: int = 10 ** (_PRECISE_DECIMALS - decimals)
+    """Return what shares are worth in the asset's smallest unit, rounded down; `decimals` are its own, at most 18."""
+    precision: int = 10 ** (MOST_DECIMALS - decimals)
     return shares * (total_assets * precision + 1) // ((total_supply + _DEAD_SHARES) * precision)
 
 

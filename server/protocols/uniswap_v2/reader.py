@@ -14,7 +14,7 @@ from server.catalog.protocols import load_address_book
 from server.chains.amounts import decimal_text
 from server.contracts.interface import Interface
 from server.contracts.reverts import Revert
-from server.errors import NotFound
+from server.errors import InvalidArgument, NotFound
 from server.protocols.natives import ZERO, is_native, wrapped_native
 from server.protocols.plan import ContractUnreadable, Group, More, Plan
 from server.protocols.swaps import (
@@ -22,7 +22,6 @@ from server.protocols.swaps import (
     Pair,
     ask_decimals,
     load_decimals,
-    not_enough,
     parse_amount,
     read_decimals,
     settle,
@@ -39,10 +38,12 @@ _GET_PAIR = Interface.load("server.protocols.uniswap_v2", "factory")["getPair"]
 _AMOUNTS_OUT = Interface.load("server.protocols.uniswap_v2", "router")["getAmountsOut"]
 
 _QUOTE_GAS = 100_000
-_MOST = 2**256 - 1
-# The library's words where amount times fee or reserve does not fit a word, and where a pool has no reserves.
+# Reserves have 112 bits: the router computes with more, and no pool takes it.
+_MOST = 2**112 - 1
+# The library's words where a product does not fit a word, a pool has no reserves, and the first pool yields nothing.
 _OVERFLOW = "ds-math"
 _EMPTY = "INSUFFICIENT_LIQUIDITY"
+_NOTHING = "INSUFFICIENT_INPUT_AMOUNT"
 
 
 class _Way(NamedTuple):
@@ -139,9 +140,11 @@ def _refusal(ways: list[_Way], decimals: int) -> Exception:
     """Return why pools that exist yield nothing."""
     reasons = [Revert.of(way.quote.outcome).reason or "" for way in ways]
     if any(_OVERFLOW in reason for reason in reasons):
-        return too_much(decimals, 2**112 - 1)
+        return too_much(decimals, _MOST)
+    if any(_NOTHING in reason for reason in reasons):
+        return InvalidArgument("amount: so little yields nothing in the pools on the way; write more", field="amount")
     if any(_EMPTY in reason for reason in reasons):
-        return not_enough("what pools there are")
+        return InvalidArgument("amount: the pools of these tokens are empty and take none", field="amount")
     return ContractUnreadable(
         f"the router {ways[0].quote.call.to} on {ways[0].quote.chain} gives no quote: {', '.join(reasons)}",
         retry_after_ms=1000,

@@ -13,12 +13,14 @@ from waypost.v1 import quote_pb2
 from server.catalog.protocols import load_address_book
 from server.chains.amounts import decimal_text
 from server.contracts.interface import Interface
+from server.contracts.reverts import Revert, reverted
 from server.errors import NotFound
 from server.protocols.natives import ZERO, is_native
 from server.protocols.plan import Group, More, Plan
 from server.protocols.swaps import (
     NATIVE_DECIMALS,
     Pair,
+    alternatives,
     ask_decimals,
     load_decimals,
     not_enough,
@@ -43,6 +45,9 @@ _FEES = (500, 3000, 10000)
 _QUOTE_GAS = 2_000_000
 # The pool takes the amount as an int256.
 _MOST = 2**255 - 1
+# What a pool says before it is initialised, and the quoter of one without liquidity.
+_LOCKED = "LOK"
+_DRY = "Unexpected error"
 _LOWEST_PRICE = 4295128740
 _HIGHEST_PRICE = 1461446703485210103287273052203988822378723970341
 
@@ -87,19 +92,24 @@ class QuoteReader:
             NotAToken: tokenOut is none.
             NotFound: there is no pool of the fees looked for.
             InvalidArgument: no pool takes the whole amount (field `amount`).
+            Reverted: no pool can swap, as a token does not let itself be moved.
             NotSupported: the quoter is younger than the block.
         """
         fees = _fees(question)
         told = outcomes["quotes"]
-        if told[0].has_no_code:
+        if question.block is not None and told[0].has_no_code:
             raise refuse_block(told[0], outcomes.block_of("quotes"))
         decimals = read_decimals(told[-1], "tokenOut") if len(told) > len(fees) else NATIVE_DECIMALS
         pools = [one.read_one(_GET_POOL) for one in outcomes["pools"]]
-        existing = [(fee, quote) for fee, pool, quote in zip(fees, pools, told, strict=False) if pool != ZERO]
+        existing = [
+            (fee, quote)
+            for fee, pool, quote in zip(fees, pools, told, strict=False)
+            if pool != ZERO and not _is_locked(quote)
+        ]
         if not existing:
             raise NotFound(
-                f"dex-a version 3 has no pool of {question.token_in} and {question.token_out} on {question.chain} "
-                f"with a fee of {' or '.join(map(str, fees))}"
+                f"dex-a version 3 has no initialised pool of {question.token_in} and {question.token_out} on "
+                f"{question.chain} with a fee of {alternatives(fees)}"
             )
         settled = settle([quote for _, quote in existing], outcomes)
         if isinstance(settled, More):
@@ -107,7 +117,14 @@ class QuoteReader:
         quotes = [_read(question, fee, quote) for (fee, _), quote in zip(existing, settled, strict=True)]
         counting = [quote for quote in quotes if quote is not None]
         if not counting:
-            raise not_enough(f"the pool with a fee of {' or '.join(str(fee) for fee, _ in existing)}")
+            refusing = [quote for quote in settled if quote.has_failed and Revert.of(quote.outcome).reason != _DRY]
+            if len(refusing) == len(settled):
+                # It is the token that refuses to be moved.
+                raise reverted(refusing[0].outcome.data)
+            which = "the pool" if len(existing) == 1 else "each pool"
+            raise not_enough(
+                f"{which} with a fee of {alternatives([fee for fee, _ in existing])} has not enough liquidity for it"
+            )
         best = max(counting, key=lambda quote: quote.amount_out)
         return quote_pb2.GetDexAV3QuoteResponse(
             amount_in_raw=str(parse_amount(question.amount, tables, _MOST)),
@@ -116,6 +133,11 @@ class QuoteReader:
             fee=best.fee,
             gas_estimate=str(best.gas),
         )
+
+
+def _is_locked(quote: Answered) -> bool:
+    """Return whether the pool was made and not initialised: nothing can be swapped in it."""
+    return quote.has_failed and Revert.of(quote.outcome).reason == _LOCKED
 
 
 def _read(question: SwapQuestion, fee: int, told: Answered) -> _Quote | None:

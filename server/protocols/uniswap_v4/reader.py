@@ -67,17 +67,19 @@ class QuoteReader:
         view, quoter = _find(question.chain, "stateView"), _find(question.chain, "quoter")
         amount = parse_amount(question.amount, tables, _MOST)
         pools = candidates(question)
-        quotes = (
+        # Apart from all others: what they touch would change the estimate of gas.
+        own = [
             _QUOTE.call(quoter, (pool.key, pool.sells_lower, amount, b""), gas=_QUOTE_GAS, is_optional=True)
             for pool in pools
-        )
-        groups = {
-            "pools": Group(tuple(_SLOT.call(view, pool.id) for pool in pools)),
-            "quotes": Group(tuple(quotes)),
-        }
+        ]
         if pools[0].currency_out != ZERO:
-            groups["token"] = Group((ask_decimals(question.token_out),), is_known=False)
-        return Plan(groups)
+            own.append(ask_decimals(question.token_out))
+        return Plan(
+            {
+                "pools": Group(tuple(_SLOT.call(view, pool.id) for pool in pools)),
+                "quotes": Group(tuple(own), is_known=False),
+            }
+        )
 
     def build(
         self, question: SwapQuestion, outcomes: Outcomes, tables: int, prices: TokenPrices
@@ -91,13 +93,13 @@ class QuoteReader:
             NotSupported: the quoter is younger than the block.
         """
         told = outcomes["quotes"]
-        if told[0].has_no_code:
+        if question.block is not None and told[0].has_no_code:
             raise refuse_block(told[0], outcomes.block_of("quotes"))
-        decimals = read_decimals(outcomes["token"][0], "tokenOut") if "token" in outcomes else NATIVE_DECIMALS
         pools = candidates(question)
+        decimals = read_decimals(told[-1], "tokenOut") if len(told) > len(pools) else NATIVE_DECIMALS
         existing = [
             (pool, quote)
-            for pool, state, quote in zip(pools, outcomes["pools"], told, strict=True)
+            for pool, state, quote in zip(pools, outcomes["pools"], told, strict=False)
             if state.read(_SLOT)[0]
         ]
         if not existing:
@@ -112,7 +114,7 @@ class QuoteReader:
         quotes = [_read(pool, quote) for (pool, _), quote in zip(existing, settled, strict=True)]
         counting = [quote for quote in quotes if quote is not None]
         if not counting:
-            raise not_enough("the pool")
+            raise not_enough("the pool has not enough liquidity for it")
         best = max(counting, key=lambda quote: quote.amount_out)
         return quote_pb2.GetDexAV4QuoteResponse(
             amount_in_raw=str(parse_amount(question.amount, tables, _MOST)),
@@ -130,7 +132,12 @@ class QuoteReader:
 def _read(pool: Pool, told: Answered) -> _Quote | None:
     """Return a pool's quote, None where it has not enough liquidity; ContractUnreadable for any other refusal."""
     if not told.has_failed:
-        return _Quote(pool, *told.read(_QUOTE))
+        quote = _Quote(pool, *told.read(_QUOTE))
+        if quote.amount_out > _MOST:
+            raise ContractUnreadable(
+                f"the quoter {told.call.to} on {told.chain} returned an amount that cannot be", retry_after_ms=1000
+            )
+        return quote
     wrapped, dry = _ERRORS["UnexpectedRevertBytes"], _ERRORS["NotEnoughLiquidity"]
     data = told.outcome.data
     try:

@@ -105,6 +105,8 @@ async def _fail(name: str, state: RequestState, context: Context, failure: BaseE
     except grpc.aio.AbortError as end:
         report_failure(name, state, context)
         release(end)
+        # gRPC's end of the call holds the failure, whose traceback holds that end: once more when it has passed there.
+        asyncio.get_running_loop().call_soon(release, end)
         raise
     except BaseException:
         report_failure(name, state, context)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -71,15 +72,21 @@ def _apply(connection: Connection, profile: str | None) -> None:
 
 def apply_revisions(connection: Connection, target: str) -> None:
     """Bring the schema up to a revision (`head`: the newest), in the connection's transaction."""
-    config = Config()
-    config.set_main_option("script_location", str(Path(__file__).parent))
-    config.set_main_option("path_separator", "os")
-    script = ScriptDirectory.from_config(config)
+    config, script = _scripts()
     with EnvironmentContext(
         config, script, fn=lambda revision, _: script._upgrade_revs(target, revision)
     ) as environment:
         environment.configure(connection=connection, target_metadata=metadata)
         environment.run_migrations()
+
+
+@cache
+def _scripts() -> tuple[Config, ScriptDirectory]:
+    """Return the revisions, which are files of this folder: read once."""
+    config = Config()
+    config.set_main_option("script_location", str(Path(__file__).parent))
+    config.set_main_option("path_separator", "os")
+    return config, ScriptDirectory.from_config(config)
 
 
 def _claim(connection: Connection, before: str | None, profile: str | None) -> None:

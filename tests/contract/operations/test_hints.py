@@ -83,6 +83,20 @@ async def test_a_number_with_a_fraction_has_to_be_whole(
     assert refused == ("INVALID_ARGUMENT", words, where)
 
 
+@pytest.mark.parametrize(("text", "advice"), [("26050001.0", "; write 26050001"), ("26050001.5", "; for example ")])
+async def test_a_number_with_a_fraction_in_text_is_told_to_be_whole(
+    faces: RunningGateway, text: str, advice: str
+) -> None:
+    for method, params, where in (
+        ("getBlockByNumber", {"items": f"ethereum:{text}"}, "params[0].block"),
+        ("getBlockTransactions", {"chain": "ethereum", "blockNumber": text}, "blockNumber"),
+        ("getBalance", {"chain": "ethereum", "address": VITALIK, "blockHeight": text}, "blockHeight"),
+    ):
+        reason, message, field = await refusal(faces, method, params)
+        assert (reason, field) == ("INVALID_ARGUMENT", where)
+        assert message.startswith(f'{where} must be a whole number, not the text "{text}"{advice}')
+
+
 async def test_a_block_with_a_fraction_in_text_is_told_to_be_whole(faces: RunningGateway) -> None:
     _, message, where = await on_both(faces, "getLogs", {"chain": "ethereum", "fromBlock": "26050001.0"})
     assert where == "fromBlock"

@@ -34,7 +34,8 @@ _WALLET = known.VITALIK
 async def left() -> AsyncIterator[Any]:
     """Give what says, by kind, which of our frames and objects only the collector would have freed since its start."""
     gc.collect()
-    # What is there already, of other tests, is nobody's garbage here.
+    # What is there already, of other tests, is nobody's garbage here. It stays frozen: looking at it anew would take
+    # longer than the test.
     gc.freeze()
     gc.disable()
     gc.set_debug(gc.DEBUG_SAVEALL)
@@ -51,7 +52,6 @@ async def left() -> AsyncIterator[Any]:
     gc.set_debug(0)
     gc.garbage.clear()
     gc.enable()
-    gc.unfreeze()
 
 
 def _kind(one: object) -> str | None:

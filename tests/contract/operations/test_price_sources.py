@@ -173,3 +173,26 @@ async def test_what_it_costs_in_requests(full_devnet: Devnet, tmp_path: Path):
             await history.read("BTC", 90, "USD", None)
         # Hour by hour, 20 days in a request.
         assert tally.requests == ["defillama"] * 5
+
+
+async def test_tokens_are_priced_by_chain_and_address_and_others_asked_for_once_a_minute(
+    full_devnet: Devnet, tmp_path: Path
+):
+    tally = ChainTally()
+    comp = ("ethereum", "0xc00e94Cb662C3520282E6f5717214004A7f26888")
+    wrapped = {("polygon", "0x7ceB23fD6bC0adD59E62ac25578270cFf1b9f619"), ("base", "native")}
+    unlisted = ("base", "0xc00e94Cb662C3520282E6f5717214004A7f26888")
+    async with opened(full_devnet.settings_overrides(), tally, tmp_path) as (prices, _):
+        await prices.read(["ETH"], deadline=None)
+        tally.requests.clear()
+        told = await prices.read_tokens([comp, unlisted, *wrapped], deadline=None)
+        assert {token: price.value for token, price in told.items()} == {comp: DOLLARS["COMP"]} | dict.fromkeys(
+            wrapped, DOLLARS["ETH"]
+        )
+        assert told[comp].sources == ("defillama",)
+        assert "chainlink" in told["base", "native"].sources
+        # The feeds of ether, and one request for both tokens that the catalogue does not have.
+        assert sorted(tally.requests) == ["arbitrum", "base", "defillama", "ethereum", "optimism"]
+        tally.requests.clear()
+        assert (await prices.read_tokens([unlisted, comp], deadline=None)).keys() == {comp}
+        assert tally.requests == []

@@ -60,7 +60,7 @@ async def test_top_prices_are_ranked_by_chains_then_price(client: Client, curren
         token.symbol: {row.chain for row in token.deployments if row.unverified != "address"} for token in load_tokens()
     }
     expected = sorted(
-        ((-len(chains[symbol]), -price / divisor, symbol) for symbol, price in DOLLARS.items() if symbol != "EUR")
+        ((-len(chains[symbol]), -price / divisor, symbol) for symbol, price in DOLLARS.items() if symbol in chains)
     )
     assert [row.symbol for row in answer.results] == [symbol for _, _, symbol in expected]
     assert answer.count == len(answer.results) == 58

@@ -89,6 +89,45 @@ async def test_a_body_that_takes_longer_is_not_waited_for(
     await talk.closes()
 
 
+def revoked_key(server: Server) -> str:
+    server.keys.clear()
+    return f"/{KEY}/v1"
+
+
+@pytest.mark.parametrize(
+    ("arrange", "status", "reason"), [(used_up_key, 429, "RATE_LIMITED"), (revoked_key, 401, "KEY_INVALID")]
+)
+@pytest.mark.parametrize("method", ["getHealth", "nothing"], ids=["by its call", "before a call"])
+async def test_a_refusal_after_a_body_that_took_longer_has_no_id_either(
+    face: Face, arrange: Callable[[Server], str], status: int, reason: str, method: str
+) -> None:
+    body = json.dumps({**HEALTH, "method": method}).encode()
+    for length, pause in (len(body), 0.25), ((1 << 16) + 1, 0.0):
+        face.server.reset()
+        await face.post(HEALTH)  # the key is known, and its bodies are read
+        path = arrange(face.server)
+        talk = await Conversation.with_face(face)
+        talk.head(path, length)
+        await asyncio.sleep(pause)
+        talk.writer.write(body.ljust(length))
+        answered, headers, answer = await talk.answer()
+        assert (answered, answer["error"]["data"]["reason"], answer["id"]) == (status, reason, None)
+        assert ("retry-after" in headers) == (status == 429)
+        assert headers["connection"] == "close"
+        await talk.closes()
+
+
+async def test_a_request_that_is_admitted_has_its_id_however_slow_its_body(face: Face) -> None:
+    for more in ({}, {"method": "nothing"}, {"params": 7}):
+        talk = await Conversation.with_face(face)
+        body = json.dumps({**HEALTH, **more}).encode()
+        talk.head(f"/{KEY}/v1", len(body))
+        await asyncio.sleep(0.2)
+        talk.writer.write(body)
+        answered, headers, answer = await talk.answer()
+        assert (answered, answer["id"], headers.get("connection")) == (200, "mine", None)
+
+
 @pytest.mark.parametrize("size", [64 * 1024, 64 * 1024 + 1])
 async def test_no_more_than_64_kib_are_waited_for(size: int) -> None:
     body = json.dumps({**HEALTH, "padding": ""}).encode()

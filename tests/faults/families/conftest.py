@@ -14,6 +14,7 @@ from runtime.settings import Settings
 from server.chains.registry import Chains
 from server.chains.view import ReadView
 from server.upstream import open_session
+from tests.faults.conftest import load_alone
 from tests.faults.families import relay as faults
 from tests.faults.families.subjects import SUBJECTS, Subject
 
@@ -58,7 +59,7 @@ class Rig:
     async def fresh(self) -> AsyncIterator[Any]:
         """A driver on the same machines that knows nothing yet."""
         async with open_session() as http:
-            chains = Chains.load(self.settings, http)
+            chains = load_alone(self.subject.slug, self.settings, http)
             try:
                 yield chains.get(self.subject.slug).driver
             finally:

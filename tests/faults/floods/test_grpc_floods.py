@@ -11,6 +11,7 @@ import contextlib
 import os
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,7 @@ from waypost.v1.system_pb2 import GetHealthRequest
 from waypost.v1.system_pb2_grpc import SystemServiceStub
 
 from devnet.ports import free_port
-from tests.faults.floods.attack import FLOODS, PATH
+from tests.faults.floods.attack import FLOODS, FULL, PATH
 from tests.faults.floods.http2 import HEADERS, Connection, request_headers
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ ROOT = Path(__file__).resolve().parents[3]
 KEY = (("x-api-key", "local"),)
 GOOD_CALLS = 40
 # Of a machine that many share; a call beside a flood took at most 5 s on two cores with ten others waiting for them.
-PATIENCE = 30.0
+PATIENCE = 5.0 if FULL else 30.0
 MEBIBYTE = 1 << 20
 GROWTH = 160 * MEBIBYTE
 
@@ -106,8 +107,9 @@ async def test_a_flood_costs_no_caller_an_answer_nor_the_gateway_its_memory(
         outcomes = await asyncio.gather(*calls)
     assert await asyncio.wait_for(attack.wait(), 60) == 0
     ended.set()
-    assert outcomes == ["OK"] * GOOD_CALLS
     grown = await watching - at_first
+    print(f"{kind}: {dict(Counter(outcomes))}, {at_first / MEBIBYTE:.0f} MiB and {grown / MEBIBYTE:.0f} more")
+    assert outcomes == ["OK"] * GOOD_CALLS
     assert grown < GROWTH, f"{grown / MEBIBYTE:.0f} MiB more"
 
 

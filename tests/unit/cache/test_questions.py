@@ -28,16 +28,24 @@ class Nodes(Node):
         self.failure: Exception | None = None
         self.heads.observe(self.label, self.head)
 
-    async def ask(self, names: str, view: ReadView | None = None, *, delay: float | None = None) -> list[str]:
+    async def under_way(self, count: int) -> None:
+        """Wait until so many reads were asked."""
+        for _ in range(1000):
+            if len(self.questions) >= count:
+                return
+            await asyncio.sleep(0)
+        raise AssertionError("the read did not begin")
+
+    async def ask(self, names: str, view: ReadView | None = None, *, until: asyncio.Event | None = None) -> list[str]:
         view = view or ReadView()
 
         async def read(places: Sequence[int]) -> list[bytes]:
             async with view.turn():
                 self.questions.append(("".join(names[place] for place in places), view.block))
-                head = self.head
-                await asyncio.sleep(self.delay if delay is None else delay)
-                if self.failure is not None:
-                    raise self.failure
+                head, failure = self.head, self.failure
+                await (asyncio.sleep(self.delay) if until is None else until.wait())
+                if failure is not None:
+                    raise failure
                 if view.block is None:
                     self.heads.observe(self.label, head)
                     view.settle(head, self.label)
@@ -99,23 +107,30 @@ async def test_equal_questions_of_one_moment_are_asked_once(nodes):
 
 
 async def test_what_another_request_learns_of_another_block_is_asked_again_at_ones_own(nodes):
-    first = asyncio.create_task(nodes.ask("a", delay=0.02))
-    await asyncio.sleep(0.001)
+    until = asyncio.Event()
+    first = asyncio.create_task(nodes.ask("a", until=until))
+    await nodes.under_way(1)
     nodes.head = 1001
-    view = ReadView()
-    assert await nodes.ask("ab", view) == at(1001, "ab")
+    second = asyncio.create_task(nodes.ask("ab"))
+    await nodes.under_way(2)
+    until.set()
+    assert await second == at(1001, "ab")
     assert await first == at(1000, "a")
     assert nodes.questions == [("a", None), ("b", None), ("a", 1001)]
 
 
 async def test_two_reads_of_others_that_differ_are_brought_to_the_newer_block(nodes):
-    older = asyncio.create_task(nodes.ask("a", delay=0.01))
-    await asyncio.sleep(0.001)
+    until = asyncio.Event()
+    older = asyncio.create_task(nodes.ask("a", until=until))
+    await nodes.under_way(1)
     nodes.head = 1001
-    newer = asyncio.create_task(nodes.ask("b", delay=0.01))
-    await asyncio.sleep(0.001)
-    view = ReadView()
-    assert await nodes.ask("ab", view) == at(1001, "ab")
+    newer = asyncio.create_task(nodes.ask("b", until=until))
+    await nodes.under_way(2)
+    mine = asyncio.create_task(nodes.ask("ab"))
+    for _ in range(5):
+        await asyncio.sleep(0)
+    until.set()
+    assert await mine == at(1001, "ab")
     assert (await older, await newer) == (at(1000, "a"), at(1001, "b"))
     assert nodes.questions[2:] == [("a", 1001)]
 
@@ -160,11 +175,15 @@ async def test_a_replaced_block_is_read_again(nodes):
 async def test_a_read_under_way_of_the_same_view_is_waited_for(nodes):
     await nodes.ask("a")
     nodes.head = 1001
-    view = ReadView()
-    first = asyncio.create_task(nodes.ask("b", view, delay=0.01))
-    await asyncio.sleep(0.001)
+    view, until = ReadView(), asyncio.Event()
+    first = asyncio.create_task(nodes.ask("b", view, until=until))
+    await nodes.under_way(2)
+    second = asyncio.create_task(nodes.ask("a", view))
+    for _ in range(5):
+        await asyncio.sleep(0)
+    until.set()
     # What is kept is of 1000, which this view will not be of.
-    assert await nodes.ask("a", view) == at(1001, "a")
+    assert await second == at(1001, "a")
     assert await first == at(1001, "b")
 
 
@@ -181,20 +200,19 @@ async def test_a_failure_reaches_all_who_asked_the_same_each_with_an_error_of_it
 
 @pytest.mark.parametrize("ends", ["cancelled", "late"])
 async def test_who_asked_first_may_leave_without_taking_the_others_along(nodes, ends):
-    nodes.delay = 0.02
-    first = asyncio.create_task(nodes.ask("ab", ReadView(block=5)))
-    await asyncio.sleep(0.001)
+    until = asyncio.Event()
+    nodes.failure = DeadlineExceeded("late") if ends == "late" else None
+    first = asyncio.create_task(nodes.ask("ab", ReadView(block=5), until=until))
+    await nodes.under_way(1)
+    nodes.failure = None
     second = asyncio.create_task(nodes.ask("bc", ReadView(block=5)))
-    await asyncio.sleep(0.001)
+    await nodes.under_way(2)
     if ends == "cancelled":
         first.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await first
     else:
-        nodes.failure = DeadlineExceeded("late")
-        with pytest.raises(DeadlineExceeded):
-            await first
-        nodes.failure = None
+        until.set()
+    with pytest.raises((asyncio.CancelledError, DeadlineExceeded)):
+        await first
     assert await second == at(5, "bc")
     assert nodes.questions == [("ab", 5), ("c", 5), ("b", 5)]
     assert not nodes.memory._leaders

@@ -15,6 +15,7 @@ from server.catalog.protocols import CATEGORIES, RegisteredContract, RegisteredP
 from server.catalog.protocols.reading import read_address_book
 from server.chains.facts import load_facts
 from server.errors import NotFound
+from tests.each import each
 
 BROKEN = sorted((Path(__file__).parent / "broken_protocols").glob("*.toml"))
 ABIS = Path(__file__).parent / "broken_protocols" / "abi"
@@ -43,7 +44,7 @@ def test_every_neutral_word_of_a_product_is_one_of_the_contract() -> None:
     }
 
 
-@pytest.mark.parametrize(("chain", "contract"), CONTRACTS)
+@each((one.values for one in CONTRACTS), name=lambda case: f"{case[1].name} on {case[0]}")
 def test_an_address_is_in_canonical_writing_and_has_a_source(chain: str, contract: RegisteredContract) -> None:
     family = load_facts()[chain].family
     if family == "evm":

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
 
 from server.chains.evm.log_limits import Advice, advice_of, read_limit
 from server.chains.evm.node_errors import EvmErrors
 from server.errors import RangeTooLarge
 from server.upstream.verdicts import Verdict
+from tests.each import each
 
 LASTING = [
     ("block range is too wide (maximum 1024)", 1024),
@@ -86,8 +89,7 @@ def test_a_refusal_without_a_number_names_none(message: str) -> None:
     assert advice_of(read_limit(message)) == Advice(None, is_lasting=True)
 
 
-@pytest.mark.parametrize("message", [*(text for text, _ in LASTING + PASSING), *VAGUE])
-@pytest.mark.parametrize("code", [-32000, -32005, -32600, -32602, -32614, -32012, 35])
+@each(product([*(text for text, _ in LASTING + PASSING), *VAGUE], [-32000, -32005, -32600, -32602, -32614, -32012, 35]))
 def test_every_one_of_them_is_a_refusal_of_the_range(message: str, code: int) -> None:
     judged = EvmErrors().classify(200, code, message, None)
     assert isinstance(judged.error, RangeTooLarge)

@@ -6,9 +6,8 @@ scroll l2geth and moonbeam; Monad and HyperEVM documents; the normalisers of pon
 
 from __future__ import annotations
 
-import pytest
-
 from server.chains.evm.node_errors import EvmErrors
+from tests.each import each
 
 ERRORS = EvmErrors()
 
@@ -222,7 +221,7 @@ CATALOGUE: dict[tuple[str, str, str | None], list[tuple[int, str]]] = {
 CASES = [(*meaning, code, message) for meaning, told in CATALOGUE.items() for code, message in told]
 
 
-@pytest.mark.parametrize(("verdict", "reason", "lacks", "code", "message"), CASES)
+@each(CASES)
 def test_a_known_message_means_what_it_says(
     verdict: str, reason: str, lacks: str | None, code: int, message: str
 ) -> None:
@@ -230,7 +229,7 @@ def test_a_known_message_means_what_it_says(
     assert (judged.verdict.value, judged.error.reason, judged.lacks) == (verdict, reason, lacks)
 
 
-@pytest.mark.parametrize(("verdict", "reason", "lacks", "code", "message"), CASES)
+@each(CASES)
 def test_case_and_surroundings_change_nothing(
     verdict: str, reason: str, lacks: str | None, code: int, message: str
 ) -> None:

@@ -44,6 +44,20 @@ def test_the_wrapper_runs_from_anywhere(tmp_path: Path) -> None:
     assert len(json.loads(done.stdout)) == len(load_operations())
 
 
+def test_what_does_not_serve_chains_does_without_the_server_and_its_database() -> None:
+    """Imported they take seconds of a loaded machine's time: of `call`, a transcoder, the parent of workers."""
+    program = """
+import sys
+from cli import __main__
+from cli.commands import load_command
+for name in ("call", "transcoder", "serve", "methods", "devnet"):
+    load_command(name)
+print(*sorted({"server.app", "sqlalchemy", "alembic"} & sys.modules.keys()))
+"""
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout.strip()) == (0, ""), done.stderr
+
+
 def test_methods_lists_every_operation_with_its_state(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["methods", "--json"]) == 0
     rows = {row["name"]: row for row in json.loads(capsys.readouterr().out)}

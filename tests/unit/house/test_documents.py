@@ -7,10 +7,9 @@ import subprocess
 from functools import cache
 from pathlib import Path
 
-import pytest
-
 from cli.commands import COMMANDS
 from runtime.settings import Settings
+from tests.each import each
 
 ROOT = Path(__file__).resolve().parents[3]
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
@@ -58,7 +57,7 @@ def exists(page: str, path: str) -> bool:
 PAGES = sorted(
     file for file in tracked() if file.endswith(".md") and not file.startswith("tests/contract/transcoder/openrpc/")
 )
-each_page = pytest.mark.parametrize("page", PAGES)
+each_page = each(PAGES)
 
 
 @each_page

@@ -6,7 +6,7 @@ import re
 import subprocess
 from pathlib import Path
 
-import pytest
+from tests.each import each
 
 ROOT = Path(__file__).resolve().parents[3]
 LIMIT = 400
@@ -23,7 +23,7 @@ def hand_written() -> list[Path]:
     return [path for path in tracked("*.py", "*.proto", "*.vy") if "generated" not in path.relative_to(ROOT).parts]
 
 
-@pytest.mark.parametrize("path", hand_written(), ids=lambda path: str(path.relative_to(ROOT)))
+@each(hand_written())
 def test_a_file_is_short_named_for_its_concept_and_finished(path: Path) -> None:
     text = path.read_text()
     assert text.count("\n") <= LIMIT, f"{path.name} has {text.count(chr(10))} lines"

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.each import each
+
 ROOT = Path(__file__).resolve().parents[3]
 
 # The folders below server/protocols, each with the names that are its own.
@@ -48,7 +50,7 @@ def files() -> list[str]:
     return [line for line in listed.stdout.splitlines() if not line.startswith(ROOMS) and (ROOT / line).exists()]
 
 
-@pytest.mark.parametrize("file", files())
+@each(files())
 def test_no_protocols_name_stands_outside_of_its_room(file: str) -> None:
     parts = Path(file).parts
     own = FOLDERS.get(parts[2], ()) if parts[1] == "protocols" and len(parts) > 3 else ()
@@ -68,7 +70,7 @@ def test_every_folder_of_a_protocol_is_listed_here() -> None:
         ('KIND = "aave_v3"', {"aave"}),
         ("MetaMorpho and Uniswap v2-core", {"morpho", "uniswap"}),
         ("class Lido:", {"lido"}),
-        ("the llamalend factory", {"curve", "llamalend"}),
+        ("the curve_llamalend factory", {"curve", "llamalend"}),
         ("interest compounds; compounded", set()),
         ("solidity, invalidOrder, bad elliptic curve pairing size", set()),
         ("Compound's market", {"compound"}),

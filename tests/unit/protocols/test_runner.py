@@ -203,6 +203,15 @@ async def test_one_that_fails_leaves_the_others(broken: type[Exception]) -> None
     assert isinstance(found[1], UpstreamUnavailable)
 
 
+async def test_lists_that_cannot_be_are_an_error() -> None:
+    class Odd(Reader):
+        def load(self, question: ChainQuestion, outcomes: Outcomes) -> Any:
+            return dict[str, str]()["missing"]
+
+    with pytest.raises(ContractUnreadable):
+        await runner_on(ethereum=Chain()).answer(Odd(), ChainQuestion("ethereum"), ReadView())
+
+
 async def test_a_question_that_does_not_fit_is_refused() -> None:
     with pytest.raises(InvalidArgument):
         await runner_on(ethereum=Chain()).answer(Reader(), WalletQuestion("ethereum", address="refused"), ReadView())

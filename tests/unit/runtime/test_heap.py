@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import subprocess
 import sys
+import weakref
 
 import pytest
 
-from runtime.heap import THRESHOLDS
+from runtime import heap
+from runtime.heap import THRESHOLDS, Garbage
 
 SETTLE = "from runtime.heap import settle_heap; settle_heap();"
 # How many of eight blocks of a megabyte are mapped one by one after a larger one was freed (mallinfo(3)).
@@ -49,3 +52,43 @@ def test_large_blocks_go_back_to_the_system_one_by_one_whatever_was_freed_before
 def test_the_collector_comes_less_often(before: str) -> None:
     told = "import gc; print(gc.get_threshold(), gc.get_freeze_count() > 0)"
     assert printed(before + SETTLE + told) == f"{THRESHOLDS} True"
+
+
+class Cycle:
+    def __init__(self) -> None:
+        self.itself = self
+
+
+def test_much_that_waits_in_cycles_is_collected_early(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [1000.0]
+    monkeypatch.setattr(heap, "monotonic", lambda: now[0])
+    garbage = Garbage()
+    gc.disable()
+    try:
+        waiting = weakref.ref(Cycle())
+        garbage.count(heap.GARBAGE_BYTES - 1)
+        assert waiting() is not None
+        garbage.count(1)
+        assert waiting() is None
+        # From the beginning again.
+        waiting = weakref.ref(Cycle())
+        garbage.count(heap.GARBAGE_BYTES - 1)
+        assert waiting() is not None
+    finally:
+        gc.enable()
+
+
+def test_collecting_takes_a_twentieth_of_the_time_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, collections = [1000.0], []
+    monkeypatch.setattr(heap, "monotonic", lambda: now[0])
+
+    def collect() -> None:
+        collections.append(now[0])
+        now[0] += 2.0
+
+    monkeypatch.setattr(heap.gc, "collect", collect)
+    garbage = Garbage()
+    for _ in range(100):
+        garbage.count(heap.GARBAGE_BYTES)
+        now[0] += 1.0
+    assert collections == [1000.0, 1042.0, 1084.0]

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import tracemalloc
+from itertools import product
 
 import pytest
 from hypothesis import given
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 
 from server.upstream.failures import Failure, Kind
 from server.upstream.jsonrpc import NodeError, decode_batch, decode_single, encode_call, encode_request
+from tests.each import each
 
 
 def kind(outcome: object) -> Kind:
@@ -141,9 +143,7 @@ def test_a_batch_may_hold_errors_of_several_shapes() -> None:
     assert decode_batch(body, [1, 2, 3]) == {1: NodeError(None, "odd", None), 2: NodeError(3, "m", None), 3: b"1"}
 
 
-@pytest.mark.parametrize("unit", ["a", "\0", "é", "€", "😀", '"', "\\", "\n", "ab\0"])
-@pytest.mark.parametrize("is_escaped", [True, False])
-@pytest.mark.parametrize("start", range(13))
+@each(product(["a", "\0", "é", "€", "😀", '"', "\\", "\n", "ab\0"], [True, False], range(13)))
 def test_of_a_long_message_the_beginning_is_told(unit: str, is_escaped: bool, start: int) -> None:
     """Wherever it is cut: within a character, an escape or a pair of them."""
     message = "x" * start + unit * 50_000

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from server.upstream.jsonrpc import NodeError
 from server.upstream.node_words import MAX_DATA_CHARACTERS, MAX_MESSAGE_CHARACTERS, quote_node, secrets_of
+from tests.each import each
 
 KEY = "k3yk3yk3yk3yk3yk3y"
 SECRETS = secrets_of(
@@ -99,7 +100,7 @@ def test_what_is_long_is_cut_and_stays_json() -> None:
     assert quoted("", whole)[1] == whole
 
 
-@pytest.mark.parametrize("start", range(3000, 4200, 7))
+@each(range(3000, 4200, 7))
 def test_no_half_of_a_secret_is_left_where_a_text_is_cut(start: int) -> None:
     long_key = "s3cret" * 20
     secrets = secrets_of(f"https://rpc.example/{long_key}", {})

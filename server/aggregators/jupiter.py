@@ -1,0 +1,355 @@
+"""Jupiter's quotes of swaps on Solana (`GET /swap/v1/quote`).
+
+Source: jup-ag/docs openapi-spec/swap/v1/swap.yaml, portal/rate-limits; @jup-ag/api 6.0.48 (the members of a quote).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import math
+import re
+import time
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from server.errors import DeadlineExceeded, GatewayError, InvalidArgument, NotFound, UpstreamUnavailable, release
+from server.sources.api_errors import ApiErrors
+from server.sources.endpoints import AGENT, source_endpoints
+from server.sources.prices.shape import changed_shape, read_shape
+from server.upstream import Classified, RestPool, Verdict
+from server.upstream.joining import Flights
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from contextlib import AsyncExitStack
+
+    from runtime.settings import RemoteSettings, Settings
+    from server.upstream.cache import CacheUse
+    from server.upstream.joining import Patience
+    from server.upstream.observer import Observer
+    from server.upstream.transport import Session
+
+NAME = "jupiter"
+
+LARGEST_AMOUNT = 2**64 - 1
+"""Amounts of mints are 64 bits wide."""
+
+KEPT_SECONDS = 2.0
+"""How long a quote answers equal questions, from when it was asked for."""
+
+LONGEST_WAIT = 4.0
+"""How long a request waits for its turn within the quota."""
+
+ANSWER_SECONDS = 10.0
+"""How long callers wait for an answer at most."""
+
+_PATH = "/swap/v1/quote"
+# A source without blocks: nothing is compared, nothing polled.
+_PACE_SECONDS = 60.0
+# Requests per second without a key and with the smallest one (portal/rate-limits).
+_KEYLESS_RATE, _KEY_RATE = 0.5, 1.0
+# Where a refusal for the rate does not say for how long: the quota counts within a minute.
+_LIMITED_SECONDS = 10.0
+_WHOLE = 10_000
+_BAD_REQUEST, _ABSENT, _THROTTLED = 400, 404, 429
+_NO_ROUTE = frozenset({"COULD_NOT_FIND_ANY_ROUTE", "NO_ROUTES_FOUND"})
+_NOT_TRADABLE = "TOKEN_NOT_TRADABLE"
+_UINT = re.compile(r"0|[1-9][0-9]{0,19}")
+
+
+class Swap(NamedTuple):
+    """What is asked: mints in canonical writing, the amount raw, the slippage in basis points."""
+
+    input_mint: str
+    output_mint: str
+    amount: int
+    slippage_bps: int = 50
+
+
+class Step(NamedTuple):
+    """One pool of a route: account, name where the source gives one, mints, share in percent and in basis points."""
+
+    pool: str
+    label: str | None
+    input_mint: str
+    output_mint: str
+    percent: int
+    bps: int | None
+
+
+class Quote(NamedTuple):
+    """What a swap yields: raw amounts, `least` after slippage; the price impact in the source's own words."""
+
+    amount_out: int
+    least: int
+    impact: str
+    steps: tuple[Step, ...]
+
+
+class _Info(msgspec.Struct, rename="camel"):
+    amm_key: str
+    input_mint: str
+    output_mint: str
+    label: str | None = None
+
+
+class _Step(msgspec.Struct, rename="camel"):
+    swap_info: _Info
+    percent: int | None = None
+    bps: int | None = None
+
+
+class _Quote(msgspec.Struct, rename="camel"):
+    input_mint: str
+    in_amount: str
+    output_mint: str
+    out_amount: str
+    other_amount_threshold: str
+    swap_mode: str
+    slippage_bps: int
+    price_impact_pct: str
+    route_plan: list[_Step]
+
+
+class _NotTradable(InvalidArgument):
+    """A mint that no pool takes; `said` are the source's words, which name it."""
+
+    said = ""
+
+
+class _Errors:
+    """What the API's errors mean. See `ErrorTable`."""
+
+    def __init__(self) -> None:
+        self._plain = ApiErrors(NAME)
+
+    def classify(self, http_status: int, code: int | None, message: str, data: bytes | None) -> Classified:
+        """Return the verdict by status, and by `errorCode` (the data) or text where the request is refused."""
+        if http_status == _THROTTLED:
+            return Classified(Verdict.LIMITED, UpstreamUnavailable(f"{NAME} throttles the gateway"), _LIMITED_SECONDS)
+        if http_status == _ABSENT:
+            # Its quotes are gone from there, which says nothing of routes.
+            return Classified(Verdict.SICK, UpstreamUnavailable(f"{NAME} has no quotes at the configured address"))
+        if http_status != _BAD_REQUEST:
+            return self._plain.classify(http_status, code, message, data)
+        return Classified(Verdict.ANSWER, _refusal(_text(data), message))
+
+
+class Budget:
+    """Spaces requests evenly, so that a small quota is never exceeded. `rate` is in requests per second."""
+
+    def __init__(self, rate: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._spacing = 1 / rate
+        self._clock = clock
+        self._next = 0.0
+
+    async def wait(self, until: float) -> None:
+        """Return when the next request may leave.
+
+        Raises:
+            UpstreamUnavailable: that is more than `LONGEST_WAIT` away, or after `until`; says when to try again.
+        """
+        now = self._clock()
+        turn = max(self._next, now)
+        seconds = turn - now
+        if seconds > min(LONGEST_WAIT, until - now):
+            raise UpstreamUnavailable(
+                f"the gateway's quota of requests to {NAME} is used up; try again in a few seconds",
+                retry_after_ms=math.ceil(seconds * 1000),
+            )
+        self._next = turn + self._spacing
+        if seconds <= 0:
+            return
+        try:
+            await asyncio.sleep(seconds)
+        except asyncio.CancelledError:
+            # Nobody waits for this request any more; the turn is given back unless others come after it.
+            if self._next == turn + self._spacing:
+                self._next = turn
+            raise
+
+
+class Jupiter:
+    """Asks for quotes: equal questions of two seconds are one request, and requests keep to the quota.
+
+    With `kept_seconds` 0 only equal questions of one moment are one. `clock` is monotonic.
+    """
+
+    def __init__(
+        self,
+        pool: RestPool,
+        budget: Budget,
+        *,
+        kept_seconds: float = KEPT_SECONDS,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._pool = pool
+        self._budget = budget
+        self._seconds = kept_seconds
+        self._clock = clock
+        self._flights: Flights[Quote] = Flights()
+        self._kept: dict[Swap, tuple[float, Quote | GatewayError]] = {}
+
+    async def quote(self, swap: Swap, *, deadline: float | None, use: CacheUse | None) -> Quote:
+        """Return what a swap yields.
+
+        Raises:
+            InvalidArgument: the mints are equal, or no pool takes one of them (the parameter as the field).
+            NotFound: no route leads from one to the other.
+            UpstreamUnavailable: the source fails, throttles, answers another question or in another shape.
+        """
+        check_mints(swap.input_mint, swap.output_mint)
+        now = self._clock()
+        kept = self._kept.get(swap)
+        if kept is not None and now < kept[0] and not (use is not None and use.bypass):
+            if use is not None:
+                use.hit()
+            return _settled(kept[1])
+        if use is not None and self._seconds:
+            use.miss()
+        until = now + ANSWER_SECONDS
+        until = until if deadline is None else min(until, deadline)
+        try:
+            return await self._flights.join(swap, until, lambda patience: self._ask(swap, patience), self._clock)
+        except TimeoutError:
+            raise DeadlineExceeded(f"{NAME} did not answer in time; try again", retry_after_ms=1000) from None
+
+    async def close(self) -> None:
+        """Give up what is in flight."""
+        await self._flights.close()
+
+    async def _ask(self, swap: Swap, patience: Patience) -> Quote:
+        await self._budget.wait(patience.until)
+        asked_at = self._clock()
+        query = (
+            ("inputMint", swap.input_mint),
+            ("outputMint", swap.output_mint),
+            ("amount", str(swap.amount)),
+            ("slippageBps", str(swap.slippage_bps)),
+            ("swapMode", "ExactIn"),
+        )
+        try:
+            reply = await self._pool.get(_PATH, query, AGENT, name=_PATH, deadline=patience.until)
+        except _NotTradable as error:
+            found: Quote | GatewayError = _name_mint(error, swap)
+        except NotFound as error:
+            found = error
+        else:
+            found = _read(reply.result, swap)
+        self._keep(swap, found, asked_at)
+        return _settled(found)
+
+    def _keep(self, swap: Swap, found: Quote | GatewayError, asked_at: float) -> None:
+        now = self._clock()
+        for old in [one for one, (until, _) in self._kept.items() if until <= now]:
+            del self._kept[old]
+        if asked_at + self._seconds > now:
+            if isinstance(found, GatewayError):
+                release(found)
+            self._kept[swap] = (asked_at + self._seconds, found)
+
+
+def open_jupiter(
+    settings: Settings, http: Session, lifetime: AsyncExitStack, *, is_kept: bool, observer: Observer | None = None
+) -> Jupiter:
+    """Return the aggregator as the settings configure it; closed with `lifetime`. Without `is_kept` none is reused.
+
+    Each of several workers has its part of the quota.
+    """
+    endpoints = source_endpoints(settings, NAME)
+    pool = RestPool(NAME, endpoints, _Errors(), http, block_time=_PACE_SECONDS, observer=observer)
+    lifetime.push_async_callback(pool.close)
+    opened = Jupiter(pool, Budget(quota(endpoints) / settings.workers), kept_seconds=KEPT_SECONDS if is_kept else 0.0)
+    lifetime.push_async_callback(opened.close)
+    return opened
+
+
+def quota(endpoints: Sequence[RemoteSettings]) -> float:
+    """Return how many requests per second the endpoints take together: the `rate` configured, else the documented."""
+    return sum(one.rate or (_KEY_RATE if one.headers else _KEYLESS_RATE) for one in endpoints) or _KEYLESS_RATE
+
+
+def check_mints(input_mint: str, output_mint: str) -> None:
+    """Raise InvalidArgument (field `outputMint`) where both mints are one."""
+    if input_mint == output_mint:
+        raise InvalidArgument("outputMint: a swap needs two mints; this is the one to sell as well", field="outputMint")
+
+
+def _read(body: bytes, swap: Swap) -> Quote:
+    """Return the quote of an answer to this question; UpstreamUnavailable for any other answer."""
+    told = read_shape(body, _Quote, NAME)
+    amounts = {
+        "inAmount": told.in_amount,
+        "outAmount": told.out_amount,
+        "otherAmountThreshold": told.other_amount_threshold,
+    }
+    for member, text in amounts.items():
+        if not _UINT.fullmatch(text) or int(text) > LARGEST_AMOUNT:
+            raise changed_shape(NAME, f"`$.{member}` is no raw amount")
+    if not told.route_plan:
+        raise changed_shape(NAME, "`$.routePlan` is empty")
+    asked = {
+        "inputMint": (told.input_mint, swap.input_mint),
+        "outputMint": (told.output_mint, swap.output_mint),
+        "inAmount": (told.in_amount, str(swap.amount)),
+        "slippageBps": (told.slippage_bps, swap.slippage_bps),
+        "swapMode": (told.swap_mode, "ExactIn"),
+        "routePlan[-1].swapInfo.outputMint": (told.route_plan[-1].swap_info.output_mint, swap.output_mint),
+    }
+    other = [member for member, (found, wanted) in asked.items() if found != wanted]
+    if other:
+        raise UpstreamUnavailable(f"{NAME} answers another question than it was asked: `{'`, `'.join(other)}` differ")
+    out, least = int(told.out_amount), int(told.other_amount_threshold)
+    if least > out:
+        raise changed_shape(NAME, "`$.otherAmountThreshold` is more than `$.outAmount`")
+    steps = tuple(_step(step, place) for place, step in enumerate(told.route_plan))
+    return Quote(out, least, told.price_impact_pct, steps)
+
+
+def _step(told: _Step, place: int) -> Step:
+    bps = told.bps
+    if bps is not None and not 0 <= bps <= _WHOLE:
+        raise changed_shape(NAME, f"`$.routePlan[{place}].bps` is no share")
+    percent = told.percent
+    if percent is None and bps is not None:
+        percent = (bps + 50) // 100
+    if percent is None or not 0 <= percent <= 100:
+        raise changed_shape(NAME, f"`$.routePlan[{place}].percent` is no share")
+    info = told.swap_info
+    return Step(info.amm_key, info.label, info.input_mint, info.output_mint, percent, bps)
+
+
+def _refusal(code: str, message: str) -> GatewayError:
+    """Return what a refused request means; `message` are the source's own words."""
+    if code in _NO_ROUTE or (not code and "could not find any route" in message.lower()):
+        return NotFound(f"{NAME} finds no route from inputMint to outputMint for this amount")
+    if code == _NOT_TRADABLE or (not code and "is not tradable" in message.lower()):
+        error = _NotTradable("a mint is not tradable")
+        error.said = message
+        return error
+    known = f" ({code})" if re.fullmatch(r"[A-Z_]{1,60}", code) else ""
+    return UpstreamUnavailable(f"{NAME} refuses the request for a reason that this build does not know{known}")
+
+
+def _name_mint(error: _NotTradable, swap: Swap) -> InvalidArgument:
+    mints = {"inputMint": swap.input_mint, "outputMint": swap.output_mint}
+    named = [field for field, mint in mints.items() if mint in error.said]
+    if len(named) != 1:
+        return InvalidArgument(f"inputMint, outputMint: {NAME} trades not both of these mints", field="inputMint")
+    return InvalidArgument(f"{named[0]}: {NAME} does not trade {mints[named[0]]}", field=named[0])
+
+
+def _text(data: bytes | None) -> str:
+    try:
+        return "" if data is None else msgspec.json.decode(data, type=str)
+    except msgspec.MsgspecError:
+        return ""
+
+
+def _settled(found: Quote | GatewayError) -> Quote:
+    if isinstance(found, GatewayError):
+        # One exception object raised for several callers would collect all their tracebacks.
+        raise copy.copy(found)
+    return found
