@@ -279,45 +279,45 @@ def check_mints(input_mint: str, output_mint: str) -> None:
 
 def _read(body: bytes, swap: Swap) -> Quote:
     """Return the quote of an answer to this question; UpstreamUnavailable for any other answer."""
-    told = read_shape(body, _Quote, NAME)
+    returned = read_shape(body, _Quote, NAME)
     amounts = {
-        "inAmount": told.in_amount,
-        "outAmount": told.out_amount,
-        "otherAmountThreshold": told.other_amount_threshold,
+        "inAmount": returned.in_amount,
+        "outAmount": returned.out_amount,
+        "otherAmountThreshold": returned.other_amount_threshold,
     }
     for member, text in amounts.items():
         if not _UINT.fullmatch(text) or int(text) > LARGEST_AMOUNT:
             raise changed_shape(NAME, f"`$.{member}` is no raw amount")
-    if not told.route_plan:
+    if not returned.route_plan:
         raise changed_shape(NAME, "`$.routePlan` is empty")
     asked = {
-        "inputMint": (told.input_mint, swap.input_mint),
-        "outputMint": (told.output_mint, swap.output_mint),
-        "inAmount": (told.in_amount, str(swap.amount)),
-        "slippageBps": (told.slippage_bps, swap.slippage_bps),
-        "swapMode": (told.swap_mode, "ExactIn"),
-        "routePlan[-1].swapInfo.outputMint": (told.route_plan[-1].swap_info.output_mint, swap.output_mint),
+        "inputMint": (returned.input_mint, swap.input_mint),
+        "outputMint": (returned.output_mint, swap.output_mint),
+        "inAmount": (returned.in_amount, str(swap.amount)),
+        "slippageBps": (returned.slippage_bps, swap.slippage_bps),
+        "swapMode": (returned.swap_mode, "ExactIn"),
+        "routePlan[-1].swapInfo.outputMint": (returned.route_plan[-1].swap_info.output_mint, swap.output_mint),
     }
     other = [member for member, (found, wanted) in asked.items() if found != wanted]
     if other:
         raise UpstreamUnavailable(f"{NAME} answers another question than it was asked: `{'`, `'.join(other)}` differ")
-    out, least = int(told.out_amount), int(told.other_amount_threshold)
+    out, least = int(returned.out_amount), int(returned.other_amount_threshold)
     if least > out:
         raise changed_shape(NAME, "`$.otherAmountThreshold` is more than `$.outAmount`")
-    steps = tuple(_step(step, place) for place, step in enumerate(told.route_plan))
-    return Quote(out, least, told.price_impact_pct, steps)
+    steps = tuple(_step(step, place) for place, step in enumerate(returned.route_plan))
+    return Quote(out, least, returned.price_impact_pct, steps)
 
 
-def _step(told: _Step, place: int) -> Step:
-    bps = told.bps
+def _step(returned: _Step, place: int) -> Step:
+    bps = returned.bps
     if bps is not None and not 0 <= bps <= _WHOLE:
         raise changed_shape(NAME, f"`$.routePlan[{place}].bps` is no share")
-    percent = told.percent
+    percent = returned.percent
     if percent is None and bps is not None:
         percent = (bps + 50) // 100
     if percent is None or not 0 <= percent <= 100:
         raise changed_shape(NAME, f"`$.routePlan[{place}].percent` is no share")
-    info = told.swap_info
+    info = returned.swap_info
     return Step(info.amm_key, info.label, info.input_mint, info.output_mint, percent, bps)
 
 

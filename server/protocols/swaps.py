@@ -59,12 +59,12 @@ def ask_decimals(token: str) -> ContractCall:
     return DECIMALS.call(token, gas=_TOKEN_GAS)
 
 
-def read_decimals(told: Answered, field: str) -> int:
+def read_decimals(returned: Answered, field: str) -> int:
     """Return a token's decimals; NotAToken, naming the parameter, where the address tells none that can be."""
-    found = told.read_if_answered(DECIMALS)
+    found = returned.read_if_answered(DECIMALS)
     if found is None or found[0] > _MOST_DECIMALS:
-        why = "no contract is there" if told.has_no_code else "its contract tells no decimals"
-        raise NotAToken(f"{field}: {told.call.to} is no token of {told.chain}: {why}", field=field)
+        why = "no contract is there" if returned.has_no_code else "its contract tells no decimals"
+        raise NotAToken(f"{field}: {returned.call.to} is no token of {returned.chain}: {why}", field=field)
     decimals: int = found[0]
     return decimals
 
@@ -122,7 +122,7 @@ def settle(quotes: Sequence[Answered], outcomes: Outcomes) -> list[Answered] | M
     if "again" not in outcomes:
         calls = (quote.call._replace(is_optional=False) for quote in silent)
         return More(Plan({"again": Group(tuple(calls), is_known=False)}))
-    again = {told.call.data: told for told in outcomes["again"]}
+    again = {returned.call.data: returned for returned in outcomes["again"]}
     return [again.get(quote.call.data, quote) for quote in quotes]
 
 

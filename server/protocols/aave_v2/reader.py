@@ -54,8 +54,8 @@ class PositionReader:
         assets = outcomes["list"][0].read_one(GET_RESERVES_LIST)
         if "tokens" not in outcomes:
             return More(Plan({"tokens": Group(tuple(call for asset in assets for call in describe(asset)))}))
-        told = outcomes["tokens"]
-        return tuple(read_facts(*pair) for pair in zip(told[::2], told[1::2], strict=True))
+        returned = outcomes["tokens"]
+        return tuple(read_facts(*pair) for pair in zip(returned[::2], returned[1::2], strict=True))
 
     def plan(self, question: WalletQuestion, tables: tuple[TokenFacts, ...]) -> Plan:
         """Return the market's list, which serves every wallet, and the wallet's account and reserves."""
@@ -79,8 +79,8 @@ class PositionReader:
             return More(Plan({"new": Group(tokens), "new reserves": Group(tuple(_balances(question, new)))}))
         held = dict(zip(tables, outcomes["reserves"], strict=True))
         if new:
-            told = outcomes["new"]
-            facts = (read_facts(*pair) for pair in zip(told[::2], told[1::2], strict=True))
+            returned = outcomes["new"]
+            facts = (read_facts(*pair) for pair in zip(returned[::2], returned[1::2], strict=True))
             held |= zip(facts, outcomes["new reserves"], strict=True)
         tokens_now = {token.address: token for token in held}
         current = tuple(tokens_now[asset] for asset in listed)
@@ -101,8 +101,8 @@ def _build(
         health_factor=account.health_factor,
         ltv=account.max_ltv,
     )
-    for token, told in held:
-        supply, stable_debt, variable_debt, *_ = told.read(_GET_USER_RESERVE)
+    for token, returned in held:
+        supply, stable_debt, variable_debt, *_ = returned.read(_GET_USER_RESERVE)
         for rows, raw in ((positions.supplies, supply), (positions.borrows, stable_debt + variable_debt)):
             if raw:
                 rows.add(symbol=token.symbol, address=token.address, balance=decimal_text(raw, token.decimals))

@@ -101,8 +101,8 @@ class PositionReader:
         if further:
             return More(Plan(further))
         assert quotes is not None
-        told = [one.read_one(BALANCE_OF) for one in outcomes["balances"]]
-        held = dict(zip(tables, map(_Held, told[::2], told[1::2], quotes), strict=True))
+        returned = [one.read_one(BALANCE_OF) for one in outcomes["balances"]]
+        held = dict(zip(tables, map(_Held, returned[::2], returned[1::2], quotes), strict=True))
         if new:
             held |= zip(read_reserves(new, outcomes), _read_new(outcomes), strict=True)
         reserves_now = {reserve.asset: reserve for reserve in held}
@@ -138,11 +138,11 @@ def _read_prices(outcomes: Outcomes, count: int) -> list[int | None] | None:
     together = outcomes["market"][1].read_if_answered(_GET_PRICES)
     if together is not None and len(together[0]) == count:
         return [price or None for price in together[0]]
-    return [_read_price(told) for told in outcomes["prices"]] if "prices" in outcomes else None
+    return [_read_price(returned) for returned in outcomes["prices"]] if "prices" in outcomes else None
 
 
-def _read_price(told: Answered) -> int | None:
-    found = told.read_if_answered(_GET_PRICE)
+def _read_price(returned: Answered) -> int | None:
+    found = returned.read_if_answered(_GET_PRICE)
     return None if found is None else found[0] or None
 
 
@@ -159,8 +159,8 @@ def _new_groups(question: WalletQuestion, assets: Sequence[str]) -> dict[str, Gr
 
 
 def _read_new(outcomes: Outcomes) -> Iterator[_Held]:
-    for told, price in zip(outcomes["new balances"], outcomes["new prices"], strict=True):
-        supply, stable_debt, variable_debt, *_ = told.read(_GET_USER_RESERVE)
+    for returned, price in zip(outcomes["new balances"], outcomes["new prices"], strict=True):
+        supply, stable_debt, variable_debt, *_ = returned.read(_GET_USER_RESERVE)
         yield _Held(supply, stable_debt + variable_debt, _read_price(price))
 
 

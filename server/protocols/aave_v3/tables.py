@@ -55,8 +55,8 @@ def reserve_groups(pool: str, assets: Sequence[str]) -> dict[str, Group]:
 def read_reserves(assets: Sequence[str], outcomes: Outcomes) -> tuple[Reserve, ...]:
     """Return the reserves of assets, in their order; ContractUnreadable where pool or token do not answer."""
     reserves = []
-    for asset, told, symbol in zip(assets, outcomes["reserves"], outcomes["symbols"], strict=True):
-        data = told.read_one(GET_RESERVE_DATA)
+    for asset, returned, symbol in zip(assets, outcomes["reserves"], outcomes["symbols"], strict=True):
+        data = returned.read_one(GET_RESERVE_DATA)
         decimals = data[0] >> _DECIMALS_BIT & _DECIMALS_MASK
         reserves.append(Reserve(asset, read_symbol(symbol), decimals, data[7], data[8], data[10]))
     return tuple(reserves)

@@ -43,11 +43,11 @@ class PositionReader:
         markets = {key: address for key, address in _markets(question.chain).items() if key != data["coin_market"]}
         if "underlying" not in outcomes:
             return More(Plan({"underlying": Group(tuple(_UNDERLYING.call(market) for market in markets.values()))}))
-        assets = [told.read_one(_UNDERLYING) for told in outcomes["underlying"]]
+        assets = [returned.read_one(_UNDERLYING) for returned in outcomes["underlying"]]
         if "tokens" not in outcomes:
             return More(Plan({"tokens": Group(tuple(call for asset in assets for call in describe(asset)))}))
-        told = outcomes["tokens"]
-        facts = (read_facts(*pair) for pair in zip(told[::2], told[1::2], strict=True))
+        returned = outcomes["tokens"]
+        facts = (read_facts(*pair) for pair in zip(returned[::2], returned[1::2], strict=True))
         coin = TokenFacts(NATIVE, data["coin"], data["coin_decimals"])
         return {data["coin_market"]: coin, **dict(zip(markets, facts, strict=True))}
 
@@ -65,8 +65,10 @@ class PositionReader:
     ) -> position_lending_pb2.LendBV2Positions:
         """Return the markets with a supply or a debt; ContractUnreadable where one does not answer."""
         positions = position_lending_pb2.LendBV2Positions()
-        told = outcomes["balances"]
-        for (key, market), supply, debt in zip(_markets(question.chain).items(), told[::2], told[1::2], strict=True):
+        returned = outcomes["balances"]
+        for (key, market), supply, debt in zip(
+            _markets(question.chain).items(), returned[::2], returned[1::2], strict=True
+        ):
             supplied, owed = supply.read_one(_SUPPLY), debt.read_one(_DEBT)
             if supplied or owed:
                 asset = tables[key]

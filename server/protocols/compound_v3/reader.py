@@ -77,11 +77,11 @@ class PositionReader:
             tokens = tuple(call for asset in new.values() for call in describe(asset))
             return More(Plan({"new tokens": Group(tokens), "new balances": Group(tuple(held))}))
         added = _read_new(new, outcomes) if new else {}
-        told, start = outcomes["balances"], 0
+        returned, start = outcomes["balances"], 0
         rows, current = [], []
         for market in tables:
             end = start + _FIXED + len(market.assets)
-            answered = told[start:end]
+            answered = returned[start:end]
             if market.address in added:
                 asset, balance = added[market.address]
                 market, answered = market._replace(assets=(*market.assets, asset)), (*answered, balance)
@@ -97,12 +97,12 @@ class PositionReader:
 def _find_new(counts: tuple[Answered, ...], tables: tuple[Market, ...]) -> dict[str, str]:
     """Return the asset that was listed since, by market; StaleTables where it is not one more than there were."""
     new = {}
-    for market, told_count, told_info in zip(tables, counts[::2], counts[1::2], strict=True):
-        more = told_count.read_one(NUM_ASSETS) - len(market.assets)
+    for market, returned_count, returned_info in zip(tables, counts[::2], counts[1::2], strict=True):
+        more = returned_count.read_one(NUM_ASSETS) - len(market.assets)
         if more not in (0, 1):
             raise StaleTables
         if more:
-            new[market.address] = told_info.read_one(ASSET_INFO)[1]
+            new[market.address] = returned_info.read_one(ASSET_INFO)[1]
     return new
 
 
@@ -113,13 +113,13 @@ def _read_new(new: dict[str, str], outcomes: Outcomes) -> dict[str, tuple[TokenF
     return dict(zip(new, zip(facts, outcomes["new balances"], strict=True), strict=True))
 
 
-def _row(market: Market, told: tuple[Answered, ...]) -> position_lending_pb2.LendBV3Market | None:
+def _row(market: Market, returned: tuple[Answered, ...]) -> position_lending_pb2.LendBV3Market | None:
     """Return the wallet's position in a market, None where it has none."""
-    supply, debt = told[0].read_one(_SUPPLY), told[1].read_one(_DEBT)
-    _, _, _, assets_in, reserved = told[2].read(_USER_BASIC)
+    supply, debt = returned[0].read_one(_SUPPLY), returned[1].read_one(_DEBT)
+    _, _, _, assets_in, reserved = returned[2].read(_USER_BASIC)
     used = assets_in | reserved << _ASSETS_IN_BITS
     collateral = []
-    for index, (asset, held) in enumerate(zip(market.assets, told[_FIXED:], strict=True)):
+    for index, (asset, held) in enumerate(zip(market.assets, returned[_FIXED:], strict=True)):
         balance = held.read(_USER_COLLATERAL)[0]
         if balance and not used >> index & 1:
             raise ContractUnreadable(
@@ -134,7 +134,7 @@ def _row(market: Market, told: tuple[Answered, ...]) -> position_lending_pb2.Len
     if not (supply or debt or collateral):
         return None
     # Without a debt nothing can be liquidated, whatever the feeds do.
-    liquidatable = told[3].read_if_answered(_IS_LIQUIDATABLE) if debt else (False,)
+    liquidatable = returned[3].read_if_answered(_IS_LIQUIDATABLE) if debt else (False,)
     row = position_lending_pb2.LendBV3Market(
         market_name=market.name,
         market_address=market.address,

@@ -55,8 +55,8 @@ def load_markets(chain: str, outcomes: Outcomes) -> tuple[Market, ...] | More:
             calls += [_SYMBOL.call(market), _BASE_TOKEN.call(market), NUM_ASSETS.call(market)]
             calls += [ASSET_INFO.call(market, index, is_optional=True) for index in range(MOST_ASSETS)]
         return More(Plan({"markets": Group(tuple(calls))}))
-    told = outcomes["markets"]
-    each = [told[start : start + _CALLS] for start in range(0, len(told), _CALLS)]
+    returned = outcomes["markets"]
+    each = [returned[start : start + _CALLS] for start in range(0, len(returned), _CALLS)]
     bases = [of_market[1].read_one(_BASE_TOKEN) for of_market in each]
     assets = [_read_assets(of_market) for of_market in each]
     tokens = list(dict.fromkeys([*bases, *(asset for of_market in assets for asset in of_market)]))
@@ -73,10 +73,10 @@ def load_markets(chain: str, outcomes: Outcomes) -> tuple[Market, ...] | More:
 
 
 def _read_assets(of_market: tuple[Answered, ...]) -> list[str]:
-    told_count = of_market[2]
-    count = told_count.read_one(NUM_ASSETS)
+    returned_count = of_market[2]
+    count = returned_count.read_one(NUM_ASSETS)
     if count > MOST_ASSETS:
         raise ContractUnreadable(
-            f"the market {told_count.call.to} on {told_count.chain} has more than {MOST_ASSETS} assets"
+            f"the market {returned_count.call.to} on {returned_count.chain} has more than {MOST_ASSETS} assets"
         )
-    return [told.read_one(ASSET_INFO)[1] for told in of_market[3 : 3 + count]]
+    return [returned.read_one(ASSET_INFO)[1] for returned in of_market[3 : 3 + count]]

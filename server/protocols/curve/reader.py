@@ -58,8 +58,8 @@ class PoolReader:
         tokens = [coin for coin in dict.fromkeys(coin for pool in pools for coin in pool.coins) if coin != NATIVE]
         if "decimals" not in outcomes:
             return More(Plan({"decimals": Group(tuple(DECIMALS.call(token) for token in tokens))}))
-        told = (one.read_one(DECIMALS) for one in outcomes["decimals"])
-        return {NATIVE: _COIN_DECIMALS, **dict(zip(tokens, told, strict=True))}
+        returned = (one.read_one(DECIMALS) for one in outcomes["decimals"])
+        return {NATIVE: _COIN_DECIMALS, **dict(zip(tokens, returned, strict=True))}
 
     def plan(self, question: ChainQuestion, tables: Mapping[str, int]) -> Plan:
         """Return the calls of each pool."""
@@ -77,17 +77,17 @@ class PoolReader:
         return {"pools": [_row(pool, outcomes[pool.address], tables) for pool in _pools(question.chain)]}
 
 
-def _row(pool: _Pool, told: tuple[Answered, ...], decimals: Mapping[str, int]) -> position_pool_pb2.PoolAPool:
+def _row(pool: _Pool, returned: tuple[Answered, ...], decimals: Mapping[str, int]) -> position_pool_pb2.PoolAPool:
     balances = (
         position_pool_pb2.PoolACoin(address=coin, balance=decimal_text(one.read_one(_BALANCES), decimals[coin]))
-        for coin, one in zip(pool.coins, told[_FIXED:], strict=True)
+        for coin, one in zip(pool.coins, returned[_FIXED:], strict=True)
     )
     return position_pool_pb2.PoolAPool(
         name=pool.name,
         address=pool.address,
-        virtual_price=decimal_text(told[0].read_one(_VIRTUAL_PRICE), _PRICE_DECIMALS),
-        amplification=str(told[1].read_one(_AMPLIFICATION)),
-        fee=decimal_text(told[2].read_one(_FEE), _FEE_DECIMALS),
+        virtual_price=decimal_text(returned[0].read_one(_VIRTUAL_PRICE), _PRICE_DECIMALS),
+        amplification=str(returned[1].read_one(_AMPLIFICATION)),
+        fee=decimal_text(returned[2].read_one(_FEE), _FEE_DECIMALS),
         coins=balances,
     )
 

@@ -59,7 +59,7 @@ class PositionReader:
         """Return the positions, zeros included; ContractUnreadable where a token does not answer."""
         per_wrapped = outcomes["rates"][0].read_one(_PER_WRAPPED)
         per_rebasing = outcomes["rates"][1].read_one(_PER_REBASING)
-        wrapped, *rebasing = (told.read_one(BALANCE_OF) for told in outcomes["balances"])
+        wrapped, *rebasing = (returned.read_one(BALANCE_OF) for returned in outcomes["balances"])
         worth = wrapped * per_wrapped // _UNIT
         positions = position_pool_pb2.StakeAPositions(
             wst_eth=position_pool_pb2.StakeAWrapped(

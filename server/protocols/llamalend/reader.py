@@ -94,14 +94,14 @@ class PositionReader(MarketReader):
     ) -> position_pool_pb2.PoolALendPositions | More | Renewed:
         """Return all vaults and the positions in those of which the wallet has shares."""
         new = find_new(question.chain, outcomes["counts"], tables)
-        opened, told = _opened(new), outcomes["shares"]
+        opened, returned = _opened(new), outcomes["shares"]
         if opened and "vaults" not in outcomes:
             new_shares = _ask_shares((entry.vault for entry in opened), question.address)
             return More(Plan({**_new_groups(opened), "new shares": new_shares}))
         if opened:
-            told += outcomes["new shares"]
+            returned += outcomes["new shares"]
         current, listed = _read_list(new, outcomes, tables)
-        shares = {one.call.to: one.read_one(_BALANCE_OF) for one in told}
+        shares = {one.call.to: one.read_one(_BALANCE_OF) for one in returned}
         positions = position_pool_pb2.PoolALendPositions()
         for vault, totals in listed:
             held = shares[vault.address]
@@ -148,13 +148,13 @@ def _ask_shares(vaults: Iterable[str], wallet: str) -> Group:
 
 def _read_list(new: Mapping[int, Entry], outcomes: Outcomes, tables: Tables) -> tuple[Tables, list[_Listed]]:
     """Return the list as it is now, and its vaults; ContractUnreadable where one returned what it cannot."""
-    told, opened = outcomes["totals"], _opened(new)
+    returned, opened = outcomes["totals"], _opened(new)
     if opened:
-        told += outcomes["new totals"]
+        returned += outcomes["new totals"]
     current = tables.extended(new, read_vaults(opened, outcomes) if opened else ()) if new else tables
     totals = {
         assets.call.to: None if assets.has_failed else (assets.read_one(_TOTAL_ASSETS), supply.read_one(_TOTAL_SUPPLY))
-        for assets, supply in zip(told[::2], told[1::2], strict=True)
+        for assets, supply in zip(returned[::2], returned[1::2], strict=True)
     }
     return current, [_Listed(vault, totals[vault.address]) for vault in current.vaults]
 

@@ -88,21 +88,21 @@ def _calls_v1(factory: str, place: int) -> list[ContractCall]:
     return [_V1[name].call(factory, place, gas=100_000, is_optional=True) for name in names]
 
 
-def _read_v1(told: tuple[Answered, ...]) -> Entry:
+def _read_v1(returned: tuple[Answered, ...]) -> Entry:
     vault, collateral, asset = (
         one.read_one(_V1[name])
-        for one, name in zip(told, ("vaults", "collateral_tokens", "borrowed_tokens"), strict=False)
+        for one, name in zip(returned, ("vaults", "collateral_tokens", "borrowed_tokens"), strict=False)
     )
-    return Entry(vault, collateral, asset, _name(told[3]))
+    return Entry(vault, collateral, asset, _name(returned[3]))
 
 
 def _calls_v2(factory: str, place: int) -> list[ContractCall]:
     return [_V2[name].call(factory, place, gas=100_000, is_optional=True) for name in ("markets", "names")]
 
 
-def _read_v2(told: tuple[Answered, ...]) -> Entry:
-    market = told[0].read_one(_V2["markets"])
-    return Entry(market[0], market[3], market[4], _name(told[1]))
+def _read_v2(returned: tuple[Answered, ...]) -> Entry:
+    market = returned[0].read_one(_V2["markets"])
+    return Entry(market[0], market[3], market[4], _name(returned[1]))
 
 
 _GENERATIONS = {
@@ -125,16 +125,16 @@ def check_calls(chain: str, tables: Tables) -> tuple[ContractCall, ...]:
     return tuple(calls)
 
 
-def find_new(chain: str, told: tuple[Answered, ...], tables: Tables) -> dict[int, Entry]:
+def find_new(chain: str, returned: tuple[Answered, ...], tables: Tables) -> dict[int, Entry]:
     """Return what was listed since, by the number of the factory; StaleTables where that is more than a place each."""
     new, start = {}, 0
     for index, ((_, kind), count) in enumerate(zip(factories(chain), tables.counts, strict=True)):
         end = start + 1 + kind.width
-        more = told[start].read_one(COUNT) - count
+        more = returned[start].read_one(COUNT) - count
         if more not in (0, 1):
             raise StaleTables
         if more:
-            new[index] = kind.read(told[start + 1 : end])
+            new[index] = kind.read(returned[start + 1 : end])
         start = end
     return new
 
@@ -149,7 +149,7 @@ def load_vaults(chain: str, outcomes: Outcomes) -> Tables | More:
         for address, kind in factories(chain):
             groups[address] = Group(tuple(call for place in range(_AT_FIRST) for call in kind.calls(address, place)))
         return More(Plan(groups))
-    counts = tuple(told.read_one(COUNT) for told in outcomes["counts"])
+    counts = tuple(returned.read_one(COUNT) for returned in outcomes["counts"])
     if sum(counts) > _MOST:
         raise ContractUnreadable(f"the factories of lending vaults on {chain} list more than {_MOST}")
     rest = {
@@ -188,8 +188,8 @@ def vault_groups(entries: Sequence[Entry]) -> dict[str, Group]:
 
 def read_vaults(entries: Sequence[Entry], outcomes: Outcomes) -> list[Vault]:
     """Return the vaults whose assets they can compute with; ContractUnreadable where a vault does not answer."""
-    told = outcomes["assets"]
-    facts = {one.address: one for one in map(_read_asset, told[::2], told[1::2]) if one is not None}
+    returned = outcomes["assets"]
+    facts = {one.address: one for one in map(_read_asset, returned[::2], returned[1::2]) if one is not None}
     symbols = {one.call.to: _name(one) for one in outcomes["collaterals"]}
     shares = outcomes["vaults"]
     return [
@@ -217,14 +217,14 @@ def _read_asset(symbol: Answered, decimals: Answered) -> TokenFacts | None:
 
 
 def _read_entries(address: str, kind: _Generation, count: int, outcomes: Outcomes) -> list[Entry]:
-    told = outcomes[address]
+    returned = outcomes[address]
     if f"{address} rest" in outcomes:
-        told += outcomes[f"{address} rest"]
-    entries = [kind.read(told[place * kind.width : (place + 1) * kind.width]) for place in range(count)]
+        returned += outcomes[f"{address} rest"]
+    entries = [kind.read(returned[place * kind.width : (place + 1) * kind.width]) for place in range(count)]
     # A place that was given up holds no vault.
     return [entry for entry in entries if entry.vault != ZERO]
 
 
-def _name(told: Answered) -> str:
+def _name(returned: Answered) -> str:
     """Return a text that need not be there: a factory's name of a market, a token's symbol; "" where none is."""
-    return (read_text(told.outcome.data) or "") if told.outcome.succeeded else ""
+    return (read_text(returned.outcome.data) or "") if returned.outcome.succeeded else ""

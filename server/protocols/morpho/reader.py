@@ -69,8 +69,8 @@ class PositionReader:
             listed = _listed(question.chain)
             tokens = dict.fromkeys(token for one in listed for token in (one.loan_token, one.collateral_token))
             return More(Plan({"tokens": Group(tuple(call for token in tokens for call in describe(token)))}))
-        told = outcomes["tokens"]
-        facts = [read_facts(*pair) for pair in zip(told[::2], told[1::2], strict=True)]
+        returned = outcomes["tokens"]
+        facts = [read_facts(*pair) for pair in zip(returned[::2], returned[1::2], strict=True)]
         return {one.address: one for one in facts}
 
     def plan(self, question: WalletQuestion, tables: Mapping[str, TokenFacts]) -> Plan:
@@ -90,21 +90,23 @@ class PositionReader:
         self, question: WalletQuestion, outcomes: Outcomes, tables: Mapping[str, TokenFacts], prices: TokenPrices
     ) -> position_lending_pb2.LendCPositions | More:
         """Return the positions; ContractUnreadable where the contract does not answer as it does."""
-        told_time, *told = outcomes["markets"]
-        now = int(told_time.read_one(_NOW))
+        returned_time, *returned = outcomes["markets"]
+        now = int(returned_time.read_one(_NOW))
         held = []
-        for one, told_market, told_position in zip(_listed(question.chain), told[1::3], told[2::3], strict=True):
-            position = told_position.read(_POSITION)
+        for one, returned_market, returned_position in zip(
+            _listed(question.chain), returned[1::3], returned[2::3], strict=True
+        ):
+            position = returned_position.read(_POSITION)
             if any(position):
-                held.append((one, Market(*told_market.read(_MARKET)), position))
+                held.append((one, Market(*returned_market.read(_MARKET)), position))
         old = [(one, market) for one, market, _ in held if market.last_update != now and one.irm != _NO_MODEL]
         if old and "rates" not in outcomes:
             rates = (_RATE.call(one.irm, one.params, tuple(market), gas=_ACCRUE_GAS) for one, market in old)
             return More(Plan({"rates": Group(tuple(rates))}))
         current = dict[str, Market]()
         if old:
-            for (one, market), told_rate in zip(old, outcomes["rates"], strict=True):
-                current[one.id] = accrue(market, int(told_rate.read_one(_RATE)), now)
+            for (one, market), returned_rate in zip(old, outcomes["rates"], strict=True):
+                current[one.id] = accrue(market, int(returned_rate.read_one(_RATE)), now)
         rows = [_row(one, current.get(one.id, market), position, tables) for one, market, position in held]
         return position_lending_pb2.LendCPositions(markets=rows)
 

@@ -96,14 +96,14 @@ class QuoteReader:
             NotSupported: the quoter is younger than the block.
         """
         fees = _fees(question)
-        told = outcomes["quotes"]
-        if question.block is not None and told[0].has_no_code:
-            raise refuse_block(told[0], outcomes.block_of("quotes"))
-        decimals = read_decimals(told[-1], "tokenOut") if len(told) > len(fees) else NATIVE_DECIMALS
+        returned = outcomes["quotes"]
+        if question.block is not None and returned[0].has_no_code:
+            raise refuse_block(returned[0], outcomes.block_of("quotes"))
+        decimals = read_decimals(returned[-1], "tokenOut") if len(returned) > len(fees) else NATIVE_DECIMALS
         pools = [one.read_one(_GET_POOL) for one in outcomes["pools"]]
         existing = [
             (fee, quote)
-            for fee, pool, quote in zip(fees, pools, told, strict=False)
+            for fee, pool, quote in zip(fees, pools, returned, strict=False)
             if pool != ZERO and not _is_locked(quote)
         ]
         if not existing:
@@ -140,11 +140,11 @@ def _is_locked(quote: Answered) -> bool:
     return quote.has_failed and Revert.of(quote.outcome).reason == _LOCKED
 
 
-def _read(question: SwapQuestion, fee: int, told: Answered) -> _Quote | None:
+def _read(question: SwapQuestion, fee: int, returned: Answered) -> _Quote | None:
     """Return a pool's quote, None where the pool cannot take the whole amount."""
-    if told.has_failed:
+    if returned.has_failed:
         return None
-    amount_out, price_after, _, gas = told.read(_QUOTE)
+    amount_out, price_after, _, gas = returned.read(_QUOTE)
     pair = Pair.of(question)
     # Selling the lower address pushes the price down.
     limit = _LOWEST_PRICE if pair.token_in.lower() < pair.token_out.lower() else _HIGHEST_PRICE

@@ -92,14 +92,14 @@ class QuoteReader:
             InvalidArgument: no pool takes the whole amount (field `amount`).
             NotSupported: the quoter is younger than the block.
         """
-        told = outcomes["quotes"]
-        if question.block is not None and told[0].has_no_code:
-            raise refuse_block(told[0], outcomes.block_of("quotes"))
+        returned = outcomes["quotes"]
+        if question.block is not None and returned[0].has_no_code:
+            raise refuse_block(returned[0], outcomes.block_of("quotes"))
         pools = candidates(question)
-        decimals = read_decimals(told[-1], "tokenOut") if len(told) > len(pools) else NATIVE_DECIMALS
+        decimals = read_decimals(returned[-1], "tokenOut") if len(returned) > len(pools) else NATIVE_DECIMALS
         existing = [
             (pool, quote)
-            for pool, state, quote in zip(pools, outcomes["pools"], told, strict=False)
+            for pool, state, quote in zip(pools, outcomes["pools"], returned, strict=False)
             if state.read(_SLOT)[0]
         ]
         if not existing:
@@ -129,17 +129,18 @@ class QuoteReader:
         )
 
 
-def _read(pool: Pool, told: Answered) -> _Quote | None:
+def _read(pool: Pool, returned: Answered) -> _Quote | None:
     """Return a pool's quote, None where it has not enough liquidity; ContractUnreadable for any other refusal."""
-    if not told.has_failed:
-        quote = _Quote(pool, *told.read(_QUOTE))
+    if not returned.has_failed:
+        quote = _Quote(pool, *returned.read(_QUOTE))
         if quote.amount_out > _MOST:
             raise ContractUnreadable(
-                f"the quoter {told.call.to} on {told.chain} returned an amount that cannot be", retry_after_ms=1000
+                f"the quoter {returned.call.to} on {returned.chain} returned an amount that cannot be",
+                retry_after_ms=1000,
             )
         return quote
     wrapped, dry = _ERRORS["UnexpectedRevertBytes"], _ERRORS["NotEnoughLiquidity"]
-    data = told.outcome.data
+    data = returned.outcome.data
     try:
         inner = wrapped.read(data)[0]
         if inner[:4] == dry.selector:
@@ -147,8 +148,8 @@ def _read(pool: Pool, told: Answered) -> _Quote | None:
     except ValueError:
         pass
     raise ContractUnreadable(
-        f"the quoter {told.call.to} on {told.chain} gives no quote for the pool 0x{pool.id.hex()}: it reverted with "
-        f"0x{data[:68].hex()}",
+        f"the quoter {returned.call.to} on {returned.chain} gives no quote for the pool 0x{pool.id.hex()}: it reverted "
+        f"with 0x{data[:68].hex()}",
         retry_after_ms=1000,
     )
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from server.upstream.cache import CacheUse
 
 _MOST_KEPT = 10_000
-# More than that of one read are not asked for: nobody holds so many, and they would cost others their turn.
+# More than that of one read are not asked for: no wallet holds so many, and they would cost others their turn.
 _MOST_ASKED = 500
 
 _log = structlog.get_logger("waypost.prices")
@@ -39,7 +39,7 @@ class TokenApi(Protocol):
 
 
 class _Kept(NamedTuple):
-    """What was told of a token, None for nothing, and until when that is given again."""
+    """The price of a token, None where it has none, and until when that is given again."""
 
     told: Observation | None
     until: float
@@ -48,7 +48,7 @@ class _Kept(NamedTuple):
 class TokenSheet:
     """See `TokenSource`. One request at a time; what is asked for meanwhile leaves together with the next one.
 
-    After a failure the source is left alone for a moment; what it told before counts as long as that is live. With
+    After a failure the source is left alone for a moment; its earlier answers count as long as they are live. With
     `kept_seconds` 0 nothing is given twice. `clock` is monotonic, `wall` unix seconds.
     """
 
