@@ -73,7 +73,7 @@ async def test_what_has_no_code_is_told_and_fails(full_devnet: Devnet, config: s
     rows = {(words[0], words[1]): (words[2], " ".join(words[3:])) for words in map(str.split, lines[:-2])}
     assert {pair: address for pair, (address, _) in rows.items()} == REGISTERED
     assert rows["aave-v3", "pool"] == (POOL, "5 bytes")
-    assert rows["aave-v3", "oracle"][1] == "NO CODE"
+    assert rows["aave-v3", "uiPoolDataProvider"][1] == "NO CODE"
     assert lines[-1].startswith(f"{CHAIN}: {len(REGISTERED)} addresses, ")
 
 

@@ -16,6 +16,7 @@ from server.catalog.feeds import load_price_table
 from server.catalog.protocols import load_address_book
 from server.catalog.tokens import load_tokens
 from server.chains.facts import load_facts
+from server.protocols.deployments import load_deployments
 
 BOOK = load_address_book()
 FACTS = load_facts()
@@ -48,7 +49,14 @@ TOKENS = {
     "HYPE": ("hyperliquid", "whype"),
 }
 # Files that may hold an address of a registered contract.
-COPIES = ("catalog/protocols/data/", "catalog/apps/", "catalog/tokens/data/", "chains/chains.toml")
+COPIES = (
+    "catalog/protocols/data/",
+    "catalog/apps/",
+    "catalog/tokens/data/",
+    "chains/chains.toml",
+    "protocols/morpho/deployments.toml",
+    "protocols/curve/deployments.toml",
+)
 # What only looks like one: Uniswap's deployer made its contracts in another order on each chain, so that the address of
 # this universal router of Linea is the quoter's on Monad.
 ALIKE = {("catalog/approvals/known.toml", "0x661e93cca42afacb172121ef892830ca3b70f08d")}
@@ -89,6 +97,28 @@ def test_feeds() -> None:
         if (feed.chain, feed.address) in REGISTERED
     }
     assert found == {("lending_oracle", ("aave-v3", "oracle"))}
+
+
+def test_parameters_of_markets() -> None:
+    """That the parameters are right is proved by the markets' ids, which are their hashes."""
+    found = {
+        REGISTERED[chain, address]
+        for chain, markets in load_deployments("server.protocols.morpho").items()
+        for market in markets
+        for address in market.values()
+        if (chain, address) in REGISTERED
+    }
+    assert found == {("lido", "wstETH"), ("coinbase-cbeth", "cbETH"), ("morpho", "adaptiveCurveIrm")}
+
+
+def test_coins_of_pools() -> None:
+    coins = {
+        (chain, coin)
+        for chain, pools in load_deployments("server.protocols.curve").items()
+        for pool in pools.values()
+        for coin in pool["coins"]
+    }
+    assert {REGISTERED[coin] for coin in coins if coin in REGISTERED} == {("lido", "stETH")}
 
 
 def test_deployments_of_published_apps() -> None:
