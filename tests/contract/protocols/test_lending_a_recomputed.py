@@ -9,14 +9,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
+from eth_utils.address import to_checksum_address
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from devnet import known
 from devnet.evm.treasury import token_of
 from devnet.known_lending import CLOSE, LEND_A_V2, LEND_A_V3
-from tests.contract.protocols.arithmetic import YEAR, ask, now, units
+from tests.contract.protocols.arithmetic import YEAR, ask, mine_at, now, send, units
 from tests.contract.rewinding import rewound
 
 if TYPE_CHECKING:
+    from waypost.v1 import position_lending_pb2
+
     from devnet.evm.node import Node
     from devnet.known_lending import Pool
     from tests.contract.protocols.conftest import Asked
@@ -123,14 +128,12 @@ def account_of(rows: list[Held]) -> Account:
     return Account(collateral, debt, threshold, ltv, (covered * WAD + debt // 2) // debt if debt else None)
 
 
-@pytest.mark.parametrize("wallet", WALLETS)
-@pytest.mark.parametrize("chain", CHAINS)
-async def test_v3_is_what_the_pool_stores(asked: Asked, chain: str, wallet: str) -> None:
+async def check_v3(asked: Asked, chain: str, wallet: str, category: int = 0) -> position_lending_pb2.LendAV3Positions:
+    """Compare every member of a wallet's positions with what the pool stores; return the positions."""
     node, pool = asked.devnet.nodes[chain], LEND_A_V3[chain]
-    category = CLOSE if wallet == known.ALICE else 0
     rows = await held_v3(node, pool, wallet, category)
     account = account_of(rows)
-    found = await asked.wallet("GetLendAV3UserPositions", chain, wallet)
+    found: position_lending_pb2.LendAV3Positions = await asked.wallet("GetLendAV3UserPositions", chain, wallet)
 
     assert [row.symbol for row in found.reserves] == [row.symbol for row in rows]
     for got, row in zip(found.reserves, rows, strict=True):
@@ -152,9 +155,56 @@ async def test_v3_is_what_the_pool_stores(asked: Asked, chain: str, wallet: str)
     else:
         assert found.health_factor == pytest.approx(account.health / WAD, rel=1e-14)
         assert found.is_liquidatable is (account.health < WAD)
+    return found
+
+
+@pytest.mark.parametrize("wallet", WALLETS)
+@pytest.mark.parametrize("chain", CHAINS)
+async def test_v3_is_what_the_pool_stores(asked: Asked, chain: str, wallet: str) -> None:
+    found = await check_v3(asked, chain, wallet, CLOSE if wallet == known.ALICE else 0)
     assert (wallet == known.BOB) is found.is_liquidatable
     if wallet == known.UNTOUCHED:
-        assert (rows, found.total_collateral_usd, found.ltv) == ([], 0, 0)
+        assert (list(found.reserves), found.total_collateral_usd, found.ltv) == ([], 0, 0)
+
+
+@settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    wallet=st.integers(1 << 100, 1 << 159).map(lambda number: to_checksum_address(f"0x{number:040x}")),
+    coins=st.integers(10**3, 10**11),
+    dollars=st.integers(1, 10**12),
+    share=st.integers(0, 70),
+    seconds=st.integers(1, 4 * YEAR),
+)
+async def test_v3_of_any_wallet_at_any_time(
+    asked: Asked, wallet: str, coins: int, dollars: int, share: int, seconds: int
+) -> None:
+    """Supplies of two assets, a debt of some percent of what they allow, and then time that passes."""
+    node, pool = asked.devnet.nodes["ethereum"], LEND_A_V3["ethereum"]
+    async with rewound(node):
+        for symbol, amount in (("WBTC", coins), ("USDC", dollars)):
+            token = token_of(node.chain, symbol)
+            await send(node, known.DEVELOPER, token.address, "mint(address,uint256)", wallet, amount)
+            await send(node, wallet, token.address, "approve(address,uint256)", pool.pool, amount)
+            supply = "supply(address,uint256,address,uint16)"
+            await send(node, wallet, pool.pool, supply, token.address, amount, wallet, 0)
+        await mine_at(node, await now(node) + 1)
+        data = await ask(node, pool.pool, "getUserAccountData(address)", wallet, types=",".join(["uint256"] * 6))
+        dai = token_of(node.chain, "DAI")
+        price = await ask(node, pool.oracle, "getAssetPrice(address)", dai.address)
+        held = await ask(node, dai.address, "balanceOf(address)", await supply_token(node, pool, dai.address))
+        debt = min(data[2] * share // 100 * 10**18 // price, held // 2)
+        if debt:
+            borrow = "borrow(address,uint256,uint256,uint16,address)"
+            await send(node, wallet, pool.pool, borrow, dai.address, debt, 2, 0, wallet)
+        await mine_at(node, await now(node) + seconds)
+        await asked.mine("ethereum")
+        found = await check_v3(asked, "ethereum", wallet)
+        assert (found.total_debt_usd > 0) is (debt * price >= 10**18)
+
+
+async def supply_token(node: Node, pool: Pool, asset: str) -> str:
+    data = await ask(node, pool.pool, "getReserveData(address)", asset, types=DATA_V3)
+    return str(data[8])
 
 
 async def test_v3_accrues_to_the_block(asked: Asked) -> None:
