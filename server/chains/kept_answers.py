@@ -95,7 +95,7 @@ class AnswersByBlock:
         self._hashes.clear()
 
     def forget(self) -> None:
-        """Drop what was read lately: an endpoint turned out to have told of another chain, or of another fork."""
+        """Drop what was read lately: an endpoint turned out to be of another chain, or of another fork."""
         self._generation += 1
         self._distrusts += 1
         self._hashes.clear()
@@ -153,7 +153,7 @@ class AnswersByBlock:
         self.finality.when_final(block, promote)
 
     def _latest(self, cache: Cache) -> int | None:
-        """Return the block to look up for the latest state: the newest that anybody told of."""
+        """Return the block to look up for the latest state: the newest that an answer was of."""
         head = self._heads.head()
         if (head is None or head < self._newest) and self._newest_until > cache.clock():
             return self._newest

@@ -94,10 +94,10 @@ class ChainMemory(AnswersByBlock):
             if use is not None:
                 use.miss()
         lead = self._leaders[question] = asyncio.get_running_loop().create_future()
-        told = None
+        other = None
         try:
             answer = await self._read_and_keep(cache, view, kind, body, codec, read)
-            told = None if view.block is None else _Told(view.block, view.endpoint, answer)
+            other = None if view.block is None else _Told(view.block, view.endpoint, answer)
             return answer
         except GatewayError as error:
             # A copy that nobody raises: its readers may change what they raise, and a traceback holds what was read.
@@ -106,7 +106,7 @@ class ChainMemory(AnswersByBlock):
         finally:
             del self._leaders[question]
             if not lead.done():
-                lead.set_result(told)
+                lead.set_result(other)
 
     async def read_states(
         self,
@@ -145,12 +145,14 @@ class ChainMemory(AnswersByBlock):
                 found |= await self._lead(cache, view, questions, {place: keys[place] for place in led}, read)
             # They are on their way by themselves.
             others = [await _follow(leader) for leader in leaders.values()]
-            if newest := max((told for told in others if told is not None), key=lambda told: told.block, default=None):
+            if newest := max(
+                (other for other in others if other is not None), key=lambda other: other.block, default=None
+            ):
                 # Reads under way elsewhere: those of another block are asked again, at the view's.
                 view.settle(newest.block, newest.endpoint)
-            for place, told in zip(leaders, others, strict=True):
-                if told is not None and told.block == view.block:
-                    found[place] = told.answer
+            for place, other in zip(leaders, others, strict=True):
+                if other is not None and other.block == view.block:
+                    found[place] = other.answer
         return [found[place] for place in range(len(questions))]
 
     async def read_document(

@@ -152,7 +152,7 @@ class HeadReader:
 
 
 def parse_newest(result: bytes) -> NewestBlock:
-    """Return what an answer to `NEWEST` tells; ValueError for what is none."""
+    """Return what an answer to `NEWEST` holds; ValueError for what is none."""
     try:
         info = msgspec.json.decode(result, type=_Info)
     except (msgspec.MsgspecError, RecursionError):

@@ -6,20 +6,35 @@ operations build on are frozen values; documents are messages.
 """
 
 from server.chains.capabilities.accounts import Balance, ReadsBalances
-from server.chains.capabilities.blocks import ReadsBlocks, ReadsBlockTransactions
+from server.chains.capabilities.blocks import (
+    ReadsBlocks,
+    ReadsBlockTransactions,
+    ReadsReceipts,
+    ReadsTransactions,
+    TracesTransactions,
+)
 from server.chains.capabilities.contracts import (
     CallRequest,
     CallResult,
     CallsContracts,
     Code,
+    Quote,
     ReadsCode,
+    ReadsFeeds,
     SimulatedLog,
     SimulatesCalls,
     SimulatesTransactions,
     Simulation,
 )
-from server.chains.capabilities.drivers import Driver, Health, ReadsHeads, ReadsHealth, State, WritesAddresses
-from server.chains.capabilities.feeds import Quote, ReadsFeeds
+from server.chains.capabilities.drivers import (
+    Driver,
+    Health,
+    PassesCalls,
+    ReadsHeads,
+    ReadsHealth,
+    State,
+    WritesAddresses,
+)
 from server.chains.capabilities.gas import EstimatesGas, GasEstimate, GasPrice, ReadsGasPrices
 from server.chains.capabilities.logs import (
     BlockRange,
@@ -29,7 +44,6 @@ from server.chains.capabilities.logs import (
     ReadsTransfers,
     SearchesEvents,
 )
-from server.chains.capabilities.passthrough import PassesCalls
 from server.chains.capabilities.tokens import (
     Allowance,
     Approval,
@@ -42,7 +56,6 @@ from server.chains.capabilities.tokens import (
     TokenFacts,
     UnsignedCall,
 )
-from server.chains.capabilities.transactions import ReadsReceipts, ReadsTransactions, TracesTransactions
 
 __all__ = [
     "Allowance",

@@ -1,4 +1,4 @@
-"""Capabilities to call contracts and to read their code.
+"""Capabilities to call contracts, to read their code, and to read price feeds, which are contracts.
 
 `CallsContracts` is for readers of contracts that are no family's business: names, NFTs, published methods, protocols.
 They share the planner: what they read folds with everybody else's reads of the same block.
@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from decimal import Decimal
 
+    from server.catalog.feeds import Feed
     from server.chains.view import ReadView
     from server.contracts.calls import CallGroup, ContractCall, ContractOutcome
 
@@ -85,7 +87,7 @@ class CallsContracts(Protocol):
         """Return the outcomes of all calls at the view's block, which it settles: one upstream request.
 
         `are_known` says that every address comes from the gateway's own data: such calls run in one execution with
-        those of other requests. Calls to addresses that a caller chose, or that a contract told, run apart.
+        those of other requests. Calls to addresses that a caller chose, or that a contract returned, run apart.
         A call that reverts is an outcome, not an error; GatewayError means that no node answered.
         """
         ...
@@ -121,4 +123,20 @@ class SimulatesTransactions(Protocol):
         A call that fails is an outcome, not an error. Reverted means that it cannot be run at all: its sender cannot
         pay `value`.
         """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """A price in US dollars as a contract reports it; `told_at` is when it was reported (unix), None if unknown."""
+
+    price: Decimal
+    told_at: int | None
+
+
+class ReadsFeeds(Protocol):
+    """Can read price feeds that live on the chain."""
+
+    async def read_feeds(self, feeds: Sequence[Feed], view: ReadView) -> list[Quote | None]:
+        """Return what each feed reports, None for one that reports nothing usable."""
         ...

@@ -1,4 +1,4 @@
-"""What every driver has: a state, addresses in one writing, and its capabilities by type."""
+"""What every driver has: a state, addresses in one writing, its capabilities by type, callers' own calls passed on."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ State = Literal["ok", "degraded", "down"]
 class Health:
     """Whether a chain can be read (decisions section 3.1).
 
-    `height` is the newest block known, None when no node ever told one; `latency` the seconds of the fastest answer,
-    None when no node answered; `asked_at` carries UTC. `trouble` is why it is not `ok`.
+    `height` is the newest block known, None when no node ever reported one; `latency` the seconds of the fastest
+    answer, None when no node answered; `asked_at` carries UTC. `trouble` is why it is not `ok`.
     """
 
     state: State
@@ -40,7 +40,7 @@ class Driver(Protocol):
     capabilities: Mapping[object, object]
 
     def last_state(self) -> State | None:
-        """Return the last known state without asking a node, None before anything was heard."""
+        """Return the last known state without asking a node, None before the first answer."""
         ...
 
     async def close(self) -> None:
@@ -64,7 +64,7 @@ class ReadsHealth(Protocol):
         ...
 
     def last_state(self) -> State | None:
-        """Return the last known state without asking a node, None before anything was heard."""
+        """Return the last known state without asking a node, None before the first answer."""
         ...
 
 
@@ -73,4 +73,15 @@ class ReadsHeads(Protocol):
 
     async def read_height(self, view: ReadView) -> int:
         """Return the number of the newest block (Solana: slot)."""
+        ...
+
+
+class PassesCalls(Protocol):
+    """Can pass a caller's own call on to a node."""
+
+    async def pass_call(self, method: str, params: bytes | None, view: ReadView) -> bytes:
+        """Return the JSON of the node's result, byte for byte; `params` is the JSON that the caller wrote.
+
+        InvalidArgument (fields `method`, `params`) for what is not passed on.
+        """
         ...

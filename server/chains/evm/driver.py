@@ -14,7 +14,6 @@ from server.chains.evm.calls import CallReader
 from server.chains.evm.chain import EvmChain
 from server.chains.evm.code import CodeReader
 from server.chains.evm.contents import Contents
-from server.chains.evm.contract_calls import ContractCaller
 from server.chains.evm.contract_logs import ContractLogReader
 from server.chains.evm.feeds import FeedReader
 from server.chains.evm.gas import GasReader
@@ -27,7 +26,7 @@ from server.chains.evm.log_windows import LogWindows
 from server.chains.evm.logs import LogReader
 from server.chains.evm.passthrough import PassThrough
 from server.chains.evm.planner import ReadPlanner
-from server.chains.evm.reads import RememberedReads
+from server.chains.evm.reads import ContractCaller, RememberedReads
 from server.chains.evm.remembered import RememberedBlocks, RememberedCode, RememberedTransactions
 from server.chains.evm.simulations import Simulator
 from server.chains.evm.token_units import TokenUnits

@@ -97,7 +97,7 @@ class Executions:
     ) -> Answer:
         """Return the outcomes of calls in one execution at a block, `latest` for None.
 
-        With `is_marked` the answer brings what tells its block from others of that height.
+        With `is_marked` the answer brings what sets its block apart from others of that height.
 
         Raises:
             GatewayError: the nodes could not answer; one of `TOO_MUCH` where that is too much for one execution.

@@ -1,4 +1,4 @@
-"""The newest block, its number and time, as an endpoint tells it that keeps pace with the others.
+"""The newest block, its number and time, as an endpoint reports it that keeps pace with the others.
 
 Its header is read and not `eth_blockNumber`: a bare number does not say that its block is of a time to come.
 """
@@ -40,7 +40,7 @@ _decode = msgspec.json.Decoder(_Header).decode
 
 
 def parse_newest(result: bytes) -> NewestBlock:
-    """Return what an answer to `NEWEST` tells; ValueError for what is no block."""
+    """Return what an answer to `NEWEST` holds; ValueError for what is no block."""
     try:
         header = _decode(result)
     except (msgspec.MsgspecError, RecursionError):

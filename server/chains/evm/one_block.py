@@ -109,11 +109,11 @@ class OneBlock:
         deadline: float | None,
     ) -> list[Answer]:
         """Return the answers if they are of one block; ask those again that are not of the newest, or too much."""
-        told = [answer for answer in answers if isinstance(answer, Answer)]
-        if not told:
+        complete = [answer for answer in answers if isinstance(answer, Answer)]
+        if not complete:
             return await self._split_all(block, pieces, answers, deadline)
         settled: list[Answer | GatewayError] = list(answers)
-        newest = newest_of(told)
+        newest = newest_of(complete)
         again = self._stale(answers, newest)
         if again:
             wanted = [(pieces[index], answers[index]) for index in again]
@@ -207,7 +207,7 @@ def merge(answers: Sequence[Answer]) -> Answer:
 
 
 def newest_of(answers: Sequence[Answer]) -> Answer:
-    """Return the last answer of those of the newest block, one that tells the block's marks if any does."""
+    """Return the last answer of those of the newest block, one with the block's marks if any has them."""
     newest = answers[0]
     for answer in answers:
         if (answer.block, bool(answer.marks)) >= (newest.block, bool(newest.marks)):

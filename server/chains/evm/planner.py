@@ -57,7 +57,7 @@ class Grouped(NamedTuple):
 
 
 class _Entry(NamedTuple):
-    """A read that waits to leave. Its future brings the answer, or None where nobody else came: it goes by itself.
+    """A read that waits to leave. Its future brings the answer, or None where no other read came: it goes by itself.
 
     `is_marked`: it is one of several that are to be of one block, and fails where it is too much for an execution.
     """
@@ -123,7 +123,7 @@ class ReadPlanner:
         await self._gate.wait()
 
     async def close(self) -> None:
-        """Give up the chunks that wait or are in flight; their readers are told to try again."""
+        """Give up the chunks that wait or are in flight; their readers are outcome_at to try again."""
         folds, self._folds = self._folds, {}
         for entries in folds.values():
             _abandon(entries)
@@ -190,8 +190,8 @@ class ReadPlanner:
         newest = newest_of(answers)
         in_order, wanted = iter(answers), []
         for (calls, _), (order, count) in zip(groups, layout, strict=True):
-            told = dict(zip(order, (one for _ in range(count) for one in next(in_order).outcomes), strict=True))
-            outcomes = [told[place] for place in range(len(calls))]
+            outcome_at = dict(zip(order, (one for _ in range(count) for one in next(in_order).outcomes), strict=True))
+            outcomes = [outcome_at[place] for place in range(len(calls))]
             wanted.append(self._accept(view, calls, newest._replace(outcomes=outcomes)))
         return [Grouped(outcomes, newest.marks) for outcomes in await asyncio.gather(*wanted)]
 

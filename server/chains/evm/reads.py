@@ -1,22 +1,25 @@
-"""The planner's reads with a memory: what was asked before at the same block is answered without a node."""
+"""The planner's reads with a memory, and contract calls by them: what was asked before at a block asks no node."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from server.chains.evm.multicall import Outcome
-from server.chains.evm.planner import Grouped
+from server.chains.evm.multicall import Call, Outcome
+from server.chains.evm.planner import CallsAtOnce, Grouped
 from server.chains.evm.precompiles import without_precompiles
 from server.chains.memory import Codec, Question
+from server.contracts.address import address_bytes
+from server.contracts.calls import ContractOutcome
 from server.errors import MovedOn
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from server.chains.evm.multicall import Call
-    from server.chains.evm.planner import CallsAtOnce, ReadPlanner
+    from server.chains.evm.heights import Heights
+    from server.chains.evm.planner import ReadPlanner
     from server.chains.memory import ChainMemory
     from server.chains.view import ReadView
+    from server.contracts.calls import CallGroup, ContractCall
 
 _SIZE_BYTES = 4
 
@@ -62,7 +65,7 @@ class RememberedReads:
     async def read_groups(self, view: ReadView, groups: Sequence[CallsAtOnce]) -> list[list[Outcome]]:
         """See `ReadPlanner.read_groups`; each group is looked up and kept by itself.
 
-        What is kept tells its block as what is read does: if the block was replaced meanwhile, all is read again.
+        What is kept names its block as what is read does: if the block was replaced meanwhile, all is read again.
         """
         wanted = [place for place, group in enumerate(groups) if group.calls]
 
@@ -150,3 +153,39 @@ def _codec(calls: Sequence[Call]) -> Codec[list[Outcome]]:
         return _OUTCOMES
     wanted = [index for index, call in enumerate(calls) if not call.is_optional]
     return _OUTCOMES._replace(lasts=lambda outcomes: _are_there([outcomes[index] for index in wanted]))
+
+
+class ContractCaller:
+    """Calls contracts through the chain's planner and memory; failures at a chosen block are explained."""
+
+    def __init__(self, reads: RememberedReads, heights: Heights) -> None:
+        self._reads = reads
+        self._heights = heights
+
+    async def call_contracts(
+        self, calls: Sequence[ContractCall], view: ReadView, *, are_known: bool
+    ) -> list[ContractOutcome]:
+        """See `CallsContracts`."""
+        read = self._reads.read_shared if are_known else self._reads.read_alone
+        outcomes = await self._heights.explain(read(view, _planned(calls)), view)
+        return [ContractOutcome(*outcome) for outcome in outcomes]
+
+    async def call_groups(self, groups: Sequence[CallGroup], view: ReadView) -> list[list[ContractOutcome]]:
+        """See `CallsContracts`."""
+        planned = [CallsAtOnce(_planned(calls), is_known) for calls, is_known in groups]
+        answers = await self._heights.explain(self._reads.read_groups(view, planned), view)
+        return [list(map(ContractOutcome._make, outcomes)) for outcomes in answers]
+
+
+def _planned(calls: Sequence[ContractCall]) -> list[Call]:
+    """Return calls as the planner takes them."""
+    return [
+        Call(
+            address_bytes(call.to),
+            call.data,
+            call.gas,
+            address_bytes(call.sender) if call.sender else None,
+            call.is_optional,
+        )
+        for call in calls
+    ]

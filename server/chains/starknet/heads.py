@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 NEWEST: tuple[str, list[object]] = ("starknet_getBlockWithTxHashes", ["latest"])
-"""The call, method and parameters, that brings the newest accepted block: `starknet_blockNumber` tells no time."""
+"""The call, method and parameters, that brings the newest accepted block: `starknet_blockNumber` has no time."""
 
 
 class NewestBlock(NamedTuple):
@@ -69,7 +69,7 @@ class HeadReader:
 
 
 def parse_newest(result: bytes) -> NewestBlock:
-    """Return what an answer to `NEWEST` tells; ValueError for what is no block."""
+    """Return what an answer to `NEWEST` holds; ValueError for what is no block."""
     header = json_members(result)
     try:
         return NewestBlock(json_number(header["block_number"]), json_number(header["timestamp"]))
