@@ -40,18 +40,25 @@ class Pair(NamedTuple):
         return pair
 
 
-def subject_of(question: SwapQuestion) -> tuple[str, str, str]:
-    """Return what the tables of a quote are of: the token to sell, whose decimals the amount is read by."""
-    return "decimals", question.chain, question.token_in
+class SoldTokenTables:
+    """What quote readers share: their tables are the decimals of the token to sell, by which the amount is read."""
 
+    def check(self, question: SwapQuestion) -> None:
+        """Refuse what can be refused before anything is asked; InvalidArgument where both tokens are one."""
+        Pair.of(question)
 
-def load_decimals(question: SwapQuestion, outcomes: Outcomes) -> int | More:
-    """Return the decimals of the token to sell, or what has to be read for them; NotAToken where it has none."""
-    if is_native(question.token_in):
-        return NATIVE_DECIMALS
-    if "decimals" not in outcomes:
-        return More(Plan({"decimals": Group((ask_decimals(question.token_in),), is_known=False)}))
-    return read_decimals(outcomes["decimals"][0], "tokenIn")
+    def subject(self, question: SwapQuestion) -> tuple[str, str, str]:
+        """Return the token to sell."""
+        return "decimals", question.chain, question.token_in
+
+    def load(self, question: SwapQuestion, outcomes: Outcomes) -> int | More:
+        """Return the decimals of the token to sell, or what has to be read for them; NotAToken where it has none."""
+        self.check(question)
+        if is_native(question.token_in):
+            return NATIVE_DECIMALS
+        if "decimals" not in outcomes:
+            return More(Plan({"decimals": Group((ask_decimals(question.token_in),), is_known=False)}))
+        return read_decimals(outcomes["decimals"][0], "tokenIn")
 
 
 def ask_decimals(token: str) -> ContractCall:
@@ -60,10 +67,10 @@ def ask_decimals(token: str) -> ContractCall:
 
 
 def read_decimals(returned: Answered, field: str) -> int:
-    """Return a token's decimals; NotAToken, naming the parameter, where the address tells none that can be."""
+    """Return a token's decimals; NotAToken, naming the parameter, where the address has none that can be."""
     found = returned.read_if_answered(DECIMALS)
     if found is None or found[0] > _MOST_DECIMALS:
-        why = "no contract is there" if returned.has_no_code else "its contract tells no decimals"
+        why = "no contract is there" if returned.has_no_code else "its contract has no readable decimals"
         raise NotAToken(f"{field}: {returned.call.to} is no token of {returned.chain}: {why}", field=field)
     decimals: int = found[0]
     return decimals

@@ -20,12 +20,11 @@ from server.protocols.plan import ContractUnreadable, Group, More, Plan
 from server.protocols.swaps import (
     NATIVE_DECIMALS,
     Pair,
+    SoldTokenTables,
     ask_decimals,
-    load_decimals,
     parse_amount,
     read_decimals,
     settle,
-    subject_of,
     too_much,
 )
 
@@ -54,17 +53,8 @@ class _Way(NamedTuple):
     quote: Answered
 
 
-class QuoteReader:
+class QuoteReader(SoldTokenTables):
     """Quotes; tables are the decimals of the token to sell."""
-
-    def subject(self, question: SwapQuestion) -> tuple[str, str, str]:
-        """Return the token to sell."""
-        return subject_of(question)
-
-    def load(self, question: SwapQuestion, outcomes: Outcomes) -> int | More:
-        """Return the decimals of the token to sell, or what has to be read for them."""
-        Pair.of(question)
-        return load_decimals(question, outcomes)
 
     def plan(self, question: SwapQuestion, tables: int) -> Plan:
         """Return the pools and quotes of each way, and the decimals of the token to buy, apart from all others."""

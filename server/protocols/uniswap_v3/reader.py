@@ -20,15 +20,14 @@ from server.protocols.plan import Group, More, Plan
 from server.protocols.swaps import (
     NATIVE_DECIMALS,
     Pair,
+    SoldTokenTables,
     alternatives,
     ask_decimals,
-    load_decimals,
     not_enough,
     parse_amount,
     read_decimals,
     refuse_block,
     settle,
-    subject_of,
 )
 
 if TYPE_CHECKING:
@@ -58,17 +57,8 @@ class _Quote(NamedTuple):
     fee: int
 
 
-class QuoteReader:
+class QuoteReader(SoldTokenTables):
     """Quotes; tables are the decimals of the token to sell."""
-
-    def subject(self, question: SwapQuestion) -> tuple[str, str, str]:
-        """Return the token to sell."""
-        return subject_of(question)
-
-    def load(self, question: SwapQuestion, outcomes: Outcomes) -> int | More:
-        """Return the decimals of the token to sell, or what has to be read for them."""
-        Pair.of(question)
-        return load_decimals(question, outcomes)
 
     def plan(self, question: SwapQuestion, tables: int) -> Plan:
         """Return which pools exist, and what calls tokens, apart from all others: quotes, the decimals of the other."""

@@ -17,14 +17,13 @@ from server.protocols.natives import ZERO
 from server.protocols.plan import ContractUnreadable, Group, More, Plan
 from server.protocols.swaps import (
     NATIVE_DECIMALS,
+    SoldTokenTables,
     ask_decimals,
-    load_decimals,
     not_enough,
     parse_amount,
     read_decimals,
     refuse_block,
     settle,
-    subject_of,
 )
 from server.protocols.uniswap_v4.pools import Pool, advise_spacing, candidates
 
@@ -50,17 +49,12 @@ class _Quote(NamedTuple):
     gas: int
 
 
-class QuoteReader:
+class QuoteReader(SoldTokenTables):
     """Quotes; tables are the decimals of the token to sell."""
 
-    def subject(self, question: SwapQuestion) -> tuple[str, str, str]:
-        """Return the token to sell."""
-        return subject_of(question)
-
-    def load(self, question: SwapQuestion, outcomes: Outcomes) -> int | More:
-        """Return the decimals of the token to sell, or what has to be read for them."""
+    def check(self, question: SwapQuestion) -> None:
+        """Refuse a swap of one currency; InvalidArgument."""
         candidates(question)
-        return load_decimals(question, outcomes)
 
     def plan(self, question: SwapQuestion, tables: int) -> Plan:
         """Return state and quote of each pool that is meant, and the other token's decimals, apart from all others."""
