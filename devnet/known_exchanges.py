@@ -17,7 +17,7 @@ def own_address(word: str) -> str:
     return to_checksum_address(keccak(text=f"waypost devnet exchanges {word}")[-20:])
 
 
-PROVIDER = own_address("provider")  # put in everything that lies in pools and vaults; nobody holds its key
+PROVIDER = own_address("provider")  # put in everything that lies in pools and vaults; its key is held nowhere
 
 WRAPPED, NATIVE = "wrapped", "native"  # in place of the symbols of a chain's own
 PRICES = {

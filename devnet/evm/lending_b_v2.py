@@ -1,4 +1,4 @@
-"""lend-b V2: a fork's contracts at the five cTokens' addresses; nobody publishes the original's bytecode.
+"""lend-b V2: a fork's contracts at the five cTokens' addresses; the original's bytecode is not published.
 
 The fork accrues by block as the original does. Its test contract of the native market stands for cETH; prices and
 leave to change settings come from a contract of ours.

@@ -1,6 +1,6 @@
 """ethereum with as many reserves and vaults as the real one has, for the benchmark; the devnet has a few of each.
 
-What is added has a price, and nobody has any of it. lend-b V3, lend-c, lend-b V2 and stake-a have that size anyway.
+What is added has a price, and no wallet has any of it. lend-b V3, lend-c, lend-b V2 and stake-a have that size anyway.
 Numbers: those of the protocols on Ethereum, of June 2026.
 """
 

@@ -221,8 +221,8 @@ async def _other(request: web.Request) -> web.Response:
 
 
 async def _limited(request: web.Request) -> web.Response:
-    told = {"x-ratelimit-remaining": "0", "Retry-After": str(_CLOSED_FOR)}
-    return web.json_response({"message": "Rate limit exceeded"}, status=429, headers=told)
+    headers = {"x-ratelimit-remaining": "0", "Retry-After": str(_CLOSED_FOR)}
+    return web.json_response({"message": "Rate limit exceeded"}, status=429, headers=headers)
 
 
 _ANSWERS: dict[str, Callable[[web.Request], Any]] = {

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from server.chains.capabilities import ReadsMints
     from server.chains.view import ReadView
 
-# A raw amount of six digits tells a price to six significant ones.
+# A raw amount of six digits gives a price of six significant ones.
 _DIGITS = 6
 _MOST_QUOTES = 4
 _LARGEST_POWER = len(str(LARGEST_AMOUNT)) - 1

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _OPERATION: Any = options_pb2.operation
 _PREFIX = "SUMMARY_PROTOCOL_"
 # How long the summary waits for tables that nothing has read before.
-_PATIENCE_SECONDS = 3.0
+_LOAD_TIMEOUT = 3.0
 
 
 class SummaryRow(NamedTuple):
@@ -71,7 +71,7 @@ class ProtocolReaders:
         question = WalletQuestion(chain, address=address)
         asked = [member for member in _members() if member in self._rows and chain in self._rows[member].chains]
         found = await self._runner.answer_all(
-            [(self._rows[member].reader, question) for member in asked], view, patience=_PATIENCE_SECONDS
+            [(self._rows[member].reader, question) for member in asked], view, load_timeout=_LOAD_TIMEOUT
         )
         outcomes = dict(zip(asked, found, strict=True))
         return [SummaryRow(name, member, outcomes.get(member)) for member, name in _members().items()]

@@ -26,6 +26,6 @@ def wrapped_native(chain: str) -> str:
 
 
 def multicall(chain: str) -> str:
-    """Return the chain's Multicall3, which tells a block's time inside of an execution."""
+    """Return the chain's Multicall3, which returns a block's time inside of an execution."""
     found = load_facts()[chain].multicall
     return _MULTICALL3 if found is None else found.address

@@ -61,7 +61,7 @@ class Reading(NamedTuple):
 
 
 class Runner:
-    """Runs readers. `capability` returns how a chain's contracts are called; `prices` tells prices of tokens."""
+    """Runs readers. `capability` returns how a chain's contracts are called; `prices` returns prices of tokens."""
 
     def __init__(
         self,
@@ -91,19 +91,19 @@ class Runner:
         questions: Sequence[tuple[Reader[Any, Any], ChainQuestion]],
         view: ReadView,
         *,
-        patience: float | None = None,
+        load_timeout: float | None = None,
     ) -> list[Any | GatewayError]:
         """Return each reader's answer or its failure, in order; all of the view's chain is read at one block.
 
-        `patience` are the seconds that tables may take which were not read before; a reader whose tables take longer
-        fails with DeadlineExceeded, and finds them the next time.
+        `load_timeout` is how long, in seconds, tables may take that were not read before; a reader whose tables take
+        longer fails with DeadlineExceeded, and finds them the next time.
 
         Raises:
             GatewayError: nothing of the chain could be read for any of them; the first failure.
         """
         branches = [_Branch(reader, question, self._plan) for reader, question in questions]
         views = {question.chain: view for _, question in questions}
-        await asyncio.gather(*(self._prepare(branch, patience) for branch in branches))
+        await asyncio.gather(*(self._prepare(branch, load_timeout) for branch in branches))
         for _ in range(_MOST_ROUNDS):
             waiting = [branch for branch in branches if branch.result is None]
             if not waiting:
@@ -132,7 +132,7 @@ class Runner:
             kept = self._plans[key] = tables, WalletPlan(plan, _SOME_WALLET)
         return kept[1].of_wallet(question.address)
 
-    async def _prepare(self, branch: _Branch, patience: float | None) -> None:
+    async def _prepare(self, branch: _Branch, load_timeout: float | None) -> None:
         """Give the branch its tables and its plan."""
         key = branch.reader.subject(branch.question)
         kept = self._store.find(key)
@@ -141,11 +141,11 @@ class Runner:
             return
         deadline = time.monotonic() + _LOAD_SECONDS
         try:
-            async with asyncio.timeout(patience):
+            async with asyncio.timeout(load_timeout):
                 tables = await self._store.load(key, key, lambda: self._load(branch, ReadView(deadline=deadline)))
         except TimeoutError:
             branch.result = DeadlineExceeded(
-                f"the tables of the protocol on {branch.question.chain} take longer than {patience:g} s to read; "
+                f"the tables of the protocol on {branch.question.chain} take longer than {load_timeout:g} s to read; "
                 "try again in a moment",
                 retry_after_ms=1000,
             )

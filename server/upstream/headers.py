@@ -66,7 +66,7 @@ class HeaderReader:
         self._health = health
 
     async def read(self, endpoint: Endpoint, block: int) -> Header:
-        """Return the header of a block as one endpoint tells it; ValueError where it tells none."""
+        """Return the header of a block as one endpoint reports it; ValueError where it tells none."""
 
         async def ask(method: str, params: Sequence[object]) -> bytes:
             call = self._encode(method, params)
@@ -121,7 +121,7 @@ class HeadProofs:
         return task
 
     async def read_past(self, endpoint: Endpoint, block: int) -> Header:
-        """Return the header of a block as one endpoint tells it; ValueError also for one of a time to come."""
+        """Return the header of a block as one endpoint reports it; ValueError also for one of a time to come."""
         header = await self._read(endpoint, block)
         if self._heads.is_future(header.made_at):
             raise ValueError("a block of a time to come")

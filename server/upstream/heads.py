@@ -146,11 +146,11 @@ class HeadTracker:
         return self._head is not None and not self._is_plausible(block, self._clock(), is_dated=False)
 
     def is_future(self, made_at: float | None) -> bool:
-        """Return whether that is a time to come (unix seconds, None for a time that is not told)."""
+        """Return whether that is a time to come (unix seconds, None for a time that is not known)."""
         return made_at is not None and self.growth is not None and made_at > self._wall() + self.growth.future
 
     def _was_future(self, label: str, block: int) -> bool:
-        """Return whether the endpoint told a time to come lately, of this block or another one above the head."""
+        """Return whether the endpoint reported a time to come lately, of this block or another one above the head."""
         claim = self._claims.get(label)
         if claim is None or not claim.is_future or not self.is_claimed(label):
             return False
@@ -185,8 +185,8 @@ class HeadTracker:
 
     def forget(self, label: str) -> None:
         """Take back what the endpoint told, which was of another chain; the head is what the others tell."""
-        for told in (self._empty, self._claims, self._dated_at):
-            told.pop(label, None)
+        for kept in (self._empty, self._claims, self._dated_at):
+            kept.pop(label, None)
         if self._sightings.pop(label, None) is None:
             return
         self._head, self._is_firm, self._disputed_since, self._anchor = None, False, None, None
@@ -209,7 +209,7 @@ class HeadTracker:
         return None if heard is None else self._clock() - heard.seen_at
 
     def look_age(self, label: str) -> float | None:
-        """Return the seconds since the endpoint told a head that can move the chain's, None if never."""
+        """Return the seconds since the endpoint reported a head that can move the chain's, None if never."""
         if not self._needs_times:
             return self.age(label)
         dated_at = self._dated_at.get(label)

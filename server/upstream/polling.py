@@ -48,12 +48,12 @@ class HeadQuery:
     header: Callable[[Ask, int], Awaitable[Header]] | None = None
 
     def parse(self, result: bytes) -> tuple[int, float | None]:
-        """Return height and time of the newest block, None for a time that is not told; ValueError for no block."""
+        """Return height and time of the newest block, None for a time that is not known; ValueError for no block."""
         return self.read(result), None if self.made_at is None else self.made_at(result)
 
 
 class HeadPoller:
-    """Polls the endpoints that told no head lately, once a block time (1 to 12 s) while there is traffic.
+    """Polls the endpoints that reported no head lately, once a block time (1 to 12 s) while there is traffic.
 
     Where looks tell the time of a block, a number without it is no head. At the beginning of traffic and every ten
     seconds of it `compare` is started, to see whether the endpoints are on the same chain of blocks. A pool with one

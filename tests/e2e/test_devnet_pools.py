@@ -132,9 +132,9 @@ async def test_virtual_prices_of_the_stable_pools(node: Node) -> None:
         amounts = await scaled(node, pool.address, count)
         supply = await number(node, pool.token, "totalSupply()")
         exact = stable_invariant(amounts, pool.amplification * count) * ONE // supply
-        told = await number(node, pool.address, "get_virtual_price()")
-        assert abs(told - exact) <= 1
-        assert told > ONE
+        answered = await number(node, pool.address, "get_virtual_price()")
+        assert abs(answered - exact) <= 1
+        assert answered > ONE
 
 
 @pytest.mark.parametrize(("sold", "bought", "dx"), [(0, 1, 12_345 * ONE), (1, 2, 9 * 10**11), (2, 0, 7)])

@@ -109,11 +109,11 @@ async def test_state_that_the_node_has_dropped(devnet: Devnet, rpc: str) -> None
         block = int(await devnet.nodes["ethereum"].call("eth_blockNumber"), 16) - 15
 
         async def prunes(ask: Ask) -> Answer:
-            told = (await ask.answer()).json
-            for call, response in zip(ask.calls, told if isinstance(told, list) else [told], strict=True):
+            answered = (await ask.answer()).json
+            for call, response in zip(ask.calls, answered if isinstance(answered, list) else [answered], strict=True):
                 if call["method"] == "eth_call" and call["params"][1] == hex(block):
                     refuse(response, -32000, f"missing trie node {'ab' * 32} (path ) state is not available")
-            return Answer.of(told)
+            return Answer.of(answered)
 
         front.fault = prunes
         with pytest.raises(ArchiveRequired) as caught:
@@ -142,7 +142,9 @@ async def test_a_contract_that_is_another_one(devnet: Devnet, rpc: str, code: st
         await asked.mine("ethereum")
         with pytest.raises(GatewayError) as caught:
             await quote(asked, rpc)
-        told = caught.value
-        assert told.field is None
-        assert contract in told.message or "ethereum" in told.message or told.reason == "REVERTED", told.message
+        answered = caught.value
+        assert answered.field is None
+        assert contract in answered.message or "ethereum" in answered.message or answered.reason == "REVERTED", (
+            answered.message
+        )
     await devnet.mine("ethereum", 1)

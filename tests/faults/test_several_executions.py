@@ -44,12 +44,12 @@ NUMBER, TIME, PARENT, EATER = TELLERS
 GAS_EATEN = 50_000
 
 
-def told(address: str, count: int = MAX_CALLS, **options: Any) -> CallGroup:
+def group_of(address: str, count: int = MAX_CALLS, **options: Any) -> CallGroup:
     """Ask one contract as often as fills an execution; calls of different lengths, so that no two groups are equal."""
     return CallGroup(tuple(ContractCall(address, index.to_bytes(2, "big")) for index in range(count)), **options)
 
 
-GROUPS = (told(NUMBER), told(TIME), told(PARENT))
+GROUPS = (group_of(NUMBER), group_of(TIME), group_of(PARENT))
 
 
 @pytest_asyncio.fixture(loop_scope="session")
@@ -126,7 +126,7 @@ async def blocks_of(node: Anvil, block: int) -> tuple[int, int, int]:
 
 
 async def check(node: Anvil, view: ReadView, groups: Sequence[Sequence[Any]]) -> None:
-    """All that was told is of the block that the view is settled on, as the node has it now."""
+    """All that was returned is of the block that the view is settled on, as the node has it now."""
     assert view.block is not None
     for truth, outcomes in zip(await blocks_of(node, view.block), groups, strict=True):
         assert {int.from_bytes(outcome.data, "big") for outcome in outcomes} == {truth}
@@ -238,7 +238,7 @@ async def test_a_node_that_caps_gas_gets_smaller_executions_of_one_block(faulty,
             *others, eaten = await contracts_of(driver).call_groups((*smaller, eaters), view)
             assert {int.from_bytes(outcome.data, "big") for outcome in eaten} == {6}
             await check(node, view, others)
-            # Halved once, at the block that the others told.
+            # Halved once, at the block that the others ran at.
             assert tally.requests == [4, 2 + (2 if acts else 0)]
         # All of them too much: halves at the newest block.
         front.fault = between()
@@ -332,7 +332,7 @@ async def test_hedged_executions_are_of_one_block(chain, faulty, open_driver, ta
     slow, fast = await faulty(chain.url), await faulty(chain.url)
     driver = await open_driver(slow.url, fast.url, hedge=True)
     for index in range(20):
-        await contracts_of(driver).call_groups([told(NUMBER, index + 1)], ReadView())
+        await contracts_of(driver).call_groups([group_of(NUMBER, index + 1)], ReadView())
     tally.requests.clear()
 
     async def late(request: faults.Request) -> None:

@@ -1,4 +1,4 @@
-"""The reserves of a market of lend-a V3: their tokens, decimals, symbols and ids, as the chain tells them."""
+"""The reserves of a market of lend-a V3: their tokens, decimals, symbols and ids, as the chain has them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The markets of lend-b V3 on a chain: what each lends and what it takes as collateral, as the chain tells it."""
+"""The markets of lend-b V3 on a chain: what each lends and what it takes as collateral, as the chain has it."""
 
 from __future__ import annotations
 

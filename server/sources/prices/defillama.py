@@ -71,7 +71,7 @@ class _Chart(msgspec.Struct):
 
 
 class DefiLlama:
-    """See `Api`, `TokenApi` and `HistorySource`. `coins` are its keys by symbol. `wall` tells unix seconds."""
+    """See `Api`, `TokenApi` and `HistorySource`. `coins` are its keys by symbol. `wall` returns unix seconds."""
 
     name = NAME
     lifetime = 6 * 3600.0
@@ -83,11 +83,11 @@ class DefiLlama:
 
     async def fetch(self, deadline: float) -> list[Observation]:
         """Return the price of every coin; see `Api`."""
-        told = await self._read_current(dict.fromkeys(self._coins.values()), deadline)
+        found = await self._read_current(dict.fromkeys(self._coins.values()), deadline)
         return [
             Observation(symbol, self._publisher(key), coin.price, read_moment(coin.timestamp, NAME))
             for symbol, key in self._coins.items()
-            if (coin := told.get(key)) is not None and _is_told(coin)
+            if (coin := found.get(key)) is not None and _is_usable(coin)
         ]
 
     async def fetch_tokens(self, tokens: Collection[Token], deadline: float) -> Mapping[Token, Observation]:
@@ -97,15 +97,15 @@ class DefiLlama:
             for token in tokens
             if token[0] in _CHAINS and _ADDRESS.fullmatch(token[1])
         }
-        told = await self._read_current(keys.values(), deadline)
+        found = await self._read_current(keys.values(), deadline)
         return {
             token: Observation(token[1], NAME, coin.price, read_moment(coin.timestamp, NAME))
             for token, key in keys.items()
-            if (coin := told.get(key)) is not None and _is_told(coin)
+            if (coin := found.get(key)) is not None and _is_usable(coin)
         }
 
     async def _read_current(self, wanted: Iterable[str], deadline: float) -> dict[str, _Coin]:
-        """Return what it tells of these keys."""
+        """Return the coins of these keys that it knows."""
         keys = list(wanted)
         answers = await asyncio.gather(
             *(
@@ -118,10 +118,10 @@ class DefiLlama:
                 for at in range(0, len(keys), _IDS_PER_REQUEST)
             )
         )
-        told: dict[str, _Coin] = {}
+        found: dict[str, _Coin] = {}
         for answer in answers:
-            told |= read_shape(answer.result, _Current, NAME).coins
-        return told
+            found |= read_shape(answer.result, _Current, NAME).coins
+        return found
 
     async def read_days(self, symbol: str, days: int, deadline: float) -> Mapping[date, Day]:
         """Return the highest of the hourly prices of each day; see `HistorySource`."""
@@ -156,5 +156,5 @@ class DefiLlama:
         return _REPEATED if key.startswith(f"{_REPEATED}:") else NAME
 
 
-def _is_told(coin: _Coin) -> bool:
+def _is_usable(coin: _Coin) -> bool:
     return is_price(coin.price) and coin.confidence >= _LEAST_CONFIDENCE

@@ -35,7 +35,7 @@ _CURRENCIES: dict[str, str | None] = {"USD": None, "EUR": EURO}
 class Prices:
     """Reads prices.
 
-    `fallbacks` are asked only for what none of the `sources` tells: they are right, but coarse. `catalogue` says which
+    `fallbacks` are asked only for what none of the `sources` has: they are right, but coarse. `catalogue` says which
     symbol prices a token of an address, `by_address` are asked for those that it does not know.
     """
 
@@ -116,8 +116,8 @@ class Prices:
     ) -> dict[Token, Price]:
         if not tokens or not self._by_address:
             return {}
-        told = await asyncio.gather(*(source.read(tokens, until, cache) for source in self._by_address))
-        settled = {token: settle([of_source[token] for of_source in told if token in of_source]) for token in tokens}
+        found = await asyncio.gather(*(source.read(tokens, until, cache) for source in self._by_address))
+        settled = {token: settle([of_source[token] for of_source in found if token in of_source]) for token in tokens}
         return {token: price for token, price in settled.items() if price is not None}
 
     async def _settle(self, symbols: Collection[str], until: float, cache: CacheUse | None) -> dict[str, Price]:

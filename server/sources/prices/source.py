@@ -67,7 +67,7 @@ class TokenSource(Protocol):
     """A source of current prices of tokens by where they are."""
 
     async def read(self, tokens: Collection[Token], until: float, use: CacheUse | None) -> Mapping[Token, Observation]:
-        """Return what is told of these tokens by `until` (monotonic clock), live observations alone.
+        """Return the observations of these tokens by `until` (monotonic clock), live observations alone.
 
         A source that fails has nothing to tell: nothing is raised for its sake.
         """

@@ -1,4 +1,4 @@
-"""A source that tells prices of the tokens that it is asked for: asked once a minute for each, and for many at once."""
+"""A source of prices of the tokens that it is asked for: asked once a minute for each, and for many at once."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ class TokenApi(Protocol):
     lifetime: float
 
     async def fetch_tokens(self, tokens: Collection[Token], deadline: float) -> Mapping[Token, Observation]:
-        """Return what it tells of these tokens; GatewayError when it fails or answers in an unknown shape."""
+        """Return the observations of these tokens; GatewayError when it fails or answers in an unknown shape."""
         ...
 
 
 class _Kept(NamedTuple):
     """The price of a token, None where it has none, and until when that is given again."""
 
-    told: Observation | None
+    observed: Observation | None
     until: float
 
 
@@ -82,11 +82,11 @@ class TokenSheet:
             await self._ask(due, min(until, now + LONGEST_WAIT))
         wall = self._wall()
         return {
-            token: kept.told
+            token: kept.observed
             for token in tokens
             if (kept := self._kept.get(token)) is not None
-            and kept.told is not None
-            and -AHEAD_SECONDS <= wall - kept.told.told_at.timestamp() <= self._api.lifetime
+            and kept.observed is not None
+            and -AHEAD_SECONDS <= wall - kept.observed.told_at.timestamp() <= self._api.lifetime
         }
 
     async def close(self) -> None:
@@ -119,10 +119,10 @@ class TokenSheet:
         asked = self._asked = frozenset(list(self._wanted)[:_MOST_ASKED])
         self._wanted.clear()
         try:
-            told = await self._api.fetch_tokens(asked, self._clock() + FETCH_SECONDS)
+            found = await self._api.fetch_tokens(asked, self._clock() + FETCH_SECONDS)
             until = self._clock() + self._seconds
             for token in asked:
-                self._kept[token] = _Kept(told.get(token), until)
+                self._kept[token] = _Kept(found.get(token), until)
                 self._kept.move_to_end(token)
             while len(self._kept) > _MOST_KEPT:
                 self._kept.popitem(last=False)

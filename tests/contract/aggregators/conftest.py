@@ -83,11 +83,11 @@ class Asked:
         over_json = await self.faces.ask(name, params)
         assert "error" in over_json, over_json
         error = over_json["error"]
-        told = (error["code"], error["data"]["reason"], error["data"].get("field"), error["message"])
+        refusal = (error["code"], error["data"]["reason"], error["data"].get("field"), error["message"])
         over_grpc = await ask_grpc(self.faces, OPERATIONS[name], params)
         assert over_grpc is not None
-        assert over_grpc[:3] == told[:3]
-        return told
+        assert over_grpc[:3] == refusal[:3]
+        return refusal
 
     @property
     def reads(self) -> list[tuple[str, list[Any]]]:

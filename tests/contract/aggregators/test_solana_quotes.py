@@ -38,13 +38,13 @@ def stand_in(amount: int) -> dict[str, Any]:
 
 async def test_a_quote_is_what_the_source_says(shared: Asked):
     over_json, over_grpc = await shared.both(QUOTE, **ONE_SOL)
-    told = stand_in(10**9)
+    answered = stand_in(10**9)
     assert list(over_json) == [
         *("inputMint", "outputMint", "amountIn", "amountOut", "priceImpactPct", "routePlan", "otherAmountThreshold")
     ]
     assert (over_json["inputMint"], over_json["outputMint"], over_json["amountIn"]) == (SOL, USDC, "1000000000")
     assert (over_json["amountOut"], over_json["otherAmountThreshold"], over_json["priceImpactPct"]) == (
-        *(told["outAmount"], told["otherAmountThreshold"], told["priceImpactPct"]),
+        *(answered["outAmount"], answered["otherAmountThreshold"], answered["priceImpactPct"]),
     )
     # Both pools hold SOL at 143.21, at fees of 0.25 and 0.3 percent: six tenths go through the first.
     fair = Fraction(14321, 100) * (Fraction(6, 10) * Fraction(9975, 10_000) + Fraction(4, 10) * Fraction(9970, 10_000))
@@ -55,7 +55,7 @@ async def test_a_quote_is_what_the_source_says(shared: Asked):
             "percent": percent,
             "bps": percent * 100,
         }
-        for step, label, percent in zip(told["routePlan"], ("Deep Pool", "Shallow Pool"), (60, 40), strict=True)
+        for step, label, percent in zip(answered["routePlan"], ("Deep Pool", "Shallow Pool"), (60, 40), strict=True)
     ]
     assert (over_grpc.amount_in, over_grpc.amount_out) == (over_json["amountIn"], over_json["amountOut"])
     assert [step.percent for step in over_grpc.route_plan] == [60, 40]
@@ -130,20 +130,20 @@ async def test_bad_input_is_refused_before_any_request(shared: Asked, bad: dict[
 async def test_a_mint_that_no_pool_trades_and_one_without_a_route(shared: Asked):
     unknown = str(known_solana.ALICE)
     for field, other in (("inputMint", "outputMint"), ("outputMint", "inputMint")):
-        told = await shared.refused(QUOTE, **{field: unknown, other: USDC, "amount": "5"})
-        assert told[:3] == (400, "INVALID_ARGUMENT", field)
-        assert unknown in told[3]
-    told = await shared.refused(QUOTE, inputMint=SOL, outputMint=swaps.NO_ROUTE, amount="5")
-    assert told[:2] == (404, "NOT_FOUND")
-    assert "no route" in told[3]
-    told = await shared.refused(PRICE, inputMint=swaps.NO_ROUTE, outputMint=SOL)
-    assert told[:2] == (404, "NOT_FOUND")
+        answered = await shared.refused(QUOTE, **{field: unknown, other: USDC, "amount": "5"})
+        assert answered[:3] == (400, "INVALID_ARGUMENT", field)
+        assert unknown in answered[3]
+    answered = await shared.refused(QUOTE, inputMint=SOL, outputMint=swaps.NO_ROUTE, amount="5")
+    assert answered[:2] == (404, "NOT_FOUND")
+    assert "no route" in answered[3]
+    answered = await shared.refused(PRICE, inputMint=swaps.NO_ROUTE, outputMint=SOL)
+    assert answered[:2] == (404, "NOT_FOUND")
 
 
 async def test_a_price_is_that_of_one_unit(asked: Asked):
-    told = stand_in(10**9)
+    answered = stand_in(10**9)
     over_json = await asked.faces.ask(PRICE, PAIR)
-    assert over_json["result"]["data"] == {"price": int(told["outAmount"]) / 10**6}
+    assert over_json["result"]["data"] == {"price": int(answered["outAmount"]) / 10**6}
     # Cold: both mints in one request, and the quote.
     assert [method for method, _ in asked.reads] == ["getMultipleAccounts"]
     assert len(asked.reads[0][1][0]) == 2
@@ -168,8 +168,8 @@ async def test_a_price_below_the_smallest_unit_is_asked_again_for_more_units(sha
 
 
 async def test_an_address_that_is_no_mint_has_no_price(shared: Asked):
-    told = await shared.refused(PRICE, inputMint=SOL, outputMint=str(known_solana.ALICE))
-    assert told[:3] == (400, "NOT_A_TOKEN", "outputMint")
+    answered = await shared.refused(PRICE, inputMint=SOL, outputMint=str(known_solana.ALICE))
+    assert answered[:3] == (400, "NOT_A_TOKEN", "outputMint")
     assert shared.source.asked == []
 
 
@@ -185,10 +185,10 @@ async def test_a_source_that_misbehaves(ledger: Ledger, tmp_path: Path, mode: st
     code, reason, words = MODES[mode]
     async with opened(ledger, tmp_path, mode) as asked:
         for name, params in ((QUOTE, ONE_SOL), (PRICE, PAIR)):
-            told = await asked.refused(name, **params)
-            assert told[:3] == (code, reason, None)
-            assert words in told[3]
-            assert "127.0.0.1" not in told[3]
+            answered = await asked.refused(name, **params)
+            assert answered[:3] == (code, reason, None)
+            assert words in answered[3]
+            assert "127.0.0.1" not in answered[3]
 
 
 async def test_the_sources_own_limit_says_when_to_try_again(ledger: Ledger, tmp_path: Path):
@@ -239,8 +239,8 @@ async def test_a_source_that_hangs_does_not_hang_its_caller(
 async def test_errors_are_told_apart(
     source: tuple[Source, Jupiter], status: int, body: Any, expected: tuple[int, str], words: str
 ):
-    told, jupiter = source
-    told.twist = lambda: (status, body, {})
+    answered, jupiter = source
+    answered.twist = lambda: (status, body, {})
     with pytest.raises(GatewayError) as caught:
         await jupiter.quote(Swap(SOL, USDC, 10**9), deadline=None, use=None)
     assert (STATUS_CODES[caught.value.status], caught.value.reason) == expected
@@ -268,5 +268,5 @@ async def test_a_key_of_the_configuration_goes_with_every_request(ledger: Ledger
         await asked.both(QUOTE, **ONE_SOL)
         assert [headers["x-api-key"] for headers in asked.source.headers] == [KEY]
         asked.source.twist = lambda: (401, {"message": f"{KEY} is wrong"}, {})
-        told = await asked.refused(QUOTE, **(ONE_SOL | {"amount": "7"}))
-        assert "secret" not in told[3]
+        answered = await asked.refused(QUOTE, **(ONE_SOL | {"amount": "7"}))
+        assert "secret" not in answered[3]

@@ -62,101 +62,101 @@ class TestNatives:
     async def test_both_names_are_one_token(self, asked: Asked, rpc: str) -> None:
         for sell, buy in ((NATIVE, ZERO), (ZERO, NATIVE), (ZERO, ZERO), (WETH, WETH), (USDC, USDC)):
             with asked.sends():
-                told = await refused(asked, rpc, sell, buy, "1")
-            assert (type(told), told.field) == (InvalidArgument, "tokenOut")
+                refusal = await refused(asked, rpc, sell, buy, "1")
+            assert (type(refusal), refusal.field) == (InvalidArgument, "tokenOut")
 
     @pytest.mark.parametrize("rpc", [V2, V3])
     async def test_the_wrapped_coin_is_the_native_one_where_it_has_no_pools(self, asked: Asked, rpc: str) -> None:
         for sell, buy in ((WETH, NATIVE), (ZERO, WETH)):
             with asked.sends():
-                told = await refused(asked, rpc, sell, buy, "1")
-            assert (type(told), told.field) == (InvalidArgument, "tokenOut")
+                refusal = await refused(asked, rpc, sell, buy, "1")
+            assert (type(refusal), refusal.field) == (InvalidArgument, "tokenOut")
 
     async def test_where_it_has_pools_only_the_literal_one_is_looked_for(self, asked: Asked) -> None:
-        told = await refused(asked, V4, ZERO, WETH, "1")
-        assert isinstance(told, NotFound)
-        assert f"{ZERO} to {WETH}" in told.message
-        assert " or " not in told.message
+        refusal = await refused(asked, V4, ZERO, WETH, "1")
+        assert isinstance(refusal, NotFound)
+        assert f"{ZERO} to {WETH}" in refusal.message
+        assert " or " not in refusal.message
 
 
 class TestPools:
     async def test_none_of_version_two(self, asked: Asked) -> None:
-        told = await refused(asked, V2, DAI, USDT, "1")
-        assert isinstance(told, NotFound)
-        assert f"{DAI} -> {USDT} and {DAI} -> {WETH} -> {USDT}" in told.message
-        told = await refused(asked, V2, WETH, USDT, "1")
-        assert f"{WETH} -> {USDT}" in told.message
-        assert " and " not in told.message
+        refusal = await refused(asked, V2, DAI, USDT, "1")
+        assert isinstance(refusal, NotFound)
+        assert f"{DAI} -> {USDT} and {DAI} -> {WETH} -> {USDT}" in refusal.message
+        refusal = await refused(asked, V2, WETH, USDT, "1")
+        assert f"{WETH} -> {USDT}" in refusal.message
+        assert " and " not in refusal.message
 
     async def test_an_empty_pair(self, asked: Asked) -> None:
         for sell, buy in ((LINK, WETH), (WETH, LINK), (LINK, USDC)):
-            told = await refused(asked, V2, sell, buy, "1")
-            assert (type(told), told.field) == (InvalidArgument, "amount")
-            assert "empty" in told.message
+            refusal = await refused(asked, V2, sell, buy, "1")
+            assert (type(refusal), refusal.field) == (InvalidArgument, "amount")
+            assert "empty" in refusal.message
 
     async def test_none_of_version_three(self, asked: Asked) -> None:
-        told = await refused(asked, V3, DAI, LINK, "1")
-        assert isinstance(told, NotFound)
-        assert "500, 3000 or 10000" in told.message
-        told = await refused(asked, V3, LINK, WETH, "1", fee=500)
-        assert isinstance(told, NotFound)
-        assert told.message.endswith("with a fee of 500")
+        refusal = await refused(asked, V3, DAI, LINK, "1")
+        assert isinstance(refusal, NotFound)
+        assert "500, 3000 or 10000" in refusal.message
+        refusal = await refused(asked, V3, LINK, WETH, "1", fee=500)
+        assert isinstance(refusal, NotFound)
+        assert refusal.message.endswith("with a fee of 500")
 
     async def test_an_initialised_pool_without_liquidity(self, asked: Asked) -> None:
         for sell, buy in ((DAI, WETH), (WETH, DAI)):
-            told = await refused(asked, V3, sell, buy, "1")
-            assert (type(told), told.field) == (InvalidArgument, "amount")
+            refusal = await refused(asked, V3, sell, buy, "1")
+            assert (type(refusal), refusal.field) == (InvalidArgument, "amount")
         for sell, buy in ((NATIVE, LINK), (LINK, WETH)):
-            told = await refused(asked, V4, sell, buy, "1")
-            assert (type(told), told.field) == (InvalidArgument, "amount")
+            refusal = await refused(asked, V4, sell, buy, "1")
+            assert (type(refusal), refusal.field) == (InvalidArgument, "amount")
 
     async def test_a_pool_that_was_made_and_not_initialised(self, asked: Asked) -> None:
         node = asked.devnet.nodes["ethereum"]
         async with rewound(node):
             await send(node, V3_CONTRACTS["ethereum"]["factory"], "createPool(address,address,uint24)", DAI, USDT, 500)
             await asked.mine("ethereum")
-            told = await refused(asked, V3, DAI, USDT, "1")
-            assert isinstance(told, NotFound)
-            assert "initialised" in told.message
+            refusal = await refused(asked, V3, DAI, USDT, "1")
+            assert isinstance(refusal, NotFound)
+            assert "initialised" in refusal.message
         await asked.mine("ethereum")
 
     @pytest.mark.parametrize(("sell", "buy"), [(WETH, USDC), (USDC, WETH)])
     async def test_a_pool_that_runs_dry_does_not_count(self, asked: Asked, sell: str, buy: str) -> None:
         few = await asked.swap(V3, "ethereum", sell, buy, "0.001", fee=10_000)
         assert int(few.amount_out_raw) > 0
-        told = await refused(asked, V3, sell, buy, "1000", fee=10_000)
-        assert (type(told), told.field) == (InvalidArgument, "amount")
-        assert "10000 has not enough liquidity" in told.message
+        refusal = await refused(asked, V3, sell, buy, "1000", fee=10_000)
+        assert (type(refusal), refusal.field) == (InvalidArgument, "amount")
+        assert "10000 has not enough liquidity" in refusal.message
         # The others go on to count.
         assert (await asked.swap(V3, "ethereum", sell, buy, "1000")).fee in (500, 3000)
 
     @pytest.mark.parametrize(("sell", "buy"), [(LINK, WETH), (WETH, LINK)])
     async def test_where_none_is_left_the_amount_is_too_large(self, asked: Asked, sell: str, buy: str) -> None:
         assert (await asked.swap(V3, "ethereum", sell, buy, "0.0001")).fee == 3000
-        told = await refused(asked, V3, sell, buy, "100000")
-        assert (type(told), told.field) == (InvalidArgument, "amount")
+        refusal = await refused(asked, V3, sell, buy, "100000")
+        assert (type(refusal), refusal.field) == (InvalidArgument, "amount")
 
     async def test_not_enough_liquidity_in_version_four(self, asked: Asked) -> None:
         assert int((await asked.swap(V4, "ethereum", NATIVE, DAI, "0.0001")).amount_out_raw) > 0
         for sell in (NATIVE, WETH):
-            told = await refused(asked, V4, sell, DAI, "1000")
-            assert (type(told), told.field) == (InvalidArgument, "amount")
-            assert "not enough liquidity" in told.message
+            refusal = await refused(asked, V4, sell, DAI, "1000")
+            assert (type(refusal), refusal.field) == (InvalidArgument, "amount")
+            assert "not enough liquidity" in refusal.message
 
     async def test_the_default_pool_is_literal_and_the_usual_spacing_a_hint(self, asked: Asked) -> None:
         for fee, spacing in FEES.items():
             found = await asked.swap(V4, "ethereum", WETH, USDC, "1", fee=fee, tick_spacing=spacing)
             assert (found.fee, found.tick_spacing) == (fee, spacing)
             if spacing != 60:
-                told = await refused(asked, V4, WETH, USDC, "1", fee=fee)
-                assert isinstance(told, NotFound)
+                refusal = await refused(asked, V4, WETH, USDC, "1", fee=fee)
+                assert isinstance(refusal, NotFound)
                 assert f"fee {fee} and tickSpacing 60; pools of that fee usually have tickSpacing {spacing}" in (
-                    told.message
+                    refusal.message
                 )
-        told = await refused(asked, V4, USDC, DAI, "1", fee=100)
-        assert told.message.endswith("usually have tickSpacing 1")
-        told = await refused(asked, V4, USDC, DAI, "1", fee=123, tick_spacing=7)
-        assert told.message.endswith("fee 123 and tickSpacing 7")
+        refusal = await refused(asked, V4, USDC, DAI, "1", fee=100)
+        assert refusal.message.endswith("usually have tickSpacing 1")
+        refusal = await refused(asked, V4, USDC, DAI, "1", fee=123, tick_spacing=7)
+        assert refusal.message.endswith("fee 123 and tickSpacing 7")
         assert (await asked.swap(V4, "ethereum", USDC, DAI, "1", fee=100, tick_spacing=1)).amount_out_raw != "0"
 
 
@@ -168,8 +168,8 @@ class TestAmounts:
     async def test_what_is_no_amount_of_the_token(self, asked: Asked, rpc: str, amount: str) -> None:
         await asked.swap(V3, "ethereum", USDC, WETH, "1")  # the decimals are known
         with asked.sends():
-            told = await refused(asked, rpc, USDC, WETH, amount)
-        assert (type(told), told.field) == (InvalidArgument, "amount")
+            refusal = await refused(asked, rpc, USDC, WETH, amount)
+        assert (type(refusal), refusal.field) == (InvalidArgument, "amount")
 
     @pytest.mark.parametrize("rpc", QUOTES)
     async def test_zeros_after_the_last_digit_are_no_digits(self, asked: Asked, rpc: str) -> None:
@@ -179,23 +179,23 @@ class TestAmounts:
     @pytest.mark.parametrize("rpc", QUOTES)
     async def test_more_than_there_can_be(self, asked: Asked, rpc: str) -> None:
         for amount in ("1" + "0" * 60, "1" + "0" * 58, "5" + "0" * 70):
-            told = await refused(asked, rpc, WETH, USDC, amount)
-            assert (type(told), told.field) == (InvalidArgument, "amount")
+            refusal = await refused(asked, rpc, WETH, USDC, amount)
+            assert (type(refusal), refusal.field) == (InvalidArgument, "amount")
 
     async def test_version_four_computes_with_127_bits(self, asked: Asked) -> None:
         await asked.swap(V4, "ethereum", USDC, WETH, "1")
         with asked.sends():
-            told = await refused(asked, V4, USDC, WETH, "170141183460469231731687303715884.105728")
-        assert (type(told), told.field) == (InvalidArgument, "amount")
-        assert "at most 170141183460469231731687303715884 whole units" in told.message
+            refusal = await refused(asked, V4, USDC, WETH, "170141183460469231731687303715884.105728")
+        assert (type(refusal), refusal.field) == (InvalidArgument, "amount")
+        assert "at most 170141183460469231731687303715884 whole units" in refusal.message
         most = await refused(asked, V4, NATIVE, DAI, "170141183460469231731.687303715884105727")
         assert "not enough liquidity" in most.message
 
     async def test_version_two_computes_with_what_pairs_can_hold(self, asked: Asked) -> None:
         await asked.swap(V2, "ethereum", WETH, USDC, "1")
         with asked.sends():
-            told = await refused(asked, V2, WETH, USDC, "5192296858534827.628530496329220096")
-        assert told.field == "amount"
+            refusal = await refused(asked, V2, WETH, USDC, "5192296858534827.628530496329220096")
+        assert refusal.field == "amount"
         most = await asked.swap(V2, "ethereum", WETH, USDC, "5192296858534827.628530496329220095")
         assert most.amount_in_raw == str(2**112 - 1)
 
@@ -207,9 +207,9 @@ class TestAmounts:
 # No contract; one that has no `decimals`; one that burns all gas; one that reverts with a megabyte.
 NO_TOKENS = {
     known.ALICE: "no contract is there",
-    ROUTER: "tells no decimals",
-    known.GAS_BURNER: "tells no decimals",
-    known.REVERT_BOMBER: "tells no decimals",
+    ROUTER: "has no readable decimals",
+    known.GAS_BURNER: "has no readable decimals",
+    known.REVERT_BOMBER: "has no readable decimals",
 }
 
 
@@ -218,10 +218,10 @@ class TestTokens:
     @pytest.mark.parametrize("token", NO_TOKENS)
     async def test_addresses_that_are_no_token(self, asked: Asked, rpc: str, token: str) -> None:
         for field, sell, buy in (("tokenIn", token, USDC), ("tokenOut", WETH, token)):
-            told = await refused(asked, rpc, sell, buy, "1")
-            assert (type(told), told.field) == (NotAToken, field)
-            assert token in told.message
-            assert NO_TOKENS[token] in told.message
+            refusal = await refused(asked, rpc, sell, buy, "1")
+            assert (type(refusal), refusal.field) == (NotAToken, field)
+            assert token in refusal.message
+            assert NO_TOKENS[token] in refusal.message
 
     @pytest.mark.parametrize("rpc", QUOTES)
     @pytest.mark.parametrize("token", [known.HOSTILE_TOKEN, known.RETURN_BOMBER])
@@ -250,16 +250,16 @@ class TestTokens:
         async with rewound(node):
             await node.call("anvil_setCode", LINK, await node.call("eth_getCode", turned, "latest"))
             await asked.mine("ethereum")
-            told, beside = await asyncio.gather(
+            refusal, beside = await asyncio.gather(
                 refused(asked, V3, WETH, LINK, "0.0001"), asked.swap(V3, "ethereum", WETH, USDC, "1")
             )
-            assert (type(told), told.field) == (NotAToken, "tokenOut")
+            assert (type(refusal), refusal.field) == (NotAToken, "tokenOut")
             assert int(beside.amount_out_raw) > 0
         await asked.mine("ethereum")
 
     @pytest.mark.parametrize("ending", ["60006000fd", "fe"], ids=["reverts", "burns all gas"])
     async def test_a_token_that_does_not_let_itself_be_moved(self, asked: Asked, ending: str) -> None:
-        """It tells its decimals, and refuses everything else; the pool is real, and has liquidity."""
+        """It has decimals, and refuses everything else; the pool is real, and has liquidity."""
         node = asked.devnet.nodes["ethereum"]
         assert int((await asked.swap(V3, "ethereum", WETH, LINK, "0.0001")).amount_out_raw) > 0
         place = 15 + len(ending) // 2
@@ -268,11 +268,11 @@ class TestTokens:
         async with rewound(node):
             await node.call("anvil_setCode", LINK, code)
             await asked.mine("ethereum")
-            told, beside = await asyncio.gather(
+            refusal, beside = await asyncio.gather(
                 refused(asked, V3, WETH, LINK, "0.0001"), asked.swap(V3, "ethereum", WETH, USDC, "1")
             )
-            assert isinstance(told, Reverted), told
-            assert "TF" in told.message
+            assert isinstance(refusal, Reverted), refusal
+            assert "TF" in refusal.message
             assert int(beside.amount_out_raw) > 0
             # Version four moves no token to compute a quote.
             assert (await asked.swap(V4, "ethereum", WETH, USDC, "1")).amount_out_raw != "0"
@@ -294,21 +294,21 @@ class TestBlocks:
             block = -1 + int(await node.call("eth_blockNumber"), 16)
             await node.call("anvil_setCode", quoter, code)
             await asked.mine("ethereum")
-            told = await refused(asked, rpc, WETH, USDC, "1", block=block)
-            assert (type(told), told.field) == (NotSupported, "blockHeight")
-            assert quoter in told.message
-            assert str(block) in told.message
+            refusal = await refused(asked, rpc, WETH, USDC, "1", block=block)
+            assert (type(refusal), refusal.field) == (NotSupported, "blockHeight")
+            assert quoter in refusal.message
+            assert str(block) in refusal.message
             assert (await asked.swap(rpc, "ethereum", WETH, USDC, "1")).amount_out_raw != "0"
         await asked.mine("ethereum")
 
     @pytest.mark.parametrize("rpc", [V3, V4])
     async def test_state_that_nobody_keeps_and_blocks_to_come(self, asked: Asked, rpc: str) -> None:
-        told = await refused(asked, rpc, WETH, USDC, "1", block=5)
-        assert (type(told), told.field) == (ArchiveRequired, "blockHeight")
+        refusal = await refused(asked, rpc, WETH, USDC, "1", block=5)
+        assert (type(refusal), refusal.field) == (ArchiveRequired, "blockHeight")
         head = int(await asked.devnet.nodes["ethereum"].call("eth_blockNumber"), 16)
         for block in (head + 1000, 2**53 - 1):
-            told = await refused(asked, rpc, WETH, USDC, "1", block=block)
-            assert (type(told), told.field) == (NotFound, "blockHeight")
+            refusal = await refused(asked, rpc, WETH, USDC, "1", block=block)
+            assert (type(refusal), refusal.field) == (NotFound, "blockHeight")
 
 
 class Silencing:
@@ -366,6 +366,6 @@ async def test_one_that_fails_for_good_is_no_quote(asked: Asked, rpc: str) -> No
     capability = Silencing(asked.chains.capability("ethereum", CallsContracts), 9)
     readers = ProtocolReaders(PROTOCOLS, Runner(lambda slug, kind: capability, asked.store, NoPrices()))
     beside = Asked(readers, asked.tally, asked.store, asked.chains, asked.devnet)
-    told = await refused(beside, rpc, WETH, USDC, "2")
-    assert not isinstance(told, InvalidArgument | NotFound)
-    assert isinstance(told, Reverted) or told.retry_after_ms
+    refusal = await refused(beside, rpc, WETH, USDC, "2")
+    assert not isinstance(refusal, InvalidArgument | NotFound)
+    assert isinstance(refusal, Reverted) or refusal.retry_after_ms

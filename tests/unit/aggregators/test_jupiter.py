@@ -24,12 +24,12 @@ SOL, USDC, OTHER = "So1", "USDC1", "Other1"
 SWAP = Swap(SOL, USDC, 1000, 50)
 
 
-def step(**told: Any) -> dict[str, Any]:
+def step(**members: Any) -> dict[str, Any]:
     info = {"ammKey": "pool", "inputMint": SOL, "outputMint": USDC, "label": "Pool"}
-    return {"swapInfo": info, "percent": 100, "bps": 10_000} | told
+    return {"swapInfo": info, "percent": 100, "bps": 10_000} | members
 
 
-def answer(**told: Any) -> dict[str, Any]:
+def answer(**members: Any) -> dict[str, Any]:
     return {
         "inputMint": SOL,
         "inAmount": "1000",
@@ -41,22 +41,22 @@ def answer(**told: Any) -> dict[str, Any]:
         "platformFee": None,
         "priceImpactPct": "0.0001",
         "routePlan": [step()],
-    } | told
+    } | members
 
 
 class Source:
     """Stands where the pool does: answers what a test says, and keeps what it was asked."""
 
-    def __init__(self, told: Any) -> None:
-        self.told = told
+    def __init__(self, members: Any) -> None:
+        self.members = members
         self.asked: list[dict[str, str]] = []
 
     async def get(self, path: str, query: Any, headers: Any, *, name: str, deadline: float) -> Reply:
         self.asked.append(dict(query))
         await asyncio.sleep(0)
-        if isinstance(self.told, Exception):
-            raise self.told
-        return Reply(msgspec.json.encode(self.told), "source", 0.0)
+        if isinstance(self.members, Exception):
+            raise self.members
+        return Reply(msgspec.json.encode(self.members), "source", 0.0)
 
 
 class Clock:
@@ -74,8 +74,8 @@ def jupiter(source: Any, clock: Callable[[], float] | None = None, **options: An
     return Jupiter(source, Budget(1000.0, moved), clock=moved, **options)
 
 
-async def ask(told: Any, swap: Swap = SWAP) -> Quote:
-    return await jupiter(Source(told)).quote(swap, deadline=None, use=None)
+async def ask(members: Any, swap: Swap = SWAP) -> Quote:
+    return await jupiter(Source(members)).quote(swap, deadline=None, use=None)
 
 
 async def test_a_quote_is_read_whole():
@@ -86,7 +86,7 @@ async def test_a_quote_is_read_whole():
 
 
 @pytest.mark.parametrize(
-    ("told", "percent", "bps"),
+    ("members", "percent", "bps"),
     [
         ({"percent": 30, "bps": 2951}, 30, 2951),
         ({"percent": None, "bps": 0}, 0, 0),
@@ -98,8 +98,8 @@ async def test_a_quote_is_read_whole():
         ({"percent": 7, "bps": None}, 7, None),
     ],
 )
-async def test_percent_comes_of_basis_points_rounded_half_up(told: dict[str, Any], percent: int, bps: int | None):
-    [only] = (await ask(answer(routePlan=[step(**told)]))).steps
+async def test_percent_comes_of_basis_points_rounded_half_up(members: dict[str, Any], percent: int, bps: int | None):
+    [only] = (await ask(answer(routePlan=[step(**members)]))).steps
     assert (only.percent, only.bps) == (percent, bps)
 
 
@@ -110,7 +110,7 @@ async def test_a_pool_may_have_no_label_and_members_may_be_added():
 
 
 @pytest.mark.parametrize(
-    ("told", "member"),
+    ("members", "member"),
     [
         ({"outAmount": None}, "$.outAmount"),
         ({"outAmount": 143210}, "$.outAmount"),
@@ -135,23 +135,23 @@ async def test_a_pool_may_have_no_label_and_members_may_be_added():
     ],
     ids=str,
 )
-async def test_another_shape_is_an_error_that_names_the_member(told: dict[str, Any], member: str):
+async def test_another_shape_is_an_error_that_names_the_member(members: dict[str, Any], member: str):
     with pytest.raises(UpstreamUnavailable, match="in a shape that this build does not know") as caught:
-        await ask(answer(**told))
+        await ask(answer(**members))
     assert member in caught.value.message
     assert "143210" not in caught.value.message
 
 
 @pytest.mark.parametrize("member", sorted(answer().keys() - {"platformFee"}))
 async def test_a_member_that_is_gone_is_named(member: str):
-    told = answer()
-    del told[member]
+    members = answer()
+    del members[member]
     with pytest.raises(UpstreamUnavailable, match=member):
-        await ask(told)
+        await ask(members)
 
 
 @pytest.mark.parametrize(
-    ("told", "member"),
+    ("members", "member"),
     [
         ({"inputMint": OTHER}, "inputMint"),
         ({"outputMint": OTHER}, "outputMint"),
@@ -161,9 +161,9 @@ async def test_a_member_that_is_gone_is_named(member: str):
         ({"routePlan": [step(), step(swapInfo={"ammKey": "a", "inputMint": SOL, "outputMint": OTHER})]}, "routePlan"),
     ],
 )
-async def test_an_answer_to_another_question_is_none(told: dict[str, Any], member: str):
+async def test_an_answer_to_another_question_is_none(members: dict[str, Any], member: str):
     with pytest.raises(UpstreamUnavailable, match=f"another question.*{member}"):
-        await ask(answer(**told))
+        await ask(answer(**members))
 
 
 async def test_equal_mints_are_refused_before_any_request():
@@ -191,11 +191,11 @@ async def test_equal_questions_of_two_seconds_are_one_request():
 
 
 async def test_refusals_are_kept_as_long_and_failures_are_not():
-    for told, requests in ((NotFound("no route"), 1), (UpstreamUnavailable("down"), 2)):
-        source = Source(told)
+    for members, requests in ((NotFound("no route"), 1), (UpstreamUnavailable("down"), 2)):
+        source = Source(members)
         asked = jupiter(source)
         for _ in range(2):
-            with pytest.raises(type(told)):
+            with pytest.raises(type(members)):
                 await asked.quote(SWAP, deadline=None, use=None)
         assert len(source.asked) == requests
 
@@ -212,7 +212,7 @@ async def test_what_is_kept_does_not_grow():
     source, clock = Source(answer()), Clock()
     asked = jupiter(source, clock)
     for amount in range(1, 50):
-        source.told = answer(inAmount=str(amount))
+        source.members = answer(inAmount=str(amount))
         await asked.quote(SWAP._replace(amount=amount), deadline=None, use=None)
         clock.now += 1.0
     assert len(asked._kept) <= 3
@@ -264,5 +264,5 @@ def test_the_quota_is_the_configured_one_else_the_documented(monkeypatch: pytest
 
 @given(st.integers(0, 10_000))
 def test_the_rounding_is_that_of_a_decimal_half_up(bps: int):
-    told = _Step(_Info("a", SOL, USDC), None, bps)
-    assert _step(told, 0).percent == (Decimal(bps) / 100).quantize(Decimal(1), ROUND_HALF_UP)
+    members = _Step(_Info("a", SOL, USDC), None, bps)
+    assert _step(members, 0).percent == (Decimal(bps) / 100).quantize(Decimal(1), ROUND_HALF_UP)

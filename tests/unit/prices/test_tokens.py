@@ -70,8 +70,8 @@ async def test_tokens_of_the_catalogue_have_the_price_of_their_symbol():
     feeds, others = BySymbol({"ETH": "2500", "USDC": "1.0001"}), ByAddress("other", {WETH: "1", USDC: "2"})
     prices = Prices([feeds], by_address=[others])
     coins = [(slug, NATIVE) for slug in ("ethereum", "base", "linea")]
-    told = await values(prices, WETH, USDC, *coins, WETH)
-    assert told == {WETH: "2500", USDC: "1.0001"} | dict.fromkeys(coins, "2500")
+    priced = await values(prices, WETH, USDC, *coins, WETH)
+    assert priced == {WETH: "2500", USDC: "1.0001"} | dict.fromkeys(coins, "2500")
     assert (feeds.asked, others.asked) == ([{"ETH", "USDC"}], [])
 
 
@@ -92,8 +92,8 @@ async def test_a_token_whose_price_is_not_known_to_fit_has_none(change: dict[str
 async def test_other_tokens_are_asked_for_by_their_address_and_what_is_not_known_is_absent():
     feeds, others = BySymbol({"ETH": "2500"}), ByAddress("other", {COMP: "45.5"})
     prices = Prices([feeds], by_address=[others])
-    told = await prices.read_tokens([COMP, CRV, WETH, ("nochain", NATIVE)], deadline=None)
-    assert {token: (str(price.value), price.sources) for token, price in told.items()} == {
+    priced = await prices.read_tokens([COMP, CRV, WETH, ("nochain", NATIVE)], deadline=None)
+    assert {token: (str(price.value), price.sources) for token, price in priced.items()} == {
         COMP: ("45.5", ("other",)),
         WETH: ("2500", ("feed",)),
     }
@@ -147,24 +147,24 @@ def sheet(api: FakeApi) -> TokenSheet:
     return TokenSheet(api, clock=api.clock, wall=api.wall)
 
 
-async def told(sheet: TokenSheet, api: FakeApi, *tokens: Token, use: CacheUse | None = None, wait: float = 5.0):
+async def priced(sheet: TokenSheet, api: FakeApi, *tokens: Token, use: CacheUse | None = None, wait: float = 5.0):
     return {token: int(one.value) for token, one in (await sheet.read(tokens, api.clock() + wait, use)).items()}
 
 
 async def test_a_token_is_asked_for_once_a_minute_and_one_that_is_not_known_too(sheet: TokenSheet, api: FakeApi):
-    assert await told(sheet, api, COMP, CRV) == {COMP: 1}
-    assert await told(sheet, api, COMP, CRV) == {COMP: 1}
-    assert await told(sheet, api, COMP, WETH) == {COMP: 1, WETH: 2}
+    assert await priced(sheet, api, COMP, CRV) == {COMP: 1}
+    assert await priced(sheet, api, COMP, CRV) == {COMP: 1}
+    assert await priced(sheet, api, COMP, WETH) == {COMP: 1, WETH: 2}
     api.passed = 60.0
-    assert await told(sheet, api, COMP, CRV) == {COMP: 3}
+    assert await priced(sheet, api, COMP, CRV) == {COMP: 3}
     assert api.asked == [{COMP, CRV}, {WETH}, {COMP, CRV}]
 
 
 async def test_what_is_asked_for_meanwhile_leaves_in_one_request(sheet: TokenSheet, api: FakeApi):
     api.gate = asyncio.Event()
-    reads = [asyncio.create_task(told(sheet, api, COMP))]
+    reads = [asyncio.create_task(priced(sheet, api, COMP))]
     await asyncio.sleep(0)
-    reads += [asyncio.create_task(told(sheet, api, COMP, token)) for token in (WETH, USDC, WETH)]
+    reads += [asyncio.create_task(priced(sheet, api, COMP, token)) for token in (WETH, USDC, WETH)]
     await asyncio.sleep(0.01)
     api.gate.set()
     assert await asyncio.gather(*reads) == [{COMP: 1}, {COMP: 1, WETH: 2}, {COMP: 1, USDC: 2}, {COMP: 1, WETH: 2}]
@@ -173,46 +173,46 @@ async def test_what_is_asked_for_meanwhile_leaves_in_one_request(sheet: TokenShe
 
 async def test_the_caller_learns_what_came_out_of_the_cache(sheet: TokenSheet, api: FakeApi):
     first, second, bypassing = CacheUse(), CacheUse(), CacheUse(bypass=True)
-    assert await told(sheet, api, COMP, use=first) == {COMP: 1}
-    assert await told(sheet, api, COMP, use=second) == {COMP: 1}
-    assert await told(sheet, api, COMP, use=bypassing) == {COMP: 2}
+    assert await priced(sheet, api, COMP, use=first) == {COMP: 1}
+    assert await priced(sheet, api, COMP, use=second) == {COMP: 1}
+    assert await priced(sheet, api, COMP, use=bypassing) == {COMP: 2}
     assert (first.status, second.status, bypassing.status) == ("miss", "hit", "bypass")
 
 
 async def test_without_a_cache_every_read_asks(api: FakeApi):
     sheet = TokenSheet(api, kept_seconds=0.0, clock=api.clock, wall=api.wall)
-    assert [await told(sheet, api, COMP) for _ in range(3)] == [{COMP: 1}, {COMP: 2}, {COMP: 3}]
+    assert [await priced(sheet, api, COMP) for _ in range(3)] == [{COMP: 1}, {COMP: 2}, {COMP: 3}]
 
 
 async def test_a_failing_source_is_left_alone_for_a_moment_and_what_it_told_counts(sheet: TokenSheet, api: FakeApi):
-    assert await told(sheet, api, COMP) == {COMP: 1}
+    assert await priced(sheet, api, COMP) == {COMP: 1}
     api.failure = UpstreamUnavailable("fake is away")
     api.passed = 61.0
     for _ in range(3):
-        assert await told(sheet, api, COMP, WETH) == {COMP: 1}
+        assert await priced(sheet, api, COMP, WETH) == {COMP: 1}
     assert len(api.asked) == 2
     api.passed = 67.0
-    assert await told(sheet, api, COMP) == {COMP: 1}
+    assert await priced(sheet, api, COMP) == {COMP: 1}
     assert len(api.asked) == 3
     api.passed = 601.0
-    assert await told(sheet, api, COMP) == {}
+    assert await priced(sheet, api, COMP) == {}
     api.failure = None
     api.passed = 610.0
-    assert await told(sheet, api, COMP) == {COMP: len(api.asked)}
+    assert await priced(sheet, api, COMP) == {COMP: len(api.asked)}
 
 
 async def test_a_slow_source_costs_its_callers_little_and_serves_the_next(sheet: TokenSheet, api: FakeApi):
     api.gate = asyncio.Event()
-    assert await told(sheet, api, COMP, wait=0.05) == {}
-    leaving = asyncio.create_task(told(sheet, api, COMP))
+    assert await priced(sheet, api, COMP, wait=0.05) == {}
+    leaving = asyncio.create_task(priced(sheet, api, COMP))
     await asyncio.sleep(0)
     leaving.cancel()
     await asyncio.gather(leaving, return_exceptions=True)
     api.gate.set()
-    assert await told(sheet, api, COMP) == {COMP: 1}
+    assert await priced(sheet, api, COMP) == {COMP: 1}
     assert api.asked == [{COMP}]
     api.gate.clear()
-    assert await told(sheet, api, WETH, wait=0.01) == {}
+    assert await priced(sheet, api, WETH, wait=0.01) == {}
     await sheet.close()
     await sheet.close()
 

@@ -88,17 +88,17 @@ async def test_a_market_of_more_assets_than_there_are_bits_is_named() -> None:
         await Readers(Markets(25)).ask(READER, QUESTION)
 
 
-@pytest.mark.parametrize("told", [True, False, None])
-async def test_a_debt_without_prices_is_neither_liquidatable_nor_not(told: bool | None) -> None:
+@pytest.mark.parametrize("state", [True, False, None])
+async def test_a_debt_without_prices_is_neither_liquidatable_nor_not(state: bool | None) -> None:
     world = Markets()
     world.balance(FIRST, debt=1)
-    if told is None:
+    if state is None:
         world.remove(FIRST, "isLiquidatable(address)")
     else:
-        world.put(FIRST, "isLiquidatable(address)", "bool", told)
+        world.put(FIRST, "isLiquidatable(address)", "bool", state)
     [row] = (await Readers(world).ask(READER, QUESTION)).markets
-    assert row.HasField("is_liquidatable") is (told is not None)
-    assert row.is_liquidatable is bool(told)
+    assert row.HasField("is_liquidatable") is (state is not None)
+    assert row.is_liquidatable is bool(state)
     assert row.borrow_balance == "0.000001"
 
 

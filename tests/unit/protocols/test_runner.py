@@ -274,9 +274,9 @@ async def test_tables_that_take_too_long_are_there_the_next_time() -> None:
     reader, runner = Reader(), runner_on(ethereum=Slow())
     question = WalletQuestion("ethereum", address=WALLET)
     with pytest.raises(DeadlineExceeded):
-        await runner.answer_all([(reader, question)], ReadView(), patience=0.05)
+        await runner.answer_all([(reader, question)], ReadView(), load_timeout=0.05)
     released.set()
-    [found] = await runner.answer_all([(reader, question)], ReadView(), patience=5)
+    [found] = await runner.answer_all([(reader, question)], ReadView(), load_timeout=5)
     assert found[0] == "reader"
     assert reader.loads == 1
 
