@@ -1,7 +1,7 @@
 """grpc.health.v1 per service and for the whole server (""), needing no key.
 
 The library's own servicer drops all watchers of a service when one leaves, and keeps a stopping server waiting for
-watchers; this one ends them once they have been told.
+watchers; this one ends them once they have read NOT_SERVING.
 """
 
 from __future__ import annotations
@@ -52,16 +52,18 @@ class HealthServicer(health_pb2_grpc.HealthServicer):  # type: ignore[misc]  # g
         self, request: health_pb2.HealthCheckRequest, context: Context
     ) -> AsyncIterator[health_pb2.HealthCheckResponse]:
         """Yield the state of a service now and at every change, until the server drains."""
-        told = None
+        reported = None
         while True:
             changed = self._changed
             state = self._states.get(request.service, _UNKNOWN)
-            if state != told:
-                told = state
+            if state != reported:
+                # The server may begin to drain before this has been written: look again before leaving.
+                reported = state
                 yield health_pb2.HealthCheckResponse(status=state)
-            if self._draining:
+            elif self._draining:
                 return
-            await changed.wait()
+            else:
+                await changed.wait()
 
     def _set(self, state: health_pb2.HealthCheckResponse.ServingStatus) -> None:
         for service in self._states:

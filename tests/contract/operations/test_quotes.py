@@ -42,7 +42,6 @@ async def test_on_every_chain_of_the_contract(client: Client, full_devnet: Devne
 
 async def test_history_over_the_gateway(client: Client, full_devnet: Devnet) -> None:
     node = full_devnet.nodes["base"]
-    await full_devnet.mine("base", 3)
     head = int(await node.call("eth_blockNumber"), 16)
     fields = {"chain": "base", "tokenIn": NATIVE, "tokenOut": node.chain.token("USDC").address, "amount": "1"}
     for name in QUOTES[1:]:
