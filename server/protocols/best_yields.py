@@ -17,22 +17,22 @@ import structlog
 
 from server.chains.view import ReadView
 from server.errors import DeadlineExceeded, GatewayError, Internal, UpstreamUnavailable, release
-from server.protocols.reader import ChainQuestion
 from server.upstream.cache import CacheUse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
-    from typing import Any, Protocol
+    from typing import Protocol
 
-    from server.protocols.reader import Reader
+    from waypost.v1 import yield_pb2, yield_protocol_pb2
+
     from server.protocols.runner import Reading
     from server.protocols.yields import BestRow
 
-    class RunsReaders(Protocol):
-        """Runs readers."""
+    class ReadsPools(Protocol):
+        """Reads all pools of a protocol on a chain."""
 
-        async def answer(self, reader: Reader[Any, Any], question: ChainQuestion, view: ReadView) -> Reading:
-            """Return the answer of a reader; raises GatewayError."""
+        async def answer_best(self, protocol: int, chain: str, view: ReadView) -> Reading:
+            """Return the rows, as BestRow; raises GatewayError."""
 
     # What is left out: the chain, the protocol as it is known to callers, why, and how many rows.
     CountLeftOut = Callable[[str, str, str, int], None]
@@ -56,20 +56,21 @@ _log = structlog.get_logger("waypost.yields")
 
 
 class Source(NamedTuple):
-    """A protocol on a chain: `protocol` is a number of YieldProtocol, `name` its word, `type` a number of YieldType."""
+    """A protocol on a chain; `name` is the protocol's in requests."""
 
-    protocol: int
+    protocol: yield_protocol_pb2.YieldProtocol
     name: str
-    type: int
+    type: yield_protocol_pb2.YieldType
     chain: str
-    reader: Reader[ChainQuestion, Sequence[BestRow]]
 
 
 class Pool(NamedTuple):
-    """A pool in the order of the comparison."""
+    """A pool of the comparison: its row in full, the symbols of its assets, its size (None: unknown)."""
 
     source: Source
-    row: BestRow
+    row: yield_pb2.BestYield
+    symbols: Sequence[str]
+    tvl: float | None
 
 
 class Failure(NamedTuple):
@@ -94,7 +95,7 @@ class Comparison:
         self._lists: dict[tuple[int, str], list[Pool]] = {}
         for pool in sorted(pools, key=_rank):
             kind = pool.source.type
-            for symbol in {"", *(symbol.casefold() for symbol in pool.row.symbols)}:
+            for symbol in {"", *(symbol.casefold() for symbol in pool.symbols)}:
                 self._lists.setdefault((0, symbol), []).append(pool)
                 self._lists.setdefault((kind, symbol), []).append(pool)
 
@@ -113,8 +114,7 @@ class Comparison:
             return listed[:limit]
         found: list[Pool] = []
         for pool in listed:
-            tvl = pool.row.tvl
-            if tvl is not None and tvl >= min_tvl:
+            if pool.tvl is not None and pool.tvl >= min_tvl:
                 found.append(pool)
                 if len(found) == limit:
                     break
@@ -135,13 +135,13 @@ class BestYields:
     def __init__(
         self,
         sources: Sequence[Source],
-        runner: RunsReaders,
+        protocols: ReadsPools,
         *,
         count: CountLeftOut = lambda chain, protocol, why, rows: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._sources = tuple(sources)
-        self._runner = runner
+        self._protocols = protocols
         self._count = count
         self._clock = clock
         self._kept: Comparison | None = None
@@ -218,7 +218,7 @@ class BestYields:
             source, rows, is_stale = outcome
             if is_stale:
                 stale.add(source)
-            pools += [Pool(source, row) for row in self._sound(source, rows)]
+            pools += self._sound(source, rows)
         self._kept = Comparison(pools, failures, frozenset(stale), begun_at)
         return self._kept
 
@@ -227,7 +227,7 @@ class BestYields:
         view = ReadView(deadline=until, cache=use)
         try:
             async with asyncio.timeout(until + _SLACK_SECONDS - time.monotonic()):
-                found = await self._runner.answer(source.reader, ChainQuestion(source.chain), view)
+                found = await self._protocols.answer_best(source.protocol, source.chain, view)
         except TimeoutError:
             error: GatewayError = DeadlineExceeded(
                 f"{source.name} on {source.chain} was not read within {_READ_SECONDS:g} s", retry_after_ms=1000
@@ -250,23 +250,24 @@ class BestYields:
         )
         return Failure(source, error)
 
-    def _sound(self, source: Source, rows: Sequence[BestRow]) -> list[BestRow]:
-        """Return the rows that can be compared, each pool once; the others are counted by why they cannot."""
-        sound: dict[str, BestRow] = {}
+    def _sound(self, source: Source, rows: Sequence[BestRow]) -> Iterable[Pool]:
+        """Return the pools that can be compared, each once; the others are counted by why they cannot."""
+        sound: dict[str, Pool] = {}
         left_out: dict[str, int] = {}
-        for row in rows:
+        for found in rows:
+            row = found.row
             why = _flaw(row)
-            if why is None and row.pool in sound:
-                why = "duplicate"
-                if row.updated_at > sound[row.pool].updated_at:
-                    sound[row.pool] = _sized(row)
-            elif why is None:
-                sound[row.pool] = _sized(row)
+            earlier = sound.get(row.pool)
+            if why is None:
+                if earlier is None or _time(row) > _time(earlier.row):
+                    sound[row.pool] = _pool(source, found)
+                if earlier is not None:
+                    why = "duplicate"
             if why is not None:
                 left_out[why] = left_out.get(why, 0) + 1
         for why, number in left_out.items():
             self._count(source.chain, source.name, why, number)
-        return list(sound.values())
+        return sound.values()
 
     @staticmethod
     def _failed(error: GatewayError, seconds: float) -> GatewayError:
@@ -276,26 +277,33 @@ class BestYields:
         return twin
 
 
-def _flaw(row: BestRow) -> str | None:
-    """Return why a row cannot be compared, None where it can."""
-    if row.apy is None:
+def _flaw(row: yield_pb2.BestYield) -> str | None:
+    """Return why a row cannot be compared, None where it can. Its rate is not a number where none is known."""
+    if math.isnan(row.apy):
         return "no_rate"
-    if not math.isfinite(row.apy):
+    if math.isinf(row.apy):
         return "not_finite"
     return "too_high" if row.apy > HIGHEST_APY else None
 
 
-def _sized(row: BestRow) -> BestRow:
-    """Return the row; a size that is none becomes unknown."""
-    tvl = row.tvl
-    return row if tvl is None or (math.isfinite(tvl) and tvl >= 0) else row._replace(tvl=None)
+def _pool(source: Source, found: BestRow) -> Pool:
+    """Return a pool, its row completed; a size that cannot be becomes unknown."""
+    row, symbols = found
+    row.chain, row.protocol, row.type = source.chain, source.protocol, source.type
+    if not row.symbol:
+        row.symbol = "-".join(symbols)
+    if row.HasField("tvl") and not (math.isfinite(row.tvl) and row.tvl >= 0):
+        row.ClearField("tvl")
+    return Pool(source, row, symbols, row.tvl if row.HasField("tvl") else None)
+
+
+def _time(row: yield_pb2.BestYield) -> tuple[int, int]:
+    return row.updated_at.seconds, row.updated_at.nanos
 
 
 def _rank(pool: Pool) -> tuple[object, ...]:
-    row, source = pool.row, pool.source
-    assert row.apy is not None
-    size = -1.0 if row.tvl is None else row.tvl
-    return -row.apy, -size, row.pool.casefold(), row.pool, source.chain, source.protocol
+    source, row, _, tvl = pool
+    return -row.apy, math.inf if tvl is None else -tvl, row.pool.casefold(), row.pool, source.chain, source.protocol
 
 
 def _none_answered(failures: Sequence[Failure]) -> UpstreamUnavailable:
