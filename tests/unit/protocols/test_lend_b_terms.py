@@ -130,7 +130,7 @@ def test_a_rate_model_with_one_other_parameter_shows_at_the_points(
 ) -> None:
     """Either the kink differs, which is read by itself, or a value does, or the two say the same to a unit."""
     kept = RateModel(*parameters)
-    other = tuple(number + more * (i == place) for i, number in enumerate(parameters))
+    other: Any = tuple(number + more * (i == place) for i, number in enumerate(parameters))
     is_seen = other[0] != kept.kink or any(contract_rate(other, point) != kept.rate(point) for point in kept.points)
     if not is_seen:
         assert place == 2
