@@ -1,8 +1,8 @@
 """The vaults of lend-c on the local chains, their factories, and what lies in them.
 
-Amounts are millionths of a whole token. Which factory has made a vault is ours to say, as is who holds its shares: VITALIK
-has a part of every vault, TREASURY the rest. Addresses: morpho-org/morpho-blue-api-metadata data/vaults-listing.json,
-@morpho-org/morpho-ts 2.8.0; the first factory: @morpho-org/blue-sdk-viem 5.2.1.
+Amounts are millionths of a whole token. Which factory has made a vault is ours to say, as is who holds its shares:
+VITALIK has a part of every vault, TREASURY the rest. Addresses: morpho-org/morpho-blue-api-metadata,
+data/vaults-listing.json; @morpho-org/morpho-ts 2.8.0; the first factory: @morpho-org/blue-sdk-viem 5.2.1.
 """
 
 from dataclasses import dataclass

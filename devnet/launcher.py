@@ -11,6 +11,7 @@ import time
 from collections.abc import AsyncIterator, Coroutine, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ from devnet.evm.seed import Seeded, seed_world
 from devnet.evm.world import FIRST_TIMESTAMP, Chain, load_world
 from devnet.install import STATE, installed, write_whole
 from devnet.local_chain import FAMILIES, Endpoint, LocalChain, Progress, Running, open_chains
-from devnet.offchain import documents, names, prices, swaps
+from devnet.offchain import documents, morpho, names, prices, swaps
 from devnet.offchain.server import OffchainServer
 from devnet.watchdog import Watchdog
 
@@ -48,7 +49,7 @@ class Devnet:
     def __init__(self) -> None:
         self.nodes: dict[str, Node] = {}
         self.others: list[LocalChain] = []
-        self.offchain = OffchainServer(_TOPICS)
+        self.offchain = OffchainServer((*_TOPICS, partial(morpho.add_routes, nodes=self.nodes)))
         self.seeded: dict[str, Seeded] = {}
         self.miners: dict[str, Miner] = {}
         self.left_out: dict[str, str] = {}
@@ -97,7 +98,7 @@ class Devnet:
             progress(f"devnet: starting {arrivals.expected} chains ...")
             for line in _left_out() if chains is None and not full else ():
                 progress(line)
-            devnet.nodes = {chain.slug: Node(chain, http) for chain in wanted}
+            devnet.nodes.update({chain.slug: Node(chain, http) for chain in wanted})
             devnet.others = open_chains(others, http, progress, mines=mines)
             try:
                 async with asyncio.TaskGroup() as group:
@@ -139,7 +140,11 @@ class Devnet:
 
     def sources(self) -> list[dict[str, str]]:
         """Return {source, is_a, url} of what stands in for off-chain sources."""
-        stand_ins = {"prices": (prices.WORD, "defillama"), "swaps": (swaps.WORD, "jupiter")}
+        stand_ins = {
+            "prices": (prices.WORD, "defillama"),
+            "swaps": (swaps.WORD, "jupiter"),
+            "vaults of lend-c": (morpho.WORD, "morpho"),
+        }
         tables = self._sources()
         return [
             {"source": source, "is_a": word, "url": tables[name]["endpoints"][0]["url"]}
@@ -178,7 +183,8 @@ class Devnet:
         path.write_text("\n".join(lines) + "\n")
 
     def _sources(self) -> dict[str, Any]:
-        return prices.settings(self.offchain.authority) | swaps.settings(self.offchain.authority)
+        authority = self.offchain.authority
+        return prices.settings(authority) | swaps.settings(authority) | morpho.settings(authority)
 
     async def _bring_up(
         self, node: Node, http: aiohttp.ClientSession, guard: Watchdog, listener: Listener | None

@@ -99,7 +99,7 @@ async def _vault(chain: Chain, builder: Builder, vault: Vault) -> None:
 
 
 async def _list_markets(builder: Builder, vault: Vault, markets: list[Parameters], caps: list[int]) -> None:
-    """Give the vault its markets. A cap waits for the timelock, longer than a world takes to build: meanwhile it is 0."""
+    """Give the vault its markets. Caps wait for the timelock, longer than a world takes to build: meanwhile it is 0."""
     await builder.store(vault.address, {_TIMELOCK_SLOT: bytes(32)})
     for parameters, cap in zip(markets, caps, strict=True):
         await builder.call(known.DEVELOPER, vault.address, f"submitCap({_MARKET},uint256)", parameters, cap)
