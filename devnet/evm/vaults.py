@@ -1,6 +1,6 @@
 """vault-a and vault-b: stand-ins at the addresses of known_vaults.py, with what wallets have in them.
 
-A vault holds in reserve what it can grow by within some years, so that every share can be redeemed for what it is worth.
+A vault holds in reserve what it can grow by within some years, so that all shares can be redeemed for their worth.
 """
 
 from devnet import known
