@@ -79,7 +79,7 @@ class Document(NamedTuple):
 
     value: Any
     read_at: datetime
-    is_stale: bool
+    is_stale: bool = False
 
 
 class Fetched(NamedTuple):

@@ -57,6 +57,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
         "server.yields",
         "server.sources.documents",
         "server.sources.api_errors",
+        "server.sources.budget",
         "server.sources.endpoints",
         "server.sources.prices.shape",
         "server.chains.capabilities",
