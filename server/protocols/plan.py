@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from server.contracts.calls import ContractCall
-from server.errors import UpstreamUnavailable
+from server.errors import GatewayError, UpstreamUnavailable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from server.contracts.calls import ContractOutcome
     from server.contracts.interface import Function
+    from server.sources.documents import Document, DocumentRequest
 
 
 class Token(NamedTuple):
@@ -41,11 +43,12 @@ class Group:
 class Plan:
     """Groups by names of the reader's own, and the tokens whose current prices in US dollars the answer needs.
 
-    A plan without groups asks no node.
+    `documents` are those of off-chain APIs, which come side by side with the rest. A plan without groups asks no node.
     """
 
     groups: Mapping[str, Group] = field(default_factory=dict)
     prices: tuple[Token, ...] = ()
+    documents: tuple[DocumentRequest, ...] = ()
 
 
 class WalletPlan:
@@ -58,6 +61,7 @@ class WalletPlan:
     def __init__(self, plan: Plan, address: str) -> None:
         own = bytes.fromhex(address[2:])
         self._prices = plan.prices
+        self._documents = plan.documents
         # The calls of a group with the parts of their calldata around the wallet; None where it stands in none of them.
         self._groups: dict[str, tuple[Group, list[tuple[ContractCall, list[bytes]]] | None]] = {}
         for name, group in plan.groups.items():
@@ -78,7 +82,7 @@ class WalletPlan:
                 ]
                 group = Group(tuple(made), group.is_known, group.chain)
             groups[name] = group
-        return Plan(groups, self._prices)
+        return Plan(groups, self._prices, self._documents)
 
 
 class More(NamedTuple):
@@ -149,7 +153,7 @@ class Answered(NamedTuple):
 
 
 class Outcomes:
-    """What the groups of a plan returned, by their names, with the blocks that they were read at.
+    """What the groups of a plan returned, by their names, with the blocks that they were read at, and documents.
 
     `chains` are those of which anything was read.
     """
@@ -157,6 +161,7 @@ class Outcomes:
     def __init__(self) -> None:
         self._groups: dict[str, tuple[Answered, ...]] = {}
         self._blocks: dict[str, int] = {}
+        self._documents: dict[DocumentRequest, Document | GatewayError] = {}
         self.chains: set[str] = set()
 
     def __contains__(self, name: str) -> bool:
@@ -169,6 +174,27 @@ class Outcomes:
     def block_of(self, name: str) -> int:
         """Return the number of the block that a group was read at."""
         return self._blocks[name]
+
+    def document(self, request: DocumentRequest) -> Document:
+        """Return a document of the plan; raises the GatewayError that its source met."""
+        found = self._documents[request]
+        if isinstance(found, GatewayError):
+            # One failure may be met by several readers: each raises a copy of its own.
+            raise copy.copy(found)
+        return found
+
+    def find_document(self, request: DocumentRequest) -> Document | None:
+        """Return a document of the plan, None where its source failed."""
+        found = self._documents[request]
+        return None if isinstance(found, GatewayError) else found
+
+    def has_document(self, request: DocumentRequest) -> bool:
+        """Return whether a document was asked for, also in vain."""
+        return request in self._documents
+
+    def add_document(self, request: DocumentRequest, found: Document | GatewayError) -> None:
+        """Take what became of a document."""
+        self._documents[request] = found
 
     def add(self, name: str, chain: str, block: int, group: Group, outcomes: list[ContractOutcome]) -> None:
         """Take what a group returned; ValueError for a name that is taken."""

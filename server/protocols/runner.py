@@ -13,7 +13,7 @@ import structlog
 from server.chains.capabilities import CallsContracts
 from server.chains.view import ReadView
 from server.contracts.calls import CallGroup
-from server.errors import DeadlineExceeded, GatewayError, PriceUnavailable, UpstreamUnavailable
+from server.errors import DeadlineExceeded, GatewayError, PriceUnavailable, UpstreamUnavailable, release
 from server.protocols.plan import ContractUnreadable, More, Outcomes, Renewed, StaleTables, WalletPlan
 from server.protocols.reader import WalletQuestion
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from server.protocols.plan import Group, Plan
     from server.protocols.reader import ChainQuestion, Reader, TokenPrices
     from server.protocols.tables import TableStore
+    from server.sources.documents import Document, DocumentRequest
     from server.sources.prices import Price
     from server.upstream.cache import CacheUse
 
@@ -53,6 +54,19 @@ class ReadsTokenPrices(Protocol):
         ...
 
 
+class ReadsDocuments(Protocol):
+    """Reads documents of off-chain APIs."""
+
+    async def read(self, request: DocumentRequest, *, deadline: float | None, cache: CacheUse | None) -> Document:
+        """Return a document; raises GatewayError where its source fails."""
+        ...
+
+
+class _NoDocuments:
+    async def read(self, request: DocumentRequest, *, deadline: float | None, cache: CacheUse | None) -> Document:
+        raise UpstreamUnavailable(f"{request.source} is not configured", retry_after_ms=60_000)
+
+
 class Reading(NamedTuple):
     """An answer and the block that it was read at; None where nothing had to be read."""
 
@@ -61,17 +75,23 @@ class Reading(NamedTuple):
 
 
 class Runner:
-    """Runs readers. `capability` returns how a chain's contracts are called; `prices` returns prices of tokens."""
+    """Runs readers.
+
+    `capability` returns how a chain's contracts are called; `prices` returns prices of tokens, `documents` what
+    off-chain APIs state.
+    """
 
     def __init__(
         self,
         capability: Callable[[str, Any], CallsContracts],
         store: TableStore,
         prices: ReadsTokenPrices,
+        documents: ReadsDocuments | None = None,
     ) -> None:
         self._capability = capability
         self._store = store
         self._prices = prices
+        self._documents = documents or _NoDocuments()
         # Plans of wallets' questions with the tables that they were made with.
         self._plans: dict[tuple[Reader[Any, Any], Hashable], tuple[Any, WalletPlan]] = {}
 
@@ -185,7 +205,10 @@ class Runner:
                 raise _unreadable(branch.question.chain, error) from None
             if not isinstance(loaded, More):
                 return loaded
-            failures = await self._execute(branch.question.chain, [(outcomes, loaded.plan)], views)
+            jobs = [(outcomes, loaded.plan)]
+            failures, _ = await asyncio.gather(
+                self._execute(branch.question.chain, jobs, views), self._fetch(jobs, view)
+            )
             for failure in failures:
                 if failure is not None:
                     raise failure
@@ -195,14 +218,35 @@ class Runner:
         jobs = [(branch.outcomes, branch.plan) for branch in branches]
         tokens = {token: None for branch in branches for token in branch.plan.prices}
         view = views[chain]
-        failures, prices = await asyncio.gather(
+        failures, prices, _ = await asyncio.gather(
             self._execute(chain, jobs, views),
             self._prices.read_tokens(tokens, deadline=view.deadline, cache=view.cache) if tokens else _no_prices(),
+            self._fetch(jobs, view),
         )
         for branch, failure in zip(branches, failures, strict=True):
             branch.prices = {**branch.prices, **prices}
             if failure is not None:
                 branch.result = failure
+
+    async def _fetch(self, jobs: Sequence[tuple[Outcomes, Plan]], view: ReadView) -> None:
+        """Give all plans their documents, or what their sources failed with; one that several name is read once."""
+        wanted: dict[DocumentRequest, list[Outcomes]] = {}
+        for outcomes, plan in jobs:
+            for request in plan.documents:
+                if not outcomes.has_document(request):
+                    wanted.setdefault(request, []).append(outcomes)
+
+        async def read(request: DocumentRequest, readers: list[Outcomes]) -> None:
+            found: Document | GatewayError
+            try:
+                found = await self._documents.read(request, deadline=view.deadline, cache=view.cache)
+            except GatewayError as error:
+                release(error)
+                found = error
+            for outcomes in readers:
+                outcomes.add_document(request, found)
+
+        await asyncio.gather(*(read(*item) for item in wanted.items()))
 
     async def _execute(
         self, chain: str, jobs: Sequence[tuple[Outcomes, Plan]], views: dict[str, ReadView]

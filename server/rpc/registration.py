@@ -47,6 +47,7 @@ from server.rpc.registry import RegistryServicer
 from server.rpc.system import SystemServicer
 from server.rpc.token import TokenServicer
 from server.rpc.transaction import TransactionServicer
+from server.rpc.yields import YieldServicer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -90,6 +91,7 @@ SERVICERS: tuple[type, ...] = (
     MarketplaceServicer,
     PositionServicer,
     QuoteServicer,
+    YieldServicer,
 )
 """Our servicer classes, each extending the generated `<Service>Servicer` of its service."""
 
