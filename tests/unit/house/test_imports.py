@@ -44,6 +44,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "server.aggregators": (
         "server.aggregators",
         "server.sources.api_errors",
+        "server.sources.budget",
         "server.sources.endpoints",
         "server.sources.prices.shape",
         "server.chains.capabilities",
@@ -56,6 +57,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
         "server.yields",
         "server.sources.documents",
         "server.sources.api_errors",
+        "server.sources.budget",
         "server.sources.endpoints",
         "server.sources.prices.shape",
         "server.chains.capabilities",
