@@ -40,6 +40,7 @@ from server.rpc.stages.answers import Answers
 from server.rpc.stages.frame import Frame
 from server.rpc.stages.recall import Recall
 from server.rpc.unauthenticated import Unauthenticated
+from server.sources.documents import DocumentStore
 from server.sources.guarded import GuardedFetcher
 from server.sources.prices import open_prices
 from server.storage.database import open_database
@@ -47,6 +48,7 @@ from server.typed_apps.services import CALL_METHOD, TypedServices
 from server.upstream.cache import open_cache
 from server.upstream.observer import Measured
 from server.upstream.transport import open_session
+from server.yields.pendle import open_pendle
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -56,6 +58,7 @@ if TYPE_CHECKING:
 
     from runtime.settings import Settings
     from server.catalog.apps import Catalogue
+    from server.sources.documents import DocumentSource
     from server.upstream.cache import Cache
     from server.upstream.transport import Session
 
@@ -109,6 +112,11 @@ class Gateway:
         prices, history = open_prices(settings, chains, http, database, cache, self._lifetime)
         tables = TableStore()
         self._lifetime.push_async_callback(tables.close)
+        sources: dict[str, DocumentSource] = {
+            **open_pendle(settings, http, self._lifetime, observer=Measured()),
+        }
+        documents = DocumentStore(sources, is_kept=cache is not None)
+        self._lifetime.push_async_callback(documents.close)
         dependencies = Dependencies(
             chains,
             settings,
@@ -121,7 +129,7 @@ class Gateway:
             fetcher,
             prices,
             history,
-            ProtocolReaders(PROTOCOLS, Runner(chains.capability, tables, prices)),
+            ProtocolReaders(PROTOCOLS, Runner(chains.capability, tables, prices, documents)),
             open_jupiter(settings, http, self._lifetime, is_kept=cache is not None, observer=Measured()),
         )
         collector.handlers.update(public_handlers(dependencies, servicers=servicers))

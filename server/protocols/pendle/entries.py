@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from server.protocols.plan import More, Outcomes
     from server.protocols.reader import TokenPrices
     from server.protocols.yields import PoolQuestion
+    from server.sources.documents import DocumentRequest
     from server.yields.pendle import Transaction
 
 _DAY_SECONDS = 86_400
@@ -135,7 +136,7 @@ class ImpliedReader:
         return row
 
 
-def _transactions(question: PoolQuestion) -> pendle.DocumentRequest:
+def _transactions(question: PoolQuestion) -> DocumentRequest:
     chain_id = load_facts()[question.chain].chain_id
     return pendle.transactions_of(int(chain_id), question.address, question.pool)
 

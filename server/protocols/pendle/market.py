@@ -12,7 +12,6 @@ from server.protocols.plan import Group, More, Plan, StaleTables, Token
 from server.protocols.tokens import SYMBOL, TokenFacts, describe, read_facts
 
 if TYPE_CHECKING:
-    from server.contracts.calls import ContractCall
     from server.protocols.plan import Answered, Outcomes
 
 SLUG = "pendle"
@@ -26,6 +25,9 @@ _ASSET_INFO = Interface.load("server.protocols.pendle", "standardized_yield")["a
 # The asset is a token, whose price is known; else it is the liquidity of an exchange, a figure without a price.
 _IS_TOKEN = 0
 _NATIVE = "native"
+# Where an asset is that has no code on the chain of its market: there the tokens name the one of Ethereum.
+# Source: pendle-finance/Pendle-SY, contracts over an exchange rate of another chain (`underlyingAssetOnEthAddr`).
+_HOME = "ethereum"
 
 
 class Market(NamedTuple):
@@ -65,22 +67,20 @@ def load_market(chain: str, address: str, outcomes: Outcomes) -> Market | More:
     kind, asset, decimals = info.read(_ASSET_INFO)
     if chain != _HOME and kind == _IS_TOKEN and asset != ZERO and "asset" not in outcomes:
         return More(Plan({"asset": Group((SYMBOL.call(asset, is_optional=True),), is_known=False)}))
-    facts = [read_facts(*pair) for pair in zip(described[::2], described[1::2], strict=True)]
+    facts = (read_facts(*pair) for pair in zip(described[::2], described[1::2], strict=True))
+    principal_facts, yield_facts, own_facts = facts
     is_elsewhere = "asset" in outcomes and outcomes["asset"][0].has_no_code
     return Market(
         address,
         factory,
         standardized_yield,
-        *facts,
-        expiry=outcomes["market"][1].read_one(_EXPIRY),
-        asset=_asset(_HOME if is_elsewhere else chain, kind, asset),
-        asset_decimals=decimals,
+        principal_facts,
+        yield_facts,
+        own_facts,
+        outcomes["market"][1].read_one(_EXPIRY),
+        _asset(_HOME if is_elsewhere else chain, kind, asset),
+        decimals,
     )
-
-
-# Where an asset is that has no code on the chain of its market: there the tokens name the one of Ethereum.
-# Source: pendle-finance/Pendle-SY, contracts over an exchange rate of another chain (`underlyingAssetOnEthAddr`).
-_HOME = "ethereum"
 
 
 def proof(market: Market) -> Group:
@@ -109,13 +109,12 @@ def _maker(chain: str, address: str, answers: tuple[Answered, ...]) -> str:
             return answered.call.to
     if unreadable is not None:
         unreadable.read_one(_IS_VALID)
-    raise NotFound(f"no such pool of yield-a on {chain}: none of its factories made a market at {address}", field="pool")
+    raise NotFound(
+        f"no such pool of yield-a on {chain}: none of its factories made a market at {address}", field="pool"
+    )
 
 
 def _asset(chain: str, kind: int, address: str) -> Token | None:
     if kind != _IS_TOKEN:
         return None
     return Token(chain, _NATIVE if address == ZERO else address)
-
-
-__all__ = ["SLUG", "Market", "check_proof", "load_market", "proof"]

@@ -1,8 +1,8 @@
 """What tokens of a market of yield-a are worth in its asset, by the rate at which it last traded.
 
 Source: package @pendle/core-v2 6.11.0, PendlePYOracleLib.sol and PendleLpOracleLib.sol at duration 0 (the stored rate
-itself, no average). Before expiry a principal token is worth e^(-rate * time / 365 days) of the asset, from then on one;
-a yield token the rest. Where the token that is split is worth less than it once was, both lose in proportion.
+itself, no average). Before expiry a principal token is worth e^(-rate * time / 365 days) of the asset, from then on
+one; a yield token the rest. Where the token that is split is worth less than it once was, both lose in proportion.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _CONTEXT = Context(prec=40)
 class State(NamedTuple):
     """A market at a block: its principal and split tokens, its own tokens, the stored rate (ln, 18 places).
 
-    `index` is what one split token backs of principal, `rate` what it is worth; both 18 places.
+    `backs` is how much principal one split token backs, `rate` what it is worth now; both 18 places.
     """
 
     principal: int
@@ -31,7 +31,7 @@ class State(NamedTuple):
     liquidity: int
     ln_rate: int
     rate: int
-    index: int
+    backs: int
 
 
 class Rates(NamedTuple):
@@ -46,10 +46,10 @@ class Rates(NamedTuple):
     liquidity: Decimal | None
 
 
-def read_state(market: Sequence[int], rate: int, index: int) -> State:
+def read_state(market: Sequence[int], rate: int, backs: int) -> State:
     """Return the state of what a market and its tokens returned; ValueError for figures that cannot be."""
-    state = State(market[0], market[1], market[2], market[8], rate, index)
-    if min(state) < 0 or not rate or not index:
+    state = State(market[0], market[1], market[2], market[8], rate, backs)
+    if min(state) < 0 or not rate or not backs:
         raise ValueError("a market of yield-a has amounts or rates that cannot be")
     return state
 
@@ -63,7 +63,7 @@ def rates_of(state: State, seconds: int) -> Rates:
         return Rates(None, None, None, None)
     solvency = _solvency(state)
     principal = Decimal(1) if is_expired else _discount(state.ln_rate, seconds)
-    backing = _CONTEXT.multiply(principal, Decimal(state.principal)) + state.split * state.index // _ONE
+    backing = _CONTEXT.multiply(principal, Decimal(state.principal)) + state.split * state.backs // _ONE
     return Rates(
         apy=0.0 if is_expired else math.expm1(state.ln_rate / _ONE) * 100,
         principal=_CONTEXT.multiply(principal, solvency),
@@ -80,4 +80,4 @@ def _discount(ln_rate: int, seconds: int) -> Decimal:
 
 def _solvency(state: State) -> Decimal:
     """Return what part of what it owes the split token can pay: 1, less only where it lost value."""
-    return Decimal(1) if state.rate >= state.index else _CONTEXT.divide(Decimal(state.rate), Decimal(state.index))
+    return Decimal(1) if state.rate >= state.backs else _CONTEXT.divide(Decimal(state.rate), Decimal(state.backs))

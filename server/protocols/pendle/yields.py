@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from decimal import Decimal
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
@@ -78,7 +79,7 @@ class MarketReader(Generic[Row]):
         return load_market(question.chain, question.pool, outcomes)
 
     def plan(self, question: PoolQuestion, tables: Market) -> Plan:
-        """Return the proof, and the market's state in an execution of its own: its contracts are the caller's choice."""
+        """Return the proof, and the market's state in an execution of its own: the caller chose its contracts."""
         state = (
             block_clock(question.chain),
             _READ_STATE.call(tables.address, ZERO, gas=_STATE_GAS),
@@ -187,7 +188,7 @@ class BestReader:
     def build(
         self, question: ChainQuestion, outcomes: Outcomes, tables: None, prices: TokenPrices
     ) -> Sequence[BestRow]:
-        """Return the markets that run and have a rate; raises what the document's source failed with."""
+        """Return the markets that run, their rate no number where none is known; raises what the source failed with."""
         document = outcomes.document(pendle.MARKETS)
         listed: Iterable[pendle.ListedMarket] = document.value
         chain_id = load_facts()[question.chain].chain_id
@@ -196,7 +197,7 @@ class BestReader:
             BestRow(
                 yield_pb2.BestYield(
                     pool=one.address,
-                    apy=one.implied_apy,
+                    apy=math.nan if one.implied_apy is None else one.implied_apy,
                     tvl=one.liquidity,
                     updated_at=read_at,
                     symbol=one.name,
@@ -204,7 +205,7 @@ class BestReader:
                 _symbols(question.chain, one),
             )
             for one in listed
-            if one.chain_id == chain_id and one.implied_apy is not None and one.expiry > document.read_at
+            if one.chain_id == chain_id and one.expiry > document.read_at
         ]
 
 

@@ -1,0 +1,1 @@
+"""Off-chain APIs of protocols that yields come from, one module each; their documents reach readers in its types."""
