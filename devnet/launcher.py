@@ -29,7 +29,7 @@ from devnet.evm.seed import Seeded, seed_world
 from devnet.evm.world import FIRST_TIMESTAMP, Chain, load_world
 from devnet.install import STATE, installed, write_whole
 from devnet.local_chain import FAMILIES, Endpoint, LocalChain, Progress, Running, open_chains
-from devnet.offchain import documents, names, prices, swaps
+from devnet.offchain import documents, names, pendle, prices, swaps
 from devnet.offchain.server import OffchainServer
 from devnet.watchdog import Watchdog
 
@@ -48,7 +48,7 @@ class Devnet:
     def __init__(self) -> None:
         self.nodes: dict[str, Node] = {}
         self.others: list[LocalChain] = []
-        self.offchain = OffchainServer(_TOPICS)
+        self.offchain = OffchainServer((*_TOPICS, lambda app: pendle.add_routes(app, lambda: self.nodes)))
         self.seeded: dict[str, Seeded] = {}
         self.miners: dict[str, Miner] = {}
         self.left_out: dict[str, str] = {}
@@ -139,7 +139,11 @@ class Devnet:
 
     def sources(self) -> list[dict[str, str]]:
         """Return {source, is_a, url} of what stands in for off-chain sources."""
-        stand_ins = {"prices": (prices.WORD, "defillama"), "swaps": (swaps.WORD, "jupiter")}
+        stand_ins = {
+            "prices": (prices.WORD, "defillama"),
+            "swaps": (swaps.WORD, "jupiter"),
+            "yield-a": (pendle.WORD, "pendle"),
+        }
         tables = self._sources()
         return [
             {"source": source, "is_a": word, "url": tables[name]["endpoints"][0]["url"]}
@@ -178,7 +182,8 @@ class Devnet:
         path.write_text("\n".join(lines) + "\n")
 
     def _sources(self) -> dict[str, Any]:
-        return prices.settings(self.offchain.authority) | swaps.settings(self.offchain.authority)
+        authority = self.offchain.authority
+        return prices.settings(authority) | swaps.settings(authority) | pendle.settings(authority)
 
     async def _bring_up(
         self, node: Node, http: aiohttp.ClientSession, guard: Watchdog, listener: Listener | None

@@ -48,7 +48,7 @@ from server.typed_apps.services import CALL_METHOD, TypedServices
 from server.upstream.cache import open_cache
 from server.upstream.observer import Measured
 from server.upstream.transport import open_session
-from server.yields.pendle import open_pendle
+from server.yields.opening import open_yield_sources
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -58,7 +58,6 @@ if TYPE_CHECKING:
 
     from runtime.settings import Settings
     from server.catalog.apps import Catalogue
-    from server.sources.documents import DocumentSource
     from server.upstream.cache import Cache
     from server.upstream.transport import Session
 
@@ -112,9 +111,7 @@ class Gateway:
         prices, history = open_prices(settings, chains, http, database, cache, self._lifetime)
         tables = TableStore()
         self._lifetime.push_async_callback(tables.close)
-        sources: dict[str, DocumentSource] = {
-            **open_pendle(settings, http, self._lifetime, observer=Measured()),
-        }
+        sources = open_yield_sources(settings, http, self._lifetime, observer=Measured())
         documents = DocumentStore(sources, is_kept=cache is not None)
         self._lifetime.push_async_callback(documents.close)
         dependencies = Dependencies(

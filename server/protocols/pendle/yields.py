@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from decimal import Decimal
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
@@ -67,7 +68,7 @@ class Seen(NamedTuple):
 Row = TypeVar("Row")
 
 
-class MarketReader(Generic[Row]):
+class MarketReader(ABC, Generic[Row]):
     """Reads one market, proved in the same read; tables are what of it never changes."""
 
     def subject(self, question: PoolQuestion) -> tuple[str, str, str]:
@@ -109,8 +110,9 @@ class MarketReader(Generic[Row]):
     def _groups(self, question: PoolQuestion, tables: Market) -> dict[str, Group]:
         return {}
 
+    @abstractmethod
     def _row(self, seen: Seen, outcomes: Outcomes) -> Row:
-        raise NotImplementedError
+        """Return the row of what was read."""
 
 
 class VaultReader(MarketReader[yield_pb2.VaultYield]):
