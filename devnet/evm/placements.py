@@ -12,6 +12,7 @@ from devnet.evm import (
     lending_c_vaults,
     lending_d,
     staking_a,
+    yield_a,
 )
 from devnet.evm.artifacts import RUNTIMES, multicall3, original, stand_ins, with_parent_number
 from devnet.evm.calls import encode_arguments, encode_call
@@ -42,6 +43,7 @@ PROTOCOLS: tuple[Protocol, ...] = (
     *POOLS,
     staking_a.PROTOCOL,
     *VAULTS,
+    yield_a.PROTOCOL,
 )
 
 _TOKEN_SET_UP = "initialize(string,string,uint8,address)"
