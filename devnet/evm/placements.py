@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 
 from devnet import known
-from devnet.evm import lending_a_v2, lending_a_v3, lending_b_v2, lending_b_v3, lending_c, staking_a
+from devnet.evm import funds, lending_a_v2, lending_a_v3, lending_b_v2, lending_b_v3, lending_c, staking_a
 from devnet.evm.artifacts import RUNTIMES, multicall3, original, stand_ins, with_parent_number
 from devnet.evm.calls import encode_arguments, encode_call
 from devnet.evm.exchanges import EXCHANGES
@@ -29,6 +29,8 @@ PROTOCOLS: tuple[Protocol, ...] = (
     *EXCHANGES,
     *POOLS,
     staking_a.PROTOCOL,
+    funds.TOKENIZED_A,
+    funds.VAULT_D,
 )
 
 _TOKEN_SET_UP = "initialize(string,string,uint8,address)"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from server.contracts.calls import ContractCall
@@ -32,11 +32,16 @@ class Group:
     then serve every wallet. `is_known` says that every address comes from the gateway's own data or the protocol's own
     contracts, and that nothing in it changes state: such groups share executions with other requests. Otherwise the
     group has executions of its own.
+
+    `any_block` says that what the group reads does not depend on the block of the rest (reports of the past, a
+    contract with all that is read of it): it is read at the newest one. So a reader may ask twice on chains whose nodes
+    answer for the latest block whatever is asked.
     """
 
     calls: tuple[ContractCall, ...]
     is_known: bool = True
     chain: str | None = None
+    any_block: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +85,7 @@ class WalletPlan:
                     ContractCall(call.to, own.join(parts), call.gas, call.sender, call.is_optional)
                     for call, parts in calls
                 ]
-                group = Group(tuple(made), group.is_known, group.chain)
+                group = replace(group, calls=tuple(made))
             groups[name] = group
         return Plan(groups, self._prices, self._documents)
 

@@ -255,16 +255,19 @@ class Runner:
 
         What is known already is not read again.
         """
-        by_chain: dict[str, list[_Job]] = {}
+        together: dict[tuple[str, bool], list[_Job]] = {}
         for index, (outcomes, plan) in enumerate(jobs):
             for name, group in plan.groups.items():
                 if name not in outcomes:
-                    by_chain.setdefault(group.chain or chain, []).append(_Job(index, name, group))
+                    together.setdefault((group.chain or chain, group.any_block), []).append(_Job(index, name, group))
         main = views[chain]
         failures: list[GatewayError | None] = [None] * len(jobs)
 
-        async def run(place: str, of_chain: list[_Job]) -> None:
-            view = views.setdefault(place, ReadView(deadline=main.deadline, cache=main.cache))
+        async def run(where: tuple[str, bool], of_chain: list[_Job]) -> None:
+            place, any_block = where
+            view = ReadView(deadline=main.deadline, cache=main.cache)
+            if not any_block:
+                view = views.setdefault(place, view)
             groups = [CallGroup(job.group.calls, job.group.is_known) for job in of_chain]
             try:
                 found = await self._capability(place, CallsContracts).call_groups(groups, view)
@@ -275,7 +278,7 @@ class Runner:
             for job, returned in zip(of_chain, found, strict=True):
                 jobs[job.place][0].add(job.name, place, view.block or 0, job.group, returned)
 
-        await asyncio.gather(*(run(*item) for item in by_chain.items()))
+        await asyncio.gather(*(run(*item) for item in together.items()))
         return failures
 
 
