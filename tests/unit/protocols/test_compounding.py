@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from server.protocols.yields import YEAR_SECONDS, apy_of_apr
 
-
 # Of rates below that, hundred places hold less than a float does; they have a test of their own.
 RATES = st.floats(min_value=-0.9, max_value=20).filter(lambda apr: apr == 0 or abs(apr) > 1e-60)
 
