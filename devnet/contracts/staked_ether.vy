@@ -112,9 +112,9 @@ def rebase(reported_at: uint256, elapsed: uint256, rewards: uint256, fee: uint25
     # A report of the oracle that is over with: ether that was earned, of which the oracle gets `fee` in shares.
     assert msg.sender == self.oracle, "APP_AUTH_FAILED"
     shares: uint256 = self.getTotalShares
-    ether: uint256 = self.getTotalPooledEther
-    minted: uint256 = fee * shares // (ether + rewards - fee)
-    self.getTotalPooledEther = ether + rewards
+    pooled: uint256 = self.getTotalPooledEther
+    minted: uint256 = fee * shares // (pooled + rewards - fee)
+    self.getTotalPooledEther = pooled + rewards
     self.getTotalShares = shares + minted
     self.sharesOf[msg.sender] += minted
     log TransferShares(sender=empty(address), receiver=msg.sender, sharesValue=minted)
@@ -122,9 +122,9 @@ def rebase(reported_at: uint256, elapsed: uint256, rewards: uint256, fee: uint25
         reportTimestamp=reported_at,
         timeElapsed=elapsed,
         preTotalShares=shares,
-        preTotalEther=ether,
+        preTotalEther=pooled,
         postTotalShares=shares + minted,
-        postTotalEther=ether + rewards,
+        postTotalEther=pooled + rewards,
         sharesMintedAsFees=minted,
     )
 
