@@ -15,6 +15,7 @@ from devnet.evm.placement import Call, Placement
 from devnet.evm.pools import POOLS
 from devnet.evm.protocol import Protocol
 from devnet.evm.treasury import market_token_placements
+from devnet.evm.vaults import VAULTS
 from devnet.evm.world import Chain, Token
 
 HOLDINGS = {known.ALICE: 1_000_000_000_000, known.BOB: 50_000_000_000, known.VITALIK: 12_345_678_901}  # in millionths
@@ -30,6 +31,7 @@ PROTOCOLS: tuple[Protocol, ...] = (
     *EXCHANGES,
     *POOLS,
     staking_a.PROTOCOL,
+    *VAULTS,
 )
 
 _TOKEN_SET_UP = "initialize(string,string,uint8,address)"

@@ -271,27 +271,37 @@ class Runner:
 
         What is known already is not read again.
         """
-        by_chain: dict[str, list[_Job]] = {}
+        by_block: dict[tuple[str, float], list[_Job]] = {}
         for index, (outcomes, plan) in enumerate(jobs):
             for name, group in plan.groups.items():
                 if name not in outcomes:
-                    by_chain.setdefault(group.chain or chain, []).append(_Job(index, name, group))
+                    by_block.setdefault((group.chain or chain, group.seconds_back), []).append(_Job(index, name, group))
         main = views[chain]
         failures: list[GatewayError | None] = [None] * len(jobs)
 
-        async def run(place: str, of_chain: list[_Job]) -> None:
+        async def run(place: str, seconds_back: float, of_block: list[_Job]) -> None:
             view = views.setdefault(place, ReadView(deadline=main.deadline, cache=main.cache))
-            groups = [CallGroup(job.group.calls, job.group.is_known) for job in of_chain]
+            groups = [CallGroup(job.group.calls, job.group.is_known) for job in of_block]
+            contracts = self._capability(place, CallsContracts)
+            block: int | None
             try:
-                found = await self._capability(place, CallsContracts).call_groups(groups, view)
+                if seconds_back:
+                    past = await contracts.call_groups_back(groups, seconds_back, view)
+                    block, found = (None, None) if past is None else past
+                else:
+                    found = await contracts.call_groups(groups, view)
+                    block = view.block
             except GatewayError as error:
-                for job in of_chain:
+                for job in of_block:
                     failures[job.place] = failures[job.place] or error
                 return
-            for job, returned in zip(of_chain, found, strict=True):
-                jobs[job.place][0].add(job.name, place, view.block or 0, job.group, returned)
+            for number, job in enumerate(of_block):
+                if found is None:
+                    jobs[job.place][0].add_absent(job.name)
+                else:
+                    jobs[job.place][0].add(job.name, place, block or 0, job.group, found[number])
 
-        await asyncio.gather(*(run(*item) for item in by_chain.items()))
+        await asyncio.gather(*(run(*key, of_block) for key, of_block in by_block.items()))
         return failures
 
 
