@@ -29,12 +29,20 @@ from devnet.evm.seed import Seeded, seed_world
 from devnet.evm.world import FIRST_TIMESTAMP, Chain, load_world
 from devnet.install import STATE, installed, write_whole
 from devnet.local_chain import FAMILIES, Endpoint, LocalChain, Progress, Running, open_chains
-from devnet.offchain import documents, names, prices, swaps
+from devnet.offchain import documents, dydx, hyperliquid, names, prices, swaps
 from devnet.offchain.server import OffchainServer
 from devnet.watchdog import Watchdog
 
 RUNNING = STATE / "running"
-_TOPICS = (names.add_routes, prices.add_routes, documents.add_routes, swaps.add_routes)  # of the server off the chains
+# Of the server off the chains.
+_TOPICS = (
+    names.add_routes,
+    prices.add_routes,
+    documents.add_routes,
+    swaps.add_routes,
+    hyperliquid.add_routes,
+    dydx.add_routes,
+)
 _NODE_TIMEOUT = aiohttp.ClientTimeout(total=30)
 
 
@@ -139,7 +147,12 @@ class Devnet:
 
     def sources(self) -> list[dict[str, str]]:
         """Return {source, is_a, url} of what stands in for off-chain sources."""
-        stand_ins = {"prices": (prices.WORD, "defillama"), "swaps": (swaps.WORD, "jupiter")}
+        stand_ins = {
+            "prices": (prices.WORD, "defillama"),
+            "swaps": (swaps.WORD, "jupiter"),
+            "venue-a": (hyperliquid.WORD, "hyperliquid"),
+            "venue-b": (dydx.WORD, "dydx"),
+        }
         tables = self._sources()
         return [
             {"source": source, "is_a": word, "url": tables[name]["endpoints"][0]["url"]}
@@ -178,7 +191,10 @@ class Devnet:
         path.write_text("\n".join(lines) + "\n")
 
     def _sources(self) -> dict[str, Any]:
-        return prices.settings(self.offchain.authority) | swaps.settings(self.offchain.authority)
+        tables: dict[str, Any] = {}
+        for source in (prices, swaps, hyperliquid, dydx):
+            tables |= source.settings(self.offchain.authority)
+        return tables
 
     async def _bring_up(
         self, node: Node, http: aiohttp.ClientSession, guard: Watchdog, listener: Listener | None
