@@ -11,6 +11,7 @@ import time
 from collections.abc import AsyncIterator, Coroutine, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ from devnet.evm.seed import Seeded, seed_world
 from devnet.evm.world import FIRST_TIMESTAMP, Chain, load_world
 from devnet.install import STATE, installed, write_whole
 from devnet.local_chain import FAMILIES, Endpoint, LocalChain, Progress, Running, open_chains
-from devnet.offchain import documents, dydx, hyperliquid, names, prices, swaps
+from devnet.offchain import documents, dydx, hyperliquid, morpho, names, prices, swaps
 from devnet.offchain.server import OffchainServer
 from devnet.watchdog import Watchdog
 
@@ -56,7 +57,7 @@ class Devnet:
     def __init__(self) -> None:
         self.nodes: dict[str, Node] = {}
         self.others: list[LocalChain] = []
-        self.offchain = OffchainServer(_TOPICS)
+        self.offchain = OffchainServer((*_TOPICS, partial(morpho.add_routes, nodes=self.nodes)))
         self.seeded: dict[str, Seeded] = {}
         self.miners: dict[str, Miner] = {}
         self.left_out: dict[str, str] = {}
@@ -105,7 +106,7 @@ class Devnet:
             progress(f"devnet: starting {arrivals.expected} chains ...")
             for line in _left_out() if chains is None and not full else ():
                 progress(line)
-            devnet.nodes = {chain.slug: Node(chain, http) for chain in wanted}
+            devnet.nodes.update({chain.slug: Node(chain, http) for chain in wanted})
             devnet.others = open_chains(others, http, progress, mines=mines)
             try:
                 async with asyncio.TaskGroup() as group:
@@ -152,6 +153,7 @@ class Devnet:
             "swaps": (swaps.WORD, "jupiter"),
             "venue-a": (hyperliquid.WORD, "hyperliquid"),
             "venue-b": (dydx.WORD, "dydx"),
+            "vaults of lend-c": (morpho.WORD, "morpho"),
         }
         tables = self._sources()
         return [
@@ -192,7 +194,7 @@ class Devnet:
 
     def _sources(self) -> dict[str, Any]:
         tables: dict[str, Any] = {}
-        for source in (prices, swaps, hyperliquid, dydx):
+        for source in (prices, swaps, hyperliquid, dydx, morpho):
             tables |= source.settings(self.offchain.authority)
         return tables
 

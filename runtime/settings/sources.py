@@ -18,6 +18,7 @@ SOURCES = (
     "jupiter",
     "hyperliquid",
     "dydx",
+    "morpho",
 )
 """The off-chain sources that can be configured."""
 
