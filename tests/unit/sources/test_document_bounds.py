@@ -90,6 +90,18 @@ async def test_a_caller_that_bypasses_the_cache_gets_a_new_document_but_not_ever
         assert (found.value, status) == (2, "bypass")
 
 
+async def test_what_is_within_its_lifetime_is_not_stale_for_a_caller_that_wanted_a_newer_one() -> None:
+    api = Api()
+    async with store_of(api) as (store, clock):
+        await read(store)
+        clock.now += 2.0
+        api.fail()
+        for _ in range(2):
+            found, status = await read(store, bypass=True)
+            assert (found.value, found.is_stale, status) == (1, False, "bypass")
+    assert len(api.asked) == 2
+
+
 async def test_without_a_cache_every_reading_asks_and_those_of_a_moment_share() -> None:
     api = Api(is_refreshed=True)
     async with store_of(api, is_kept=False) as (store, clock):
