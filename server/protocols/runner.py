@@ -192,8 +192,9 @@ class Runner:
         branch.is_renewed = True
         key = branch.reader.subject(branch.question)
         self._store.drop(key, branch.tables)
-        pinned = ReadView(block=view.block, deadline=view.deadline)
-        pinned.endpoint = view.endpoint
+        pinned = ReadView(block=view.block if view.is_chosen else None, deadline=view.deadline)
+        if view.block is not None:
+            pinned.settle(view.block, view.endpoint)
         try:
             tables = await self._store.load(key, (key, view.block), lambda: self._load(branch, pinned))
         except GatewayError as error:
