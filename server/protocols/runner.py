@@ -14,7 +14,15 @@ from server.chains.capabilities import CallsContracts
 from server.chains.steps import ATTEMPTS, read_in_steps
 from server.chains.view import ReadView
 from server.contracts.calls import CallGroup
-from server.errors import DeadlineExceeded, GatewayError, MovedOn, PriceUnavailable, UpstreamUnavailable, release
+from server.errors import (
+    DeadlineExceeded,
+    GatewayError,
+    MovedOn,
+    PriceUnavailable,
+    Reverted,
+    UpstreamUnavailable,
+    release,
+)
 from server.protocols.plan import ContractUnreadable, More, Outcomes, Renewed, StaleTables, WalletPlan
 from server.protocols.reader import WalletQuestion
 from server.upstream.cache import CacheUse
@@ -286,8 +294,10 @@ class Runner:
             try:
                 found = await self._capability(place, CallsContracts).call_groups(groups, view)
             except GatewayError as error:
+                # What readers call is no choice of the caller, so that it cannot be run is none of their mistakes.
+                failure = _refused(place, error) if isinstance(error, Reverted) else error
                 for job in of_chain:
-                    failures[job.place] = failures[job.place] or error
+                    failures[job.place] = failures[job.place] or failure
                 return
             for job, returned in zip(of_chain, found, strict=True):
                 jobs[job.place][0].add(job.name, place, view.block or 0, job.group, returned)
@@ -377,6 +387,13 @@ def _unreadable(chain: str, error: Exception) -> ContractUnreadable:
     _log.warning("a protocol's contracts returned what cannot be", chain=chain, why=repr(error))
     return ContractUnreadable(
         f"the contracts of the protocol on {chain} returned figures that cannot be; try again", retry_after_ms=1000
+    )
+
+
+def _refused(chain: str, error: Reverted) -> ContractUnreadable:
+    """Return the failure of an execution that nodes refuse to run as a whole."""
+    return ContractUnreadable(
+        f"the contracts of the protocol on {chain} cannot be read: {error.message}", retry_after_ms=1000
     )
 
 

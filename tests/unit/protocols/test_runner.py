@@ -11,7 +11,15 @@ import pytest
 from server.chains.steps import ATTEMPTS
 from server.chains.view import ReadView
 from server.contracts.calls import ContractCall, ContractOutcome
-from server.errors import DeadlineExceeded, GatewayError, InvalidArgument, MovedOn, NotSupported, UpstreamUnavailable
+from server.errors import (
+    DeadlineExceeded,
+    GatewayError,
+    InvalidArgument,
+    MovedOn,
+    NotSupported,
+    Reverted,
+    UpstreamUnavailable,
+)
 from server.protocols.book import ProtocolReaders
 from server.protocols.plan import ContractUnreadable, Group, More, Outcomes, Plan, Renewed, StaleTables, Token
 from server.protocols.reader import ChainQuestion, ProtocolEntry, WalletQuestion
@@ -409,3 +417,13 @@ async def test_a_block_of_the_callers_choice_is_not_exchanged_for_another() -> N
     await runner.answer(reader, ChainQuestion("ethereum"), ReadView())
     with pytest.raises(NotSupported):
         await runner.answer(reader, ChainQuestion("ethereum", block=90), ReadView(block=90))
+
+
+async def test_an_execution_that_nodes_refuse_is_no_mistake_of_the_caller() -> None:
+    chain, reader = Chain(), Reader()
+    runner = runner_on(ethereum=chain)
+    await runner.answer(reader, ChainQuestion("ethereum"), ReadView())
+    chain.failure = Reverted("the call fails in the virtual machine")
+    with pytest.raises(ContractUnreadable, match="ethereum cannot be read: the call fails") as refused:
+        await runner.answer(reader, ChainQuestion("ethereum"), ReadView())
+    assert refused.value.reason == "UPSTREAM_UNAVAILABLE"
