@@ -320,3 +320,16 @@ STAKED: dict[str, dict[tuple[str, str], int]] = {
         for slug in ("polygon", "arbitrum", "optimism", "base", "gnosis", "linea")
     },
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Rebase:
+    """What stake-a's oracle reports: seconds that it is of, ether earned in wei, and how much of that is its fee."""
+
+    elapsed: int
+    rewards: int
+    fee: int
+
+
+REBASE = Rebase(elapsed=86_400, rewards=117_654_321_987_654_321, fee=11_765_432_198_765_432)
+REBASED_AT = 16  # the block of ethereum, counted from the chain's first, that holds the report

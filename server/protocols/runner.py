@@ -280,30 +280,51 @@ class Runner:
 
         What is known already is not read again.
         """
-        by_chain: dict[str, list[_Job]] = {}
+        together: dict[_Where, list[_Job]] = {}
         for index, (outcomes, plan) in enumerate(jobs):
             for name, group in plan.groups.items():
                 if name not in outcomes:
-                    by_chain.setdefault(group.chain or chain, []).append(_Job(index, name, group))
+                    where = _Where(group.chain or chain, group.seconds_back, group.any_block)
+                    together.setdefault(where, []).append(_Job(index, name, group))
         main = views[chain]
         failures: list[GatewayError | None] = [None] * len(jobs)
 
-        async def run(place: str, of_chain: list[_Job]) -> None:
-            view = views.setdefault(place, ReadView(deadline=main.deadline, cache=main.cache))
-            groups = [CallGroup(job.group.calls, job.group.is_known) for job in of_chain]
+        async def run(where: _Where, of_block: list[_Job]) -> None:
+            view = ReadView(deadline=main.deadline, cache=main.cache)
+            if not where.any_block:
+                view = views.setdefault(where.chain, view)
+            groups = [CallGroup(job.group.calls, job.group.is_known) for job in of_block]
+            contracts = self._capability(where.chain, CallsContracts)
+            block: int | None
             try:
-                found = await self._capability(place, CallsContracts).call_groups(groups, view)
+                if where.seconds_back:
+                    past = await contracts.call_groups_back(groups, where.seconds_back, view)
+                    block, found = (None, None) if past is None else past
+                else:
+                    found = await contracts.call_groups(groups, view)
+                    block = view.block
             except GatewayError as error:
                 # What readers call is no choice of the caller, so that it cannot be run is none of their mistakes.
-                failure = _refused(place, error) if isinstance(error, Reverted) else error
-                for job in of_chain:
+                failure = _refused(where.chain, error) if isinstance(error, Reverted) else error
+                for job in of_block:
                     failures[job.place] = failures[job.place] or failure
                 return
-            for job, returned in zip(of_chain, found, strict=True):
-                jobs[job.place][0].add(job.name, place, view.block or 0, job.group, returned)
+            for number, job in enumerate(of_block):
+                if found is None:
+                    jobs[job.place][0].add_absent(job.name)
+                else:
+                    jobs[job.place][0].add(job.name, where.chain, block or 0, job.group, found[number])
 
-        await asyncio.gather(*(run(*item) for item in by_chain.items()))
+        await asyncio.gather(*(run(*item) for item in together.items()))
         return failures
+
+
+class _Where(NamedTuple):
+    """What groups are read together by: see `Group`."""
+
+    chain: str
+    seconds_back: float
+    any_block: bool
 
 
 class _Job(NamedTuple):

@@ -45,6 +45,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "server.aggregators": (
         "server.aggregators",
         "server.sources.api_errors",
+        "server.sources.budget",
         "server.sources.endpoints",
         "server.sources.prices.shape",
         "server.chains.capabilities",
@@ -57,6 +58,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
         "server.yields",
         "server.sources.documents",
         "server.sources.api_errors",
+        "server.sources.budget",
         "server.sources.endpoints",
         "server.sources.prices.shape",
         "server.chains.capabilities",
