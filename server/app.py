@@ -49,6 +49,7 @@ from server.upstream.cache import open_cache
 from server.upstream.observer import Measured
 from server.upstream.transport import open_session
 from server.venues import dydx, hyperliquid
+from server.yields import rebases
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -117,7 +118,9 @@ class Gateway:
         self._lifetime.push_async_callback(fetcher.close)
         prices, history = open_prices(settings, chains, http, database, cache, self._lifetime)
         apis = {name: opened(settings, http, self._lifetime, observer=Measured()) for name, opened in _APIS.items()}
-        documents = DocumentStore(apis, is_kept=cache is not None)
+        # Reports of oracles stand in chains' logs.
+        sources = {**apis, rebases.NAME: rebases.Rebases(chains.capability)}
+        documents = DocumentStore(sources, is_kept=cache is not None)
         self._lifetime.push_async_callback(documents.close)
         tables = TableStore()
         self._lifetime.push_async_callback(tables.close)
