@@ -18,6 +18,10 @@ SOURCES = (
     "jupiter",
     "hyperliquid",
     "dydx",
+    "morpho",
+    "pendle",
+    "beefy",
+    "kong",
 )
 """The off-chain sources that can be configured."""
 
