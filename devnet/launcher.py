@@ -30,12 +30,20 @@ from devnet.evm.seed import Seeded, seed_world
 from devnet.evm.world import FIRST_TIMESTAMP, Chain, load_world
 from devnet.install import STATE, installed, write_whole
 from devnet.local_chain import FAMILIES, Endpoint, LocalChain, Progress, Running, open_chains
-from devnet.offchain import documents, morpho, names, prices, swaps
+from devnet.offchain import documents, dydx, hyperliquid, morpho, names, prices, swaps
 from devnet.offchain.server import OffchainServer
 from devnet.watchdog import Watchdog
 
 RUNNING = STATE / "running"
-_TOPICS = (names.add_routes, prices.add_routes, documents.add_routes, swaps.add_routes)  # of the server off the chains
+# Of the server off the chains.
+_TOPICS = (
+    names.add_routes,
+    prices.add_routes,
+    documents.add_routes,
+    swaps.add_routes,
+    hyperliquid.add_routes,
+    dydx.add_routes,
+)
 _NODE_TIMEOUT = aiohttp.ClientTimeout(total=30)
 
 
@@ -143,6 +151,8 @@ class Devnet:
         stand_ins = {
             "prices": (prices.WORD, "defillama"),
             "swaps": (swaps.WORD, "jupiter"),
+            "venue-a": (hyperliquid.WORD, "hyperliquid"),
+            "venue-b": (dydx.WORD, "dydx"),
             "vaults of lend-c": (morpho.WORD, "morpho"),
         }
         tables = self._sources()
@@ -183,8 +193,10 @@ class Devnet:
         path.write_text("\n".join(lines) + "\n")
 
     def _sources(self) -> dict[str, Any]:
-        authority = self.offchain.authority
-        return prices.settings(authority) | swaps.settings(authority) | morpho.settings(authority)
+        tables: dict[str, Any] = {}
+        for source in (prices, swaps, hyperliquid, dydx, morpho):
+            tables |= source.settings(self.offchain.authority)
+        return tables
 
     async def _bring_up(
         self, node: Node, http: aiohttp.ClientSession, guard: Watchdog, listener: Listener | None

@@ -40,6 +40,7 @@ from server.rpc.stages.answers import Answers
 from server.rpc.stages.frame import Frame
 from server.rpc.stages.recall import Recall
 from server.rpc.unauthenticated import Unauthenticated
+from server.sources.documents import DocumentStore
 from server.sources.guarded import GuardedFetcher
 from server.sources.prices import open_prices
 from server.storage.database import open_database
@@ -47,19 +48,29 @@ from server.typed_apps.services import CALL_METHOD, TypedServices
 from server.upstream.cache import open_cache
 from server.upstream.observer import Measured
 from server.upstream.transport import open_session
+from server.venues import dydx, hyperliquid
+from server.yields import morpho
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     import grpc
     from sqlalchemy.ext.asyncio import AsyncEngine
 
     from runtime.settings import Settings
     from server.catalog.apps import Catalogue
+    from server.sources.documents import DocumentSource
     from server.upstream.cache import Cache
     from server.upstream.transport import Session
 
 __all__ = ["Gateway", "ListenError"]
+
+# The off-chain APIs whose documents servicers and readers of protocols ask for.
+_APIS: dict[str, Callable[..., DocumentSource]] = {
+    hyperliquid.NAME: hyperliquid.open_hyperliquid,
+    dydx.NAME: dydx.open_dydx,
+    morpho.NAME: morpho.open_morpho,
+}
 
 # Longer than any drain; `drain` shortens it.
 _UNTIL_DRAINED = 3600.0
@@ -107,6 +118,9 @@ class Gateway:
         fetcher = GuardedFetcher(settings.fetcher)
         self._lifetime.push_async_callback(fetcher.close)
         prices, history = open_prices(settings, chains, http, database, cache, self._lifetime)
+        apis = {name: opened(settings, http, self._lifetime, observer=Measured()) for name, opened in _APIS.items()}
+        documents = DocumentStore(apis, is_kept=cache is not None)
+        self._lifetime.push_async_callback(documents.close)
         tables = TableStore()
         self._lifetime.push_async_callback(tables.close)
         dependencies = Dependencies(
@@ -121,8 +135,9 @@ class Gateway:
             fetcher,
             prices,
             history,
-            ProtocolReaders(PROTOCOLS, Runner(chains.capability, tables, prices)),
+            ProtocolReaders(PROTOCOLS, Runner(chains.capability, tables, prices, documents)),
             open_jupiter(settings, http, self._lifetime, is_kept=cache is not None, observer=Measured()),
+            documents,
         )
         collector.handlers.update(public_handlers(dependencies, servicers=servicers))
         access_pb2_grpc.add_AccessServiceServicer_to_server(self._access, collector)  # type: ignore[no-untyped-call]

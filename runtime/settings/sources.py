@@ -16,6 +16,8 @@ SOURCES = (
     "coingecko",
     "frankfurter",
     "jupiter",
+    "hyperliquid",
+    "dydx",
     "morpho",
 )
 """The off-chain sources that can be configured."""

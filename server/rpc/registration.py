@@ -33,6 +33,7 @@ from server.rpc.approval import ApprovalServicer
 from server.rpc.block import BlockServicer
 from server.rpc.contract import ContractServicer
 from server.rpc.cosmos import CosmosServicer
+from server.rpc.funding import FundingServicer
 from server.rpc.gas import GasServicer
 from server.rpc.log import LogServicer
 from server.rpc.marketplace import MarketplaceServicer
@@ -64,6 +65,7 @@ if TYPE_CHECKING:
     from server.chains.registry import Chains
     from server.protocols.book import ProtocolReaders
     from server.protocols.reader import ProtocolEntry
+    from server.sources.documents import DocumentStore
     from server.sources.guarded import GuardedFetcher
     from server.sources.prices import PriceHistory, Prices
     from server.upstream.cache import Cache
@@ -91,6 +93,7 @@ SERVICERS: tuple[type, ...] = (
     MarketplaceServicer,
     PositionServicer,
     QuoteServicer,
+    FundingServicer,
     YieldServicer,
 )
 """Our servicer classes, each extending the generated `<Service>Servicer` of its service."""
@@ -137,6 +140,7 @@ class Dependencies:
     history: PriceHistory
     protocols: ProtocolReaders
     aggregator: Jupiter
+    documents: DocumentStore
 
 
 class HandlerCollector:

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 import msgspec
 
 from server.errors import UpstreamUnavailable
-from server.sources.api_errors import ApiErrors
+from server.sources.api_errors import WholeApiErrors
 from server.sources.documents import DocumentRequest, Fetched
-from server.sources.endpoints import AGENT, source_endpoints
+from server.sources.endpoints import AGENT, open_source
 from server.sources.prices.shape import changed_shape, read_moment, read_shape
-from server.upstream import Classified, RestPool, Verdict
+from server.upstream import Classified, Verdict
 from server.yields.figures import FigureReader
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from runtime.settings import Settings
+    from server.upstream import RestPool
     from server.upstream.observer import Observer
     from server.upstream.transport import Session
 
@@ -41,15 +42,14 @@ PAGE = 100
 """How many vaults of either generation are asked for at once."""
 
 _PATH = "/graphql"
-# A source without blocks: nothing is compared, nothing polled.
-_PACE_SECONDS = 60.0
 _MOST_PAGES = 50
-_BAD_REQUEST, _ABSENT = 400, 404
+_BAD_REQUEST = 400
 # The older and the newer name of one member; a server may know either or both.
 _WORDS = ("whitelisted", "listed")
 
 _FIGURES = FigureReader(NAME)
 
+# WORD stands for the name of the mark of listed vaults.
 _QUERY = Path(__file__).with_name("morpho.graphql").read_text(encoding="utf-8")
 
 
@@ -202,15 +202,12 @@ class _Errors:
     """What the API's HTTP errors mean. See `ErrorTable`."""
 
     def __init__(self) -> None:
-        self._plain = ApiErrors(NAME)
+        self._plain = WholeApiErrors(NAME)
 
     def classify(self, http_status: int, code: int | None, message: str, data: bytes | None) -> Classified:
         """Return the verdict by status; a query that does not fit the server's schema is refused with 400."""
         if http_status == _BAD_REQUEST:
             return Classified(Verdict.ANSWER, _Refused(f"{NAME} does not take the query of this build"))
-        if http_status == _ABSENT:
-            # That says nothing of vaults.
-            return Classified(Verdict.SICK, UpstreamUnavailable(f"{NAME} has no API at the configured address"))
         return self._plain.classify(http_status, code, message, data)
 
 
@@ -265,10 +262,7 @@ def open_morpho(
     settings: Settings, http: Session, lifetime: AsyncExitStack, *, observer: Observer | None = None
 ) -> MorphoApi:
     """Return the source as the settings configure it; closed with `lifetime`."""
-    endpoints = source_endpoints(settings, NAME)
-    pool = RestPool(NAME, endpoints, _Errors(), http, block_time=_PACE_SECONDS, observer=observer)
-    lifetime.push_async_callback(pool.close)
-    return MorphoApi(pool)
+    return MorphoApi(open_source(settings, NAME, _Errors(), http, lifetime, observer))
 
 
 def _read(body: bytes, word: str) -> tuple[_FirstPage, _SecondPage]:
