@@ -302,7 +302,10 @@ def _check_page(part: str, items: list[Item], info: _PageInfo, skip: int) -> Non
         raise changed_shape(NAME, f"`$.data.{part}.pageInfo.skip` is that of another page")
     expected = min(max(info.count_total - skip, 0), PAGE)
     if len(items) != expected or info.count != expected:
-        raise UpstreamUnavailable(f"{NAME} answers with a part of a page: `$.data.{part}.items` is not whole")
+        raise UpstreamUnavailable(
+            f"{NAME} answers with a part of a page: `$.data.{part}.items` is not what `pageInfo.count` and "
+            "`pageInfo.countTotal` say"
+        )
 
 
 def _listed(part: str, items: Iterable[Item], chain_id: int) -> Iterator[Item]:
@@ -337,22 +340,30 @@ def _first(item: _First) -> ListedVault:
 
 
 def _second(item: _Second) -> ListedVault:
-    where = "$.data.vaultV2s.items[...]"
-    apy, net = item.hour_apy, item.hour_net_apy
+    where, read = "$.data.vaultV2s.items[...]", _FIGURES
+    avg_apy, avg_net_apy = (
+        read.percent(item.avg_apy, f"{where}.avgApy"),
+        read.percent(item.avg_net_apy, f"{where}.avgNetApy"),
+    )
+    hour_apy, hour_net_apy = (
+        read.percent(item.hour_apy, f"{where}.hourApy"),
+        read.percent(item.hour_net_apy, f"{where}.hourNetApy"),
+    )
+    net = item.avg_net_apy if item.hour_net_apy is None else item.hour_net_apy
+    for reward in item.rewards:
+        read.percent(reward.supply_apr, f"{where}.rewards[...].supplyApr")
     # Rewards of an unknown rate are not in the average either.
     rewards = sum((one.supply_apr for one in item.rewards if one.supply_apr is not None), Decimal(0))
-    net = item.avg_net_apy if net is None else net
-    total = None if item.total_assets is None else _FIGURES.amount(item.total_assets, f"{where}.totalAssets")
     return _named(item, "vaultV2s", SECOND)._replace(
-        total_assets=total,
-        total_assets_usd=_FIGURES.dollars(item.total_assets_usd, f"{where}.totalAssetsUsd"),
-        total_supply=_FIGURES.amount(item.total_supply, f"{where}.totalSupply"),
-        fee=_FIGURES.share(item.performance_fee, f"{where}.performanceFee"),
-        apy=_FIGURES.percent(item.avg_apy if apy is None else apy, f"{where}.avgApy"),
-        net_apy=_FIGURES.percent(net, f"{where}.avgNetApy"),
-        earned_apy=None if net is None else _FIGURES.percent(net - rewards, f"{where}.rewards[...].supplyApr"),
-        avg_apy=_FIGURES.percent(item.avg_apy, f"{where}.avgApy"),
-        avg_net_apy=_FIGURES.percent(item.avg_net_apy, f"{where}.avgNetApy"),
+        total_assets=None if item.total_assets is None else read.amount(item.total_assets, f"{where}.totalAssets"),
+        total_assets_usd=read.dollars(item.total_assets_usd, f"{where}.totalAssetsUsd"),
+        total_supply=read.amount(item.total_supply, f"{where}.totalSupply"),
+        fee=read.share(item.performance_fee, f"{where}.performanceFee"),
+        apy=avg_apy if hour_apy is None else hour_apy,
+        net_apy=avg_net_apy if hour_net_apy is None else hour_net_apy,
+        earned_apy=None if net is None else float((net - rewards) * 100),
+        avg_apy=avg_apy,
+        avg_net_apy=avg_net_apy,
     )
 
 

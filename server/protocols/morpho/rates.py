@@ -1,6 +1,6 @@
-"""What suppliers of a lend-c market earn at this moment: the curve of the adaptive rate model, for an accrued market.
+"""What suppliers of a lend-c market earn at this moment, by the adaptive rate model, of an accrued market.
 
-Source: morpho-org/morpho-blue-irm, AdaptiveCurveIrm._curve and its constants; every step is rounded toward zero.
+Source: morpho-org/morpho-blue-irm, its rate model and constants; every step is rounded toward zero.
 """
 
 from __future__ import annotations
