@@ -97,7 +97,8 @@ class VaultDataReader:
         """Return the listing; where there is none, what the vaults are."""
         if question.chain in morpho.CHAINS:
             return Plan(documents=(morpho.vaults_of(question.chain),))
-        return _identify(question.chain, question.vaults, tables) if has_vaults(question.chain) else Plan()
+        has_any = has_vaults(question.chain)
+        return Plan({"proof": prove(question.chain, question.vaults)} if has_any else {})
 
     def build(
         self, question: VaultsQuestion, outcomes: Outcomes, tables: Tables, prices: TokenPrices
@@ -111,7 +112,7 @@ class VaultDataReader:
         if not rest or not has_vaults(question.chain):
             return _in_order(question, rows)
         if "proof" not in outcomes:
-            return More(_identify(question.chain, rest, tables))
+            return More(Plan({"proof": prove(question.chain, rest)}))
         versions = proved(question.chain, rest, outcomes["proof"])
         second = next((vault for vault, version in versions.items() if version == SECOND), None)
         if second is not None:
@@ -185,19 +186,14 @@ def _listed_row(vault: ListedVault, document: Document) -> yield_vault_pb2.LendC
     return row
 
 
-def _identify(chain: str, vaults: Iterable[str], tables: Tables) -> Plan:
-    """Return the proof of vaults, and what those are that were not read before."""
-    asked = list(vaults)
-    groups = {_what(vault): describe_vault(vault) for vault in asked if vault not in tables}
-    return Plan({"proof": prove(chain, asked), **groups})
-
-
 def _known(chain: str, vaults: Iterable[str], tables: Tables, outcomes: Outcomes) -> dict[str, Vault] | More:
     """Return what the vaults are, or what has to be read for it."""
     new = [vault for vault in vaults if vault not in tables]
+    if any(_what(vault) not in outcomes for vault in new):
+        return More(Plan({_what(vault): describe_vault(morpho.FIRST, vault) for vault in new}))
     queues = {vault: read_queue(morpho.FIRST, outcomes[_what(vault)]) for vault in new}
     ids = list(dict.fromkeys(one for queue in queues.values() for one in queue))
-    if new and "markets" not in outcomes:
+    if new and _asset(new[0]) not in outcomes:
         assets = {_asset(vault): describe_asset(outcomes[_what(vault)]) for vault in new}
         return More(Plan({"markets": describe_markets(chain, ids), **assets}))
     markets = read_parameters(ids, outcomes["markets"]) if new else {}

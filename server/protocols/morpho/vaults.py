@@ -104,11 +104,13 @@ def proved(chain: str, vaults: Sequence[str], returned: Sequence[Answered]) -> d
     return found
 
 
-def describe_vault(vault: str) -> Group:
+def describe_vault(version: str, vault: str) -> Group:
     """Return the first of the calls that a vault's facts come from; the queue is asked for as long as it may be."""
     calls: list[ContractCall] = [ASSET.call(vault), DECIMALS.call(vault)]
-    calls += [one.call(vault, is_optional=True) for one in (*_NAMES, QUEUE_LENGTH)]
-    calls += [QUEUE.call(vault, place, gas=_WORD_GAS, is_optional=True) for place in range(MOST_MARKETS)]
+    calls += [one.call(vault, is_optional=True) for one in _NAMES]
+    if version == FIRST:
+        calls.append(QUEUE_LENGTH.call(vault))
+        calls += [QUEUE.call(vault, place, gas=_WORD_GAS, is_optional=True) for place in range(MOST_MARKETS)]
     return Group(tuple(calls), is_known=False)
 
 

@@ -76,10 +76,13 @@ class _VaultTables:
         if not has_vaults(chain):
             raise unknown_pool(pool, (), of=f"lend-c on {chain}, where the protocol has no vaults")
         if "proof" not in outcomes:
-            return More(Plan({"proof": prove(chain, [pool]), "vault": describe_vault(pool)}))
+            # Alone: what a stranger's contract answers may be large, and none of it is needed.
+            return More(Plan({"proof": prove(chain, [pool])}))
         version = proved(chain, [pool], outcomes["proof"]).get(pool)
         if version is None:
             return self._refuse(question, outcomes)
+        if "vault" not in outcomes:
+            return More(Plan({"vault": describe_vault(version, pool)}))
         returned = outcomes["vault"]
         queue = read_queue(version, returned)
         if "asset" not in outcomes:

@@ -106,6 +106,28 @@ async def test_the_rate_is_not_the_average_since_a_market_was_touched(site: Vaul
 
 
 @pytest.mark.parametrize("vault", KNOWN, ids=lambda vault: vault.symbol)
+async def test_a_day_later_a_balance_has_grown_as_the_rate_said(site: VaultSite, vault: Vault) -> None:
+    """Nobody touches a market meanwhile; the rate moves from the first to the second, so growth lies between both.
+
+    The markets are accrued at first: for a long time before, a market charges an average that is an estimate.
+    """
+    node = site.devnet.nodes["ethereum"]
+    time = await now(node) + 20
+    rates, worth = [], []
+    async with rewound(node):
+        await accrue(node, vault, time - 1)
+        for moment in (time, time + 86_400):
+            await mine_at(node, moment)
+            await site.learn("ethereum")
+            rates.append((await site.pool("GetYieldsLending", "ethereum", vault.address)).supply_apy)
+            worth.append(await ask(node, vault.address, "convertToAssets(uint256)", 10**30))
+    grown = math.log(worth[1] / worth[0]) * 365
+    low, high = sorted(math.log1p(rate / 100) for rate in rates)
+    assert low * 0.999 < grown < high * 1.001
+    assert high / low < 1.2
+
+
+@pytest.mark.parametrize("vault", KNOWN, ids=lambda vault: vault.symbol)
 async def test_a_balance_and_a_price_are_what_redeeming_brings(site: VaultSite, vault: Vault) -> None:
     await redeems_as_answered(site, site.devnet.nodes["ethereum"], vault.address, vault.asset)
 

@@ -7,6 +7,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from waypost.v1 import yield_protocol_pb2
@@ -17,6 +18,7 @@ from devnet.known_lending import PRICES
 from devnet.known_lending_c_vaults import FACTORIES
 from devnet.offchain import morpho as stand_in
 from runtime.settings import Settings
+from server.chains.capabilities import ReadsBalances
 from server.chains.registry import Chains
 from server.chains.view import ReadView
 from server.protocols.book import ProtocolReaders
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
     from devnet.launcher import Devnet
 
 LEND_C = yield_protocol_pb2.YIELD_PROTOCOL_LEND_C
+_FRESH = count(0xA000)
 PRICED_AT = datetime(2030, 1, 1, tzinfo=UTC)  # later than any block
 
 
@@ -98,6 +101,15 @@ class VaultSite:
         assert reader is not None
         found: list[Any] = (await self.readers._runner.answer(reader, ChainQuestion(chain), self.view())).answer
         return found
+
+    async def mine(self, chain: str) -> None:
+        """Make a block that the gateway knows of."""
+        await self.devnet.mine(chain, 1)
+        await self.learn(chain)
+
+    async def learn(self, chain: str) -> None:
+        """Let the gateway learn of the head by a read that shares nothing with others."""
+        await self.chains.capability(chain, ReadsBalances).read_balance(f"0x{next(_FRESH):040x}", ReadView())
 
     def view(self) -> ReadView:
         """Return a view of a request of its own."""
