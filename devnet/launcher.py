@@ -29,7 +29,7 @@ from devnet.evm.seed import Seeded, seed_world
 from devnet.evm.world import FIRST_TIMESTAMP, Chain, load_world
 from devnet.install import STATE, installed, write_whole
 from devnet.local_chain import FAMILIES, Endpoint, LocalChain, Progress, Running, open_chains
-from devnet.offchain import documents, dydx, hyperliquid, names, prices, swaps
+from devnet.offchain import beefy, documents, dydx, hyperliquid, kong, names, prices, swaps
 from devnet.offchain.server import OffchainServer
 from devnet.watchdog import Watchdog
 
@@ -42,6 +42,8 @@ _TOPICS = (
     swaps.add_routes,
     hyperliquid.add_routes,
     dydx.add_routes,
+    beefy.add_routes,
+    kong.add_routes,
 )
 _NODE_TIMEOUT = aiohttp.ClientTimeout(total=30)
 
@@ -152,6 +154,8 @@ class Devnet:
             "swaps": (swaps.WORD, "jupiter"),
             "venue-a": (hyperliquid.WORD, "hyperliquid"),
             "venue-b": (dydx.WORD, "dydx"),
+            "vault-a": (beefy.WORD, "beefy"),
+            "vault-b": (kong.WORD, "kong"),
         }
         tables = self._sources()
         return [
@@ -192,7 +196,7 @@ class Devnet:
 
     def _sources(self) -> dict[str, Any]:
         tables: dict[str, Any] = {}
-        for source in (prices, swaps, hyperliquid, dydx):
+        for source in (prices, swaps, hyperliquid, dydx, beefy, kong):
             tables |= source.settings(self.offchain.authority)
         return tables
 

@@ -49,6 +49,7 @@ from server.upstream.cache import open_cache
 from server.upstream.observer import Measured
 from server.upstream.transport import open_session
 from server.venues import dydx, hyperliquid
+from server.yields import beefy, kong
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -68,6 +69,8 @@ __all__ = ["Gateway", "ListenError"]
 _APIS: dict[str, Callable[..., DocumentSource]] = {
     hyperliquid.NAME: hyperliquid.open_hyperliquid,
     dydx.NAME: dydx.open_dydx,
+    beefy.NAME: beefy.open_beefy,
+    kong.NAME: kong.open_kong,
 }
 
 # Longer than any drain; `drain` shortens it.

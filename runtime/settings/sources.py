@@ -18,6 +18,8 @@ SOURCES = (
     "jupiter",
     "hyperliquid",
     "dydx",
+    "beefy",
+    "kong",
 )
 """The off-chain sources that can be configured."""
 

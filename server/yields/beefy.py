@@ -17,18 +17,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from server.errors import NotFound, UpstreamUnavailable
-from server.sources.api_errors import ApiErrors
+from server.sources.api_errors import WholeApiErrors
 from server.sources.documents import DocumentRequest, Fetched
-from server.sources.endpoints import AGENT, source_endpoints
+from server.sources.endpoints import AGENT, open_source
 from server.sources.prices.shape import changed_shape, read_shape
-from server.upstream import NOT_MODIFIED, RestPool, validators_of
+from server.upstream import NOT_MODIFIED, validators_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from contextlib import AsyncExitStack
 
     from runtime.settings import Settings
+    from server.upstream import RestPool
     from server.upstream.observer import Observer
     from server.upstream.transport import Session
 
@@ -53,8 +53,6 @@ STANDARD, GOV, COWCENTRATED, ERC4626 = KINDS = ("standard", "gov", "cowcentrated
 ACTIVE = "active"
 
 _LIFETIME, _STALE_FOR = 300.0, 3600.0
-# A source without blocks: nothing is compared, nothing polled.
-_PACE_SECONDS = 60.0
 _PATHS = {"vaults": "/vaults/all", "apy": "/apy", "tvl": "/tvl", "lps": "/lps", "prices": "/prices"}
 _STATUSES = frozenset({ACTIVE, "paused", "eol"})
 _ORACLES = {"lps": POOL_PRICES, "tokens": TOKEN_PRICES}
@@ -126,10 +124,7 @@ class Beefy:
         [topic] = key
         path = _PATHS[topic]
         validators = None if previous is None else previous.validators
-        try:
-            reply = await self._pool.get(path, (), AGENT, name=path, validators=validators)
-        except NotFound:
-            raise UpstreamUnavailable(f"{NAME} has no {path} at the configured address") from None
+        reply = await self._pool.get(path, (), AGENT, name=path, validators=validators)
         if previous is not None and reply.result == NOT_MODIFIED:
             return previous._replace(validators=validators_of(reply) or previous.validators)
         # Megabytes: the loop serves others meanwhile.
@@ -138,15 +133,10 @@ class Beefy:
 
 
 def open_beefy(
-    settings: Settings, http: Session, lifetime: AsyncExitStack, observer: Observer | None = None
-) -> Beefy | None:
-    """Return the source as the settings configure it, closed with `lifetime`; None where it is switched off."""
-    endpoints = source_endpoints(settings, NAME)
-    if not endpoints:
-        return None
-    pool = RestPool(NAME, endpoints, ApiErrors(NAME), http, block_time=_PACE_SECONDS, observer=observer)
-    lifetime.push_async_callback(pool.close)
-    return Beefy(pool)
+    settings: Settings, http: Session, lifetime: AsyncExitStack, *, observer: Observer | None = None
+) -> Beefy:
+    """Return the source as the settings configure it; closed with `lifetime`."""
+    return Beefy(open_source(settings, NAME, WholeApiErrors(NAME), http, lifetime, observer))
 
 
 def read_vaults(body: bytes) -> dict[str, Vault]:
