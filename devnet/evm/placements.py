@@ -3,7 +3,17 @@
 from collections.abc import Callable, Iterator
 
 from devnet import known
-from devnet.evm import lending_a_v2, lending_a_v3, lending_b_v2, lending_b_v3, lending_c, lending_d, staking_a
+from devnet.evm import (
+    lending_a_v2,
+    lending_a_v3,
+    lending_b_v2,
+    lending_b_v3,
+    lending_c,
+    lending_c_vaults,
+    lending_d,
+    staking_a,
+    yield_a,
+)
 from devnet.evm.artifacts import RUNTIMES, multicall3, original, stand_ins, with_parent_number
 from devnet.evm.calls import encode_arguments, encode_call
 from devnet.evm.exchanges import EXCHANGES
@@ -28,10 +38,12 @@ PROTOCOLS: tuple[Protocol, ...] = (
     lending_b_v2.PROTOCOL,
     lending_c.PROTOCOL,
     lending_d.PROTOCOL,
+    lending_c_vaults.PROTOCOL,
     *EXCHANGES,
     *POOLS,
     staking_a.PROTOCOL,
     *VAULTS,
+    yield_a.PROTOCOL,
 )
 
 _TOKEN_SET_UP = "initialize(string,string,uint8,address)"

@@ -18,6 +18,8 @@ SOURCES = (
     "jupiter",
     "hyperliquid",
     "dydx",
+    "morpho",
+    "pendle",
     "beefy",
     "kong",
 )

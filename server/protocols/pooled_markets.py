@@ -114,12 +114,12 @@ class _State(NamedTuple):
     @classmethod
     def of(cls, answered: Sequence[Answered], deployment: Deployment) -> _State:
         listed, oracle, data_provider = answered[:3]
-        found = data_provider.read_one(_GET_DATA_PROVIDER)
-        return cls(
+        state = cls(
             listed.read_one(GET_RESERVES_LIST),
             oracle.read_one(_GET_ORACLE),
-            deployment.data_provider if found == _NOBODY else found,
+            data_provider.read_one(_GET_DATA_PROVIDER),
         )
+        return state._replace(data_provider=deployment.data_provider) if state.data_provider == _NOBODY else state
 
 
 def load_market(deployment: Deployment, form: PoolForm, outcomes: Outcomes) -> Market | More:
@@ -152,7 +152,7 @@ def name_assets(chain: str, named: Mapping[str, str], form: PoolForm) -> tuple[A
         ranked[rank].append(address)
     in_order = [address for addresses in ranked.values() for address in addresses]
     known = [listings[address] for address in in_order if address in listings]
-    owners: dict[str, str] = {}
+    owned: set[str] = set()
     symbols: dict[str, list[str]] = {address: [] for address in named}
     for symbol, address in (
         *((named[address], address) for address in in_order),
@@ -163,7 +163,8 @@ def name_assets(chain: str, named: Mapping[str, str], form: PoolForm) -> tuple[A
             if not one.deployment.is_bridged and one.deployment.address != coin
         ),
     ):
-        if symbol and owners.setdefault(symbol.casefold(), address) == address and symbol not in symbols[address]:
+        if symbol and symbol.casefold() not in owned:
+            owned.add(symbol.casefold())
             symbols[address].append(symbol)
     return tuple(
         Asset(

@@ -19,7 +19,7 @@ import msgspec
 
 from server.sources.api_errors import WholeApiErrors
 from server.sources.documents import DocumentRequest, Fetched
-from server.sources.endpoints import AGENT, open_source
+from server.sources.endpoints import AGENT, open_source, source_endpoints
 from server.sources.prices.shape import changed_shape, read_shape
 from server.upstream import NOT_MODIFIED, validators_of
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from contextlib import AsyncExitStack
 
     from runtime.settings import Settings
+    from server.sources.documents import DocumentSource
     from server.upstream import RestPool
     from server.upstream.observer import Observer
     from server.upstream.transport import Session
@@ -134,9 +135,11 @@ class Beefy:
 
 def open_beefy(
     settings: Settings, http: Session, lifetime: AsyncExitStack, *, observer: Observer | None = None
-) -> Beefy:
-    """Return the source as the settings configure it; closed with `lifetime`."""
-    return Beefy(open_source(settings, NAME, WholeApiErrors(NAME), http, lifetime, observer))
+) -> dict[str, DocumentSource]:
+    """Return the source as the settings configure it, closed with `lifetime`; empty where it is switched off."""
+    if not source_endpoints(settings, NAME):
+        return {}
+    return {NAME: Beefy(open_source(settings, NAME, WholeApiErrors(NAME), http, lifetime, observer))}
 
 
 def read_vaults(body: bytes) -> dict[str, Vault]:

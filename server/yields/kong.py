@@ -19,7 +19,7 @@ import msgspec
 from server.checksum import checksum_address
 from server.sources.api_errors import WholeApiErrors
 from server.sources.documents import DocumentRequest, Fetched
-from server.sources.endpoints import AGENT, open_source
+from server.sources.endpoints import AGENT, open_source, source_endpoints
 from server.sources.prices.shape import changed_shape, read_shape
 from server.upstream import NOT_MODIFIED, validators_of
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from runtime.settings import Settings
     from server.upstream import RestPool
+    from server.sources.documents import DocumentSource
     from server.upstream.observer import Observer
     from server.upstream.transport import Session
 
@@ -100,9 +101,11 @@ class Kong:
         return Fetched(value, len(reply.result), validators=validators_of(reply))
 
 
-def open_kong(settings: Settings, http: Session, lifetime: AsyncExitStack, *, observer: Observer | None = None) -> Kong:
-    """Return the source as the settings configure it; closed with `lifetime`."""
-    return Kong(open_source(settings, NAME, WholeApiErrors(NAME), http, lifetime, observer))
+) -> dict[str, DocumentSource]:
+    """Return the source as the settings configure it, closed with `lifetime`; empty where it is switched off."""
+    if not source_endpoints(settings, NAME):
+        return {}
+    return {NAME: Kong(open_source(settings, NAME, WholeApiErrors(NAME), http, lifetime, observer))}
 
 
 def vaults_of(chain: str) -> DocumentRequest:

@@ -1,9 +1,9 @@
-"""What the code of lend-b V3's markets fixes: base asset, price feed, and interest as two curves over utilisation.
+"""What the code of lend-b V3's markets fixes: base asset, price feed, and the rate models of supply and borrow.
 
-Terms are kept as tables and proved again by every read. A curve is known by its kink and its values at 0, at the kink
-and at one beyond it, where the upper slope stands whole: the market's own answers there say whether the kept curve is
-still its curve. Source: compound-finance/comet, Comet.getSupplyRate and getBorrowRate: rates are per second times 1e18,
-every product is rounded down.
+Terms are kept as tables and proved again by every read. A rate model is known by its kink and its values at 0, at the
+kink and at one beyond it, where the upper slope stands whole: the market's own answers there say whether the kept model
+is still its own. Source: compound-finance/comet, Comet.getSupplyRate and getBorrowRate: rates are per second times
+1e18, every product is rounded down.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _PRICE_FEED = RATES["baseTokenPriceFeed"]
 _BASE_TOKEN = RATES["baseToken"]
 
 
-class Curve(NamedTuple):
+class RateModel(NamedTuple):
     """A rate over utilisation, broken once at `kink`; rates per second, all times 1e18."""
 
     kink: int
@@ -46,12 +46,12 @@ class Curve(NamedTuple):
 
     @property
     def points(self) -> tuple[int, int, int]:
-        """The utilisations at which the curve is compared with the market's own answers."""
+        """The utilisations at which the model is compared with the market's own answers."""
         return 0, self.kink, self.kink + WAD
 
 
 class _Side(NamedTuple):
-    """The functions of one of a market's two curves: the rate, and the parameters in the order of `Curve`."""
+    """The functions of one of a market's two rate models: the rate, and the parameters in the order of `RateModel`."""
 
     rate: Function
     parameters: tuple[Function, ...]
@@ -68,7 +68,7 @@ _MOST = 1 << 64
 DESCRIBED = 2 + sum(len(side.parameters) for side in _SIDES)
 """How many calls `describe_market` returns."""
 
-PROVED = 1 + sum(1 + len(Curve(0, 0, 0, 0).points) for _ in _SIDES)
+PROVED = 1 + sum(1 + len(RateModel(0, 0, 0, 0).points) for _ in _SIDES)
 """How many calls `prove_terms` returns."""
 
 
@@ -78,8 +78,8 @@ class Terms(NamedTuple):
     address: str
     base: TokenFacts
     feed: str
-    supply: Curve
-    borrow: Curve
+    supply: RateModel
+    borrow: RateModel
 
 
 class Unread(NamedTuple):
@@ -168,7 +168,7 @@ def read_terms(answered: Sequence[Answered], base: TokenFacts) -> Terms:
             retry_after_ms=1000,
         )
     half = len(numbers) // 2
-    return Terms(address, base, feed, Curve(*numbers[:half]), Curve(*numbers[half:]))
+    return Terms(address, base, feed, RateModel(*numbers[:half]), RateModel(*numbers[half:]))
 
 
 def _read_all(answered: Sequence[Answered], token: Sequence[Answered]) -> Terms:
@@ -179,9 +179,9 @@ def _read_all(answered: Sequence[Answered], token: Sequence[Answered]) -> Terms:
 def prove_terms(terms: Terms) -> tuple[ContractCall, ...]:
     """Return the calls that `are_proved` reads."""
     calls = [_PRICE_FEED.call(terms.address)]
-    for side, curve in zip(_SIDES, (terms.supply, terms.borrow), strict=True):
+    for side, model in zip(_SIDES, (terms.supply, terms.borrow), strict=True):
         calls.append(side.parameters[0].call(terms.address))
-        calls += (side.rate.call(terms.address, point) for point in curve.points)
+        calls += (side.rate.call(terms.address, point) for point in model.points)
     return tuple(calls)
 
 
@@ -189,8 +189,8 @@ def are_proved(terms: Terms, proofs: Sequence[Answered]) -> bool:
     """Return whether the market has these terms; ContractUnreadable where it does not answer."""
     if read_feed(proofs) != terms.feed:
         return False
-    for start, side, curve in zip((1, 5), _SIDES, (terms.supply, terms.borrow), strict=True):
-        if proofs[start].read_one(side.parameters[0]) != curve.kink:
+    for start, side, model in zip((1, 5), _SIDES, (terms.supply, terms.borrow), strict=True):
+        if proofs[start].read_one(side.parameters[0]) != model.kink:
             return False
     return computes_by(terms, terms, proofs)
 
@@ -204,7 +204,7 @@ def computes_by(terms: Terms, asked_with: Terms, proofs: Sequence[Answered]) -> 
     """Return whether the market's own rates, at the points of the terms that were asked with, are those of `terms`."""
     sides = zip((2, 6), _SIDES, (terms.supply, terms.borrow), (asked_with.supply, asked_with.borrow), strict=True)
     return all(
-        one.read_one(side.rate) == curve.rate(point)
-        for start, side, curve, asked in sides
+        one.read_one(side.rate) == model.rate(point)
+        for start, side, model, asked in sides
         for point, one in zip(asked.points, proofs[start : start + 3], strict=True)
     )

@@ -153,7 +153,7 @@ def _rates_and_size(market: Market) -> tuple[float, float, float | None]:
     utilization = market.figures[0].read_one(_UTILIZATION)
     supplied = Decimal(market.figures[1].read_one(_TOTAL_SUPPLY)).scaleb(-terms.base.decimals)
     supply_apy, borrow_apy = (
-        apy_of_apr(curve.rate(utilization) * YEAR_SECONDS / WAD) for curve in (terms.supply, terms.borrow)
+        apy_of_apr(model.rate(utilization) * YEAR_SECONDS / WAD) for model in (terms.supply, terms.borrow)
     )
     return supply_apy, borrow_apy, market.worth.of(supplied)
 
