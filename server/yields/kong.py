@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from contextlib import AsyncExitStack
 
     from runtime.settings import Settings
-    from server.upstream import RestPool
     from server.sources.documents import DocumentSource
+    from server.upstream import RestPool
     from server.upstream.observer import Observer
     from server.upstream.transport import Session
 
@@ -101,6 +101,8 @@ class Kong:
         return Fetched(value, len(reply.result), validators=validators_of(reply))
 
 
+def open_kong(
+    settings: Settings, http: Session, lifetime: AsyncExitStack, *, observer: Observer | None = None
 ) -> dict[str, DocumentSource]:
     """Return the source as the settings configure it, closed with `lifetime`; empty where it is switched off."""
     if not source_endpoints(settings, NAME):
