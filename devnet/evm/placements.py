@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 
 from devnet import known
 from devnet.evm import (
+    funds,
     lending_a_v2,
     lending_a_v3,
     lending_b_v2,
@@ -44,6 +45,8 @@ PROTOCOLS: tuple[Protocol, ...] = (
     staking_a.PROTOCOL,
     *VAULTS,
     yield_a.PROTOCOL,
+    funds.TOKENIZED_A,
+    funds.VAULT_D,
 )
 
 _TOKEN_SET_UP = "initialize(string,string,uint8,address)"

@@ -8,6 +8,7 @@ while the next build runs; after that they wait for one.
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import copy
 import math
 import time
@@ -161,7 +162,8 @@ class BestYields:
             if now >= kept.begun_at + BUILT_EVERY and now >= self._next_at:
                 self._begin()
             if cache is not None:
-                cache.hit()
+                # Also for callers who want nothing out of a cache: no one can have more than a build a minute.
+                cache.status = "hit"
             return kept
         if cache is not None:
             cache.miss()
@@ -188,7 +190,8 @@ class BestYields:
 
     def _begin(self) -> asyncio.Task[Comparison]:
         if self._build is None:
-            self._build = asyncio.get_running_loop().create_task(self._run())
+            # In a context of its own: it outlives the call that needs it first.
+            self._build = asyncio.get_running_loop().create_task(self._run(), context=contextvars.Context())
             self._build.add_done_callback(self._end)
         return self._build
 

@@ -14,7 +14,15 @@ from server.chains.capabilities import CallsContracts
 from server.chains.steps import ATTEMPTS, read_in_steps
 from server.chains.view import ReadView
 from server.contracts.calls import CallGroup
-from server.errors import DeadlineExceeded, GatewayError, MovedOn, PriceUnavailable, UpstreamUnavailable, release
+from server.errors import (
+    DeadlineExceeded,
+    GatewayError,
+    MovedOn,
+    PriceUnavailable,
+    Reverted,
+    UpstreamUnavailable,
+    release,
+)
 from server.protocols.plan import ContractUnreadable, More, Outcomes, Renewed, StaleTables, WalletPlan
 from server.protocols.reader import WalletQuestion
 from server.upstream.cache import CacheUse
@@ -195,8 +203,9 @@ class Runner:
         branch.is_renewed = True
         key = branch.reader.subject(branch.question)
         self._store.drop(key, branch.tables)
-        pinned = ReadView(block=view.block, deadline=view.deadline)
-        pinned.endpoint = view.endpoint
+        pinned = ReadView(block=view.block if view.is_chosen else None, deadline=view.deadline)
+        if view.block is not None:
+            pinned.settle(view.block, view.endpoint)
         try:
             tables = await self._store.load(key, (key, view.block), lambda: self._load(branch, pinned))
         except GatewayError as error:
@@ -274,38 +283,51 @@ class Runner:
 
         What is known already is not read again.
         """
-        by_block: dict[tuple[str, float], list[_Job]] = {}
+        together: dict[_Where, list[_Job]] = {}
         for index, (outcomes, plan) in enumerate(jobs):
             for name, group in plan.groups.items():
                 if name not in outcomes:
-                    by_block.setdefault((group.chain or chain, group.seconds_back), []).append(_Job(index, name, group))
+                    where = _Where(group.chain or chain, group.seconds_back, group.any_block)
+                    together.setdefault(where, []).append(_Job(index, name, group))
         main = views[chain]
         failures: list[GatewayError | None] = [None] * len(jobs)
 
-        async def run(place: str, seconds_back: float, of_block: list[_Job]) -> None:
-            view = views.setdefault(place, ReadView(deadline=main.deadline, cache=main.cache))
+        async def run(where: _Where, of_block: list[_Job]) -> None:
+            view = ReadView(deadline=main.deadline, cache=main.cache)
+            if not where.any_block:
+                view = views.setdefault(where.chain, view)
             groups = [CallGroup(job.group.calls, job.group.is_known) for job in of_block]
-            contracts = self._capability(place, CallsContracts)
+            contracts = self._capability(where.chain, CallsContracts)
             block: int | None
             try:
-                if seconds_back:
-                    past = await contracts.call_groups_back(groups, seconds_back, view)
+                if where.seconds_back:
+                    past = await contracts.call_groups_back(groups, where.seconds_back, view)
                     block, found = (None, None) if past is None else past
                 else:
                     found = await contracts.call_groups(groups, view)
                     block = view.block
             except GatewayError as error:
+                # What readers call is no choice of the caller, so that it cannot be run is none of their mistakes.
+                failure = _refused(where.chain, error) if isinstance(error, Reverted) else error
                 for job in of_block:
-                    failures[job.place] = failures[job.place] or error
+                    failures[job.place] = failures[job.place] or failure
                 return
             for number, job in enumerate(of_block):
                 if found is None:
                     jobs[job.place][0].add_absent(job.name)
                 else:
-                    jobs[job.place][0].add(job.name, place, block or 0, job.group, found[number])
+                    jobs[job.place][0].add(job.name, where.chain, block or 0, job.group, found[number])
 
-        await asyncio.gather(*(run(*key, of_block) for key, of_block in by_block.items()))
+        await asyncio.gather(*(run(*item) for item in together.items()))
         return failures
+
+
+class _Where(NamedTuple):
+    """What groups are read together by: see `Group`."""
+
+    chain: str
+    seconds_back: float
+    any_block: bool
 
 
 class _Job(NamedTuple):
@@ -389,6 +411,13 @@ def _unreadable(chain: str, error: Exception) -> ContractUnreadable:
     _log.warning("a protocol's contracts returned what cannot be", chain=chain, why=repr(error))
     return ContractUnreadable(
         f"the contracts of the protocol on {chain} returned figures that cannot be; try again", retry_after_ms=1000
+    )
+
+
+def _refused(chain: str, error: Reverted) -> ContractUnreadable:
+    """Return the failure of an execution that nodes refuse to run as a whole."""
+    return ContractUnreadable(
+        f"the contracts of the protocol on {chain} cannot be read: {error.message}", retry_after_ms=1000
     )
 
 
