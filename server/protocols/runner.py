@@ -140,9 +140,12 @@ class Runner:
         branches = [_Branch(reader, question, self._plan) for reader, question in questions]
         views = {question.chain: view for _, question in questions}
         await asyncio.gather(*(self._prepare(branch, load_timeout) for branch in branches))
-        for _ in range(_MOST_ROUNDS):
+        steps = 0
+        for _ in range(2 * _MOST_ROUNDS):
             waiting = [branch for branch in branches if branch.result is None]
-            if not waiting:
+            # Documents say what to read: by themselves they are no step.
+            steps += any(branch.plan.groups for branch in waiting)
+            if not waiting or steps > _MOST_ROUNDS:
                 break
             await self._read(waiting, views)
             stale = [branch for branch in waiting if branch.advance()]
