@@ -1,1 +1,1 @@
-"""Off-chain APIs of protocols that yields come from, one module each; their documents reach readers in its types."""
+"""Off-chain APIs of yield products, one module each: documents in types of their own, rates in percent per year."""

@@ -21,6 +21,8 @@ FOLDERS: dict[str, tuple[str, ...]] = {
     "aave_v3": ("aave",),
     "compound_v2": ("compound",),
     "compound_v3": ("compound",),
+    # Its name is also that of a node of its chain (chains.toml).
+    "hyperlend": (),
     "morpho": ("morpho",),
     "lido": ("lido",),
     "curve": ("curve",),
