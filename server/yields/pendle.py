@@ -17,11 +17,10 @@ import msgspec
 
 from server.checksum import checksum_address
 from server.errors import UpstreamUnavailable
-from server.sources.api_errors import ApiErrors
+from server.sources.api_errors import WholeApiErrors
 from server.sources.documents import DocumentRequest, Fetched, check_size
-from server.sources.endpoints import AGENT, source_endpoints
+from server.sources.endpoints import AGENT, open_source, source_endpoints
 from server.sources.prices.shape import changed_shape, read_shape
-from server.upstream import RestPool
 from server.yields.computing_units import KEYLESS, ComputingUnits, Quota
 
 if TYPE_CHECKING:
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
 
     from runtime.settings import RemoteSettings, Settings
     from server.sources.documents import DocumentSource
+    from server.upstream import RestPool
     from server.upstream.observer import Observer
     from server.upstream.policy import Reply
     from server.upstream.transport import Session
@@ -49,8 +49,6 @@ _TRANSACTION_PAGE, _MOST_TRANSACTIONS = 1_000, 2_000
 # The most that a request is documented to cost, until one of its kind was answered.
 _DEAREST = 5.0
 _UNITS = "x-computing-unit"
-# A source without blocks: nothing is compared, nothing polled.
-_PACE_SECONDS = 60.0
 _MINUTE, _WEEK = 60, 604_800
 
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}")
@@ -264,8 +262,7 @@ def open_pendle(
     endpoints = source_endpoints(settings, NAME)
     if not endpoints:
         return {}
-    pool = RestPool(NAME, endpoints, ApiErrors(NAME), http, block_time=_PACE_SECONDS, observer=observer)
-    lifetime.push_async_callback(pool.close)
+    pool = open_source(settings, NAME, WholeApiErrors(NAME), http, lifetime, observer)
     api = Api(pool, ComputingUnits(NAME, quota(endpoints, settings.workers)))
     return {NAME: Markets(api), TRANSACTIONS: Transactions(api)}
 

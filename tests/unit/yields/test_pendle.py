@@ -364,7 +364,7 @@ async def test_a_rate_of_the_configuration_replaces_the_documented_quota() -> No
     assert len(api.asked) == 40
 
 
-@pytest.mark.parametrize("status", [400, 401, 429, 500, 503])
+@pytest.mark.parametrize("status", [400, 401, 404, 429, 500, 503])
 async def test_a_failing_source_is_unavailable(status: int) -> None:
     api = Api()
     api.status = status
