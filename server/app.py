@@ -27,6 +27,7 @@ from server.inprocess import InProcessChannel
 from server.leaving import refuse_calls
 from server.listeners import ListenError, bind, open_listener
 from server.protocols.book import ProtocolReaders
+from server.protocols.hyperbeat.share_vaults import HISTORY
 from server.protocols.runner import Runner
 from server.protocols.tables import TableStore
 from server.rpc.health import HealthServicer
@@ -40,9 +41,12 @@ from server.rpc.stages.answers import Answers
 from server.rpc.stages.frame import Frame
 from server.rpc.stages.recall import Recall
 from server.rpc.unauthenticated import Unauthenticated
+from server.sources.documents import DocumentStore
 from server.sources.guarded import GuardedFetcher
 from server.sources.prices import open_prices
+from server.sources.share_prices import SharePrices
 from server.storage.database import open_database
+from server.storage.share_records import ShareRecords
 from server.typed_apps.services import CALL_METHOD, TypedServices
 from server.upstream.cache import open_cache
 from server.upstream.observer import Measured
@@ -109,6 +113,10 @@ class Gateway:
         prices, history = open_prices(settings, chains, http, database, cache, self._lifetime)
         tables = TableStore()
         self._lifetime.push_async_callback(tables.close)
+        shares = SharePrices(ShareRecords(database))
+        self._lifetime.push_async_callback(shares.close)
+        documents = DocumentStore({HISTORY: shares}, is_kept=cache is not None)
+        self._lifetime.push_async_callback(documents.close)
         dependencies = Dependencies(
             chains,
             settings,
@@ -121,7 +129,7 @@ class Gateway:
             fetcher,
             prices,
             history,
-            ProtocolReaders(PROTOCOLS, Runner(chains.capability, tables, prices)),
+            ProtocolReaders(PROTOCOLS, Runner(chains.capability, tables, prices, documents)),
             open_jupiter(settings, http, self._lifetime, is_kept=cache is not None, observer=Measured()),
         )
         collector.handlers.update(public_handlers(dependencies, servicers=servicers))
