@@ -4,7 +4,8 @@ A data feed refuses a report that is older than it takes for healthy, or out of 
 read in one execution, so that the two can be distinguished: an old report within the bounds is answered with its own
 time, one out of bounds is no price.
 
-Source: midas-apps/contracts, DataFeed.sol (`_getDataInBase18`), CustomAggregatorV3CompatibleFeed.sol, commit bfe2b5f.
+Source: the contracts of tokenized-a, contracts/feeds, DataFeed.sol (`_getDataInBase18`) and
+CustomAggregatorV3CompatibleFeed.sol, commit bfe2b5f.
 """
 
 from __future__ import annotations

@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import structlog
 
 from server.chains.capabilities import CallsContracts
+from server.chains.steps import ATTEMPTS, read_in_steps
 from server.chains.view import ReadView
 from server.contracts.calls import CallGroup
-from server.errors import DeadlineExceeded, GatewayError, PriceUnavailable, UpstreamUnavailable, release
+from server.errors import DeadlineExceeded, GatewayError, MovedOn, PriceUnavailable, UpstreamUnavailable, release
 from server.protocols.plan import ContractUnreadable, More, Outcomes, Renewed, StaleTables, WalletPlan
 from server.protocols.reader import WalletQuestion
+from server.upstream.cache import CacheUse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
@@ -25,7 +27,6 @@ if TYPE_CHECKING:
     from server.protocols.tables import TableStore
     from server.sources.documents import Document, DocumentRequest
     from server.sources.prices import Price
-    from server.upstream.cache import CacheUse
 
     Capability = Callable[[str, type[CallsContracts]], CallsContracts]
 
@@ -98,13 +99,19 @@ class Runner:
     async def answer(self, reader: Reader[Any, Any], question: ChainQuestion, view: ReadView) -> Reading:
         """Return the answer of one reader at the view's block, which is settled.
 
+        Where the chain moves on between two steps, and its nodes know the latest state alone, the answer begins again.
+
         Raises:
             GatewayError: a node, a contract or the question stands in the way; see the reader.
         """
-        [found] = await self.answer_all([(reader, question)], view)
-        if isinstance(found, GatewayError):
-            raise found
-        return Reading(found, view.block)
+
+        async def read(trial: ReadView) -> Any:
+            [found] = await self.answer_all([(reader, question)], trial)
+            if isinstance(found, GatewayError):
+                raise found
+            return found
+
+        return Reading(await read_in_steps(view, read), view.block)
 
     async def answer_all(
         self,
@@ -195,8 +202,12 @@ class Runner:
             branch.begin(tables)
 
     async def _load(self, branch: _Branch, view: ReadView) -> Any:
-        """Return the tables of a branch's subject, read at the view's block."""
-        outcomes = Outcomes()
+        """Return the tables of a branch's subject, read at the view's block.
+
+        Where that is gone before the last step, the rest is of a later one: what tables hold is compared in the read
+        that uses them.
+        """
+        outcomes, attempts = Outcomes(), ATTEMPTS
         views = {branch.question.chain: view}
         while True:
             try:
@@ -210,7 +221,12 @@ class Runner:
                 self._execute(branch.question.chain, jobs, views), self._fetch(jobs, view)
             )
             for failure in failures:
-                if failure is not None:
+                attempts -= failure is not None
+                if isinstance(failure, MovedOn) and attempts:
+                    # What is kept of the chain's head is of the block that is gone.
+                    view = ReadView(deadline=view.deadline, cache=CacheUse(bypass=True))
+                    views = {branch.question.chain: view}
+                elif failure is not None:
                     raise failure
 
     async def _read(self, branches: Sequence[_Branch], views: dict[str, ReadView]) -> None:
@@ -255,31 +271,49 @@ class Runner:
 
         What is known already is not read again.
         """
-        together: dict[tuple[str, bool], list[_Job]] = {}
+        together: dict[_Where, list[_Job]] = {}
         for index, (outcomes, plan) in enumerate(jobs):
             for name, group in plan.groups.items():
                 if name not in outcomes:
-                    together.setdefault((group.chain or chain, group.any_block), []).append(_Job(index, name, group))
+                    where = _Where(group.chain or chain, group.seconds_back, group.any_block)
+                    together.setdefault(where, []).append(_Job(index, name, group))
         main = views[chain]
         failures: list[GatewayError | None] = [None] * len(jobs)
 
-        async def run(where: tuple[str, bool], of_chain: list[_Job]) -> None:
-            place, any_block = where
+        async def run(where: _Where, of_block: list[_Job]) -> None:
             view = ReadView(deadline=main.deadline, cache=main.cache)
-            if not any_block:
-                view = views.setdefault(place, view)
-            groups = [CallGroup(job.group.calls, job.group.is_known) for job in of_chain]
+            if not where.any_block:
+                view = views.setdefault(where.chain, view)
+            groups = [CallGroup(job.group.calls, job.group.is_known) for job in of_block]
+            contracts = self._capability(where.chain, CallsContracts)
+            block: int | None
             try:
-                found = await self._capability(place, CallsContracts).call_groups(groups, view)
+                if where.seconds_back:
+                    past = await contracts.call_groups_back(groups, where.seconds_back, view)
+                    block, found = (None, None) if past is None else past
+                else:
+                    found = await contracts.call_groups(groups, view)
+                    block = view.block
             except GatewayError as error:
-                for job in of_chain:
+                for job in of_block:
                     failures[job.place] = failures[job.place] or error
                 return
-            for job, returned in zip(of_chain, found, strict=True):
-                jobs[job.place][0].add(job.name, place, view.block or 0, job.group, returned)
+            for number, job in enumerate(of_block):
+                if found is None:
+                    jobs[job.place][0].add_absent(job.name)
+                else:
+                    jobs[job.place][0].add(job.name, where.chain, block or 0, job.group, found[number])
 
         await asyncio.gather(*(run(*item) for item in together.items()))
         return failures
+
+
+class _Where(NamedTuple):
+    """What groups are read together by: see `Group`."""
+
+    chain: str
+    seconds_back: float
+    any_block: bool
 
 
 class _Job(NamedTuple):

@@ -21,6 +21,7 @@ from server.protocols import (
     compound_v3,
     curve,
     hyperbeat,
+    hyperlend,
     lido,
     llamalend,
     midas,
@@ -35,6 +36,7 @@ from server.rpc.approval import ApprovalServicer
 from server.rpc.block import BlockServicer
 from server.rpc.contract import ContractServicer
 from server.rpc.cosmos import CosmosServicer
+from server.rpc.funding import FundingServicer
 from server.rpc.gas import GasServicer
 from server.rpc.log import LogServicer
 from server.rpc.marketplace import MarketplaceServicer
@@ -66,6 +68,7 @@ if TYPE_CHECKING:
     from server.chains.registry import Chains
     from server.protocols.book import ProtocolReaders
     from server.protocols.reader import ProtocolEntry
+    from server.sources.documents import DocumentStore
     from server.sources.guarded import GuardedFetcher
     from server.sources.prices import PriceHistory, Prices
     from server.upstream.cache import Cache
@@ -93,6 +96,7 @@ SERVICERS: tuple[type, ...] = (
     MarketplaceServicer,
     PositionServicer,
     QuoteServicer,
+    FundingServicer,
     YieldServicer,
 )
 """Our servicer classes, each extending the generated `<Service>Servicer` of its service."""
@@ -105,6 +109,7 @@ PROTOCOLS: tuple[ProtocolEntry, ...] = tuple(
         compound_v2,
         compound_v3,
         curve,
+        hyperlend,
         llamalend,
         lido,
         morpho,
@@ -141,6 +146,7 @@ class Dependencies:
     history: PriceHistory
     protocols: ProtocolReaders
     aggregator: Jupiter
+    documents: DocumentStore
 
 
 class HandlerCollector:

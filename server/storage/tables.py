@@ -121,7 +121,7 @@ share_prices = Table(
     Column("hour", UtcDateTime, primary_key=True, index=True),
     # The time of the block that it was read at.
     Column("observed_at", UtcDateTime, nullable=False),
-    # The worth of 10^30 of the smallest units of shares, in the smallest units of the asset.
+    # The worth of 10^36 of the smallest units of shares, in the smallest units of the asset.
     Column("assets", ExactDecimal, nullable=False),
 )
 """What shares of vaults were worth, an observation an hour while they were asked for. Kept for weeks only."""

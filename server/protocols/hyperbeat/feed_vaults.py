@@ -19,9 +19,10 @@ from server.protocols.data_feeds import (
     report_calls,
     round_call,
 )
-from server.protocols.hyperbeat.rounds import find_earlier, growth_apy, next_numbers
+from server.protocols.hyperbeat.rounds import find_earlier, next_numbers
 from server.protocols.hyperbeat.vault import VaultState
 from server.protocols.plan import Group, More, Plan, Token
+from server.protocols.shares import growth_apy
 from server.protocols.tokens import TOTAL_SUPPLY, TokenFacts, describe, read_facts
 from server.protocols.yields import block_clock, oldest, read_block_time
 
@@ -108,7 +109,7 @@ class FeedVault:
             earlier, table = found
             if earlier is not None:
                 seconds = report.round.at - earlier.at
-                apy = growth_apy(report.round.answer, earlier.answer, seconds)
+                apy = growth_apy(earlier.answer, report.round.answer, seconds)
         price = None if self.price_token is None else prices.get(self.price_token)
         dollars = None
         if report is not None and (price is not None or self.price_token is None):

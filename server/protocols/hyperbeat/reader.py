@@ -9,6 +9,7 @@ from waypost.v1 import yield_pb2, yield_protocol_pb2, yield_share_pb2
 
 from server.protocols.hyperbeat.vaults import find_vault, load_vaults
 from server.protocols.plan import ContractUnreadable, Group, More, Plan, Renewed
+from server.protocols.shares import Held, name_amounts
 from server.protocols.tokens import BALANCE_GAS, BALANCE_OF
 from server.protocols.yields import BestRow
 
@@ -25,7 +26,6 @@ Answer = TypeVar("Answer")
 
 _SLUG = "hyperbeat"
 _GROWTH = yield_protocol_pb2.YIELD_BASIS_GROWTH
-_DOLLAR = "USD"
 _WALLET = "wallet"
 
 
@@ -87,11 +87,9 @@ class BalanceReader(_PoolReader):
         shares = outcomes[_WALLET][0].read_one(BALANCE_OF)
         raw = shares * state.assets // state.shares
         unit = state.unit
-        symbol = unit.address if unit.symbol.upper() == _DOLLAR else unit.symbol
+        held = Held(unit.symbol, unit.address, float(Fraction(raw, 10**unit.decimals)))
         row = yield_share_pb2.YieldBalance(
-            balance=yield_share_pb2.BalanceAmounts(
-                amounts={symbol: float(Fraction(raw, 10**unit.decimals))}, usd=_dollars(state, raw)
-            ),
+            balance=yield_share_pb2.BalanceAmounts(amounts=name_amounts([held]), usd=_dollars(state, raw)),
             block_height=state.block,
         )
         row.updated_at.FromDatetime(state.updated_at)

@@ -5,15 +5,14 @@ and for ever more distant ones, the next ones divide what is left between the ne
 that is not. A round that is none (a gap, a phase that begins) says nothing and is passed over.
 
 A number holds a phase in its upper bits where aggregators were replaced behind a proxy (Chainlink: number of the phase
-times 2^64). Only rounds of the current phase are looked at: how many an earlier one has nobody says.
+times 2^64). Only rounds of the current phase are looked at: nothing says how many an earlier one has.
 """
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
-from server.protocols.yields import YEAR_SECONDS
+from server.protocols.shares import WEEK_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -22,17 +21,12 @@ if TYPE_CHECKING:
 
     Known = Mapping[int, Round | None]
 
-PERIOD = 7 * 86_400
+PERIOD = int(WEEK_SECONDS)
 """How much older the earlier price is at least, in seconds."""
 
 _NEAR = 32
 _WIDTH = 128
 _PHASE_BITS = 64
-
-
-def growth_apy(now: float, earlier: float, seconds: float) -> float:
-    """Return the percent per year that a price's growth within so many seconds comes to, compounded."""
-    return math.expm1(math.log(now / earlier) * YEAR_SECONDS / seconds) * 100
 
 
 def find_earlier(known: Known, latest: Round) -> Round | None:

@@ -8,29 +8,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 from fractions import Fraction
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING
 
 from server.contracts.interface import Interface
-from server.protocols.hyperbeat.rounds import PERIOD, growth_apy
 from server.protocols.hyperbeat.vault import VaultState
 from server.protocols.plan import ContractUnreadable, Token
+from server.protocols.shares import MANY_SHARES, WEEK_SECONDS, growth_apy
 from server.protocols.tokens import TokenFacts, describe, read_facts
 from server.protocols.yields import block_clock, oldest, read_block_time
 from server.sources.documents import DocumentRequest
+from server.yields.share_prices import NAME, SharePrice
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from datetime import datetime
 
     from server.contracts.calls import ContractCall
     from server.protocols.plan import Answered, Outcomes
     from server.protocols.reader import TokenPrices
-
-HISTORY = "share_prices"
-"""The source of the gateway's own share prices; its documents are by chain and vault."""
-
-PROBE = 10**30
-"""The shares, in smallest units, whose worth is read and stored: enough for every digit of a price."""
+    from server.yields.share_prices import StoredHistory
 
 _VAULT = Interface.load("server.protocols.hyperbeat", "vault")
 _ASSET = _VAULT["asset"]
@@ -39,25 +34,6 @@ _WORTH = _VAULT["convertToAssets"]
 
 # Some 47,000 per market of the vault (facts/protocol_reads_2, 2.3), of which there are up to 30.
 _WORTH_GAS = 1_500_000
-
-
-class SharePrice(NamedTuple):
-    """What `PROBE` shares were worth, in smallest units of the asset, and when (UTC)."""
-
-    at: datetime
-    assets: int
-
-
-class ShareHistory(Protocol):
-    """What is stored of a vault, and how more is."""
-
-    def last_before(self, moment: datetime) -> SharePrice | None:
-        """Return the newest price that is stored of that moment or earlier."""
-        ...
-
-    def observe(self, price: SharePrice) -> None:
-        """Have a price stored, in the background, if none of its hour is."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +54,7 @@ class ShareVault:
     @property
     def documents(self) -> tuple[DocumentRequest, ...]:
         """Return the stored share prices."""
-        return (DocumentRequest(HISTORY, (self.chain, self.address)),)
+        return (DocumentRequest(NAME, (self.chain, self.address)),)
 
     def describe(self) -> tuple[ContractCall, ...]:
         """Return the calls that `read_table` reads."""
@@ -94,7 +70,7 @@ class ShareVault:
             block_clock(self.chain),
             _ASSET.call(self.address),
             _TOTAL.call(self.address, gas=_WORTH_GAS),
-            _WORTH.call(self.address, PROBE, gas=_WORTH_GAS),
+            _WORTH.call(self.address, MANY_SHARES, gas=_WORTH_GAS),
         )
 
     def read(self, table: TokenFacts, outcomes: Outcomes, prices: TokenPrices, *, has_rate: bool) -> VaultState:
@@ -110,7 +86,7 @@ class ShareVault:
         return VaultState(
             unit=table,
             assets=current.assets,
-            shares=PROBE,
+            shares=MANY_SHARES,
             total=total.read_one(_TOTAL),
             dollars=None if price is None else Fraction(price.value),
             failure=None,
@@ -125,9 +101,9 @@ class ShareVault:
         document = outcomes.find_document(*self.documents)
         if document is None or current.assets <= 0:
             return None
-        history: ShareHistory = document.value
-        earlier = history.last_before(current.at - timedelta(seconds=PERIOD))
+        history: StoredHistory = document.value
+        earlier = history.last_before(current.at - timedelta(seconds=WEEK_SECONDS))
         history.observe(current)
         if earlier is None:
             return None
-        return growth_apy(current.assets, earlier.assets, (current.at - earlier.at).total_seconds())
+        return growth_apy(earlier.assets, current.assets, (current.at - earlier.at).total_seconds())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from bisect import bisect_right
 from typing import TYPE_CHECKING
 
@@ -11,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from server.protocols.data_feeds import Round
-from server.protocols.hyperbeat.rounds import PERIOD, find_earlier, growth_apy, next_numbers
+from server.protocols.hyperbeat.rounds import PERIOD, find_earlier, next_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -158,17 +157,3 @@ def test_kept_rounds_serve_when_time_goes_on() -> None:
     later = Round(41, 10**8, NOW + 86_400)
     assert next_numbers(known, later) == []
     assert find_earlier(known, later) == rounds[34]
-
-
-@given(st.floats(0.95, 1.3), st.floats(PERIOD, 60 * 86_400))
-def test_growth_compounds(ratio: float, seconds: float) -> None:
-    years = seconds / 31_536_000
-    apy = growth_apy(ratio * 1e8, 1e8, seconds)
-    assert math.isclose((1 + apy / 100) ** years, ratio, rel_tol=1e-9)
-
-
-def test_growth_of_a_week() -> None:
-    # 1.001 a week: 52.142857 weeks a year.
-    assert math.isclose(growth_apy(1001, 1000, PERIOD), (1.001 ** (365 / 7) - 1) * 100, rel_tol=1e-12)
-    assert growth_apy(1000, 1000, PERIOD) == 0
-    assert growth_apy(990, 1000, PERIOD) < 0

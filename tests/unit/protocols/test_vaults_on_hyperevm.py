@@ -10,11 +10,12 @@ import pytest
 from server.contracts.calls import ContractOutcome
 from server.errors import NotFound, PriceUnavailable
 from server.protocols.hyperbeat.reader import BalanceReader, BestReader, VaultReader
-from server.protocols.hyperbeat.share_vaults import PROBE, SharePrice
 from server.protocols.hyperbeat.vaults import load_vaults
 from server.protocols.plan import ContractUnreadable
 from server.protocols.reader import ChainQuestion
+from server.protocols.shares import MANY_SHARES
 from server.protocols.yields import PoolQuestion
+from server.yields.share_prices import SharePrice
 from tests.unit.protocols.funds import DAY, NOW, Asking, Feed, Market, Shelf, moment
 from tests.unit.protocols.scripted import REVERTS, World
 
@@ -50,12 +51,12 @@ def daily(count: int, *, first: int = 1, step: int = 30_000) -> dict[int, tuple[
 
 
 def share_vault(world: World, assets: int, total: int = 1_000_000 * 10**6) -> None:
-    """Put the vault of USDT0: `assets` are those of PROBE shares."""
+    """Put the vault of USDT0: `assets` are those of 10^30 shares."""
     world.put("0xcA11bde05977b3631167028862bE2a173976CA11", "getCurrentBlockTimestamp()", "uint256", NOW)
     world.token(USDT0, "USDT0", 6)
     world.put(USDT0_VAULT, "asset()", "address", USDT0)
     world.put(USDT0_VAULT, "totalAssets()", "uint256", total)
-    world.put_for(USDT0_VAULT, "convertToAssets(uint256)", "uint256", {PROBE: (assets,)})
+    world.put_for(USDT0_VAULT, "convertToAssets(uint256)", "uint256", {MANY_SHARES: (assets * 10**6,)})
     world.put_for(USDT0_VAULT, "balanceOf(address)", "uint256", {WALLET.lower(): (3 * 10**18 + 1,)})
 
 
@@ -70,6 +71,11 @@ class History:
 
     def observe(self, price: SharePrice) -> None:
         self.observed.append(price)
+
+
+def stored(at: int, assets: int) -> SharePrice:
+    """Return a price by what 10^30 shares were worth."""
+    return SharePrice(moment(at), assets * 10**6)
 
 
 def pool(address: str, wallet: str = "") -> PoolQuestion:
@@ -268,21 +274,21 @@ async def test_an_address_of_nobody_is_404_with_the_nearest() -> None:
 async def test_shares_of_eip_4626_are_compared_with_what_was_stored() -> None:
     world = World()
     share_vault(world, 1_050_000 * 10**12)
-    old = SharePrice(moment(NOW - 7 * DAY), 1_049_000 * 10**12)
-    older = SharePrice(moment(NOW - 9 * DAY), 1_000_000 * 10**12)
-    young = SharePrice(moment(NOW - 7 * DAY + 1), 1_049_900 * 10**12)
+    old = stored(NOW - 7 * DAY, 1_049_000 * 10**12)
+    older = stored(NOW - 9 * DAY, 1_000_000 * 10**12)
+    young = stored(NOW - 7 * DAY + 1, 1_049_900 * 10**12)
     history = History(young, old, older)
     shelf = Shelf({(CHAIN, USDT0_VAULT): history})
     asking = Asking(world, Market({(CHAIN, USDT0): "0.999"}, NOW - 5), shelf)
     row, cold = await asking.count(VAULTS, pool(USDT0_VAULT))
     assert math.isclose(row.apy, ((1_050 / 1_049) ** (365 / 7) - 1) * 100, rel_tol=1e-9)
     assert (row.tvl, row.basis, time_of(row)) == (999_000, 4, moment(NOW - 5))
-    assert history.observed == [SharePrice(moment(NOW), 1_050_000 * 10**12)]
+    assert history.observed == [stored(NOW, 1_050_000 * 10**12)]
     assert cold == 2
     assert (await asking.count(VAULTS, pool(USDT0_VAULT)))[1] == 1
 
 
-@pytest.mark.parametrize("stored", [None, History(), History(SharePrice(moment(NOW - 7 * DAY + 1), 5))])
+@pytest.mark.parametrize("stored", [None, History(), History(stored(NOW - 7 * DAY + 1, 5))])
 async def test_before_there_is_a_week_and_without_the_database_the_rate_is_null(stored: History | None) -> None:
     world = World()
     share_vault(world, 10**18)
@@ -318,7 +324,7 @@ async def test_a_vault_over_another_asset_is_none_of_theirs() -> None:
 async def test_an_empty_vault_has_no_rate_and_stores_nothing() -> None:
     world = World()
     share_vault(world, 0, total=0)
-    history = History(SharePrice(moment(NOW - 8 * DAY), 10**18))
+    history = History(stored(NOW - 8 * DAY, 10**18))
     row = await Asking(world, shelf=Shelf({(CHAIN, USDT0_VAULT): history})).ask(VAULTS, pool(USDT0_VAULT))
     assert not row.HasField("apy")
     assert row.tvl == 0
@@ -331,7 +337,7 @@ async def test_the_best_are_all_vaults_that_can_be_read_in_one_read() -> None:
     feed_vault(world, LST_HYPE, daily(3))
     feed_vault(world, HB_XAUT, daily(12), most=10**8)
     share_vault(world, 1_050 * 10**15)
-    history = History(SharePrice(moment(NOW - 8 * DAY), 1_000 * 10**15))
+    history = History(stored(NOW - 8 * DAY, 1_000 * 10**15))
     asking = Asking(world, Market({(CHAIN, USDT0): "1"}), Shelf({(CHAIN, USDT0_VAULT): history}))
     rows, cold = await asking.count(BEST, ChainQuestion(CHAIN))
     assert {row.row.pool: row.symbols for row in rows} == {HB_USDT: ("USDT0", "hbUSDT"), USDT0_VAULT: ("USDT0",)}

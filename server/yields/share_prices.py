@@ -17,7 +17,6 @@ import structlog
 from sqlalchemy.exc import SQLAlchemyError
 
 from server.errors import UpstreamUnavailable
-from server.protocols.hyperbeat.share_vaults import SharePrice
 from server.sources.documents import Fetched
 from server.storage.share_records import StoredShare, hour_of
 
@@ -25,6 +24,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from server.storage.share_records import ShareRecords
+
+NAME = "share_prices"
+"""The source of these documents."""
 
 KEPT = timedelta(days=30)
 """How long prices stay in the database: rates are of a week, or of as much more as nobody asked for."""
@@ -38,6 +40,13 @@ _PAUSE_SECONDS = 30.0
 _FAILURES = (SQLAlchemyError, OSError, TimeoutError)
 
 _log = structlog.get_logger("waypost.shares")
+
+
+class SharePrice(NamedTuple):
+    """What many shares (`MANY_SHARES` of server/protocols) were worth, in smallest units of the asset, when (UTC)."""
+
+    at: datetime
+    assets: int
 
 
 class _Vault(NamedTuple):
@@ -132,7 +141,7 @@ class SharePrices:
 
 
 class StoredHistory:
-    """See `ShareHistory`. `prices` are newest first."""
+    """What is stored of a vault, and how more is. `prices` are newest first."""
 
     def __init__(self, source: SharePrices, vault: _Vault, prices: Sequence[SharePrice]) -> None:
         self._source = source
