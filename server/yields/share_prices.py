@@ -107,19 +107,20 @@ class SharePrices:
             await asyncio.wait((self._writing,), timeout=_WRITE_SECONDS)
 
     async def _write(self) -> None:
-        prices = dict(self._waiting)
+        """Store what waits, and what comes meanwhile, until the database fails."""
         try:
-            async with asyncio.timeout(_WRITE_SECONDS):
+            while self._waiting:
+                prices = dict(self._waiting)
                 rows = [StoredShare(*vault, price.at, price.assets) for vault, price in prices.items()]
-                await self._records.note(rows, hour_of(self._now() - KEPT))
+                async with asyncio.timeout(_WRITE_SECONDS):
+                    await self._records.note(rows, hour_of(self._now() - KEPT))
+                self._note_success()
+                for vault, price in prices.items():
+                    self._stored[vault] = hour_of(price.at)
+                    if self._waiting.get(vault) is price:
+                        del self._waiting[vault]
         except _FAILURES as error:
             self._note_failure(error)
-        else:
-            self._note_success()
-            for vault, price in prices.items():
-                self._stored[vault] = hour_of(price.at)
-                if self._waiting.get(vault) is price:
-                    del self._waiting[vault]
         finally:
             self._writing = None
 
