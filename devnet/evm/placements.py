@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 
 from devnet import known
 from devnet.evm import (
+    funds,
     lending_a_v2,
     lending_a_v3,
     lending_b_v2,
@@ -12,6 +13,7 @@ from devnet.evm import (
     lending_c_vaults,
     lending_d,
     staking_a,
+    yield_a,
 )
 from devnet.evm.artifacts import RUNTIMES, multicall3, original, stand_ins, with_parent_number
 from devnet.evm.calls import encode_arguments, encode_call
@@ -42,6 +44,9 @@ PROTOCOLS: tuple[Protocol, ...] = (
     *POOLS,
     staking_a.PROTOCOL,
     *VAULTS,
+    yield_a.PROTOCOL,
+    funds.TOKENIZED_A,
+    funds.VAULT_D,
 )
 
 _TOKEN_SET_UP = "initialize(string,string,uint8,address)"

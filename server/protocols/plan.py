@@ -35,12 +35,17 @@ class Group:
 
     With `seconds_back` the calls are of an older block, so many seconds of blocks before the others' and read in the
     same request (`Outcomes.find`).
+
+    `any_block` says that what the group reads does not depend on the block of the rest (reports of the past, a
+    contract with all that is read of it): it is read at the newest one. So a reader may ask twice on chains whose nodes
+    answer for the latest block whatever is asked.
     """
 
     calls: tuple[ContractCall, ...]
     is_known: bool = True
     chain: str | None = None
     seconds_back: float = 0.0
+    any_block: bool = False
 
 
 @dataclass(frozen=True, slots=True)

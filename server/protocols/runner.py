@@ -271,22 +271,25 @@ class Runner:
 
         What is known already is not read again.
         """
-        by_block: dict[tuple[str, float], list[_Job]] = {}
+        together: dict[_Where, list[_Job]] = {}
         for index, (outcomes, plan) in enumerate(jobs):
             for name, group in plan.groups.items():
                 if name not in outcomes:
-                    by_block.setdefault((group.chain or chain, group.seconds_back), []).append(_Job(index, name, group))
+                    where = _Where(group.chain or chain, group.seconds_back, group.any_block)
+                    together.setdefault(where, []).append(_Job(index, name, group))
         main = views[chain]
         failures: list[GatewayError | None] = [None] * len(jobs)
 
-        async def run(place: str, seconds_back: float, of_block: list[_Job]) -> None:
-            view = views.setdefault(place, ReadView(deadline=main.deadline, cache=main.cache))
+        async def run(where: _Where, of_block: list[_Job]) -> None:
+            view = ReadView(deadline=main.deadline, cache=main.cache)
+            if not where.any_block:
+                view = views.setdefault(where.chain, view)
             groups = [CallGroup(job.group.calls, job.group.is_known) for job in of_block]
-            contracts = self._capability(place, CallsContracts)
+            contracts = self._capability(where.chain, CallsContracts)
             block: int | None
             try:
-                if seconds_back:
-                    past = await contracts.call_groups_back(groups, seconds_back, view)
+                if where.seconds_back:
+                    past = await contracts.call_groups_back(groups, where.seconds_back, view)
                     block, found = (None, None) if past is None else past
                 else:
                     found = await contracts.call_groups(groups, view)
@@ -299,10 +302,18 @@ class Runner:
                 if found is None:
                     jobs[job.place][0].add_absent(job.name)
                 else:
-                    jobs[job.place][0].add(job.name, place, block or 0, job.group, found[number])
+                    jobs[job.place][0].add(job.name, where.chain, block or 0, job.group, found[number])
 
-        await asyncio.gather(*(run(*key, of_block) for key, of_block in by_block.items()))
+        await asyncio.gather(*(run(*item) for item in together.items()))
         return failures
+
+
+class _Where(NamedTuple):
+    """What groups are read together by: see `Group`."""
+
+    chain: str
+    seconds_back: float
+    any_block: bool
 
 
 class _Job(NamedTuple):

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from contextlib import AsyncExitStack
 
     from runtime.settings import Settings
+    from server.sources.documents import DocumentSource
     from server.upstream.observer import Observer
     from server.upstream.transport import Session
 
@@ -138,15 +139,15 @@ class Beefy:
 
 
 def open_beefy(
-    settings: Settings, http: Session, lifetime: AsyncExitStack, observer: Observer | None = None
-) -> Beefy | None:
-    """Return the source as the settings configure it, closed with `lifetime`; None where it is switched off."""
+    settings: Settings, http: Session, lifetime: AsyncExitStack, *, observer: Observer | None = None
+) -> dict[str, DocumentSource]:
+    """Return the source as the settings configure it, closed with `lifetime`; empty where it is switched off."""
     endpoints = source_endpoints(settings, NAME)
     if not endpoints:
-        return None
+        return {}
     pool = RestPool(NAME, endpoints, ApiErrors(NAME), http, block_time=_PACE_SECONDS, observer=observer)
     lifetime.push_async_callback(pool.close)
-    return Beefy(pool)
+    return {NAME: Beefy(pool)}
 
 
 def read_vaults(body: bytes) -> dict[str, Vault]:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from runtime.settings import Settings
+    from server.sources.documents import DocumentSource
     from server.upstream.observer import Observer
     from server.upstream.transport import Session
 
@@ -263,12 +264,14 @@ class MorphoApi:
 
 def open_morpho(
     settings: Settings, http: Session, lifetime: AsyncExitStack, *, observer: Observer | None = None
-) -> MorphoApi:
+) -> dict[str, DocumentSource]:
     """Return the source as the settings configure it; closed with `lifetime`."""
     endpoints = source_endpoints(settings, NAME)
+    if not endpoints:
+        return {}
     pool = RestPool(NAME, endpoints, _Errors(), http, block_time=_PACE_SECONDS, observer=observer)
     lifetime.push_async_callback(pool.close)
-    return MorphoApi(pool)
+    return {NAME: MorphoApi(pool)}
 
 
 def _read(body: bytes, word: str) -> tuple[_FirstPage, _SecondPage]:

@@ -33,7 +33,14 @@ FOLDERS: dict[str, tuple[str, ...]] = {
     "uniswap_v4": ("uniswap",),
 }
 # Where protocols are listed, registered, or are what the room is about.
-ROOMS = ("server/catalog/", "server/rpc/", "server/yields/", "server/venues/", "server/aggregators/")
+ROOMS = (
+    "server/catalog/",
+    "server/rpc/",
+    "server/yields/",
+    "server/venues/",
+    "server/aggregators/",
+    "server/sources/endpoints.toml",
+)
 # Words of the language, and those that others are part of, count as words alone.
 _WORDS = frozenset(("compound", "curve", "lido"))
 _NAMES = sorted({name for names in FOLDERS.values() for name in names})
