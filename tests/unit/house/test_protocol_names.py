@@ -29,6 +29,8 @@ FOLDERS: dict[str, tuple[str, ...]] = {
     "curve": ("curve",),
     "llamalend": ("llamalend", "curve"),
     "pendle": ("pendle",),
+    "hyperbeat": ("hyperbeat", "midas"),
+    "midas": ("midas",),
     "uniswap_v2": ("uniswap",),
     "uniswap_v3": ("uniswap",),
     "uniswap_v4": ("uniswap",),
