@@ -364,6 +364,16 @@ async def test_a_rate_of_the_configuration_replaces_the_documented_quota() -> No
     assert len(api.asked) == 40
 
 
+async def test_requests_that_are_sent_again_count_as_well() -> None:
+    api = Api()
+    api.status = 500
+    async with opened(api) as sources:
+        await spend_all(sources[TRANSACTIONS])
+        while "quota" not in (await spend_all(sources[TRANSACTIONS])).message:
+            assert len(api.asked) <= 20
+    assert len(api.asked) == 20
+
+
 @pytest.mark.parametrize("status", [400, 401, 404, 429, 500, 503])
 async def test_a_failing_source_is_unavailable(status: int) -> None:
     api = Api()
