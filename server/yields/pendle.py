@@ -238,8 +238,9 @@ class Transactions:
         while skip < total:
             query = (
                 ("chainId", str(chain_id)),
-                ("user", str(wallet)),
-                ("market", str(market)),
+                # In lower case, as all addresses of the API are.
+                ("user", str(wallet).lower()),
+                ("market", str(market).lower()),
                 ("skip", str(skip)),
                 ("limit", str(_TRANSACTION_PAGE)),
             )

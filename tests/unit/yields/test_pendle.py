@@ -300,7 +300,8 @@ async def test_all_pages_of_transactions_are_read(count: int, pages: int) -> Non
     api = Api()
     api.count = count
     async with opened(api) as sources:
-        fetched = await sources[TRANSACTIONS].fetch(transactions_of(*KEY).key, None)
+        request = transactions_of(1, checksum_address(WALLET), checksum_address(MARKET))
+        fetched = await sources[TRANSACTIONS].fetch(request.key, None)
     assert len(fetched.value) == count
     assert [one["skip"] for one in api.asked] == [str(1000 * page) for page in range(pages)]
     assert {(one["user"], one["market"], one["chainId"]) for one in api.asked} == {(WALLET, MARKET, "1")}
