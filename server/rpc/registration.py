@@ -17,6 +17,7 @@ from runtime.operations import public_files
 from server.protocols import (
     aave_v2,
     aave_v3,
+    beefy,
     compound_v2,
     compound_v3,
     curve,
@@ -30,6 +31,7 @@ from server.protocols import (
     uniswap_v2,
     uniswap_v3,
     uniswap_v4,
+    yearn,
 )
 from server.rpc.account import AccountServicer
 from server.rpc.approval import ApprovalServicer
@@ -106,6 +108,7 @@ PROTOCOLS: tuple[ProtocolEntry, ...] = tuple(
     for folder in (
         aave_v2,
         aave_v3,
+        beefy,
         compound_v2,
         compound_v3,
         curve,
@@ -119,6 +122,7 @@ PROTOCOLS: tuple[ProtocolEntry, ...] = tuple(
         uniswap_v2,
         uniswap_v3,
         uniswap_v4,
+        yearn,
     )
 )
 """What the folders of `server/protocols` export."""
