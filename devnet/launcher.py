@@ -30,7 +30,7 @@ from devnet.evm.seed import Seeded, seed_world
 from devnet.evm.world import FIRST_TIMESTAMP, Chain, load_world
 from devnet.install import STATE, installed, write_whole
 from devnet.local_chain import FAMILIES, Endpoint, LocalChain, Progress, Running, open_chains
-from devnet.offchain import documents, dydx, hyperliquid, morpho, names, pendle, prices, swaps
+from devnet.offchain import beefy, documents, dydx, hyperliquid, kong, morpho, names, pendle, prices, swaps
 from devnet.offchain.server import OffchainServer
 from devnet.watchdog import Watchdog
 
@@ -43,6 +43,8 @@ _STAND_INS: dict[str, tuple[Any, str]] = {
     "venue-b": (dydx, "dydx"),
     "lend-c": (morpho, "morpho"),
     "yield-a": (pendle, "pendle"),
+    "vault-a": (beefy, "beefy"),
+    "vault-b": (kong, "kong"),
 }
 # Of the server off the chains.
 _TOPICS = (
@@ -52,6 +54,8 @@ _TOPICS = (
     swaps.add_routes,
     hyperliquid.add_routes,
     dydx.add_routes,
+    beefy.add_routes,
+    kong.add_routes,
 )
 _NODE_TIMEOUT = aiohttp.ClientTimeout(total=30)
 

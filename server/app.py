@@ -44,12 +44,13 @@ from server.sources.documents import DocumentStore
 from server.sources.guarded import GuardedFetcher
 from server.sources.prices import open_prices
 from server.storage.database import open_database
+from server.storage.share_records import ShareRecords
 from server.typed_apps.services import CALL_METHOD, TypedServices
 from server.upstream.cache import open_cache
 from server.upstream.observer import Measured
 from server.upstream.transport import open_session
 from server.venues import dydx, hyperliquid
-from server.yields import rebases
+from server.yields import rebases, share_prices
 from server.yields.opening import open_yield_sources
 
 if TYPE_CHECKING:
@@ -123,6 +124,8 @@ class Gateway:
             name: opened(settings, http, self._lifetime, observer=Measured()) for name, opened in _VENUES.items()
         }
         sources[rebases.NAME] = rebases.Rebases(chains.capability)
+        shares = sources[share_prices.NAME] = share_prices.SharePrices(ShareRecords(database))
+        self._lifetime.push_async_callback(shares.close)
         documents = DocumentStore(sources, is_kept=cache is not None)
         self._lifetime.push_async_callback(documents.close)
         tables = TableStore()

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 SLACK = 0.5
 
 # Smaller responses are printed as quickly as they are compared; of larger ones none is kept.
-LEAST_REPEATED = 4 * 1024
+LEAST_REPEATED = 512
 MOST_REPEATED = 1024 * 1024
 CHAIN = "chain"
 

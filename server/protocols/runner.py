@@ -42,8 +42,9 @@ _log = structlog.get_logger("waypost.protocols")
 
 # What a load of tables may take: it serves every caller and does not end with the one that began it.
 _LOAD_SECONDS = 15.0
-# Reads that follow one another: the plan and what readers may ask besides.
-_MOST_ROUNDS = 3
+# Reads that follow one another: the plan and what readers may ask besides, a document,
+# four reads of a chain, and one of what a node had divided.
+_MOST_ROUNDS = 6
 # Readers compute with what contracts return; what cannot be computed with is not an answer.
 _NONSENSE = (ArithmeticError, ValueError, LookupError)
 _ADDRESS = re.compile("0x[0-9a-fA-F]{40}")
@@ -139,9 +140,12 @@ class Runner:
         branches = [_Branch(reader, question, self._plan) for reader, question in questions]
         views = {question.chain: view for _, question in questions}
         await asyncio.gather(*(self._prepare(branch, load_timeout) for branch in branches))
-        for _ in range(_MOST_ROUNDS):
+        steps = 0
+        for _ in range(2 * _MOST_ROUNDS):
             waiting = [branch for branch in branches if branch.result is None]
-            if not waiting:
+            # Documents say what to read: by themselves they are no step.
+            steps += any(branch.plan.groups for branch in waiting)
+            if not waiting or steps > _MOST_ROUNDS:
                 break
             await self._read(waiting, views)
             stale = [branch for branch in waiting if branch.advance()]

@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from server.errors import NotFound, UpstreamUnavailable
-from server.sources.api_errors import ApiErrors
+from runtime.nearest import NameIndex
+from server.errors import UpstreamUnavailable
+from server.sources.api_errors import WholeApiErrors
 from server.sources.documents import DocumentRequest, Fetched
-from server.sources.endpoints import AGENT, source_endpoints
+from server.sources.endpoints import AGENT, open_source, source_endpoints
 from server.sources.prices.shape import changed_shape, read_shape
-from server.upstream import NOT_MODIFIED, RestPool, validators_of
+from server.upstream import NOT_MODIFIED, validators_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -30,13 +31,14 @@ if TYPE_CHECKING:
 
     from runtime.settings import Settings
     from server.sources.documents import DocumentSource
+    from server.upstream import RestPool
     from server.upstream.observer import Observer
     from server.upstream.transport import Session
 
 NAME = "beefy"
 
 VAULTS = DocumentRequest(NAME, ("vaults",))
-"""All vaults, by id: `Mapping[str, Vault]`."""
+"""All vaults: `Vaults`."""
 
 RATES = DocumentRequest(NAME, ("apy",))
 """Percent per year by id, None where Beefy knows none: `Mapping[str, float | None]`."""
@@ -54,12 +56,11 @@ STANDARD, GOV, COWCENTRATED, ERC4626 = KINDS = ("standard", "gov", "cowcentrated
 ACTIVE = "active"
 
 _LIFETIME, _STALE_FOR = 300.0, 3600.0
-# A source without blocks: nothing is compared, nothing polled.
-_PACE_SECONDS = 60.0
 _PATHS = {"vaults": "/vaults/all", "apy": "/apy", "tvl": "/tvl", "lps": "/lps", "prices": "/prices"}
 _STATUSES = frozenset({ACTIVE, "paused", "eol"})
 _ORACLES = {"lps": POOL_PRICES, "tokens": TOKEN_PRICES}
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}")
+_ID = re.compile(r"[!-~]{1,100}")
 # What a token of ours can have; the contracts compute in units of 18 decimals.
 _MOST_DECIMALS = 36
 
@@ -97,6 +98,13 @@ class Vault(NamedTuple):
     is_active: bool
 
 
+class Vaults(NamedTuple):
+    """All vaults by id, and the ids by chain slug, among which an unknown one's nearest are found."""
+
+    by_id: Mapping[str, Vault]
+    ids: Mapping[str, NameIndex]
+
+
 class _Vault(msgspec.Struct, rename="camel"):
     id: str
     type: str
@@ -127,10 +135,7 @@ class Beefy:
         [topic] = key
         path = _PATHS[topic]
         validators = None if previous is None else previous.validators
-        try:
-            reply = await self._pool.get(path, (), AGENT, name=path, validators=validators)
-        except NotFound:
-            raise UpstreamUnavailable(f"{NAME} has no {path} at the configured address") from None
+        reply = await self._pool.get(path, (), AGENT, name=path, validators=validators)
         if previous is not None and reply.result == NOT_MODIFIED:
             return previous._replace(validators=validators_of(reply) or previous.validators)
         # Megabytes: the loop serves others meanwhile.
@@ -142,16 +147,13 @@ def open_beefy(
     settings: Settings, http: Session, lifetime: AsyncExitStack, *, observer: Observer | None = None
 ) -> dict[str, DocumentSource]:
     """Return the source as the settings configure it, closed with `lifetime`; empty where it is switched off."""
-    endpoints = source_endpoints(settings, NAME)
-    if not endpoints:
+    if not source_endpoints(settings, NAME):
         return {}
-    pool = RestPool(NAME, endpoints, ApiErrors(NAME), http, block_time=_PACE_SECONDS, observer=observer)
-    lifetime.push_async_callback(pool.close)
-    return {NAME: Beefy(pool)}
+    return {NAME: Beefy(open_source(settings, NAME, WholeApiErrors(NAME), http, lifetime, observer))}
 
 
-def read_vaults(body: bytes) -> dict[str, Vault]:
-    """Return the vaults of `/vaults/all` by id; UpstreamUnavailable, naming the member, for another shape."""
+def read_vaults(body: bytes) -> Vaults:
+    """Return the vaults of `/vaults/all`; UpstreamUnavailable, naming the member, for another shape."""
     found: dict[str, Vault] = {}
     for place, row in enumerate(read_shape(body, list[_Vault], NAME)):
         vault = _vault(row, place)
@@ -160,32 +162,34 @@ def read_vaults(body: bytes) -> dict[str, Vault]:
         found[vault.id] = vault
     if not found:
         raise changed_shape(NAME, "`$` lists no vault")
-    return found
+    slugs = {chain.slug for chain in _CHAINS.values()}
+    ids = {slug: NameIndex(vault.id for vault in found.values() if vault.chain == slug) for slug in slugs}
+    return Vaults(found, ids)
 
 
 def read_rates(body: bytes) -> dict[str, float | None]:
     """Return percent per year by id, of `/apy`; raises as `read_vaults`."""
-    rates = read_shape(body, dict[str, float | None], NAME)
-    if not rates:
-        raise changed_shape(NAME, "`$` holds no rate")
     found: dict[str, float | None] = {}
-    for vault, rate in rates.items():
+    for vault, rate in _read_figures(body).items():
         if rate is None:
             found[sys.intern(vault)] = None
             continue
         percent = float(Decimal(repr(rate)) * 100)
         # No vault loses more than all there is.
         if rate < -1 or not math.isfinite(percent):
-            raise changed_shape(NAME, "`$[...]` of the rates is no rate")
+            raise changed_shape(NAME, f"`{_member(vault)}` is no rate")
         found[sys.intern(vault)] = percent
     return found
 
 
 def read_values(body: bytes) -> dict[str, dict[str, float]]:
     """Return dollars by chain slug and id, of `/tvl`; raises as `read_vaults`."""
-    values = read_shape(body, dict[str, dict[str, float | None]], NAME)
     by_id = {str(chain.id): chain.slug for chain in _CHAINS.values()}
-    found = {by_id[chain]: _figures(of_chain, "values") for chain, of_chain in values.items() if chain in by_id}
+    found = {
+        by_id[chain]: _amounts(_read_figures(bytes(of_chain), chain), chain)
+        for chain, of_chain in read_shape(body, dict[str, msgspec.Raw], NAME).items()
+        if chain in by_id
+    }
     if not found:
         raise changed_shape(NAME, "`$` holds no chain that is read")
     return found
@@ -193,11 +197,8 @@ def read_values(body: bytes) -> dict[str, dict[str, float]]:
 
 def read_prices(body: bytes) -> dict[str, float]:
     """Return dollars by oracle id, of `/lps` and `/prices`, without those that have none; raises as `read_vaults`."""
-    prices = read_shape(body, dict[str, float | None], NAME)
-    if not prices:
-        raise changed_shape(NAME, "`$` holds no price")
     # A price of 0 says that Beefy knows none.
-    return {oracle: price for oracle, price in _figures(prices, "prices").items() if price > 0}
+    return {oracle: price for oracle, price in _amounts(_read_figures(body)).items() if price > 0}
 
 
 READERS: Mapping[str, Callable[[bytes], Any]] = {
@@ -210,16 +211,46 @@ READERS: Mapping[str, Callable[[bytes], Any]] = {
 """How the answer of each document is read."""
 
 
-def _figures(values: Mapping[str, float | None], what: str) -> dict[str, float]:
-    """Return those that are known; a figure below zero is none that there can be."""
-    found = {}
-    for key, value in values.items():
-        if value is None:
-            continue
-        if value < 0 or not math.isfinite(value):
-            raise changed_shape(NAME, f"`$[...]` of the {what} is no amount of dollars")
-        found[sys.intern(key)] = value
+def _read_figures(body: bytes, *within: str) -> dict[str, float | None]:
+    """Return an object of figures; `within` is the member that it is."""
+    try:
+        found = msgspec.json.decode(body, type=dict[str, float | None])
+    except (msgspec.MsgspecError, RecursionError):
+        for member, raw in _read_object(body, *within).items():
+            try:
+                msgspec.json.decode(raw, type=float | None)
+            except (msgspec.MsgspecError, RecursionError):
+                raise changed_shape(NAME, f"`{_member(*within, member)}` is no number") from None
+        raise changed_shape(NAME, f"`{_member(*within)}` is no object of numbers") from None
+    if not found and not within:
+        raise changed_shape(NAME, "`$` holds no figure")
     return found
+
+
+def _read_object(body: bytes, *within: str) -> dict[str, msgspec.Raw]:
+    try:
+        return msgspec.json.decode(body, type=dict[str, msgspec.Raw])
+    except msgspec.ValidationError:
+        raise changed_shape(NAME, f"`{_member(*within)}` is no object") from None
+    except (msgspec.MsgspecError, RecursionError):
+        raise UpstreamUnavailable(f"{NAME} answers with something that is no JSON document") from None
+
+
+def _amounts(values: Mapping[str, float | None], *within: str) -> dict[str, float]:
+    """Return those that are known; an amount below zero is none that there can be."""
+    found = {}
+    for member, amount in values.items():
+        if amount is None:
+            continue
+        if amount < 0 or not math.isfinite(amount):
+            raise changed_shape(NAME, f"`{_member(*within, member)}` is no amount of dollars")
+        found[sys.intern(member)] = amount
+    return found
+
+
+def _member(*path: str) -> str:
+    """Return the path of a member whose names are the source's own: ids of vaults, cut, without what is no id."""
+    return ".".join(["$", *(one if _ID.fullmatch(one) else "..." for one in path)])
 
 
 def _vault(row: _Vault, place: int) -> Vault:

@@ -17,12 +17,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from server.checksum import checksum_address
-from server.errors import NotFound, UpstreamUnavailable
-from server.sources.api_errors import ApiErrors
+from server.sources.api_errors import WholeApiErrors
 from server.sources.documents import DocumentRequest, Fetched
-from server.sources.endpoints import AGENT, source_endpoints
+from server.sources.endpoints import AGENT, open_source, source_endpoints
 from server.sources.prices.shape import changed_shape, read_shape
-from server.upstream import NOT_MODIFIED, RestPool, validators_of
+from server.upstream import NOT_MODIFIED, validators_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,14 +29,13 @@ if TYPE_CHECKING:
 
     from runtime.settings import Settings
     from server.sources.documents import DocumentSource
+    from server.upstream import RestPool
     from server.upstream.observer import Observer
     from server.upstream.transport import Session
 
 NAME = "kong"
 
 _LIFETIME, _STALE_FOR = 300.0, 3600.0
-# A source without blocks: nothing is compared, nothing polled.
-_PACE_SECONDS = 60.0
 _PATH = "/list/vaults"
 _ORIGIN = (("origin", "yearn"),)
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}")
@@ -96,10 +94,7 @@ class Kong:
         [chain] = key
         validators = None if previous is None else previous.validators
         path = f"{_PATH}/{_CHAINS[chain]}"
-        try:
-            reply = await self._pool.get(path, _ORIGIN, AGENT, name=_PATH, validators=validators)
-        except NotFound:
-            raise UpstreamUnavailable(f"{NAME} has no list of vaults on {chain} at the configured address") from None
+        reply = await self._pool.get(path, _ORIGIN, AGENT, name=_PATH, validators=validators)
         if previous is not None and reply.result == NOT_MODIFIED:
             return previous._replace(validators=validators_of(reply) or previous.validators)
         value = await asyncio.to_thread(read_list, reply.result, chain)
@@ -110,12 +105,9 @@ def open_kong(
     settings: Settings, http: Session, lifetime: AsyncExitStack, *, observer: Observer | None = None
 ) -> dict[str, DocumentSource]:
     """Return the source as the settings configure it, closed with `lifetime`; empty where it is switched off."""
-    endpoints = source_endpoints(settings, NAME)
-    if not endpoints:
+    if not source_endpoints(settings, NAME):
         return {}
-    pool = RestPool(NAME, endpoints, ApiErrors(NAME), http, block_time=_PACE_SECONDS, observer=observer)
-    lifetime.push_async_callback(pool.close)
-    return {NAME: Kong(pool)}
+    return {NAME: Kong(open_source(settings, NAME, WholeApiErrors(NAME), http, lifetime, observer))}
 
 
 def vaults_of(chain: str) -> DocumentRequest:

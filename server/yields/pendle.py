@@ -17,11 +17,10 @@ import msgspec
 
 from server.checksum import checksum_address
 from server.errors import UpstreamUnavailable
-from server.sources.api_errors import ApiErrors
+from server.sources.api_errors import WholeApiErrors
 from server.sources.documents import DocumentRequest, Fetched, check_size
-from server.sources.endpoints import AGENT, source_endpoints
+from server.sources.endpoints import AGENT, open_source, source_endpoints
 from server.sources.prices.shape import changed_shape, read_shape
-from server.upstream import RestPool
 from server.yields.computing_units import KEYLESS, ComputingUnits, Quota
 
 if TYPE_CHECKING:
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
 
     from runtime.settings import RemoteSettings, Settings
     from server.sources.documents import DocumentSource
+    from server.upstream import RestPool
     from server.upstream.observer import Observer
     from server.upstream.policy import Reply
     from server.upstream.transport import Session
@@ -49,13 +49,13 @@ _TRANSACTION_PAGE, _MOST_TRANSACTIONS = 1_000, 2_000
 # The most that a request is documented to cost, until one of its kind was answered.
 _DEAREST = 5.0
 _UNITS = "x-computing-unit"
-# A source without blocks: nothing is compared, nothing polled.
-_PACE_SECONDS = 60.0
 _MINUTE, _WEEK = 60, 604_800
 
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}")
 _ASSET_ID = re.compile(r"([0-9]{1,19})-(0x[0-9a-fA-F]{40})")
-# Figures beyond these are no figures of a market.
+# Times and figures beyond these are none of a market.
+_FIRST, _LAST = datetime(2020, 1, 1, tzinfo=UTC), datetime(2120, 1, 1, tzinfo=UTC)
+_LONGEST_NAME = 100
 _LARGEST_RATE, _LARGEST_AMOUNT, _LARGEST_EXCHANGE = Decimal(10**6), Decimal(10**30), Decimal(10**3)
 
 
@@ -85,7 +85,7 @@ class Flow(Enum):
 class Transaction(NamedTuple):
     """What a wallet did in a market: when, how many principal tokens it got or gave, at which rate per asset.
 
-    `rate` is None where none is known; `amount` is 0 where no principal tokens moved, or how many is not stated.
+    `rate` is None where none is known; `amount` is 0 where no principal tokens moved, or it is not stated how many.
     """
 
     at: datetime
@@ -103,8 +103,7 @@ class _Worth(Enum):
     ONE = 2
 
 
-# Which way principal tokens go in what the API calls actions, and how many. Whatever is not listed moves none, or as
-# many as it does not state: what goes into or comes out of liquidity, and what is swapped for yield tokens.
+# Which way principal tokens go in what the API calls actions, and how many.
 _FLOWS: Mapping[str, tuple[Flow, _Worth]] = {
     "buyPt": (Flow.IN, _Worth.OWN_RATE),
     "buyPtLimitOrder": (Flow.IN, _Worth.OWN_RATE),
@@ -115,6 +114,17 @@ _FLOWS: Mapping[str, tuple[Flow, _Worth]] = {
     "mintPy": (Flow.IN, _Worth.ONE),
     "redeemPy": (Flow.OUT, _Worth.ONE),
 }
+# The other actions that are documented: they move no principal tokens, or as many as is not stated (what goes into or
+# comes out of liquidity, and what is swapped for yield tokens).
+_OTHERS = frozenset(
+    (
+        *("addLiquidityDualTokenAndPt", "addLiquiditySinglePt", "addLiquiditySingleToken"),
+        *("addLiquiditySingleTokenKeepYt", "removeLiquidityDualTokenAndPt", "removeLiquidityToPt"),
+        *("removeLiquiditySingleToken", "swapYtToPt", "swapPtToYt", "redeemYtRewards", "redeemYtYield"),
+        *("redeemMarketRewards", "buyYt", "sellYt", "transferYtIn", "transferYtOut", "transferLpIn", "transferLpOut"),
+        *("sellYtLimitOrder", "buyYtLimitOrder"),
+    )
+)
 
 
 class _Asset(msgspec.Struct):
@@ -148,7 +158,7 @@ class _Row(msgspec.Struct, rename="camel"):
     timestamp: str
     action: str
     tx_value_asset: Decimal
-    pt_exchange_rate: Decimal | None
+    pt_exchange_rate: Decimal | None = None
     effective_pt_exchange_rate: Decimal | None = None
     user: str | None = None
 
@@ -252,8 +262,7 @@ def open_pendle(
     endpoints = source_endpoints(settings, NAME)
     if not endpoints:
         return {}
-    pool = RestPool(NAME, endpoints, ApiErrors(NAME), http, block_time=_PACE_SECONDS, observer=observer)
-    lifetime.push_async_callback(pool.close)
+    pool = open_source(settings, NAME, WholeApiErrors(NAME), http, lifetime, observer)
     api = Api(pool, ComputingUnits(NAME, quota(endpoints, settings.workers)))
     return {NAME: Markets(api), TRANSACTIONS: Transactions(api)}
 
@@ -297,10 +306,14 @@ def _market(row: _Market, where: str) -> ListedMarket:
             found = _asset_address(asset, row.chain_id, f"{where}.{member}")
             assets += [found] if found is not None else []
     apy, liquidity = row.details.implied_apy, row.details.liquidity
-    if apy is not None and not (apy.is_finite() and -1 < apy <= _LARGEST_RATE):
+    if apy is not None and not (apy.is_finite() and 0 <= apy <= _LARGEST_RATE):
         raise changed_shape(NAME, f"`{where}.details.impliedApy` is no rate")
     if liquidity is not None and not (liquidity.is_finite() and 0 <= liquidity <= _LARGEST_AMOUNT):
         raise changed_shape(NAME, f"`{where}.details.liquidity` is no amount")
+    if not 0 < row.chain_id < 2**53:
+        raise changed_shape(NAME, f"`{where}.chainId` is no chain")
+    if not 0 < len(row.name) <= _LONGEST_NAME:
+        raise changed_shape(NAME, f"`{where}.name` is no name")
     return ListedMarket(
         row.chain_id,
         _address(row.address, f"{where}.address"),
@@ -329,12 +342,16 @@ def _transaction(row: _Row, key: tuple[object, ...], where: str) -> Transaction:
         raise changed_shape(NAME, f"`{where}.txValueAsset` is no amount")
     own = _exchange_rate(row.effective_pt_exchange_rate, f"{where}.effectivePtExchangeRate")
     of_market = _exchange_rate(row.pt_exchange_rate, f"{where}.ptExchangeRate")
-    flow, worth = _FLOWS.get(row.action, (Flow.NONE, _Worth.ONE))
-    if flow is Flow.NONE:
-        return Transaction(at, row.action, flow, Decimal(0), None)
-    rate = {_Worth.OWN_RATE: own or of_market, _Worth.MARKET_RATE: of_market, _Worth.ONE: Decimal(1)}[worth]
-    amount = Decimal(0) if rate is None else value * rate
-    return Transaction(at, row.action, flow, amount, own if worth is _Worth.OWN_RATE else None)
+    if row.action in _OTHERS:
+        return Transaction(at, row.action, Flow.NONE, Decimal(0), None)
+    if row.action not in _FLOWS:
+        raise changed_shape(NAME, f"`{where}.action` is none that is documented")
+    flow, worth = _FLOWS[row.action]
+    rates = {_Worth.OWN_RATE: own or of_market, _Worth.MARKET_RATE: of_market, _Worth.ONE: Decimal(1)}
+    rate = rates[worth]
+    if rate is None:
+        raise changed_shape(NAME, f"`{where}.ptExchangeRate` is missing")
+    return Transaction(at, row.action, flow, value * rate, own if worth is _Worth.OWN_RATE else None)
 
 
 def _exchange_rate(rate: Decimal | None, where: str) -> Decimal | None:
@@ -364,8 +381,8 @@ def _moment(value: str | int, where: str) -> datetime:
         moment = datetime.fromtimestamp(value, UTC) if isinstance(value, int) else datetime.fromisoformat(value)
     except (ValueError, OverflowError, OSError):
         raise changed_shape(NAME, f"`{where}` is no time") from None
-    if moment.tzinfo is None:
-        raise changed_shape(NAME, f"`{where}` is a time without a zone")
+    if moment.tzinfo is None or not _FIRST <= moment < _LAST:
+        raise changed_shape(NAME, f"`{where}` is no time of a market")
     return moment.astimezone(UTC)
 
 

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _ONE = 10**18
+# Where the contracts' own exponential function ends (LogExpMath.sol, MAX_NATURAL_EXPONENT).
+_HIGHEST = 130 * _ONE
 _CONTEXT = Context(prec=40)
 
 
@@ -49,7 +51,7 @@ class Rates(NamedTuple):
 def read_state(market: Sequence[int], rate: int, backs: int) -> State:
     """Return the state of what a market and its tokens returned; ValueError for figures that cannot be."""
     state = State(market[0], market[1], market[2], market[8], rate, backs)
-    if min(state) < 0 or not rate or not backs:
+    if min(state) < 0 or not rate or not backs or state.ln_rate > _HIGHEST:
         raise ValueError("a market of yield-a has amounts or rates that cannot be")
     return state
 

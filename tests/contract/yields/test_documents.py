@@ -20,15 +20,10 @@ from server.venues import dydx, hyperliquid
 from server.venues.dydx import open_dydx
 from server.venues.hyperliquid import open_hyperliquid
 from server.yields import beefy, kong, morpho, pendle
-from server.yields.beefy import open_beefy
-from server.yields.kong import open_kong
-from server.yields.morpho import open_morpho
-from server.yields.pendle import open_pendle
+from server.yields.opening import open_yield_sources
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
-
-    from server.sources.documents import DocumentSource
 
 MOST_MEMORY = 64 << 20
 
@@ -51,16 +46,9 @@ async def store_over(add_routes: Callable[[web.Application], None]) -> AsyncIter
         overrides = {"profile": "devnet", "sources": yield_documents.settings(server.authority)}
         settings = load_settings(environ={}, overrides=overrides)
         http = await stack.enter_async_context(open_session())
-        sources: dict[str, DocumentSource] = dict(open_pendle(settings, http, stack))
-        for name, opened in (
-            (beefy.NAME, open_beefy(settings, http, stack)),
-            (kong.NAME, open_kong(settings, http, stack)),
-            (morpho.NAME, open_morpho(settings, http, stack)),
-            (hyperliquid.NAME, open_hyperliquid(settings, http, stack)),
-            (dydx.NAME, open_dydx(settings, http, stack)),
-        ):
-            assert opened is not None
-            sources[name] = opened
+        sources = open_yield_sources(settings, http, stack)
+        sources[hyperliquid.NAME] = open_hyperliquid(settings, http, stack)
+        sources[dydx.NAME] = open_dydx(settings, http, stack)
         store = DocumentStore(sources)
         stack.push_async_callback(store.close)
         yield store

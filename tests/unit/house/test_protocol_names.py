@@ -19,6 +19,7 @@ ROOT = Path(__file__).resolve().parents[3]
 FOLDERS: dict[str, tuple[str, ...]] = {
     "aave_v2": ("aave",),
     "aave_v3": ("aave",),
+    "beefy": ("beefy",),
     "compound_v2": ("compound",),
     "compound_v3": ("compound",),
     # Its name is also that of a node of its chain (chains.toml).
@@ -28,9 +29,12 @@ FOLDERS: dict[str, tuple[str, ...]] = {
     "curve": ("curve",),
     "llamalend": ("llamalend", "curve"),
     "pendle": ("pendle",),
+    "hyperbeat": ("hyperbeat", "midas"),
+    "midas": ("midas",),
     "uniswap_v2": ("uniswap",),
     "uniswap_v3": ("uniswap",),
     "uniswap_v4": ("uniswap",),
+    "yearn": ("yearn",),
 }
 # Where protocols are listed, registered, or are what the room is about.
 ROOMS = (
