@@ -30,11 +30,22 @@ from devnet.evm.seed import Seeded, seed_world
 from devnet.evm.world import FIRST_TIMESTAMP, Chain, load_world
 from devnet.install import STATE, installed, write_whole
 from devnet.local_chain import FAMILIES, Endpoint, LocalChain, Progress, Running, open_chains
-from devnet.offchain import documents, dydx, hyperliquid, morpho, names, prices, swaps
+from devnet.offchain import beefy, documents, dydx, hyperliquid, kong, morpho, names, pendle, prices, swaps
 from devnet.offchain.server import OffchainServer
 from devnet.watchdog import Watchdog
 
 RUNNING = STATE / "running"
+# What stands in for off-chain sources: the module, and the source by whose address it is shown.
+_STAND_INS: dict[str, tuple[Any, str]] = {
+    "prices": (prices, "defillama"),
+    "swaps": (swaps, "jupiter"),
+    "venue-a": (hyperliquid, "hyperliquid"),
+    "venue-b": (dydx, "dydx"),
+    "lend-c": (morpho, "morpho"),
+    "yield-a": (pendle, "pendle"),
+    "vault-a": (beefy, "beefy"),
+    "vault-b": (kong, "kong"),
+}
 # Of the server off the chains.
 _TOPICS = (
     names.add_routes,
@@ -43,6 +54,8 @@ _TOPICS = (
     swaps.add_routes,
     hyperliquid.add_routes,
     dydx.add_routes,
+    beefy.add_routes,
+    kong.add_routes,
 )
 _NODE_TIMEOUT = aiohttp.ClientTimeout(total=30)
 
@@ -57,7 +70,11 @@ class Devnet:
     def __init__(self) -> None:
         self.nodes: dict[str, Node] = {}
         self.others: list[LocalChain] = []
-        self.offchain = OffchainServer((*_TOPICS, partial(morpho.add_routes, nodes=self.nodes)))
+        of_chains = (
+            partial(morpho.add_routes, nodes=self.nodes),
+            partial(pendle.add_routes, nodes=lambda: self.nodes),
+        )
+        self.offchain = OffchainServer((*_TOPICS, *of_chains))
         self.seeded: dict[str, Seeded] = {}
         self.miners: dict[str, Miner] = {}
         self.left_out: dict[str, str] = {}
@@ -148,17 +165,10 @@ class Devnet:
 
     def sources(self) -> list[dict[str, str]]:
         """Return {source, is_a, url} of what stands in for off-chain sources."""
-        stand_ins = {
-            "prices": (prices.WORD, "defillama"),
-            "swaps": (swaps.WORD, "jupiter"),
-            "venue-a": (hyperliquid.WORD, "hyperliquid"),
-            "venue-b": (dydx.WORD, "dydx"),
-            "vaults of lend-c": (morpho.WORD, "morpho"),
-        }
         tables = self._sources()
         return [
-            {"source": source, "is_a": word, "url": tables[name]["endpoints"][0]["url"]}
-            for source, (word, name) in stand_ins.items()
+            {"source": source, "is_a": module.WORD, "url": tables[name]["endpoints"][0]["url"]}
+            for source, (module, name) in _STAND_INS.items()
         ]
 
     def settings_overrides(self) -> dict[str, Any]:
@@ -194,8 +204,8 @@ class Devnet:
 
     def _sources(self) -> dict[str, Any]:
         tables: dict[str, Any] = {}
-        for source in (prices, swaps, hyperliquid, dydx, morpho):
-            tables |= source.settings(self.offchain.authority)
+        for module, _ in _STAND_INS.values():
+            tables |= module.settings(self.offchain.authority)
         return tables
 
     async def _bring_up(

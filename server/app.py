@@ -44,12 +44,14 @@ from server.sources.documents import DocumentStore
 from server.sources.guarded import GuardedFetcher
 from server.sources.prices import open_prices
 from server.storage.database import open_database
+from server.storage.share_records import ShareRecords
 from server.typed_apps.services import CALL_METHOD, TypedServices
 from server.upstream.cache import open_cache
 from server.upstream.observer import Measured
 from server.upstream.transport import open_session
 from server.venues import dydx, hyperliquid
-from server.yields import morpho
+from server.yields import rebases, share_prices
+from server.yields.opening import open_yield_sources
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -65,11 +67,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Gateway", "ListenError"]
 
-# The off-chain APIs whose documents servicers and readers of protocols ask for.
-_APIS: dict[str, Callable[..., DocumentSource]] = {
+# The venues whose documents tell funding rates.
+_VENUES: dict[str, Callable[..., DocumentSource]] = {
     hyperliquid.NAME: hyperliquid.open_hyperliquid,
     dydx.NAME: dydx.open_dydx,
-    morpho.NAME: morpho.open_morpho,
 }
 
 # Longer than any drain; `drain` shortens it.
@@ -118,8 +119,14 @@ class Gateway:
         fetcher = GuardedFetcher(settings.fetcher)
         self._lifetime.push_async_callback(fetcher.close)
         prices, history = open_prices(settings, chains, http, database, cache, self._lifetime)
-        apis = {name: opened(settings, http, self._lifetime, observer=Measured()) for name, opened in _APIS.items()}
-        documents = DocumentStore(apis, is_kept=cache is not None)
+        sources = open_yield_sources(settings, http, self._lifetime, observer=Measured())
+        sources |= {
+            name: opened(settings, http, self._lifetime, observer=Measured()) for name, opened in _VENUES.items()
+        }
+        sources[rebases.NAME] = rebases.Rebases(chains.capability)
+        shares = sources[share_prices.NAME] = share_prices.SharePrices(ShareRecords(database))
+        self._lifetime.push_async_callback(shares.close)
+        documents = DocumentStore(sources, is_kept=cache is not None)
         self._lifetime.push_async_callback(documents.close)
         tables = TableStore()
         self._lifetime.push_async_callback(tables.close)

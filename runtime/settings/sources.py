@@ -19,6 +19,9 @@ SOURCES = (
     "hyperliquid",
     "dydx",
     "morpho",
+    "pendle",
+    "beefy",
+    "kong",
 )
 """The off-chain sources that can be configured."""
 

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from waypost.v1 import options_pb2, position_pb2, position_summary_pb2
 
-from server.protocols.reader import WalletQuestion
+from server.protocols.reader import ChainQuestion, WalletQuestion
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from server.chains.view import ReadView
     from server.errors import GatewayError
-    from server.protocols.reader import ChainQuestion, ProtocolEntry, Reader
+    from server.protocols.reader import ProtocolEntry, Reader
     from server.protocols.runner import Reading, Runner
     from server.protocols.yields import PoolQuestion, YieldEntry
 
@@ -68,6 +68,12 @@ class ProtocolReaders:
     async def answer_pool(self, rpc: str, protocol: int, question: PoolQuestion, view: ReadView) -> Reading:
         """Return a protocol's row for a pool; raises GatewayError as the reader does."""
         return await self._runner.answer(self.yields[protocol].readers[rpc], question, view)
+
+    async def answer_best(self, protocol: int, chain: str, view: ReadView) -> Reading:
+        """Return all pools of a protocol on a chain, as BestRow; raises GatewayError as the reader does."""
+        best = self.yields[protocol].best
+        assert best is not None, "asked of protocols that have it alone"
+        return await self._runner.answer(best, ChainQuestion(chain), view)
 
     async def summarize(self, chain: str, address: str, view: ReadView) -> list[SummaryRow]:
         """Return a row for every protocol of the summary, in the order of SummaryProtocol, all of one block.

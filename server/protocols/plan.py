@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from server.contracts.calls import ContractCall
@@ -32,11 +32,20 @@ class Group:
     then serve every wallet. `is_known` says that every address comes from the gateway's own data or the protocol's own
     contracts, and that nothing in it changes state: such groups share executions with other requests. Otherwise the
     group has executions of its own.
+
+    With `seconds_back` the calls are of an older block, so many seconds of blocks before the others' and read in the
+    same request (`Outcomes.find`).
+
+    `any_block` says that what the group reads does not depend on the block of the rest (reports of the past, a
+    contract with all that is read of it): it is read at the newest one. So a reader may ask twice on chains whose nodes
+    answer for the latest block whatever is asked.
     """
 
     calls: tuple[ContractCall, ...]
     is_known: bool = True
     chain: str | None = None
+    seconds_back: float = 0.0
+    any_block: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +89,7 @@ class WalletPlan:
                     ContractCall(call.to, own.join(parts), call.gas, call.sender, call.is_optional)
                     for call, parts in calls
                 ]
-                group = Group(tuple(made), group.is_known, group.chain)
+                group = replace(group, calls=tuple(made))
             groups[name] = group
         return Plan(groups, self._prices, self._documents)
 
@@ -161,19 +170,30 @@ class Outcomes:
     def __init__(self) -> None:
         self._groups: dict[str, tuple[Answered, ...]] = {}
         self._blocks: dict[str, int] = {}
+        self._absent: set[str] = set()
         self._documents: dict[DocumentRequest, Document | GatewayError] = {}
         self.chains: set[str] = set()
 
     def __contains__(self, name: str) -> bool:
-        return name in self._groups
+        return name in self._groups or name in self._absent
 
     def __getitem__(self, name: str) -> tuple[Answered, ...]:
         """Return the calls of a group with their outcomes, in the order of the plan; KeyError for one not read."""
         return self._groups[name]
 
+    def find(self, name: str) -> tuple[Answered, ...] | None:
+        """Return the calls of a group with their outcomes, None where no node has the state of its older block."""
+        return None if name in self._absent else self._groups[name]
+
     def block_of(self, name: str) -> int:
         """Return the number of the block that a group was read at."""
         return self._blocks[name]
+
+    def add_absent(self, name: str) -> None:
+        """Take that no node has the state that a group asks for; ValueError for a name that is taken."""
+        if name in self:
+            raise ValueError(f"the group {name} was read already")
+        self._absent.add(name)
 
     def document(self, request: DocumentRequest) -> Document:
         """Return a document of the plan; raises the GatewayError that its source met."""
@@ -198,7 +218,7 @@ class Outcomes:
 
     def add(self, name: str, chain: str, block: int, group: Group, outcomes: list[ContractOutcome]) -> None:
         """Take what a group returned; ValueError for a name that is taken."""
-        if name in self._groups:
+        if name in self:
             raise ValueError(f"the group {name} was read already")
         self._groups[name] = tuple(
             [Answered(call, outcome, chain) for call, outcome in zip(group.calls, outcomes, strict=True)]

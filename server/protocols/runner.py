@@ -11,11 +11,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import structlog
 
 from server.chains.capabilities import CallsContracts
+from server.chains.steps import ATTEMPTS, read_in_steps
 from server.chains.view import ReadView
 from server.contracts.calls import CallGroup
-from server.errors import DeadlineExceeded, GatewayError, PriceUnavailable, UpstreamUnavailable, release
+from server.errors import (
+    DeadlineExceeded,
+    GatewayError,
+    MovedOn,
+    PriceUnavailable,
+    Reverted,
+    UpstreamUnavailable,
+    release,
+)
 from server.protocols.plan import ContractUnreadable, More, Outcomes, Renewed, StaleTables, WalletPlan
 from server.protocols.reader import WalletQuestion
+from server.upstream.cache import CacheUse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
@@ -25,7 +35,6 @@ if TYPE_CHECKING:
     from server.protocols.tables import TableStore
     from server.sources.documents import Document, DocumentRequest
     from server.sources.prices import Price
-    from server.upstream.cache import CacheUse
 
     Capability = Callable[[str, type[CallsContracts]], CallsContracts]
 
@@ -99,13 +108,19 @@ class Runner:
     async def answer(self, reader: Reader[Any, Any], question: ChainQuestion, view: ReadView) -> Reading:
         """Return the answer of one reader at the view's block, which is settled.
 
+        Where the chain moves on between two steps, and its nodes know the latest state alone, the answer begins again.
+
         Raises:
             GatewayError: a node, a contract or the question stands in the way; see the reader.
         """
-        [found] = await self.answer_all([(reader, question)], view)
-        if isinstance(found, GatewayError):
-            raise found
-        return Reading(found, view.block)
+
+        async def read(trial: ReadView) -> Any:
+            [found] = await self.answer_all([(reader, question)], trial)
+            if isinstance(found, GatewayError):
+                raise found
+            return found
+
+        return Reading(await read_in_steps(view, read), view.block)
 
     async def answer_all(
         self,
@@ -125,9 +140,12 @@ class Runner:
         branches = [_Branch(reader, question, self._plan) for reader, question in questions]
         views = {question.chain: view for _, question in questions}
         await asyncio.gather(*(self._prepare(branch, load_timeout) for branch in branches))
-        for _ in range(_MOST_ROUNDS):
+        steps = 0
+        for _ in range(2 * _MOST_ROUNDS):
             waiting = [branch for branch in branches if branch.result is None]
-            if not waiting:
+            # Documents say what to read: by themselves they are no step.
+            steps += any(branch.plan.groups for branch in waiting)
+            if not waiting or steps > _MOST_ROUNDS:
                 break
             await self._read(waiting, views)
             stale = [branch for branch in waiting if branch.advance()]
@@ -186,8 +204,9 @@ class Runner:
         branch.is_renewed = True
         key = branch.reader.subject(branch.question)
         self._store.drop(key, branch.tables)
-        pinned = ReadView(block=view.block, deadline=view.deadline)
-        pinned.endpoint = view.endpoint
+        pinned = ReadView(block=view.block if view.is_chosen else None, deadline=view.deadline)
+        if view.block is not None:
+            pinned.settle(view.block, view.endpoint)
         try:
             tables = await self._store.load(key, (key, view.block), lambda: self._load(branch, pinned))
         except GatewayError as error:
@@ -196,8 +215,12 @@ class Runner:
             branch.begin(tables)
 
     async def _load(self, branch: _Branch, view: ReadView) -> Any:
-        """Return the tables of a branch's subject, read at the view's block."""
-        outcomes = Outcomes()
+        """Return the tables of a branch's subject, read at the view's block.
+
+        Where that is gone before the last step, the rest is of a later one: what tables hold is compared in the read
+        that uses them.
+        """
+        outcomes, attempts = Outcomes(), ATTEMPTS
         views = {branch.question.chain: view}
         while True:
             try:
@@ -211,7 +234,12 @@ class Runner:
                 self._execute(branch.question.chain, jobs, views), self._fetch(jobs, view)
             )
             for failure in failures:
-                if failure is not None:
+                attempts -= failure is not None
+                if isinstance(failure, MovedOn) and attempts:
+                    # What is kept of the chain's head is of the block that is gone.
+                    view = ReadView(deadline=view.deadline, cache=CacheUse(bypass=True))
+                    views = {branch.question.chain: view}
+                elif failure is not None:
                     raise failure
 
     async def _read(self, branches: Sequence[_Branch], views: dict[str, ReadView]) -> None:
@@ -256,28 +284,51 @@ class Runner:
 
         What is known already is not read again.
         """
-        by_chain: dict[str, list[_Job]] = {}
+        together: dict[_Where, list[_Job]] = {}
         for index, (outcomes, plan) in enumerate(jobs):
             for name, group in plan.groups.items():
                 if name not in outcomes:
-                    by_chain.setdefault(group.chain or chain, []).append(_Job(index, name, group))
+                    where = _Where(group.chain or chain, group.seconds_back, group.any_block)
+                    together.setdefault(where, []).append(_Job(index, name, group))
         main = views[chain]
         failures: list[GatewayError | None] = [None] * len(jobs)
 
-        async def run(place: str, of_chain: list[_Job]) -> None:
-            view = views.setdefault(place, ReadView(deadline=main.deadline, cache=main.cache))
-            groups = [CallGroup(job.group.calls, job.group.is_known) for job in of_chain]
+        async def run(where: _Where, of_block: list[_Job]) -> None:
+            view = ReadView(deadline=main.deadline, cache=main.cache)
+            if not where.any_block:
+                view = views.setdefault(where.chain, view)
+            groups = [CallGroup(job.group.calls, job.group.is_known) for job in of_block]
+            contracts = self._capability(where.chain, CallsContracts)
+            block: int | None
             try:
-                found = await self._capability(place, CallsContracts).call_groups(groups, view)
+                if where.seconds_back:
+                    past = await contracts.call_groups_back(groups, where.seconds_back, view)
+                    block, found = (None, None) if past is None else past
+                else:
+                    found = await contracts.call_groups(groups, view)
+                    block = view.block
             except GatewayError as error:
-                for job in of_chain:
-                    failures[job.place] = failures[job.place] or error
+                # What readers call is no choice of the caller, so that it cannot be run is none of their mistakes.
+                failure = _refused(where.chain, error) if isinstance(error, Reverted) else error
+                for job in of_block:
+                    failures[job.place] = failures[job.place] or failure
                 return
-            for job, returned in zip(of_chain, found, strict=True):
-                jobs[job.place][0].add(job.name, place, view.block or 0, job.group, returned)
+            for number, job in enumerate(of_block):
+                if found is None:
+                    jobs[job.place][0].add_absent(job.name)
+                else:
+                    jobs[job.place][0].add(job.name, where.chain, block or 0, job.group, found[number])
 
-        await asyncio.gather(*(run(*item) for item in by_chain.items()))
+        await asyncio.gather(*(run(*item) for item in together.items()))
         return failures
+
+
+class _Where(NamedTuple):
+    """What groups are read together by: see `Group`."""
+
+    chain: str
+    seconds_back: float
+    any_block: bool
 
 
 class _Job(NamedTuple):
@@ -361,6 +412,13 @@ def _unreadable(chain: str, error: Exception) -> ContractUnreadable:
     _log.warning("a protocol's contracts returned what cannot be", chain=chain, why=repr(error))
     return ContractUnreadable(
         f"the contracts of the protocol on {chain} returned figures that cannot be; try again", retry_after_ms=1000
+    )
+
+
+def _refused(chain: str, error: Reverted) -> ContractUnreadable:
+    """Return the failure of an execution that nodes refuse to run as a whole."""
+    return ContractUnreadable(
+        f"the contracts of the protocol on {chain} cannot be read: {error.message}", retry_after_ms=1000
     )
 
 

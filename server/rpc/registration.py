@@ -17,16 +17,21 @@ from runtime.operations import public_files
 from server.protocols import (
     aave_v2,
     aave_v3,
+    beefy,
     compound_v2,
     compound_v3,
     curve,
+    hyperbeat,
+    hyperlend,
     lido,
     llamalend,
+    midas,
     morpho,
     pendle,
     uniswap_v2,
     uniswap_v3,
     uniswap_v4,
+    yearn,
 )
 from server.rpc.account import AccountServicer
 from server.rpc.approval import ApprovalServicer
@@ -103,16 +108,21 @@ PROTOCOLS: tuple[ProtocolEntry, ...] = tuple(
     for folder in (
         aave_v2,
         aave_v3,
+        beefy,
         compound_v2,
         compound_v3,
         curve,
+        hyperlend,
         llamalend,
         lido,
         morpho,
+        hyperbeat,
+        midas,
         pendle,
         uniswap_v2,
         uniswap_v3,
         uniswap_v4,
+        yearn,
     )
 )
 """What the folders of `server/protocols` export."""

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from runtime.settings import Settings
+    from server.sources.documents import DocumentSource
     from server.upstream import RestPool
     from server.upstream.observer import Observer
     from server.upstream.transport import Session
@@ -260,9 +261,9 @@ class MorphoApi:
 
 def open_morpho(
     settings: Settings, http: Session, lifetime: AsyncExitStack, *, observer: Observer | None = None
-) -> MorphoApi:
+) -> dict[str, DocumentSource]:
     """Return the source as the settings configure it; closed with `lifetime`."""
-    return MorphoApi(open_source(settings, NAME, _Errors(), http, lifetime, observer))
+    return {NAME: MorphoApi(open_source(settings, NAME, _Errors(), http, lifetime, observer))}
 
 
 def _read(body: bytes, word: str) -> tuple[_FirstPage, _SecondPage]:

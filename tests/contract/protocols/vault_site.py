@@ -1,147 +1,147 @@
-"""lend-c's vaults on the local chains, behind readers that have Morpho's stand-in beside them."""
+"""Readers of vault-a and vault-b over the local chains, prices of the test's own, and the stand-ins of the APIs."""
 
 from __future__ import annotations
 
-import time
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
-from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from waypost.v1 import yield_protocol_pb2
 
 from devnet.evm.treasury import token_of
 from devnet.evm.world import load_world
-from devnet.known_lending import PRICES
-from devnet.known_lending_c_vaults import FACTORIES
-from devnet.offchain import morpho as stand_in
+from devnet.offchain import beefy, kong
 from runtime.settings import Settings
-from server.chains.capabilities import ReadsBalances
 from server.chains.registry import Chains
 from server.chains.view import ReadView
+from server.errors import UpstreamUnavailable
 from server.protocols.book import ProtocolReaders
 from server.protocols.reader import ChainQuestion
 from server.protocols.runner import Runner
 from server.protocols.tables import TableStore
-from server.protocols.yields import PoolQuestion, VaultsQuestion
+from server.protocols.yields import PoolQuestion
 from server.rpc.registration import PROTOCOLS
 from server.sources.documents import DocumentStore
 from server.sources.prices import Price
 from server.upstream import open_session
-from server.upstream.cache import Cache, CacheUse
-from server.yields import morpho
+from server.upstream.cache import CacheUse
+from server.yields.opening import open_yield_sources
 from tests.tallies import ChainTally
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator, Iterable
 
+    from devnet.evm.node import Node
     from devnet.launcher import Devnet
+    from server.sources.documents import Document, DocumentRequest
 
-LEND_C = yield_protocol_pb2.YIELD_PROTOCOL_LEND_C
-_FRESH = count(0xA000)
-PRICED_AT = datetime(2030, 1, 1, tzinfo=UTC)  # later than any block
+VAULT_A = yield_protocol_pb2.YIELD_PROTOCOL_VAULT_A
+VAULT_B = yield_protocol_pb2.YIELD_PROTOCOL_VAULT_B
+PRICED_AT = datetime(2020, 1, 1, tzinfo=UTC)
+PRICES = {"USDC": "1.5", "USDT": "0.5", "DAI": "2", "WBTC": "50000", "WETH": "2000", "LINK": "10", "USDC.e": "1.25"}
+"""In US dollars; nothing else has a price. None is what the APIs' stand-ins say."""
 
 
+@dataclass
 class FixedPrices:
-    """Prices of the world's tokens; `missing` has those that have none."""
+    """Prices of the test's own, by symbol."""
 
-    def __init__(self) -> None:
-        self.missing: set[str] = set()
-        self.updated_at = PRICED_AT
-        self._known = {
-            (slug, token_of(load_world()[slug], symbol).address): (symbol, Decimal(PRICES[symbol]))
-            for slug in FACTORIES
-            for symbol in ("USDC", "WETH")
-            if any(token.symbol == symbol for token in load_world()[slug].tokens)
-        }
+    by_symbol: dict[str, str] = field(default_factory=lambda: dict(PRICES))
 
-    async def read_tokens(self, tokens: Any, *, deadline: float | None, cache: Any) -> dict[Any, Price]:
-        """Return the prices of the tokens asked for."""
+    async def read_tokens(self, tokens: Iterable[Any], *, deadline: Any, cache: Any) -> dict[Any, Price]:
         found = {}
         for token in tokens:
-            symbol, value = self._known[tuple(token)]
-            if symbol not in self.missing:
-                found[tuple(token)] = Price(value, self.updated_at, ("fixed",))
+            chain = load_world()[token.chain]
+            for symbol, price in self.by_symbol.items():
+                if any(one.symbol == symbol and one.address == token.address for one in chain.tokens):
+                    found[token] = Price(Decimal(price), PRICED_AT, ("test",))
         return found
 
 
 @dataclass
-class VaultSite:
-    """The readers, asked as servicers do; `nodes` and `api` list the requests that left for either."""
+class Documents:
+    """The store of documents, of which some fail."""
 
-    devnet: Devnet
+    store: DocumentStore
+    failing: set[DocumentRequest] = field(default_factory=set)
+
+    async def read(self, request: DocumentRequest, *, deadline: Any, cache: Any) -> Document:
+        if request in self.failing:
+            raise UpstreamUnavailable(f"{request.source} is away")
+        return await self.store.read(request, deadline=deadline, cache=cache)
+
+
+@dataclass
+class Site:
+    """The readers, asked as servicers do."""
+
     readers: ProtocolReaders
-    chains: Chains
-    nodes: ChainTally
-    api: ChainTally
+    tally: ChainTally
     prices: FixedPrices
-    within: float | None = None
+    documents: Documents
+    devnet: Devnet
 
-    async def pool(self, rpc: str, chain: str, pool: str, wallet: str = "") -> Any:
-        """Return the row of a vault."""
-        question = PoolQuestion(chain, pool=pool, address=wallet)
-        return (await self.readers.answer_pool(rpc, LEND_C, question, self.view())).answer
+    async def vault(self, protocol: int, pool: str, chain: str = "ethereum") -> Any:
+        """Return a vault's row."""
+        return await self._ask("GetYieldsVaults", protocol, PoolQuestion(chain, pool=pool))
 
-    async def vaults(self, chain: str) -> list[Any]:
-        """Return the listed vaults of a chain."""
-        found: list[Any] = (await self.readers.answer("GetLendCVaults", ChainQuestion(chain), self.view())).answer
+    async def balance(self, protocol: int, pool: str, wallet: str, chain: str = "ethereum") -> Any:
+        """Return a wallet's row."""
+        return await self._ask("GetYieldsBalance", protocol, PoolQuestion(chain, pool=pool, address=wallet))
+
+    async def best(self, protocol: int, chain: str = "ethereum") -> dict[str, Any]:
+        """Return the rows of the comparison by pool."""
+        reader: Any = self.readers.yields[protocol].best
+        runner: Any = self.readers._runner
+        rows = (await runner.answer(reader, ChainQuestion(chain), ReadView(cache=CacheUse()))).answer
+        return {row.row.pool: row for row in rows}
+
+    def sent(self) -> list[str]:
+        """Return what was asked since the last time, chains and sources in alphabetical order."""
+        found = sorted(self.tally.requests)
+        del self.tally.requests[:]
         return found
 
-    async def data(self, chain: str, *vaults: str) -> list[Any]:
-        """Return figures of vaults."""
-        question = VaultsQuestion(chain, vaults=vaults)
-        found: list[Any] = (await self.readers.answer("GetLendCVaultData", question, self.view())).answer
-        return found
+    def node(self, chain: str = "ethereum") -> Node:
+        """Return a chain's node."""
+        return self.devnet.nodes[chain]
 
-    async def best(self, chain: str) -> list[Any]:
-        """Return the rows of the comparison of all pools."""
-        reader = self.readers.yields[LEND_C].best
-        assert reader is not None
-        found: list[Any] = (await self.readers._runner.answer(reader, ChainQuestion(chain), self.view())).answer
-        return found
-
-    async def mine(self, chain: str) -> None:
-        """Make a block that the gateway knows of."""
-        await self.devnet.mine(chain, 1)
-        await self.learn(chain)
-
-    async def learn(self, chain: str) -> None:
-        """Let the gateway learn of the head by a read that shares nothing with others."""
-        await self.chains.capability(chain, ReadsBalances).read_balance(f"0x{next(_FRESH):040x}", ReadView())
-
-    def view(self) -> ReadView:
-        """Return a view of a request of its own."""
-        return ReadView(cache=CacheUse(), deadline=None if self.within is None else time.monotonic() + self.within)
-
-    @contextmanager
-    def sends(self, *chains: str, api: int = 0) -> Iterator[None]:
-        """Check that the block inside sends exactly these requests, and so many to the API."""
-        del self.nodes.requests[:], self.api.requests[:]
-        yield
-        assert sorted(self.nodes.requests) == sorted(chains)
-        assert len(self.api.requests) == api
+    async def _ask(self, rpc: str, protocol: int, question: PoolQuestion) -> Any:
+        view = ReadView(cache=CacheUse())
+        return (await self.readers.answer_pool(rpc, protocol, question, view)).answer
 
 
 @asynccontextmanager
-async def vault_site(devnet: Devnet, mode: str | None = None) -> AsyncIterator[VaultSite]:
-    """Readers without tables or documents yet; the API's stand-in answers in that mode."""
+async def open_site(devnet: Devnet, *chains: str, mode: str | None = None) -> AsyncIterator[Site]:
+    """Open the readers over these chains, without a memory of blocks; the stand-ins answer in a mode of theirs."""
+    tally, prices = ChainTally(), FixedPrices()
     overrides = devnet.settings_overrides()
-    overrides["chains"] = {slug: table for slug, table in overrides["chains"].items() if slug in FACTORIES}
-    overrides["sources"] = stand_in.settings(devnet.offchain.authority, mode)
-    settings = Settings.model_validate(overrides)
-    nodes, api = ChainTally(), ChainTally()
+    authority = devnet.offchain.authority
+    settings = Settings.model_validate(
+        {
+            "profile": "devnet",
+            "chains": {slug: table for slug, table in overrides["chains"].items() if slug in chains},
+            "sources": beefy.settings(authority, mode) | kong.settings(authority, mode),
+        }
+    )
     async with open_session() as http, AsyncExitStack() as lifetime:
-        chains = Chains.load(settings, http, observer=nodes, cache=Cache(1 << 26, clock=lambda: 0.0))
-        lifetime.push_async_callback(chains.close)
-        for slug in overrides["chains"]:
-            driver: Any = chains.get(slug).driver
+        loaded = Chains.load(settings, http, observer=tally)
+        lifetime.push_async_callback(loaded.close)
+        for slug in chains:
+            driver: Any = loaded.get(slug).driver
             await driver.pool.call("eth_chainId", [])
-        source = morpho.open_morpho(settings, http, lifetime, observer=api)
-        documents = DocumentStore({morpho.NAME: source})
-        lifetime.push_async_callback(documents.close)
-        store, prices = TableStore(), FixedPrices()
+        tables = TableStore()
+        lifetime.push_async_callback(tables.close)
+        store = DocumentStore(open_yield_sources(settings, http, lifetime, observer=tally))
         lifetime.push_async_callback(store.close)
-        readers = ProtocolReaders(PROTOCOLS, Runner(chains.capability, store, prices, documents))
-        yield VaultSite(devnet, readers, chains, nodes, api, prices)
+        documents = Documents(store)
+        runner = Runner(loaded.capability, tables, prices, documents)
+        del tally.requests[:]
+        yield Site(ProtocolReaders(PROTOCOLS, runner), tally, prices, documents, devnet)
+
+
+def address_of(chain: str, symbol: str) -> str:
+    """Return a token's address."""
+    return token_of(load_world()[chain], symbol).address

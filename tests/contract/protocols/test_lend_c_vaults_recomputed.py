@@ -23,7 +23,7 @@ from devnet.known_lending_c_vaults import IDLE, SECOND_GENERATION, VAULTS, Vault
 from server.protocols.morpho.accrual import Market
 from server.protocols.morpho.rates import borrow_rate
 from tests.contract.protocols.arithmetic import YEAR, ask, mine_at, now, send
-from tests.contract.protocols.vault_site import VaultSite, vault_site
+from tests.contract.protocols.lend_c_site import VaultSite, vault_site
 from tests.contract.rewinding import rewound
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from devnet.known_lending_c_vaults import (
 from devnet.offchain.morpho import AVERAGE, REWARDS
 from server.errors import DeadlineExceeded, GatewayError, NotFound, PriceUnavailable, UpstreamUnavailable
 from tests.contract.protocols.arithmetic import mine_at, now, send
-from tests.contract.protocols.vault_site import VaultSite, vault_site
+from tests.contract.protocols.lend_c_site import VaultSite, vault_site
 from tests.contract.rewinding import rewound
 
 if TYPE_CHECKING:
