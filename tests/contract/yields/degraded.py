@@ -6,11 +6,15 @@ import copy
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
+from server.catalog.feeds import PriceTable
+from server.sources.prices import opening
 from tests.e2e.gateway import RunningGateway, run_gateway_on
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Collection, Iterator
     from pathlib import Path
+
+    import pytest
 
     from devnet.launcher import Devnet
 
@@ -24,10 +28,13 @@ _OF_THE_MOMENT = frozenset({"updatedAt", "lastUpdated", "blockHeight", "timestam
 
 
 @asynccontextmanager
-async def gateway_without(devnet: Devnet, failing: Collection[str], folder: Path) -> AsyncIterator[RunningGateway]:
+async def gateway_without(
+    devnet: Devnet, failing: Collection[str], folder: Path, patch: pytest.MonkeyPatch
+) -> AsyncIterator[RunningGateway]:
     """Run a gateway that keeps nothing from before, of whose sources these fail.
 
-    `chain` stands for the nodes of all chains, `prices` for the APIs of prices; the others are sources by name.
+    `chain` stands for the nodes of all chains, `prices` for all that prices are made of: no token has one. The others
+    are sources by name.
     """
     overrides = copy.deepcopy(devnet.settings_overrides())
     chains = {slug: overrides["chains"][slug] for slug in CHAINS}
@@ -36,8 +43,11 @@ async def gateway_without(devnet: Devnet, failing: Collection[str], folder: Path
     for name, table in overrides["sources"].items():
         if name in failing or (name in PRICE_APIS and "prices" in failing):
             _break(table)
-    async with run_gateway_on(chains, folder, sources=overrides["sources"]) as running:
-        yield running
+    with patch.context() as changed:
+        if "prices" in failing:
+            changed.setattr(opening, "load_price_table", lambda: PriceTable({}, {}))
+        async with run_gateway_on(chains, folder, sources=overrides["sources"]) as running:
+            yield running
 
 
 def _break(table: dict[str, Any]) -> None:

@@ -1,0 +1,81 @@
+"""What becomes of every answer where sources fail; docs/yields.md has the same table."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from devnet import known
+from devnet.known_funds import LST_HYPE
+from devnet.known_lending_b import LEND_B_V3
+from devnet.known_lending_c_vaults import SECOND_GENERATION, STEAKHOUSE
+from devnet.known_yield_a import RUNNING
+
+SOURCES = ("chain", "prices", "morpho", "beefy", "kong", "pendle", "hyperliquid", "dydx")
+"""What can fail: the nodes, all prices of tokens, each API."""
+
+_USDC_MARKET = "0xc3d688B66703497DAA19211EEdff47f25384cdc3"
+_VAULT_A = "morpho-v2-ethereum-steakhouse-prime-usdc"
+_VAULT_B = "0xBe53A109B494E5c9f97b9Cd39Fe969BE68BF6204"
+_LEND_D = "0xB8CE59FC3717ada4C02eaDF9682A9e934F625ebb"
+_FUND = "mTBILL"
+_ALL = "503"
+
+
+class Row(NamedTuple):
+    """An answer: what is asked, and what it loses where each of these sources fails alone.
+
+    A cell is as `outcome` has it: `503`, members that are null or empty, in brackets members that have another value.
+    """
+
+    operation: str
+    params: dict[str, Any]
+    loses: dict[str, str]
+
+
+def _of(operation: str, slug: str, protocol: str, pool: str, **loses: str) -> Row:
+    wallet = {"address": known.VITALIK} if operation == "getYieldsBalance" else {}
+    return Row(operation, {"chain": slug, "protocol": protocol, "pool": pool, **wallet}, loses)
+
+
+ROWS: dict[str, Row] = {
+    "`getYieldsLending` of lend-a": _of("getYieldsLending", "ethereum", "lend-a", "USDC", chain=_ALL),
+    "of lend-b": _of("getYieldsLending", "ethereum", "lend-b", _USDC_MARKET, chain=_ALL),
+    "of lend-c": _of("getYieldsLending", "ethereum", "lend-c", STEAKHOUSE, chain=_ALL, prices="tvl"),
+    "of lend-c, second generation": _of("getYieldsLending", "ethereum", "lend-c", SECOND_GENERATION, morpho=_ALL),
+    "of lend-d": _of("getYieldsLending", "hyperliquid", "lend-d", _LEND_D, chain=_ALL),
+    "`getYieldsVaults` of vault-a": _of("getYieldsVaults", "ethereum", "vault-a", _VAULT_A, beefy=_ALL),
+    "of vault-b": _of("getYieldsVaults", "ethereum", "vault-b", _VAULT_B, chain=_ALL, kong="(apy), (basis)"),
+    "of yield-a": _of("getYieldsVaults", "ethereum", "yield-a", RUNNING.market, chain=_ALL, prices="tvl"),
+    "of vault-d": _of("getYieldsVaults", "hyperliquid", "vault-d", LST_HYPE.address, chain=_ALL, prices="tvl"),
+    "`getYieldsBalance` of lend-a": _of("getYieldsBalance", "ethereum", "lend-a", "USDC", chain=_ALL),
+    "in lend-b": _of("getYieldsBalance", "ethereum", "lend-b", _USDC_MARKET, chain=_ALL),
+    "in lend-c": _of("getYieldsBalance", "ethereum", "lend-c", STEAKHOUSE, chain=_ALL, prices="USD"),
+    "in lend-d": _of("getYieldsBalance", "hyperliquid", "lend-d", _LEND_D, chain=_ALL),
+    "in vault-a": _of("getYieldsBalance", "ethereum", "vault-a", _VAULT_A, chain=_ALL, beefy=_ALL),
+    "in vault-b": _of("getYieldsBalance", "ethereum", "vault-b", _VAULT_B, chain=_ALL, prices="USD"),
+    "in yield-a": _of("getYieldsBalance", "ethereum", "yield-a", RUNNING.market, chain=_ALL, prices="USD"),
+    "in vault-d": _of("getYieldsBalance", "hyperliquid", "vault-d", LST_HYPE.address, chain=_ALL, prices="USD"),
+    "`getYieldsPrice` of lend-a": _of("getYieldsPrice", "ethereum", "lend-a", "USDC", chain=_ALL),
+    "share of lend-c": _of("getYieldsPrice", "ethereum", "lend-c", STEAKHOUSE, chain=_ALL, prices=_ALL),
+    "PT of yield-a": _of("getYieldsPrice", "ethereum", "yield-a", RUNNING.market, chain=_ALL, prices=_ALL),
+    "fund of tokenized-a": _of("getYieldsPrice", "ethereum", "tokenized-a", _FUND, chain=_ALL),
+    "`getYieldsYieldAImpliedApy`": Row(
+        "getYieldsYieldAImpliedApy",
+        {"chain": "ethereum", "pool": RUNNING.market, "address": known.VITALIK},
+        {"chain": _ALL, "pendle": _ALL},
+    ),
+    "`getLendCVaults`": Row("getLendCVaults", {"chain": "ethereum"}, {"morpho": _ALL}),
+    "`getLendCVaultData`": Row(
+        "getLendCVaultData",
+        {"chain": "ethereum", "vaults": [STEAKHOUSE]},
+        {"morpho": "avgApy, avgNetApy, (source)"},
+    ),
+    "`getLendCVaultData`, second generation": Row(
+        "getLendCVaultData", {"chain": "ethereum", "vaults": [SECOND_GENERATION]}, {"morpho": _ALL}
+    ),
+    "`getFundingRates`": Row("getFundingRates", {}, {"hyperliquid": "venueA, (unavailable)", "dydx": "venueB"}),
+    "`getVenueAFunding`": Row("getVenueAFunding", {}, {"hyperliquid": _ALL}),
+    "`getVenueBFunding`": Row("getVenueBFunding", {}, {"dydx": _ALL}),
+}
+PAIRS: dict[tuple[str, str, str], str] = {}
+assert LEND_B_V3
