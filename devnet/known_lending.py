@@ -312,7 +312,8 @@ LEND_A_V2: dict[str, Pool] = {
     ),
 }
 
-# stake-a: millionths by wallet and symbol. ALICE receives an eighth of both tokens more on ethereum, in a later block.
+# stake-a: millionths by wallet and symbol. ALICE receives an eighth of both tokens more on ethereum, in a later block;
+# what is there of stETH grows by the report of block REBASED_AT.
 STAKED: dict[str, dict[tuple[str, str], int]] = {
     "ethereum": {(known.BOB, "stETH"): 2_500_000, (known.BOB, "wstETH"): 1_750_000},
     **{
@@ -331,5 +332,5 @@ class Rebase:
     fee: int
 
 
-REBASE = Rebase(elapsed=86_400, rewards=117_654_321_987_654_321, fee=11_765_432_198_765_432)
+REBASE = Rebase(elapsed=86_400, rewards=214_654_321_987_654_321, fee=21_465_432_198_765_432)
 REBASED_AT = 16  # the block of ethereum, counted from the chain's first, that holds the report

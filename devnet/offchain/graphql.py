@@ -7,7 +7,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-_TOKEN = re.compile(r'\s*(?:#[^\n]*)?(?:([{}()\[\]:!,=])|(\$?[A-Za-z_]\w*)|(-?\d+)|"([^"\\]*)")')
+_COMMENT = re.compile(r"#[^\n]*")
+_TOKEN = re.compile(r'\s*(?:([{}()\[\]:!,=])|(\$?[A-Za-z_]\w*)|(-?\d+)|"([^"\\]*)")')
 
 
 class Refused(Exception):
@@ -125,14 +126,10 @@ class _Parser:
 
 
 def _tokens(query: str) -> Iterator[str]:
-    at, text = 0, query.rstrip()
+    text, at = _COMMENT.sub("", query).rstrip(), 0
     while at < len(text):
         found = _TOKEN.match(text, at)
         if found is None:
-            rest = re.compile(r"\s*#[^\n]*|\s+").match(text, at)
-            if rest is None:
-                raise Refused("Syntax Error: Unexpected character.")
-            at = rest.end()
-            continue
+            raise Refused("Syntax Error: Unexpected character.")
         at = found.end()
         yield next(group for group in found.groups() if group is not None)

@@ -3,8 +3,8 @@
 Figures follow from the local chains at the moment of the question:
 
 - a market's `impliedApy` is e^r - 1 of its stored rate r, 0 from expiry on; `liquidity` is what its tokens are worth in
-  the asset at that rate, times `known_lending.PRICES`; `underlyingApy` is that of the token of ours, `swapFeeApy`
-  0.5 %, `aggregatedApy` the sum of all three, so it never equals the implied one;
+  the asset at that rate, times its price in coins.toml, null for one without; `underlyingApy` is that of the token of
+  ours, `swapFeeApy` 0.5 %, `aggregatedApy` the sum of all three, so it never equals the implied one;
 - what wallets bought before a chain's first block is a purchase at `BOUGHT_AT`, at the rate at which the market trades
   now: e^(r * time to expiry then) principal tokens per asset. So what such a wallet earns is what the market implies;
 - every later swap of the market for a wallet is a purchase or a sale with the amounts of its event, the asset's at the
@@ -28,8 +28,8 @@ from devnet.evm.calls import encode_call, to_hex
 from devnet.evm.node import Node
 from devnet.evm.treasury import token_of
 from devnet.evm.world import FIRST_TIMESTAMP
-from devnet.known_lending import PRICES
 from devnet.known_yield_a import YIELD_A, YieldMarket
+from devnet.offchain.prices import load_coins
 
 WORD = "stand-in"
 """What the devnet calls it: our own code that answers in the real one's shape."""
@@ -138,6 +138,7 @@ async def _listed(node: Node, market: YieldMarket, now: int) -> dict[str, Any]:
     index = await _read(node, market.token(chain.slug), "exchangeRate()", [], "uint256")
     discount = _rate(state[8], market.expiry - now)
     implied = (Decimal(state[8]) / _ONE).exp() - 1 if market.expiry > now else Decimal(0)
+    price = _price(market.asset)
     worth = (state[1] * index / _ONE + state[0] / discount).scaleb(-asset.decimals)
     return {
         "name": market.asset,
@@ -151,8 +152,8 @@ async def _listed(node: Node, market: YieldMarket, now: int) -> dict[str, Any]:
         "accountingAsset": f"{chain.chain_id}-{asset.address.lower()}",
         "chainId": chain.chain_id,
         "details": {
-            "liquidity": float(worth * Decimal(PRICES[market.asset])),
-            "totalTvl": float(2 * worth * Decimal(PRICES[market.asset])),
+            "liquidity": None if price is None else float(worth * price),
+            "totalTvl": None if price is None else float(2 * worth * price),
             "tradingVolume": 0,
             "underlyingApy": float(_UNDERLYING),
             "swapFeeApy": float(_FEES),
@@ -225,13 +226,17 @@ def _row(
         "priceInAsset": {"pt": 0, "yt": 0, "lp": 0},
         "profit": {"usd": 0, "asset": 0, "eth": 0},
         "txValueAsset": float(asset),
-        "assetUsd": float(PRICES[market.asset]),
+        "assetUsd": float(_price(market.asset) or 0),
         "assetEth": 0,
         "ptExchangeRate": float(rate or 1),
     }
     if rate is not None:
         row["effectivePtExchangeRate"] = float(rate)
     return row | ({"txHash": sent} if sent else {})
+
+
+def _price(symbol: str) -> Decimal | None:
+    return next((coin.price for coin in load_coins().values() if coin.symbol == symbol), None)
 
 
 def _rate(ln_rate: int, seconds: int) -> Decimal:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 import structlog
 from waypost.v1 import yield_pb2, yield_protocol_pb2, yield_share_pb2
@@ -32,7 +32,7 @@ from server.protocols.yields import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
     from server.contracts.calls import ContractCall
@@ -61,21 +61,13 @@ _MOST_ONE_BY_ONE = 40
 _VALUE_KEY = "usd"
 
 
-def pooled_yields(protocol: int, slug: str, name: str, chains: tuple[str, ...], form: PoolForm) -> YieldEntry:
-    """Return what a protocol of this kind provides for yields; `name` is the protocol's in messages."""
+def pooled_yields(
+    protocol: int, slug: str, name: str, chains: tuple[str, ...], form: PoolForm, rpcs: Iterable[str]
+) -> YieldEntry:
+    """Return what a protocol of this kind provides for these rpcs; `name` is the protocol's in messages."""
     of = _Protocol(slug, name, form)
-    return YieldEntry(
-        protocol,
-        chains,
-        form,
-        yield_protocol_pb2.YIELD_TYPE_LENDING,
-        {
-            "GetYieldsLending": RateReader(of),
-            "GetYieldsBalance": SupplyReader(of),
-            "GetYieldsPrice": PriceReader(of),
-        },
-        BestReader(of),
-    )
+    readers = {rpc: _READERS[rpc](of) for rpc in rpcs}
+    return YieldEntry(protocol, chains, form, yield_protocol_pb2.YIELD_TYPE_LENDING, readers, BestReader(of))
 
 
 class _Protocol(NamedTuple):
@@ -217,6 +209,13 @@ class PriceReader(_PoolReader[yield_share_pb2.YieldPrice]):
         )
         row.updated_at.FromDatetime(reserve.time)
         return row
+
+
+_READERS: Mapping[str, Callable[[_Protocol], _PoolReader[Any]]] = {
+    "GetYieldsLending": RateReader,
+    "GetYieldsBalance": SupplyReader,
+    "GetYieldsPrice": PriceReader,
+}
 
 
 class BestReader:

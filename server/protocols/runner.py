@@ -14,7 +14,15 @@ from server.chains.capabilities import CallsContracts
 from server.chains.steps import ATTEMPTS, read_in_steps
 from server.chains.view import ReadView
 from server.contracts.calls import CallGroup
-from server.errors import DeadlineExceeded, GatewayError, MovedOn, PriceUnavailable, UpstreamUnavailable, release
+from server.errors import (
+    DeadlineExceeded,
+    GatewayError,
+    MovedOn,
+    PriceUnavailable,
+    Reverted,
+    UpstreamUnavailable,
+    release,
+)
 from server.protocols.plan import ContractUnreadable, More, Outcomes, Renewed, StaleTables, WalletPlan
 from server.protocols.reader import WalletQuestion
 from server.upstream.cache import CacheUse
@@ -34,8 +42,9 @@ _log = structlog.get_logger("waypost.protocols")
 
 # What a load of tables may take: it serves every caller and does not end with the one that began it.
 _LOAD_SECONDS = 15.0
-# Reads that follow one another: the plan and what readers may ask besides.
-_MOST_ROUNDS = 3
+# Reads that follow one another: the plan and what readers may ask besides, a document,
+# four reads of a chain, and one of what a node had divided.
+_MOST_ROUNDS = 6
 # Readers compute with what contracts return; what cannot be computed with is not an answer.
 _NONSENSE = (ArithmeticError, ValueError, LookupError)
 _ADDRESS = re.compile("0x[0-9a-fA-F]{40}")
@@ -131,9 +140,12 @@ class Runner:
         branches = [_Branch(reader, question, self._plan) for reader, question in questions]
         views = {question.chain: view for _, question in questions}
         await asyncio.gather(*(self._prepare(branch, load_timeout) for branch in branches))
-        for _ in range(_MOST_ROUNDS):
+        steps = 0
+        for _ in range(2 * _MOST_ROUNDS):
             waiting = [branch for branch in branches if branch.result is None]
-            if not waiting:
+            # Documents say what to read: by themselves they are no step.
+            steps += any(branch.plan.groups for branch in waiting)
+            if not waiting or steps > _MOST_ROUNDS:
                 break
             await self._read(waiting, views)
             stale = [branch for branch in waiting if branch.advance()]
@@ -192,8 +204,9 @@ class Runner:
         branch.is_renewed = True
         key = branch.reader.subject(branch.question)
         self._store.drop(key, branch.tables)
-        pinned = ReadView(block=view.block, deadline=view.deadline)
-        pinned.endpoint = view.endpoint
+        pinned = ReadView(block=view.block if view.is_chosen else None, deadline=view.deadline)
+        if view.block is not None:
+            pinned.settle(view.block, view.endpoint)
         try:
             tables = await self._store.load(key, (key, view.block), lambda: self._load(branch, pinned))
         except GatewayError as error:
@@ -295,8 +308,10 @@ class Runner:
                     found = await contracts.call_groups(groups, view)
                     block = view.block
             except GatewayError as error:
+                # What readers call is no choice of the caller, so that it cannot be run is none of their mistakes.
+                failure = _refused(where.chain, error) if isinstance(error, Reverted) else error
                 for job in of_block:
-                    failures[job.place] = failures[job.place] or error
+                    failures[job.place] = failures[job.place] or failure
                 return
             for number, job in enumerate(of_block):
                 if found is None:
@@ -397,6 +412,13 @@ def _unreadable(chain: str, error: Exception) -> ContractUnreadable:
     _log.warning("a protocol's contracts returned what cannot be", chain=chain, why=repr(error))
     return ContractUnreadable(
         f"the contracts of the protocol on {chain} returned figures that cannot be; try again", retry_after_ms=1000
+    )
+
+
+def _refused(chain: str, error: Reverted) -> ContractUnreadable:
+    """Return the failure of an execution that nodes refuse to run as a whole."""
+    return ContractUnreadable(
+        f"the contracts of the protocol on {chain} cannot be read: {error.message}", retry_after_ms=1000
     )
 
 

@@ -261,13 +261,14 @@ class DocumentStore:
         await asyncio.wait((flight,), timeout=timeout)
 
     def _fall_back(self, entry: _Entry, cache: CacheUse | None) -> Document:
-        """Return what is kept past its lifetime; raises the failure where that is too old."""
+        """Return what is kept although its source was to be asked; raises the failure where that is too old."""
         now = self._clock()
         is_answered = entry.failure is not None and not isinstance(entry.failure, _FAILURES)
         if entry.fetched is not None and now < entry.usable_until and not is_answered:
+            is_stale = now >= entry.good_until
             if cache is not None:
-                cache.stale()
-            return Document(entry.fetched.value, entry.read_at, is_stale=True)
+                (cache.stale if is_stale else cache.hit)()
+            return Document(entry.fetched.value, entry.read_at, is_stale)
         if entry.failure is None or entry.flight is not None:
             raise DeadlineExceeded(f"{entry.request.source} did not answer in time; try again", retry_after_ms=1000)
         # A copy for each: several readers wait for one failure.

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
+from runtime.nearest import NameIndex
 from server.errors import UpstreamUnavailable
 from server.sources.api_errors import WholeApiErrors
 from server.sources.documents import DocumentRequest, Fetched
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 NAME = "beefy"
 
 VAULTS = DocumentRequest(NAME, ("vaults",))
-"""All vaults, by id: `Mapping[str, Vault]`."""
+"""All vaults: `Vaults`."""
 
 RATES = DocumentRequest(NAME, ("apy",))
 """Percent per year by id, None where Beefy knows none: `Mapping[str, float | None]`."""
@@ -97,6 +98,13 @@ class Vault(NamedTuple):
     is_active: bool
 
 
+class Vaults(NamedTuple):
+    """All vaults by id, and the ids by chain slug, among which an unknown one's nearest are found."""
+
+    by_id: Mapping[str, Vault]
+    ids: Mapping[str, NameIndex]
+
+
 class _Vault(msgspec.Struct, rename="camel"):
     id: str
     type: str
@@ -144,8 +152,8 @@ def open_beefy(
     return {NAME: Beefy(open_source(settings, NAME, WholeApiErrors(NAME), http, lifetime, observer))}
 
 
-def read_vaults(body: bytes) -> dict[str, Vault]:
-    """Return the vaults of `/vaults/all` by id; UpstreamUnavailable, naming the member, for another shape."""
+def read_vaults(body: bytes) -> Vaults:
+    """Return the vaults of `/vaults/all`; UpstreamUnavailable, naming the member, for another shape."""
     found: dict[str, Vault] = {}
     for place, row in enumerate(read_shape(body, list[_Vault], NAME)):
         vault = _vault(row, place)
@@ -154,7 +162,9 @@ def read_vaults(body: bytes) -> dict[str, Vault]:
         found[vault.id] = vault
     if not found:
         raise changed_shape(NAME, "`$` lists no vault")
-    return found
+    slugs = {chain.slug for chain in _CHAINS.values()}
+    ids = {slug: NameIndex(vault.id for vault in found.values() if vault.chain == slug) for slug in slugs}
+    return Vaults(found, ids)
 
 
 def read_rates(body: bytes) -> dict[str, float | None]:

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 import msgspec
 
 from server.errors import UpstreamUnavailable
-from server.sources.api_errors import ApiErrors
+from server.sources.api_errors import WholeApiErrors
 from server.sources.documents import DocumentRequest, Fetched
-from server.sources.endpoints import AGENT, source_endpoints
+from server.sources.endpoints import AGENT, open_source
 from server.sources.prices.shape import changed_shape, read_moment, read_shape
-from server.upstream import Classified, RestPool, Verdict
+from server.upstream import Classified, Verdict
 from server.yields.figures import FigureReader
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from runtime.settings import Settings
     from server.sources.documents import DocumentSource
+    from server.upstream import RestPool
     from server.upstream.observer import Observer
     from server.upstream.transport import Session
 
@@ -42,15 +43,14 @@ PAGE = 100
 """How many vaults of either generation are asked for at once."""
 
 _PATH = "/graphql"
-# A source without blocks: nothing is compared, nothing polled.
-_PACE_SECONDS = 60.0
 _MOST_PAGES = 50
-_BAD_REQUEST, _ABSENT = 400, 404
+_BAD_REQUEST = 400
 # The older and the newer name of one member; a server may know either or both.
 _WORDS = ("whitelisted", "listed")
 
 _FIGURES = FigureReader(NAME)
 
+# WORD stands for the name of the mark of listed vaults.
 _QUERY = Path(__file__).with_name("morpho.graphql").read_text(encoding="utf-8")
 
 
@@ -203,15 +203,12 @@ class _Errors:
     """What the API's HTTP errors mean. See `ErrorTable`."""
 
     def __init__(self) -> None:
-        self._plain = ApiErrors(NAME)
+        self._plain = WholeApiErrors(NAME)
 
     def classify(self, http_status: int, code: int | None, message: str, data: bytes | None) -> Classified:
         """Return the verdict by status; a query that does not fit the server's schema is refused with 400."""
         if http_status == _BAD_REQUEST:
             return Classified(Verdict.ANSWER, _Refused(f"{NAME} does not take the query of this build"))
-        if http_status == _ABSENT:
-            # That says nothing of vaults.
-            return Classified(Verdict.SICK, UpstreamUnavailable(f"{NAME} has no API at the configured address"))
         return self._plain.classify(http_status, code, message, data)
 
 
@@ -266,12 +263,7 @@ def open_morpho(
     settings: Settings, http: Session, lifetime: AsyncExitStack, *, observer: Observer | None = None
 ) -> dict[str, DocumentSource]:
     """Return the source as the settings configure it; closed with `lifetime`."""
-    endpoints = source_endpoints(settings, NAME)
-    if not endpoints:
-        return {}
-    pool = RestPool(NAME, endpoints, _Errors(), http, block_time=_PACE_SECONDS, observer=observer)
-    lifetime.push_async_callback(pool.close)
-    return {NAME: MorphoApi(pool)}
+    return {NAME: MorphoApi(open_source(settings, NAME, _Errors(), http, lifetime, observer))}
 
 
 def _read(body: bytes, word: str) -> tuple[_FirstPage, _SecondPage]:
@@ -311,7 +303,10 @@ def _check_page(part: str, items: list[Item], info: _PageInfo, skip: int) -> Non
         raise changed_shape(NAME, f"`$.data.{part}.pageInfo.skip` is that of another page")
     expected = min(max(info.count_total - skip, 0), PAGE)
     if len(items) != expected or info.count != expected:
-        raise UpstreamUnavailable(f"{NAME} answers with a part of a page: `$.data.{part}.items` is not whole")
+        raise UpstreamUnavailable(
+            f"{NAME} answers with a part of a page: `$.data.{part}.items` is not what `pageInfo.count` and "
+            "`pageInfo.countTotal` say"
+        )
 
 
 def _listed(part: str, items: Iterable[Item], chain_id: int) -> Iterator[Item]:
@@ -346,22 +341,30 @@ def _first(item: _First) -> ListedVault:
 
 
 def _second(item: _Second) -> ListedVault:
-    where = "$.data.vaultV2s.items[...]"
-    apy, net = item.hour_apy, item.hour_net_apy
+    where, read = "$.data.vaultV2s.items[...]", _FIGURES
+    avg_apy, avg_net_apy = (
+        read.percent(item.avg_apy, f"{where}.avgApy"),
+        read.percent(item.avg_net_apy, f"{where}.avgNetApy"),
+    )
+    hour_apy, hour_net_apy = (
+        read.percent(item.hour_apy, f"{where}.hourApy"),
+        read.percent(item.hour_net_apy, f"{where}.hourNetApy"),
+    )
+    net = item.avg_net_apy if item.hour_net_apy is None else item.hour_net_apy
+    for reward in item.rewards:
+        read.percent(reward.supply_apr, f"{where}.rewards[...].supplyApr")
     # Rewards of an unknown rate are not in the average either.
     rewards = sum((one.supply_apr for one in item.rewards if one.supply_apr is not None), Decimal(0))
-    net = item.avg_net_apy if net is None else net
-    total = None if item.total_assets is None else _FIGURES.amount(item.total_assets, f"{where}.totalAssets")
     return _named(item, "vaultV2s", SECOND)._replace(
-        total_assets=total,
-        total_assets_usd=_FIGURES.dollars(item.total_assets_usd, f"{where}.totalAssetsUsd"),
-        total_supply=_FIGURES.amount(item.total_supply, f"{where}.totalSupply"),
-        fee=_FIGURES.share(item.performance_fee, f"{where}.performanceFee"),
-        apy=_FIGURES.percent(item.avg_apy if apy is None else apy, f"{where}.avgApy"),
-        net_apy=_FIGURES.percent(net, f"{where}.avgNetApy"),
-        earned_apy=None if net is None else _FIGURES.percent(net - rewards, f"{where}.rewards[...].supplyApr"),
-        avg_apy=_FIGURES.percent(item.avg_apy, f"{where}.avgApy"),
-        avg_net_apy=_FIGURES.percent(item.avg_net_apy, f"{where}.avgNetApy"),
+        total_assets=None if item.total_assets is None else read.amount(item.total_assets, f"{where}.totalAssets"),
+        total_assets_usd=read.dollars(item.total_assets_usd, f"{where}.totalAssetsUsd"),
+        total_supply=read.amount(item.total_supply, f"{where}.totalSupply"),
+        fee=read.share(item.performance_fee, f"{where}.performanceFee"),
+        apy=avg_apy if hour_apy is None else hour_apy,
+        net_apy=avg_net_apy if hour_net_apy is None else hour_net_apy,
+        earned_apy=None if net is None else float((net - rewards) * 100),
+        avg_apy=avg_apy,
+        avg_net_apy=avg_net_apy,
     )
 
 

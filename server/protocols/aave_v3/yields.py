@@ -5,7 +5,12 @@ from waypost.v1 import yield_protocol_pb2
 from server.protocols.pooled_yields import pooled_yields
 from server.protocols.yields import PoolForm
 
-# Contract section 4.12.
-_CHAINS = ("ethereum", "polygon", "optimism", "base", "avalanche", "arbitrum")
-
-YIELDS = pooled_yields(yield_protocol_pb2.YIELD_PROTOCOL_LEND_A, "aave-v3", "lend-a", _CHAINS, PoolForm.SYMBOL)
+YIELDS = pooled_yields(
+    yield_protocol_pb2.YIELD_PROTOCOL_LEND_A,
+    "aave-v3",
+    "lend-a",
+    # Contract section 4.12.
+    ("ethereum", "polygon", "optimism", "base", "avalanche", "arbitrum"),
+    PoolForm.SYMBOL,
+    ("GetYieldsLending", "GetYieldsBalance", "GetYieldsPrice"),
+)

@@ -16,7 +16,6 @@ from server.protocols.yields import BestRow, oldest, unknown_pool
 from server.yields import beefy
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from datetime import datetime
 
     from server.protocols.plan import Outcomes
@@ -76,9 +75,9 @@ class BestReader:
 
     def build(self, question: ChainQuestion, outcomes: Outcomes, tables: None, prices: TokenPrices) -> list[BestRow]:
         """Return a row for each vault, without a rate (NaN) where Beefy reports none; raises as `VaultReader`."""
-        vaults: Mapping[str, Vault] = outcomes.document(beefy.VAULTS).value
+        vaults: beefy.Vaults = outcomes.document(beefy.VAULTS).value
         rows = []
-        for vault in vaults.values():
+        for vault in vaults.by_id.values():
             if vault.chain != question.chain or not vault.is_active:
                 continue
             figures = _figures(vault, outcomes)
@@ -96,12 +95,12 @@ class _Figures(NamedTuple):
     updated_at: datetime
 
 
-def find_vault(vaults: Mapping[str, Vault], question: PoolQuestion) -> Vault:
+def find_vault(vaults: beefy.Vaults, question: PoolQuestion) -> Vault:
     """Return the vault of that id; NotFound naming the nearest ids of the chain, or the chain that it is on."""
-    vault = vaults.get(question.pool)
+    vault = vaults.by_id.get(question.pool)
     if vault is None:
-        known = [one.id for one in vaults.values() if one.chain == question.chain]
-        raise unknown_pool(question.pool, known, of=f"vault-a on {question.chain}")
+        similar = vaults.ids[question.chain].similar(question.pool)
+        raise unknown_pool(question.pool, similar, of=f"vault-a on {question.chain}")
     if vault.chain != question.chain:
         raise NotFound(
             f"the vault {vault.id} of vault-a is on {vault.chain}, not on {question.chain}: ask there", field="pool"

@@ -146,9 +146,11 @@ def check_unread(market: Unread, answered: Sequence[Answered]) -> ContractUnread
     base = attempt(read_base, answered)
     if isinstance(base, ContractUnreadable):
         return base
-    # Where the asset was not known, it has said nothing yet that could be wrong.
-    token = TokenFacts(base, "", 0)
-    terms = attempt(_read_all, answered, answered[DESCRIBED:]) if market.base else attempt(read_terms, answered, token)
+    if base == market.base:
+        terms = attempt(_read_all, answered, answered[DESCRIBED:])
+    else:
+        # Of this asset nothing was asked that could be wrong.
+        terms = attempt(read_terms, answered, TokenFacts(base, "", 0))
     return terms if isinstance(terms, ContractUnreadable) else None
 
 

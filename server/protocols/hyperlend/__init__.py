@@ -9,8 +9,13 @@ from server.protocols.yields import PoolForm
 PROTOCOL = ProtocolEntry(
     "hyperlend",
     {},
-    # Contract section 4.12.
     yields=pooled_yields(
-        yield_protocol_pb2.YIELD_PROTOCOL_LEND_D, "hyperlend", "lend-d", ("hyperliquid",), PoolForm.ADDRESS
+        yield_protocol_pb2.YIELD_PROTOCOL_LEND_D,
+        "hyperlend",
+        "lend-d",
+        # Contract section 4.12.
+        ("hyperliquid",),
+        PoolForm.ADDRESS,
+        ("GetYieldsLending", "GetYieldsBalance"),
     ),
 )

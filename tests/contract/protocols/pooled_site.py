@@ -37,6 +37,9 @@ if TYPE_CHECKING:
 
 LENDING, BALANCE, PRICE = "GetYieldsLending", "GetYieldsBalance", "GetYieldsPrice"
 RPCS = (LENDING, BALANCE, PRICE)
+"""What lend-a answers; nobody asks lend-d for the price of a share."""
+
+RPCS_D = (LENDING, BALANCE)
 # Contract section 4.12.
 CHAINS = {
     **dict.fromkeys(
@@ -100,6 +103,11 @@ async def holding(node: Node, pool: Pool, asset: str, wallet: str) -> tuple[int,
     tokens = await ask(node, pool.data_provider, "getReserveTokensAddresses(address)", asset, types=types)
     supply, _, debt = tokens
     return await ask(node, supply, "balanceOf(address)", wallet), await ask(node, debt, "balanceOf(address)", wallet)
+
+
+def rpcs_of(chain: str) -> tuple[str, ...]:
+    """Return what the chain's market answers."""
+    return RPCS_D if chain == "hyperliquid" else RPCS
 
 
 def pool_of(chain: str, symbol: str, address: str) -> str:

@@ -135,6 +135,38 @@ async def test_a_balance_is_what_withdrawing_brings(asked: Asked, chain: str, ma
     assert found.usd == pytest.approx(float(expected), rel=1e-9)
 
 
+async def test_new_code_of_a_market_costs_one_request_once(asked: Asked) -> None:
+    """The upper slope for suppliers becomes three times as steep, while nearly all of the market is lent out."""
+    node, market = asked.devnet.nodes["ethereum"], LEND_B_V3["ethereum"][1]
+    [supplier] = market.supplies
+    token = token_of(node.chain, market.base).address
+    async with rewound(node):
+        for holder in (TREASURY, supplier):
+            whole = await ask(node, market.address, "balanceOf(address)", holder)
+            left = await ask(node, token, "balanceOf(address)", market.address)
+            amount = min(whole, left) * 96 // 100
+            await send(node, holder, market.address, "withdrawTo(address,address,uint256)", holder, token, amount)
+            await mine_at(node, await now(node) + 10)
+        assert await ask(node, market.address, "getUtilization()") > 9 * 10**17
+        await asked.mine("ethereum")
+        before = await lending(asked, "ethereum", market.address)
+        code = await node.call("eth_getCode", market.address, "latest")
+        slope = 303 * 10**16 // YEAR
+        assert f"{slope:010x}" in code
+        await node.call("anvil_setCode", market.address, code.replace(f"{slope:010x}", f"{3 * slope:010x}"))
+        await asked.mine("ethereum")
+        with asked.sends("ethereum", "ethereum"):
+            row = await lending(asked, "ethereum", market.address)
+        assert row.supply_apy > before.supply_apy
+        assert row.borrow_apy == pytest.approx(before.borrow_apy, rel=1e-4)
+        usage = await ask(node, market.address, "getUtilization()")
+        per_second = await ask(node, market.address, "getSupplyRate(uint256)", usage, types="uint64")
+        assert row.supply_apy == pytest.approx(math.expm1(YEAR * math.log1p(per_second / 10**18)) * 100, rel=1e-9)
+        await asked.mine("ethereum")
+        with asked.sends("ethereum"):
+            await lending(asked, "ethereum", market.address)
+
+
 async def test_debts_and_collateral_are_no_balance(asked: Asked, nobody: str) -> None:
     """VITALIK owes to the market, BOB has collateral alone: both have nothing in it, as one who was never there."""
     market = LEND_B_V3["ethereum"][0].address

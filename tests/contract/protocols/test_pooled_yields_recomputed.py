@@ -90,8 +90,8 @@ async def test_rates_size_and_price_are_those_that_are_stored(
     assert row.updated_at.seconds == await now(node)
     assert row.block_height == int(await node.call("eth_blockNumber"), 16)
     assert reserve.price == int(Decimal(PRICES[symbol]) * DOLLAR)
-    assert (await site.row(PRICE, chain, pool)).price.usd == reserve.price / DOLLAR
-    if pool != reserve.address:
+    if chain != "hyperliquid":
+        assert (await site.row(PRICE, chain, pool)).price.usd == reserve.price / DOLLAR
         assert await site.row(LENDING, chain, pool.swapcase()) == row
 
 

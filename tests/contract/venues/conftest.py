@@ -122,7 +122,7 @@ class Asked:
 
 @asynccontextmanager
 async def opened(folder: Path, modes: dict[str, str] | None = None, **settings: Any) -> AsyncIterator[Asked]:
-    """Run a gateway over the stand-ins, each in its mode; without an endpoint for a venue whose mode is `off`."""
+    """Run a gateway over the stand-ins, each in its mode; one `down` does not listen, one `off` is not asked."""
     venues = Venues()
     async with AsyncExitStack() as stack:
         url = await stack.enter_async_context(serve_app(venues.application()))
@@ -131,6 +131,8 @@ async def opened(folder: Path, modes: dict[str, str] | None = None, **settings: 
             mode = (modes or {}).get(name)
             if mode == "down":
                 sources[name] = {"endpoints": [{"label": "down", "url": "http://127.0.0.1:9"}]}
+            elif mode == "off":
+                sources[name] = {"endpoints": []}
             else:
                 sources |= stand_in.settings(url.removeprefix("http://"), mode)
         overrides = {

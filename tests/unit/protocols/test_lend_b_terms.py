@@ -176,6 +176,19 @@ async def test_an_asset_that_does_not_say_what_it_is_holds_up_its_own_market_alo
     assert (await world.ask(LENDING, market)).tvl == 2_000.0
 
 
+async def test_an_asset_that_was_nonsense_for_a_moment_is_forgotten() -> None:
+    world = Markets("polygon")
+    [market, _] = world.addresses
+    await world.ask(LENDING, market)
+    world.put(market, "baseToken()", "address", address(0))
+    world.put(market, "baseTokenPriceFeed()", "address", address(0))
+    with pytest.raises(UpstreamUnavailable, match=f"token {address(0)} on polygon"):
+        await world.ask(LENDING, market)
+    world.put(market, "baseToken()", "address", world.base_of(market))
+    world.put(market, "baseTokenPriceFeed()", "address", FEED)
+    assert (await world.ask(LENDING, market)).tvl == 2_000.0
+
+
 async def test_where_no_market_answers_there_is_no_list() -> None:
     world = Markets("polygon")
     for market in world.addresses:

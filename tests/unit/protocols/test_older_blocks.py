@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -14,33 +13,11 @@ from server.protocols.reader import ChainQuestion
 from server.protocols.runner import Runner
 from server.protocols.tables import TableStore
 from server.protocols.tokens import BALANCE_OF, DECIMALS
+from tests.unit.protocols.archive import Archive
 from tests.unit.protocols.scripted import NoPrices, World, address
-
-if TYPE_CHECKING:
-    from server.contracts.calls import CallGroup, ContractOutcome
-    from server.errors import GatewayError
 
 TOKEN = address(7)
 WEEK = 7 * 86_400.0
-
-
-@dataclass
-class Archive(World):
-    """A world with an older block; None where it has no older state."""
-
-    past: World | None = None
-    failure: GatewayError | None = None
-    asked: list[float] = field(default_factory=list)
-
-    async def call_groups_back(
-        self, groups: list[CallGroup], seconds: float, view: ReadView
-    ) -> tuple[int, list[list[ContractOutcome]]] | None:
-        self.asked.append(seconds)
-        if self.failure is not None:
-            raise self.failure
-        if self.past is None:
-            return None
-        return self.past.block, [[self.past.answer(call) for call in group.calls] for group in groups]
 
 
 class Reader:

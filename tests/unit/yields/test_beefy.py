@@ -56,13 +56,12 @@ def meant_by_vaults(document: Any) -> dict[str, Any]:
     return found
 
 
-def shown(vaults: dict[str, beefy.Vault]) -> dict[str, Any]:
-    return {
-        name: (*vault[1:9], vault.prices.key[0], vault.oracle_id, vault.is_active)
-        if vault.chain in IDS.values()
-        else vault.chain
-        for name, vault in vaults.items()
-    }
+def shown(vaults: beefy.Vaults) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, vault in vaults.by_id.items():
+        last = (vault.prices.key[0], vault.oracle_id, vault.is_active)
+        found[name] = (*vault[1:9], *last) if vault.chain in IDS.values() else vault.chain
+    return found
 
 
 def meant_by_rates(document: Any) -> dict[str, Any]:
@@ -85,8 +84,10 @@ MEANT = {"vaults": meant_by_vaults, "apy": meant_by_rates, "tvl": meant_by_value
 
 
 def test_the_recorded_vaults() -> None:
-    found = read("vaults", RECORDED["vaults"])
-    assert shown(found) == meant_by_vaults(RECORDED["vaults"])
+    vaults = read("vaults", RECORDED["vaults"])
+    assert shown(vaults) == meant_by_vaults(RECORDED["vaults"])
+    assert vaults.ids["base"].similar("made-up-wet") == ["made-up-weth-usdc", "made-up-weth-usdc-rp"]
+    found = vaults.by_id
     assert found["made-up-usdc"].prices == beefy.TOKEN_PRICES
     assert found["made-up-weth-usdc"].tokens[1] == "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913"
     assert (found["made-up-avax"].chain, found["made-up-avax"].token) == ("avalanche", None)

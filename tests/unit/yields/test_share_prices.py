@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from sqlalchemy import func, select
-from sqlalchemy.exc import OperationalError
 
 from server.errors import UpstreamUnavailable
 from server.sources.documents import DocumentRequest, DocumentStore
@@ -18,6 +17,7 @@ from server.storage.migrations import WrongProfile
 from server.storage.share_records import ShareRecords, StoredShare
 from server.storage.tables import share_prices
 from server.yields.share_prices import NAME, SharePrice, SharePrices
+from tests.unit.yields.away import Away
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,25 +38,6 @@ class Wall:
 
     def __call__(self) -> float:
         return self.now.timestamp()
-
-
-class Away:
-    """A database that does not answer; `hangs` it never does."""
-
-    def __init__(self, *, hangs: bool = False) -> None:
-        self.hangs, self.asked = hangs, 0
-
-    async def read(self, *_: Any) -> Any:
-        return await self._fail()
-
-    async def note(self, *_: Any) -> Any:
-        return await self._fail()
-
-    async def _fail(self) -> Any:
-        self.asked += 1
-        if self.hangs:
-            await asyncio.Event().wait()
-        raise OperationalError("SELECT", {}, sqlite3.OperationalError("disk I/O error"))
 
 
 async def history_of(source: SharePrices, vault: tuple[str, str] = VAULT) -> Any:
