@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 from devnet import known
 from devnet.known_funds import LST_HYPE
-from devnet.known_lending_b import LEND_B_V3
 from devnet.known_lending_c_vaults import SECOND_GENERATION, STEAKHOUSE
 from devnet.known_yield_a import RUNNING
 
@@ -41,7 +40,9 @@ ROWS: dict[str, Row] = {
     "`getYieldsLending` of lend-a": _of("getYieldsLending", "ethereum", "lend-a", "USDC", chain=_ALL),
     "of lend-b": _of("getYieldsLending", "ethereum", "lend-b", _USDC_MARKET, chain=_ALL),
     "of lend-c": _of("getYieldsLending", "ethereum", "lend-c", STEAKHOUSE, chain=_ALL, prices="tvl"),
-    "of lend-c, second generation": _of("getYieldsLending", "ethereum", "lend-c", SECOND_GENERATION, morpho=_ALL),
+    "of lend-c, second generation": _of(
+        "getYieldsLending", "ethereum", "lend-c", SECOND_GENERATION, chain=_ALL, prices="tvl", morpho=_ALL
+    ),
     "of lend-d": _of("getYieldsLending", "hyperliquid", "lend-d", _LEND_D, chain=_ALL),
     "`getYieldsVaults` of vault-a": _of("getYieldsVaults", "ethereum", "vault-a", _VAULT_A, beefy=_ALL),
     "of vault-b": _of("getYieldsVaults", "ethereum", "vault-b", _VAULT_B, chain=_ALL, kong="(apy), (basis)"),
@@ -68,14 +69,55 @@ ROWS: dict[str, Row] = {
     "`getLendCVaultData`": Row(
         "getLendCVaultData",
         {"chain": "ethereum", "vaults": [STEAKHOUSE]},
-        {"morpho": "avgApy, avgNetApy, (source)"},
+        {"morpho": "avgApy, avgNetApy, (netApy), (source)"},
     ),
     "`getLendCVaultData`, second generation": Row(
         "getLendCVaultData", {"chain": "ethereum", "vaults": [SECOND_GENERATION]}, {"morpho": _ALL}
     ),
-    "`getFundingRates`": Row("getFundingRates", {}, {"hyperliquid": "venueA, (unavailable)", "dydx": "venueB"}),
+    "`getFundingRates`": Row("getFundingRates", {}, {"hyperliquid": "venueA", "dydx": "venueB"}),
     "`getVenueAFunding`": Row("getVenueAFunding", {}, {"hyperliquid": _ALL}),
     "`getVenueBFunding`": Row("getVenueBFunding", {}, {"dydx": _ALL}),
 }
-PAIRS: dict[tuple[str, str, str], str] = {}
-assert LEND_B_V3
+"""By what docs/yields.md calls the answer, in its order."""
+
+PAIRS: dict[tuple[str, str, str], str] = {
+    ("of vault-b", "prices", "kong"): "tvl, (apy), (basis)",
+    ("`getLendCVaultData`", "chain", "morpho"): _ALL,
+    ("`getLendCVaultData`", "prices", "morpho"): "avgApy, avgNetApy, totalAssetsUsd, (netApy), (source)",
+    ("`getFundingRates`", "hyperliquid", "dydx"): _ALL,
+}
+"""Where two sources cost more than each alone."""
+
+BEST: dict[str, tuple[set[str], set[str]]] = {
+    "chain": ({"lend-a", "lend-b", "lend-d", "stake-a", "vault-b", "vault-d"}, set()),
+    "prices": (set(), {"stake-a", "vault-d"}),
+    "morpho": ({"lend-c"}, set()),
+    "beefy": ({"vault-a"}, set()),
+    "kong": ({"vault-b"}, set()),
+    "pendle": ({"yield-a"}, set()),
+}
+"""getYieldsBest: the protocols that are missing by the source that fails, and those whose rows have no size."""
+
+
+def best_without(*failing: str) -> str:
+    """Return what getYieldsBest loses where these fail, as `outcome_of_best` has it."""
+    lost = [BEST.get(source, (set(), set())) for source in failing]
+    missing = set[str]().union(*(one for one, _ in lost))
+    unsized = set[str]().union(*(one for _, one in lost)) - missing
+    texts = [f"without {', '.join(sorted(missing))}"] if missing else []
+    texts += [f"`tvl` of {', '.join(sorted(unsized))}"] if unsized else []
+    return "; ".join(texts)
+
+
+def table() -> str:
+    """Return the table of docs/yields.md."""
+    lines = [f"| | {' | '.join(SOURCES)} |", "|---" * (len(SOURCES) + 1) + "|"]
+    lines += [
+        f"| {name} | " + " | ".join(row.loses.get(source, "") for source in SOURCES) + " |"
+        for name, row in ROWS.items()
+    ]
+    lines.append("| `getYieldsBest` | " + " | ".join(map(best_without, SOURCES)) + " |")
+    lines += [
+        f"| {name}, {one} and {other} | {cell}" + " |" * len(SOURCES) for (name, one, other), cell in PAIRS.items()
+    ]
+    return "\n".join(line.replace("|  |", "| |").replace("|  |", "| |") for line in lines)
