@@ -138,8 +138,7 @@ async def vault_site(devnet: Devnet, mode: str | None = None) -> AsyncIterator[V
         for slug in overrides["chains"]:
             driver: Any = chains.get(slug).driver
             await driver.pool.call("eth_chainId", [])
-        source = morpho.open_morpho(settings, http, lifetime, observer=api)
-        documents = DocumentStore({morpho.NAME: source})
+        documents = DocumentStore(morpho.open_morpho(settings, http, lifetime, observer=api))
         lifetime.push_async_callback(documents.close)
         store, prices = TableStore(), FixedPrices()
         lifetime.push_async_callback(store.close)
