@@ -26,7 +26,7 @@ from server.protocols.reader import WalletQuestion
 from server.upstream.cache import CacheUse
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Coroutine, Hashable, Iterable, Mapping, Sequence
 
     from server.protocols.plan import Group, Plan
     from server.protocols.reader import ChainQuestion, Reader, TokenPrices
@@ -131,7 +131,7 @@ class Runner:
         """
         branches = [Branch(reader, question, self._plan) for reader, question in questions]
         views = {question.chain: view for _, question in questions}
-        await asyncio.gather(*(self._prepare(branch, load_timeout) for branch in branches))
+        await _side_by_side([self._prepare(branch, load_timeout) for branch in branches])
         steps = 0
         for _ in range(2 * _MOST_ROUNDS):
             waiting = [branch for branch in branches if branch.result is None]
@@ -144,7 +144,7 @@ class Runner:
             for branch in waiting:
                 if branch.renewed is not None:
                     self._store.keep(branch.reader.subject(branch.question), branch.renewed)
-            await asyncio.gather(*(self._renew(branch, view) for branch in stale))
+            await _side_by_side([self._renew(branch, view) for branch in stale])
         results = [branch.close() for branch in branches]
         if results and not any(branch.was_answered for branch in branches):
             raise results[0]
@@ -239,11 +239,15 @@ class Runner:
         jobs = [(branch.outcomes, branch.plan) for branch in branches]
         tokens = {token: None for branch in branches for token in branch.plan.prices}
         view = views[chain]
-        failures, prices, _ = await asyncio.gather(
-            self._execute(chain, jobs, views),
-            self._prices.read_tokens(tokens, deadline=view.deadline, cache=view.cache) if tokens else _no_prices(),
-            self._fetch(jobs, view),
-        )
+        prices: TokenPrices = {}
+        if tokens or any(plan.documents for _, plan in jobs):
+            failures, prices, _ = await asyncio.gather(
+                self._execute(chain, jobs, views),
+                self._prices.read_tokens(tokens, deadline=view.deadline, cache=view.cache) if tokens else _no_prices(),
+                self._fetch(jobs, view),
+            )
+        else:
+            failures = await self._execute(chain, jobs, views)
         for branch, failure in zip(branches, failures, strict=True):
             branch.prices = {**branch.prices, **prices}
             if failure is not None:
@@ -311,7 +315,7 @@ class Runner:
                 else:
                     jobs[job.place][0].add(job.name, where.chain, block or 0, job.group, found[number])
 
-        await asyncio.gather(*(run(*item) for item in together.items()))
+        await _side_by_side([run(*item) for item in together.items()])
         return failures
 
 
@@ -334,6 +338,14 @@ def _refused(chain: str, error: Reverted) -> ContractUnreadable:
     return ContractUnreadable(
         f"the contracts of the protocol on {chain} cannot be read: {error.message}", retry_after_ms=1000
     )
+
+
+async def _side_by_side(works: Sequence[Coroutine[Any, Any, None]]) -> None:
+    """Do all works; a single one without the tasks and the turns of the loop that several cost."""
+    if len(works) == 1:
+        await works[0]
+    else:
+        await asyncio.gather(*works)
 
 
 async def _no_prices() -> TokenPrices:
