@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 # What a load of tables may take: it serves every caller and does not end with the one that began it.
 _LOAD_SECONDS = 15.0
+# Of the time that is left, documents that come before a read of the chain may take this part.
+_DOCUMENTS_SHARE = 0.6
 # Reads that follow one another: the plan and what readers may ask besides, a document,
 # four reads of a chain, and one of what a node had divided.
 _MOST_ROUNDS = 6
@@ -256,6 +258,11 @@ class Runner:
     async def _fetch(self, jobs: Sequence[tuple[Outcomes, Plan]], view: ReadView) -> None:
         """Give all plans their documents, or what their sources failed with; one that several name is read once."""
         wanted: dict[DocumentRequest, list[Outcomes]] = {}
+        deadline = view.deadline
+        if deadline is not None:
+            # A reader may do without: what a source that hangs leaves has to be enough for the chain.
+            now = time.monotonic()
+            deadline = now + _DOCUMENTS_SHARE * (deadline - now)
         for outcomes, plan in jobs:
             for request in plan.documents:
                 if not outcomes.has_document(request):
@@ -264,7 +271,7 @@ class Runner:
         async def read(request: DocumentRequest, readers: list[Outcomes]) -> None:
             found: Document | GatewayError
             try:
-                found = await self._documents.read(request, deadline=view.deadline, cache=view.cache)
+                found = await self._documents.read(request, deadline=deadline, cache=view.cache)
             except GatewayError as error:
                 release(error)
                 found = error
