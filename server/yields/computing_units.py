@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 import time
 from collections import deque
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from server.errors import UpstreamUnavailable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from server.upstream.observer import Observer, Purpose
 
 _MINUTE, _WEEK = 60.0, 604_800.0
 # What is spent is counted together by so many parts of a window.
@@ -72,8 +74,8 @@ class ComputingUnits:
         self._clock = clock
         self._windows = (_Window(quota.per_minute, _MINUTE), _Window(quota.per_week, _WEEK))
 
-    def spend(self, units: float) -> None:
-        """Count units before they are spent.
+    def check(self, units: float) -> None:
+        """Return where so many units may be spent now.
 
         Raises:
             UpstreamUnavailable: the quota does not hold so many more; says when it does.
@@ -87,10 +89,29 @@ class ComputingUnits:
                 f"the gateway's quota of computing units of {self._name} is used up; try again later",
                 retry_after_ms=math.ceil(seconds * 1000),
             )
-        self.settle(units)
 
-    def settle(self, difference: float) -> None:
-        """Count what a request cost beyond what it was expected to, or less than that."""
+    def count(self, units: float) -> None:
+        """Count units that are spent; a negative number gives back what a request did not cost after all."""
         now = self._clock()
         for window in self._windows:
-            window.add(now, difference)
+            window.add(now, units)
+
+
+class CountedRequests:
+    """The observer of a pool that counts `units` for every request that leaves, also for those sent once more.
+
+    Everything else is handed on.
+    """
+
+    def __init__(self, observer: Observer, counted: ComputingUnits, units: float) -> None:
+        self._observer = observer
+        self._counted = counted
+        self._units = units
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._observer, name)
+
+    def sent(self, chain: str, endpoint: str, purpose: Purpose, calls: int) -> None:
+        """Count the request."""
+        self._counted.count(self._units)
+        self._observer.sent(chain, endpoint, purpose, calls)

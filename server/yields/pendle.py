@@ -11,7 +11,7 @@ import re
 from datetime import UTC, datetime
 from decimal import Decimal
 from enum import Enum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -21,7 +21,8 @@ from server.sources.api_errors import WholeApiErrors
 from server.sources.documents import DocumentRequest, Fetched, check_size
 from server.sources.endpoints import AGENT, open_source, source_endpoints
 from server.sources.prices.shape import changed_shape, read_shape
-from server.yields.computing_units import KEYLESS, ComputingUnits, Quota
+from server.upstream.observer import Measured
+from server.yields.computing_units import KEYLESS, ComputingUnits, CountedRequests, Quota
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -46,7 +47,7 @@ TRANSACTIONS_PATH = "/v1/pnl/transactions"
 _PAGE, _MOST_MARKETS = 100, 5_000
 # `skip` and `limit` are capped at 1000 each, so that no more can be had.
 _TRANSACTION_PAGE, _MOST_TRANSACTIONS = 1_000, 2_000
-# The most that a request is documented to cost, until one of its kind was answered.
+# The most that a request is documented to cost: what it counts until it was answered.
 _DEAREST = 5.0
 _UNITS = "x-computing-unit"
 _MINUTE, _WEEK = 60, 604_800
@@ -174,7 +175,7 @@ def transactions_of(chain_id: int, wallet: str, market: str) -> DocumentRequest:
 
 
 class Api:
-    """Sends requests, each within the quota of computing units."""
+    """Sends requests within the quota of computing units; each is counted as the dearest until it is answered."""
 
     def __init__(self, pool: RestPool, units: ComputingUnits) -> None:
         self._pool = pool
@@ -182,14 +183,13 @@ class Api:
         self._costs: dict[str, float] = {}
 
     async def get(self, path: str, query: Sequence[tuple[str, str]]) -> bytes:
-        """Return the body of an answer; UpstreamUnavailable where the quota does not hold what it costs."""
-        expected = self._costs.get(path, _DEAREST)
-        self._units.spend(expected)
+        """Return the body of an answer; UpstreamUnavailable where the quota does not hold what its kind cost last."""
+        self._units.check(self._costs.get(path, _DEAREST))
         reply = await self._pool.get(path, query, AGENT, name=path)
         cost = _cost(reply)
         if cost is not None:
             self._costs[path] = cost
-            self._units.settle(cost - expected)
+            self._units.count(cost - _DEAREST)
         return reply.result
 
 
@@ -238,8 +238,9 @@ class Transactions:
         while skip < total:
             query = (
                 ("chainId", str(chain_id)),
-                ("user", str(wallet)),
-                ("market", str(market)),
+                # In lower case, as all addresses of the API are.
+                ("user", str(wallet).lower()),
+                ("market", str(market).lower()),
                 ("skip", str(skip)),
                 ("limit", str(_TRANSACTION_PAGE)),
             )
@@ -262,8 +263,10 @@ def open_pendle(
     endpoints = source_endpoints(settings, NAME)
     if not endpoints:
         return {}
-    pool = open_source(settings, NAME, WholeApiErrors(NAME), http, lifetime, observer)
-    api = Api(pool, ComputingUnits(NAME, quota(endpoints, settings.workers)))
+    units = ComputingUnits(NAME, quota(endpoints, settings.workers))
+    counted: Any = CountedRequests(observer or Measured(), units, _DEAREST)
+    pool = open_source(settings, NAME, WholeApiErrors(NAME), http, lifetime, counted)
+    api = Api(pool, units)
     return {NAME: Markets(api), TRANSACTIONS: Transactions(api)}
 
 

@@ -1,4 +1,4 @@
-"""The vaults of lend-c on the local chains: the original contract over the original markets, and what is beside it."""
+"""The vaults of lend-c on local chains: the original contract over the original markets, and stand-ins beside it."""
 
 from __future__ import annotations
 

@@ -94,6 +94,8 @@ def read_state(chain: str, vault: Vault, group: str, outcomes: Outcomes) -> Vaul
     total_supply, fee, length, total_assets = (
         answered.read_one(asked) for answered, asked in zip(own, (*_OWN, _TOTAL_ASSETS), strict=False)
     )
+    if fee > WAD:
+        raise ContractUnreadable(f"the vault {vault.address} on {chain} has a fee of more than all that it earns")
     queue = own[len(_OWN) + 1 :]
     is_same = length == len(queue)
     if not is_same or any(one.read_one(QUEUE) != market.id for one, market in zip(queue, vault.markets, strict=True)):

@@ -42,7 +42,7 @@ _IMPLIED = yield_protocol_pb2.YIELD_BASIS_IMPLIED
 _DOLLAR_KEY = "usd"
 
 
-class Seen(NamedTuple):
+class Snapshot(NamedTuple):
     """A market at a block: its rates, its own tokens, and the asset's price where one is known."""
 
     market: Market
@@ -53,11 +53,16 @@ class Seen(NamedTuple):
     block: int
 
     def value(self, amount: int, rate: Decimal | None) -> float | None:
-        """Return what a raw amount is worth in US dollars at a rate; None where rate or price is not known."""
+        """Return what a raw amount is worth in US dollars at a rate; None where rate or price is not known.
+
+        Raises OverflowError for what is no figure.
+        """
         if rate is None or self.price is None:
             return None
-        whole = Decimal(amount) * rate * self.price.value
-        return float(whole.scaleb(-self.market.asset_decimals))
+        whole = float((Decimal(amount) * rate * self.price.value).scaleb(-self.market.asset_decimals))
+        if not math.isfinite(whole):
+            raise OverflowError("a market of yield-a is worth more than any figure")
+        return whole
 
     @property
     def updated_at(self) -> Timestamp:
@@ -97,7 +102,7 @@ class MarketReader(ABC, Generic[Row]):
         clock, market, rate, index = outcomes["state"]
         time = read_block_time(clock)
         state = read_state(market.read(_READ_STATE), rate.read_one(_EXCHANGE_RATE), index.read_one(_INDEX))
-        seen = Seen(
+        snapshot = Snapshot(
             tables,
             rates_of(state, tables.expiry - int(time.timestamp())),
             state.liquidity,
@@ -105,26 +110,26 @@ class MarketReader(ABC, Generic[Row]):
             time,
             outcomes.block_of("state"),
         )
-        return self._row(seen, outcomes)
+        return self._row(snapshot, outcomes)
 
     def _groups(self, question: PoolQuestion, tables: Market) -> dict[str, Group]:
         return {}
 
     @abstractmethod
-    def _row(self, seen: Seen, outcomes: Outcomes) -> Row:
+    def _row(self, snapshot: Snapshot, outcomes: Outcomes) -> Row:
         """Return the row of what was read."""
 
 
 class VaultReader(MarketReader[yield_pb2.VaultYield]):
     """Reads the implied rate and the size of a market."""
 
-    def _row(self, seen: Seen, outcomes: Outcomes) -> yield_pb2.VaultYield:
+    def _row(self, snapshot: Snapshot, outcomes: Outcomes) -> yield_pb2.VaultYield:
         return yield_pb2.VaultYield(
-            apy=seen.rates.apy,
-            basis=None if seen.rates.apy is None else _IMPLIED,
-            tvl=seen.value(seen.liquidity, seen.rates.liquidity) if seen.liquidity else 0.0,
-            updated_at=seen.updated_at,
-            block_height=seen.block,
+            apy=snapshot.rates.apy,
+            basis=None if snapshot.rates.apy is None else _IMPLIED,
+            tvl=snapshot.value(snapshot.liquidity, snapshot.rates.liquidity) if snapshot.liquidity else 0.0,
+            updated_at=snapshot.updated_at,
+            block_height=snapshot.block,
         )
 
 
@@ -138,38 +143,40 @@ class BalanceReader(MarketReader[yield_share_pb2.YieldBalance]):
         )
         return {"held": Group(tuple(held), is_known=False)}
 
-    def _row(self, seen: Seen, outcomes: Outcomes) -> yield_share_pb2.YieldBalance:
-        rates, market = seen.rates, seen.market
+    def _row(self, snapshot: Snapshot, outcomes: Outcomes) -> yield_share_pb2.YieldBalance:
+        rates, market = snapshot.rates, snapshot.market
         tokens = (market.liquidity, market.principal, market.yields)
         held = [int(one.read_one(BALANCE_OF)) for one in outcomes["held"]]
         worth = zip(held, (rates.liquidity, rates.principal, rates.yields), strict=True)
-        values = [seen.value(amount, rate) for amount, rate in worth if amount]
+        values = [snapshot.value(amount, rate) for amount, rate in worth if amount]
         amounts: dict[str, float] = {}
         for token, amount in zip(tokens, held, strict=True):
             is_taken = token.symbol in amounts or token.symbol.lower() == _DOLLAR_KEY or not token.symbol
             amounts[token.address if is_taken else token.symbol] = amount / 10**token.decimals
         return yield_share_pb2.YieldBalance(
             balance=yield_share_pb2.BalanceAmounts(amounts=amounts, usd=_total(values)),
-            updated_at=seen.updated_at,
-            block_height=seen.block,
+            updated_at=snapshot.updated_at,
+            block_height=snapshot.block,
         )
 
 
 class PriceReader(MarketReader[yield_share_pb2.YieldPrice]):
     """Reads what one principal token costs, and one of the market's own."""
 
-    def _row(self, seen: Seen, outcomes: Outcomes) -> yield_share_pb2.YieldPrice:
-        principal, liquidity = seen.market.principal, seen.market.liquidity
-        price = seen.value(10**principal.decimals, seen.rates.principal)
+    def _row(self, snapshot: Snapshot, outcomes: Outcomes) -> yield_share_pb2.YieldPrice:
+        principal, liquidity = snapshot.market.principal, snapshot.market.liquidity
+        price = snapshot.value(10**principal.decimals, snapshot.rates.principal)
         if price is None:
-            missing = "its asset has no known price" if seen.price is None else "nothing was ever traded in the market"
+            missing = (
+                "its asset has no known price" if snapshot.price is None else "nothing was ever traded in the market"
+            )
             raise PriceUnavailable(f"{principal.symbol} has no known price: {missing}")
         return yield_share_pb2.YieldPrice(
             price=yield_share_pb2.SharePrice(usd=price),
             token=yield_share_pb2.PricedToken(symbol=principal.symbol, address=principal.address),
-            lp_usd=seen.value(10**liquidity.decimals, seen.rates.liquidity),
-            updated_at=seen.updated_at,
-            block_height=seen.block,
+            lp_usd=snapshot.value(10**liquidity.decimals, snapshot.rates.liquidity),
+            updated_at=snapshot.updated_at,
+            block_height=snapshot.block,
         )
 
 

@@ -20,6 +20,8 @@ from devnet.evm.treasury import token_of
 from devnet.known_lending import PRICES
 from devnet.known_lending_c import MORPHO
 from devnet.known_lending_c_vaults import IDLE, SECOND_GENERATION, VAULTS, Vault
+from server.protocols.morpho.accrual import Market
+from server.protocols.morpho.rates import borrow_rate
 from tests.contract.protocols.arithmetic import YEAR, ask, mine_at, now, send
 from tests.contract.protocols.lend_c_site import VaultSite, vault_site
 from tests.contract.rewinding import rewound
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
     from devnet.launcher import Devnet
 
 HOUR = 3600
+NO_MODEL = "0x" + "00" * 20
+TOTALS = ",".join(["uint128"] * 6)
 PARAMETERS = "(address,address,address,address,uint256)"
 KNOWN = [vault for vault in VAULTS["ethereum"] if vault.factory]
 
@@ -49,7 +53,7 @@ async def in_markets(node: Node, vault: Vault) -> list[Fraction]:
         shares = await ask(
             node, MORPHO, "position(bytes32,address)", key, vault.address, types="uint256,uint128,uint128"
         )
-        totals = await ask(node, MORPHO, "market(bytes32)", key, types=",".join(["uint128"] * 6))
+        totals = await ask(node, MORPHO, "market(bytes32)", key, types=TOTALS)
         amounts.append(Fraction(shares[0] * (totals[0] + 1), totals[1] + 10**6))
     return amounts
 
@@ -89,6 +93,27 @@ async def test_a_vault_earns_what_its_markets_bring_in_the_next_hour(site: Vault
     assert (row.HasField("basis"), row.updated_at.seconds) == (True, time)
 
 
+@pytest.mark.parametrize("days", [0, 1, 400])
+async def test_the_rate_of_an_accrued_market_is_the_models_own_to_the_wei(site: VaultSite, days: int) -> None:
+    node = site.devnet.nodes["ethereum"]
+    time = await now(node) + 10 + days * 86_400
+    async with rewound(node):
+        for vault in KNOWN:
+            await accrue(node, vault, time)
+            time += 1
+            for parameters in queue_of(node.chain, vault):
+                if parameters[3] == NO_MODEL:
+                    continue
+                key = market_id(parameters)
+                await send(node, known.BOB, MORPHO, f"accrueInterest({PARAMETERS})", parameters)
+                await mine_at(node, time)
+                totals = await ask(node, MORPHO, "market(bytes32)", key, types=TOTALS)
+                at_target = await ask(node, parameters[3], "rateAtTarget(bytes32)", key, types="int256")
+                rate = await ask(node, parameters[3], f"borrowRateView({PARAMETERS},({TOTALS}))", parameters, totals)
+                assert borrow_rate(Market(*totals), at_target) == rate
+                time += 1
+
+
 async def test_the_rate_is_not_the_average_since_a_market_was_touched(site: VaultSite) -> None:
     """`borrowRateView` answers that average; 40 days later it is far from the rate of the moment."""
     slug, vault = "ethereum", next(vault for vault in VAULTS["ethereum"] if vault.asset == "WETH")
@@ -98,8 +123,8 @@ async def test_the_rate_is_not_the_average_since_a_market_was_touched(site: Vaul
     async with rewound(node):
         await mine_at(node, time)
         row = await site.pool("GetYieldsLending", slug, vault.address)
-        totals = await ask(node, MORPHO, "market(bytes32)", market_id(parameters), types=",".join(["uint128"] * 6))
-        view = f"borrowRateView({PARAMETERS},({','.join(['uint128'] * 6)}))"
+        totals = await ask(node, MORPHO, "market(bytes32)", market_id(parameters), types=TOTALS)
+        view = f"borrowRateView({PARAMETERS},({TOTALS}))"
         average = await ask(node, parameters[3], view, parameters, totals)
     rate = average / 10**18 * YEAR * totals[2] / totals[0] * (1 - vault.fee / 10**18)
     assert math.expm1(rate) * 100 != pytest.approx(row.supply_apy, rel=0.1)

@@ -208,6 +208,13 @@ async def test_figures_that_cannot_be_are_no_answer(broken: Any) -> None:
             await ask(world(**broken), reader)
 
 
+async def test_a_worth_beyond_any_figure_is_no_answer() -> None:
+    made = world(rate=2**250, backs=2**250, asset=(0, ASSET, 0))
+    made.token(MARKET, "LP", 255)
+    with pytest.raises(ContractUnreadable):
+        await ask(made, PriceReader())
+
+
 def did(day: int, amount: str, rate: str | None = None, flow: Flow = Flow.IN, action: str = "buyPt") -> Transaction:
     at = datetime.fromtimestamp(EXPIRY, UTC) - timedelta(days=day)
     return Transaction(at, action, flow, Decimal(amount), None if rate is None else Decimal(rate))

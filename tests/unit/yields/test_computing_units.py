@@ -23,16 +23,20 @@ def test_no_minute_and_no_week_holds_more_units_than_the_quota() -> None:
         clock.now += chance.expovariate(1.0) * chance.choice((0.01, 1, 600))
         cost = chance.randrange(1, 6)
         try:
-            units.spend(cost)
+            units.check(cost)
         except UpstreamUnavailable as error:
             later = Clock()
             later.now = clock.now + (error.retry_after_ms or 0) / 1000
             assert later.now > clock.now
             if chance.random() < 0.2:
                 clock.now = later.now
-                units.spend(cost)
+                units.check(cost)
+                units.count(cost)
                 spent.append((clock.now, cost))
         else:
+            # Counted as the dearest first, and less once it is known.
+            units.count(5)
+            units.count(cost - 5)
             spent.append((clock.now, cost))
     for seconds, most in ((60, 100), (604_800, 3_000)):
         for place, (at, _) in enumerate(spent):

@@ -300,7 +300,8 @@ async def test_all_pages_of_transactions_are_read(count: int, pages: int) -> Non
     api = Api()
     api.count = count
     async with opened(api) as sources:
-        fetched = await sources[TRANSACTIONS].fetch(transactions_of(*KEY).key, None)
+        request = transactions_of(1, checksum_address(WALLET), checksum_address(MARKET))
+        fetched = await sources[TRANSACTIONS].fetch(request.key, None)
     assert len(fetched.value) == count
     assert [one["skip"] for one in api.asked] == [str(1000 * page) for page in range(pages)]
     assert {(one["user"], one["market"], one["chainId"]) for one in api.asked} == {(WALLET, MARKET, "1")}
@@ -362,6 +363,16 @@ async def test_a_rate_of_the_configuration_replaces_the_documented_quota() -> No
         for _ in range(40):
             await sources[TRANSACTIONS].fetch(KEY, None)
     assert len(api.asked) == 40
+
+
+async def test_requests_that_are_sent_again_count_as_well() -> None:
+    api = Api()
+    api.status = 500
+    async with opened(api) as sources:
+        await spend_all(sources[TRANSACTIONS])
+        while "quota" not in (await spend_all(sources[TRANSACTIONS])).message:
+            assert len(api.asked) <= 20
+    assert len(api.asked) == 20
 
 
 @pytest.mark.parametrize("status", [400, 401, 404, 429, 500, 503])
