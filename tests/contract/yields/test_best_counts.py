@@ -31,6 +31,7 @@ async def test_a_warm_build_is_one_request_of_each_chain(
     async with run_gateway_on(chains, tmp_path, sources=settings["sources"]) as running:
         cold = await running.ask("getYieldsBest", {})
         assert "result" in cold, cold
+        print(Counter(tally.requests))
         del tally.requests[:]
         await asyncio.gather(*(running.ask("getYieldsBest", {}) for _ in range(100)))
         assert tally.requests == [], "a warm call asks nobody"
