@@ -42,9 +42,8 @@ _log = structlog.get_logger("waypost.protocols")
 
 # What a load of tables may take: it serves every caller and does not end with the one that began it.
 _LOAD_SECONDS = 15.0
-# Reads of a chain that follow one another: the plan and what readers may ask besides,
-# four of them, and one of what a node had divided.
-_MOST_ROUNDS = 5
+# Reads of a chain that follow one another: the plan and what readers may ask besides.
+_MOST_ROUNDS = 4
 # Readers compute with what contracts return; what cannot be computed with is not an answer.
 _NONSENSE = (ArithmeticError, ValueError, LookupError)
 _ADDRESS = re.compile("0x[0-9a-fA-F]{40}")
