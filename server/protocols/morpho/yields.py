@@ -167,7 +167,7 @@ class BalanceReader(_SharesReader):
         asset, price = tables.asset, prices.get((question.chain, tables.asset.address))
         time, many = _read_conversion(outcomes)
         amount = outcomes["wallet"][0].read_one(BALANCE_OF) * many // 10 ** (tables.decimals + _MANY)
-        key = asset.address if asset.symbol.casefold() == _DOLLAR else asset.symbol
+        key = asset.address if asset.symbol.strip().casefold() in ("", _DOLLAR) else asset.symbol
         row = yield_share_pb2.YieldBalance(
             balance=yield_share_pb2.BalanceAmounts(amounts={key: amount / 10**asset.decimals}),
             block_height=outcomes.block_of("vault"),

@@ -291,7 +291,7 @@ async def test_a_vault_that_a_factory_does_not_know_any_more_is_none() -> None:
 
 
 async def test_an_asset_called_usd_stands_under_its_address() -> None:
-    for symbol in ("USD", "usd", "Usd"):
+    for symbol in ("USD", "usd", "Usd", "", " usd "):
         row = await Site(Vaults(symbol=symbol)).ask(BALANCE, PoolQuestion("ethereum", pool=POOL, address=WALLET))
         assert dict(row.balance.amounts) == {TOKEN: 1.0}
         assert row.balance.usd == 1.5
