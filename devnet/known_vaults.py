@@ -82,6 +82,12 @@ BEEFY = (
         status="eol",
     ),
     BeefyVault(
+        *("ethereum", "bifi-vault", "standard", "0xBEEF8e0982874e0292E6C5751C5A4092b3e1BEEF"),
+        ("BIFI",),
+        5.0,
+        {_T: 12_000_000_000, _A: 3_250_000, _V: 1_500_000},
+    ),
+    BeefyVault(
         *("polygon", "uniswap-cow-poly-wbtc-usdc", "cowcentrated"),
         "0xF93402fddbC5F94fe81998aB2ef2fC6E12E26b1e",
         ("WBTC", "USDC"),

@@ -26,7 +26,7 @@ SLACK = 0.5
 
 # Smaller responses are printed as quickly as they are compared; of larger ones none is kept.
 LEAST_REPEATED = 512
-MOST_REPEATED = 1024 * 1024
+MOST_REPEATED = 256 * 1024
 CHAIN = "chain"
 
 

@@ -15,9 +15,9 @@ import msgspec
 from server.errors import DeadlineExceeded, GatewayError, InvalidArgument, NotFound, UpstreamUnavailable, release
 from server.sources.api_errors import ApiErrors
 from server.sources.budget import Budget
-from server.sources.endpoints import AGENT, source_endpoints
+from server.sources.endpoints import AGENT, open_source, source_endpoints
 from server.sources.prices.shape import changed_shape, read_shape
-from server.upstream import Classified, RestPool, Verdict
+from server.upstream import Classified, Verdict
 from server.upstream.joining import Flights
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from contextlib import AsyncExitStack
 
     from runtime.settings import RemoteSettings, Settings
+    from server.upstream import RestPool
     from server.upstream.cache import CacheUse
     from server.upstream.joining import Patience
     from server.upstream.observer import Observer
@@ -42,8 +43,6 @@ ANSWER_SECONDS = 10.0
 """How long callers wait for an answer at most."""
 
 _PATH = "/swap/v1/quote"
-# A source without blocks: nothing is compared, nothing polled.
-_PACE_SECONDS = 60.0
 # Requests per second without a key and with the smallest one (portal/rate-limits).
 _KEYLESS_RATE, _KEY_RATE = 0.5, 1.0
 # Where a refusal for the rate does not say for how long: the quota counts within a minute.
@@ -220,12 +219,9 @@ def open_jupiter(
 
     Each of several workers has its part of the quota.
     """
-    endpoints = source_endpoints(settings, NAME)
-    pool = RestPool(NAME, endpoints, _Errors(), http, block_time=_PACE_SECONDS, observer=observer)
-    lifetime.push_async_callback(pool.close)
-    opened = Jupiter(
-        pool, Budget(NAME, quota(endpoints) / settings.workers), kept_seconds=KEPT_SECONDS if is_kept else 0.0
-    )
+    pool = open_source(settings, NAME, _Errors(), http, lifetime, observer)
+    budget = Budget(NAME, quota(source_endpoints(settings, NAME)) / settings.workers)
+    opened = Jupiter(pool, budget, kept_seconds=KEPT_SECONDS if is_kept else 0.0)
     lifetime.push_async_callback(opened.close)
     return opened
 

@@ -125,6 +125,12 @@ class Comparison:
         """Return what could not be read of the sources of a type, 0 for all."""
         return [failure for failure in self.failures if kind in (0, failure.source.type)]
 
+    def check(self, kind: int) -> None:
+        """Raise UpstreamUnavailable where no pool of that type (0: any) is known and a source of it failed."""
+        failures = self.failures_of(kind)
+        if failures and (kind, "") not in self._lists:
+            raise _none_answered(failures)
+
     def is_stale(self, pools: Iterable[Pool]) -> bool:
         """Return whether any of the pools comes from a source that was past its lifetime."""
         return bool(self._stale) and any(pool.source in self._stale for pool in pools)
@@ -154,7 +160,7 @@ class BestYields:
         """Return the comparison that is kept, or that of the build which then runs; `cache` learns which.
 
         Raises:
-            UpstreamUnavailable: no source answered.
+            UpstreamUnavailable: no source answered with a pool, and some failed.
         """
         now = self._clock()
         kept = self._kept
@@ -174,13 +180,6 @@ class BestYields:
             return await asyncio.shield(self._begin())
         except UpstreamUnavailable as error:
             raise self._failed(error, _FAILED_SECONDS) from None
-
-    def check(self, comparison: Comparison, kind: int) -> None:
-        """Raise UpstreamUnavailable where not one source of that type (0 for any) answered."""
-        failures = comparison.failures_of(kind)
-        wanted = [source for source in self._sources if kind in (0, source.type)]
-        if failures and len(failures) == len(wanted):
-            raise _none_answered(failures)
 
     async def close(self) -> None:
         """Give up the build in flight."""
@@ -211,8 +210,6 @@ class BestYields:
         # All begin in one turn of the loop: what they read of a chain leaves for its node together.
         outcomes = await asyncio.gather(*(self._read(source, until) for source in self._sources))
         failures = [outcome for outcome in outcomes if isinstance(outcome, Failure)]
-        if outcomes and len(failures) == len(outcomes):
-            raise _none_answered(failures)
         pools: list[Pool] = []
         stale: set[Source] = set()
         for outcome in outcomes:
@@ -222,6 +219,9 @@ class BestYields:
             if is_stale:
                 stale.add(source)
             pools += self._sound(source, rows)
+        if failures and not pools:
+            # Sources that have nothing on their chain do not make it an answer.
+            raise _none_answered(failures)
         self._kept = Comparison(pools, failures, frozenset(stale), begun_at)
         return self._kept
 
@@ -312,7 +312,7 @@ def _rank(pool: Pool) -> tuple[object, ...]:
 def _none_answered(failures: Sequence[Failure]) -> UpstreamUnavailable:
     first = failures[0]
     return UpstreamUnavailable(
-        f"no source of yields answered, of {len(failures)} protocols and chains; "
+        f"no pool is known: {len(failures)} protocols and chains did not answer; "
         f"{first.source.name} on {first.source.chain}: {first.error.message}",
         retry_after_ms=math.ceil(_FAILED_SECONDS * 1000),
     )

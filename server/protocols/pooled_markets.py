@@ -31,6 +31,8 @@ _GET_ORACLE = _REGISTRY["getPriceOracle"]
 _GET_DATA_PROVIDER = _REGISTRY["getPoolDataProvider"]
 
 _NOBODY = "0x" + "00" * 20
+# Calls of a market's state; the block's time stands behind them.
+_STATE = 3
 # Of two assets of one symbol the first kind has it: the asset itself, one that we know nothing of, a bridged form.
 _ISSUED, _UNKNOWN, _BRIDGED = range(3)
 
@@ -78,6 +80,9 @@ class Market:
     data_provider: str
     unit: int
     assets: tuple[Asset, ...]
+    returned: tuple[bytes, ...]
+    """What the contracts returned for `checks` when the market was read."""
+
     plans: dict[Hashable, Any] = field(default_factory=dict)
     """What readers have made for pools of the market, by keys of their own; gone with it."""
 
@@ -96,11 +101,11 @@ class Market:
 
     def check(self, answered: Sequence[Answered]) -> None:
         """Raise StaleTables where the market is no longer what it was."""
-        if _State.of(answered, self.deployment) != (
-            [asset.address for asset in self.assets],
-            self.oracle,
-            self.data_provider,
-        ):
+        # Dozens of addresses: they are decoded where anything is different at all.
+        if _raw(answered) == self.returned:
+            return
+        state = _State.of(answered, self.deployment)
+        if state != ([asset.address for asset in self.assets], self.oracle, self.data_provider):
             raise StaleTables
 
 
@@ -113,7 +118,7 @@ class _State(NamedTuple):
 
     @classmethod
     def of(cls, answered: Sequence[Answered], deployment: Deployment) -> _State:
-        listed, oracle, data_provider = answered[:3]
+        listed, oracle, data_provider = answered[:_STATE]
         state = cls(
             listed.read_one(GET_RESERVES_LIST),
             oracle.read_one(_GET_ORACLE),
@@ -133,7 +138,9 @@ def load_market(deployment: Deployment, form: PoolForm, outcomes: Outcomes) -> M
     unit, *returned = outcomes["facts"]
     named = dict(zip(state.listed, map(_read_symbol, returned), strict=True))
     assets = name_assets(deployment.chain, named, form)
-    return Market(deployment, state.oracle, state.data_provider, unit.read_one(GET_UNIT), assets)
+    return Market(
+        deployment, state.oracle, state.data_provider, unit.read_one(GET_UNIT), assets, _raw(outcomes["list"])
+    )
 
 
 def name_assets(chain: str, named: Mapping[str, str], form: PoolForm) -> tuple[Asset, ...]:
@@ -185,6 +192,11 @@ def _checks(deployment: Deployment) -> tuple[ContractCall, ...]:
         _GET_DATA_PROVIDER.call(deployment.registry),
         block_clock(deployment.chain),
     )
+
+
+def _raw(answered: Sequence[Answered]) -> tuple[bytes, ...]:
+    """Return what the market's state is made of, as it came."""
+    return tuple([one.outcome.data if one.outcome.succeeded else b"" for one in answered[:_STATE]])
 
 
 def _read_symbol(answered: Answered) -> str:

@@ -8,8 +8,6 @@ import secrets
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-import structlog
-
 from server.chains.capabilities import CallsContracts
 from server.chains.steps import ATTEMPTS, read_in_steps
 from server.chains.view import ReadView
@@ -18,17 +16,17 @@ from server.errors import (
     DeadlineExceeded,
     GatewayError,
     MovedOn,
-    PriceUnavailable,
     Reverted,
     UpstreamUnavailable,
     release,
 )
-from server.protocols.plan import ContractUnreadable, More, Outcomes, Renewed, StaleTables, WalletPlan
+from server.protocols.branch import NONSENSE, Branch, unreadable
+from server.protocols.plan import ContractUnreadable, More, Outcomes, WalletPlan
 from server.protocols.reader import WalletQuestion
 from server.upstream.cache import CacheUse
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Coroutine, Hashable, Iterable, Mapping, Sequence
 
     from server.protocols.plan import Group, Plan
     from server.protocols.reader import ChainQuestion, Reader, TokenPrices
@@ -38,19 +36,15 @@ if TYPE_CHECKING:
 
     Capability = Callable[[str, type[CallsContracts]], CallsContracts]
 
-_log = structlog.get_logger("waypost.protocols")
-
 # What a load of tables may take: it serves every caller and does not end with the one that began it.
 _LOAD_SECONDS = 15.0
+# Of the time that is left, documents that come before a read of the chain may take this part.
+_DOCUMENTS_SHARE = 0.6
 # Reads of a chain that follow one another: the plan and what readers may ask besides.
 _MOST_ROUNDS = 4
-# Readers compute with what contracts return; what cannot be computed with is not an answer.
-_NONSENSE = (ArithmeticError, ValueError, LookupError)
 _ADDRESS = re.compile("0x[0-9a-fA-F]{40}")
 # In whose place others are put in plans: no part of it stands in calldata by chance.
 _SOME_WALLET = "0x" + secrets.token_bytes(20).hex()
-# What readers make of contracts' answers; other failures are of nodes.
-_OF_CONTRACTS = (ContractUnreadable, PriceUnavailable)
 
 
 class ReadsTokenPrices(Protocol):
@@ -136,9 +130,9 @@ class Runner:
         Raises:
             GatewayError: nothing of the chain could be read for any of them; the first failure.
         """
-        branches = [_Branch(reader, question, self._plan) for reader, question in questions]
+        branches = [Branch(reader, question, self._plan) for reader, question in questions]
         views = {question.chain: view for _, question in questions}
-        await asyncio.gather(*(self._prepare(branch, load_timeout) for branch in branches))
+        await _side_by_side([self._prepare(branch, load_timeout) for branch in branches])
         steps = 0
         for _ in range(2 * _MOST_ROUNDS):
             waiting = [branch for branch in branches if branch.result is None]
@@ -151,7 +145,7 @@ class Runner:
             for branch in waiting:
                 if branch.renewed is not None:
                     self._store.keep(branch.reader.subject(branch.question), branch.renewed)
-            await asyncio.gather(*(self._renew(branch, view) for branch in stale))
+            await _side_by_side([self._renew(branch, view) for branch in stale])
         results = [branch.close() for branch in branches]
         if results and not any(branch.was_answered for branch in branches):
             raise results[0]
@@ -170,7 +164,7 @@ class Runner:
             kept = self._plans[key] = tables, WalletPlan(plan, _SOME_WALLET)
         return kept[1].of_wallet(question.address)
 
-    async def _prepare(self, branch: _Branch, load_timeout: float | None) -> None:
+    async def _prepare(self, branch: Branch, load_timeout: float | None) -> None:
         """Give the branch its tables and its plan."""
         key = branch.reader.subject(branch.question)
         kept = self._store.find(key)
@@ -192,7 +186,7 @@ class Runner:
         else:
             branch.begin(tables)
 
-    async def _renew(self, branch: _Branch, view: ReadView) -> None:
+    async def _renew(self, branch: Branch, view: ReadView) -> None:
         """Read tables that proved to be old once more, at the block of the answer that showed it, and plan again."""
         if branch.is_renewed:
             branch.result = UpstreamUnavailable(
@@ -213,7 +207,7 @@ class Runner:
         else:
             branch.begin(tables)
 
-    async def _load(self, branch: _Branch, view: ReadView) -> Any:
+    async def _load(self, branch: Branch, view: ReadView) -> Any:
         """Return the tables of a branch's subject, read at the view's block.
 
         Where that is gone before the last step, the rest is of a later one: what tables hold is compared in the read
@@ -224,8 +218,8 @@ class Runner:
         while True:
             try:
                 loaded = branch.reader.load(branch.question, outcomes)
-            except _NONSENSE as error:
-                raise _unreadable(branch.question.chain, error) from None
+            except NONSENSE as error:
+                raise unreadable(branch.question.chain, error) from None
             if not isinstance(loaded, More):
                 return loaded
             jobs = [(outcomes, loaded.plan)]
@@ -241,16 +235,20 @@ class Runner:
                 elif failure is not None:
                     raise failure
 
-    async def _read(self, branches: Sequence[_Branch], views: dict[str, ReadView]) -> None:
+    async def _read(self, branches: Sequence[Branch], views: dict[str, ReadView]) -> None:
         chain = branches[0].question.chain
         jobs = [(branch.outcomes, branch.plan) for branch in branches]
         tokens = {token: None for branch in branches for token in branch.plan.prices}
         view = views[chain]
-        failures, prices, _ = await asyncio.gather(
-            self._execute(chain, jobs, views),
-            self._prices.read_tokens(tokens, deadline=view.deadline, cache=view.cache) if tokens else _no_prices(),
-            self._fetch(jobs, view),
-        )
+        prices: TokenPrices = {}
+        if tokens or any(plan.documents for _, plan in jobs):
+            failures, prices, _ = await asyncio.gather(
+                self._execute(chain, jobs, views),
+                self._prices.read_tokens(tokens, deadline=view.deadline, cache=view.cache) if tokens else _no_prices(),
+                self._fetch(jobs, view),
+            )
+        else:
+            failures = await self._execute(chain, jobs, views)
         for branch, failure in zip(branches, failures, strict=True):
             branch.prices = {**branch.prices, **prices}
             if failure is not None:
@@ -259,6 +257,11 @@ class Runner:
     async def _fetch(self, jobs: Sequence[tuple[Outcomes, Plan]], view: ReadView) -> None:
         """Give all plans their documents, or what their sources failed with; one that several name is read once."""
         wanted: dict[DocumentRequest, list[Outcomes]] = {}
+        deadline = view.deadline
+        if deadline is not None:
+            # A reader may do without: what a source that hangs leaves has to be enough for the chain.
+            now = time.monotonic()
+            deadline = now + _DOCUMENTS_SHARE * (deadline - now)
         for outcomes, plan in jobs:
             for request in plan.documents:
                 if not outcomes.has_document(request):
@@ -267,7 +270,7 @@ class Runner:
         async def read(request: DocumentRequest, readers: list[Outcomes]) -> None:
             found: Document | GatewayError
             try:
-                found = await self._documents.read(request, deadline=view.deadline, cache=view.cache)
+                found = await self._documents.read(request, deadline=deadline, cache=view.cache)
             except GatewayError as error:
                 release(error)
                 found = error
@@ -318,7 +321,7 @@ class Runner:
                 else:
                     jobs[job.place][0].add(job.name, where.chain, block or 0, job.group, found[number])
 
-        await asyncio.gather(*(run(*item) for item in together.items()))
+        await _side_by_side([run(*item) for item in together.items()])
         return failures
 
 
@@ -336,89 +339,19 @@ class _Job(NamedTuple):
     group: Group
 
 
-class _Branch:
-    """One reader's question on its way."""
-
-    def __init__(
-        self,
-        reader: Reader[Any, Any],
-        question: ChainQuestion,
-        plan: Callable[[Reader[Any, Any], ChainQuestion, Any], Plan],
-    ) -> None:
-        self.reader = reader
-        self.question = question
-        self._plan = plan
-        self.tables: Any = None
-        self.prices: TokenPrices = {}
-        self.is_renewed = False
-        self.renewed: Any = None
-        self.result: Any | GatewayError | None = None
-        self.outcomes = Outcomes()
-        self.plan: Plan
-
-    @property
-    def was_answered(self) -> bool:
-        """Whether the question has an answer, or what failed it is what contracts of its chain returned."""
-        if not isinstance(self.result, GatewayError) or isinstance(self.result, _OF_CONTRACTS):
-            return True
-        return self.question.chain in self.outcomes.chains
-
-    def begin(self, tables: Any) -> None:
-        """Plan with these tables."""
-        self.tables = tables
-        self.outcomes = Outcomes()
-        self._attempt(lambda: setattr(self, "plan", self._plan(self.reader, self.question, tables)))
-
-    def advance(self) -> bool:
-        """Build the answer of what was read, or see what is to be read besides; return whether the tables are old."""
-        if self.result is not None:
-            return False
-        try:
-            self._attempt(self._build)
-        except StaleTables:
-            return True
-        return False
-
-    def close(self) -> Any | GatewayError:
-        """Return the answer or the failure."""
-        if self.result is None:
-            return UpstreamUnavailable(
-                f"the protocol on {self.question.chain} could not be read in {_MOST_ROUNDS} steps; try again",
-                retry_after_ms=1000,
-            )
-        return self.result
-
-    def _build(self) -> None:
-        built = self.reader.build(self.question, self.outcomes, self.tables, self.prices)
-        if isinstance(built, More):
-            self.plan = built.plan
-        elif isinstance(built, Renewed):
-            self.result, self.renewed = built
-        else:
-            self.result = built
-
-    def _attempt(self, step: Callable[[], None]) -> None:
-        try:
-            step()
-        except GatewayError as error:
-            self.result = error
-        except _NONSENSE as error:
-            self.result = _unreadable(self.question.chain, error)
-
-
-def _unreadable(chain: str, error: Exception) -> ContractUnreadable:
-    """Return the failure of a reader that could not compute with what contracts returned."""
-    _log.warning("a protocol's contracts returned what cannot be", chain=chain, why=repr(error))
-    return ContractUnreadable(
-        f"the contracts of the protocol on {chain} returned figures that cannot be; try again", retry_after_ms=1000
-    )
-
-
 def _refused(chain: str, error: Reverted) -> ContractUnreadable:
     """Return the failure of an execution that nodes refuse to run as a whole."""
     return ContractUnreadable(
         f"the contracts of the protocol on {chain} cannot be read: {error.message}", retry_after_ms=1000
     )
+
+
+async def _side_by_side(works: Sequence[Coroutine[Any, Any, None]]) -> None:
+    """Do all works; a single one without the tasks and the turns of the loop that several cost."""
+    if len(works) == 1:
+        await works[0]
+    else:
+        await asyncio.gather(*works)
 
 
 async def _no_prices() -> TokenPrices:

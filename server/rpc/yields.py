@@ -52,7 +52,7 @@ class YieldServicer(yield_pb2_grpc.YieldServiceServicer):
         """Return the best rates over all protocols and chains, serialised: once for callers who ask alike."""
         use = current().cache
         comparison = await self._best.read(use)
-        self._best.check(comparison, request.type)
+        comparison.check(request.type)
         answer, is_stale = self._answers.of(comparison, request)
         if is_stale:
             use.stale()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -110,14 +111,13 @@ async def test_no_body_of_a_venue_is_taken_for_rates(tmp_path: Path, venue: str,
 
 async def test_a_document_of_32_megabytes_is_refused(tmp_path: Path) -> None:
     async with opened(tmp_path) as asked:
-        asked.venues.answer(B, '{"markets":{}, "padding":"' + "x" * documents.MOST_BYTES + '"}')
-        code, reason, _, message = await asked.refused(OF_B)
-        assert (code, reason) == (503, "UPSTREAM_UNAVAILABLE")
-        assert "this build does not know" in message or "32 MB" in message
-        asked.venues.answer(A, "[" + " " * (33 * 1024 * 1024) + "]")
-        code, reason, _, message = await asked.refused(OF_A)
-        assert (code, reason) == (503, "UPSTREAM_UNAVAILABLE")
-        assert "32 MB" in message
+        # Right but for its size; and more than is read of any answer.
+        asked.venues.answer(B, json.dumps(dydx.document()).ljust(documents.MOST_BYTES))
+        asked.venues.answer(A, json.dumps(hyperliquid.document()).ljust(33 * 1024 * 1024))
+        for name in (OF_A, OF_B):
+            code, reason, _, message = await asked.refused(name)
+            assert (code, reason) == (503, "UPSTREAM_UNAVAILABLE")
+            assert "32 MB" in message
 
 
 async def test_rates_are_answered_past_their_lifetime_while_a_venue_fails_and_say_so(

@@ -202,7 +202,7 @@ def _worth(price: Answered, unit: UnitPrice | None, own: Price | None) -> Worth:
 
 
 def _price(market: str, feed: str) -> ContractCall:
-    return _PRICE.call(market, feed, gas=_PRICE_GAS, is_optional=True)
+    return _PRICE.call(market, feed, gas=_PRICE_GAS)
 
 
 def _units(chain: str, markets: Sequence[Terms | Unread]) -> list[str]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from server.catalog.tokens import NATIVE
 from server.protocols.deployments import load_deployments
 from server.protocols.hyperbeat.feed_vaults import FeedVault
 from server.protocols.hyperbeat.share_vaults import ShareVault
+from server.protocols.natives import wrapped_native
 from server.protocols.plan import Token
 from server.protocols.yields import unknown_pool
 
@@ -36,8 +38,9 @@ def find_vault(chain: str, address: str) -> Vault:
 
 
 def _vault(chain: str, row: Mapping[str, Any], tokens: Mapping[str, Token]) -> Vault:
-    if "asset" in row:
-        return ShareVault(chain, **row)
     others = dict(row)
+    if "asset" in row:
+        asset = others.pop("asset")
+        return ShareVault(chain, **others, asset=wrapped_native(chain) if asset == NATIVE else asset)
     denomination = others.pop("denomination")
     return FeedVault(chain, **others, price_token=None if denomination == _DOLLAR else tokens[denomination])

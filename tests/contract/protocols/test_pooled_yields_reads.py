@@ -19,7 +19,7 @@ from devnet.known_lending import TREASURY, place_of
 from devnet.launcher import Devnet
 from server.errors import NotFound, PriceUnavailable
 from tests.contract.evm.nodes import LatestOnly, MovesOn
-from tests.contract.protocols.arithmetic import mine_at, now, send
+from tests.contract.protocols.arithmetic import ask, mine_at, now, send
 from tests.contract.protocols.pooled_site import (
     BALANCE,
     CHAINS,
@@ -236,6 +236,26 @@ async def copy_source(node: Node, oracle: str, other: str, asset: str, source: s
 
 def hex256(number: int) -> str:
     return "0x" + number.to_bytes(32, "big").hex()
+
+
+# Names
+
+
+async def test_of_two_tokens_that_call_themselves_the_same_both_can_be_named(lending: Devnet) -> None:
+    """On the real polygon the bridged token has called itself USDC too."""
+    node = lending.nodes["polygon"]
+    bridged = token_of(node.chain, "USDC.e").address
+    async with rewound(node):
+        slots = {slot: await node.call("eth_getStorageAt", bridged, hex(slot), "latest") for slot in range(40)}
+        [at] = [slot for slot, text in slots.items() if bytes.fromhex(text[2:]).startswith(b"USDC.e\0")]
+        await node.call("anvil_setStorageAt", bridged, hex256(at), "0x" + b"USDC".ljust(31, b"\0").hex() + "08")
+        await node.call("evm_mine")
+        assert (await ask(node, bridged, "symbol()", types="string")).rstrip("\0") == "USDC"
+        async with open_site({"polygon": lending.settings_overrides()["chains"]["polygon"]}) as site:
+            for name, supplied, key in (("usdc", 5_001, "USDC"), ("usdc.E", 700, "USDC.e")):
+                row = await site.row(BALANCE, "polygon", name, known.VITALIK)
+                assert {symbol: int(amount) for symbol, amount in row.balance.amounts.items()} == {key: supplied}
+            assert {"USDC", "USDC.e"} < set(await site.best("polygon"))
 
 
 # Feeds

@@ -188,6 +188,17 @@ async def test_the_comparison_has_the_rows_that_the_operation_gives(site: Site) 
     assert math.isnan(rows["morpho-v2-ethereum-steakhouse-prime-usdt"].row.apy)
 
 
+async def test_a_document_that_has_not_changed_is_not_sent_again(site: Site) -> None:
+    """By its ETag; what is kept is the same object, so what was made of it stays."""
+    source = site.documents.store._sources[beefy.NAME]
+    for request in (beefy.VAULTS, beefy.RATES, beefy.TOKEN_PRICES):
+        first = await source.fetch(request.key, None)
+        assert first.validators is not None
+        again = await source.fetch(request.key, first)
+        assert (again.value is first.value, again.validators) == (True, first.validators)
+    assert site.sent() == ["beefy"] * 6
+
+
 async def paid_out(node: Node, vault: BeefyVault, holder: str) -> dict[str, tuple[int, int]]:
     """Return what a holder gets for all its shares, by symbol with the whole unit."""
     signature, arguments = WITHDRAWALS[vault.kind]

@@ -19,6 +19,11 @@ if TYPE_CHECKING:
     from devnet.launcher import Devnet
 
 CHAINS = ("ethereum", "arbitrum", "polygon")
+DOCUMENTS = {"beefy": 3, "kong": 2, "morpho": 5, "pendle": 1}
+"""Requests of a first build by API: vaults, rates and sizes; lists of two chains; of five; one page."""
+
+COLD = {"ethereum": 6, "arbitrum": 3, "polygon": 3}
+"""The most of a chain: lists, symbols and decimals in steps, the logs of stake-a's last report, the read itself."""
 
 
 async def test_a_warm_build_is_one_request_of_each_chain(
@@ -31,6 +36,9 @@ async def test_a_warm_build_is_one_request_of_each_chain(
     async with run_gateway_on(chains, tmp_path, sources=settings["sources"]) as running:
         cold = await running.ask("getYieldsBest", {})
         assert "result" in cold, cold
+        asked = Counter(tally.requests)
+        assert {source: asked[source] for source in DOCUMENTS} == DOCUMENTS
+        assert all(0 < asked[slug] <= most for slug, most in COLD.items()), asked
         del tally.requests[:]
         await asyncio.gather(*(running.ask("getYieldsBest", {}) for _ in range(100)))
         assert tally.requests == [], "a warm call asks nobody"

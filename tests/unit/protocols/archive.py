@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from server.chains.view import ReadView
-from server.errors import GatewayError
+from server.errors import DeadlineExceeded, GatewayError
 from server.protocols.runner import Runner
 from server.protocols.tables import TableStore
 from server.sources.documents import Document
@@ -50,15 +52,21 @@ class Desk:
     documents: dict[DocumentRequest, Any] = field(default_factory=dict)
     prices: dict[tuple[str, str], str] = field(default_factory=dict)
     priced: list[Any] = field(default_factory=list)
+    hangs: bool = False
 
     def __post_init__(self) -> None:
         self._runner = Runner(lambda _slug, _wanted: self.world, TableStore(), self, self)
 
-    async def ask(self, reader: Any, question: Any) -> Any:
-        """Return the answer."""
-        return (await self._runner.answer(reader, question, ReadView())).answer
+    async def ask(self, reader: Any, question: Any, *, seconds: float | None = None) -> Any:
+        """Return the answer, which has to come within so many seconds."""
+        deadline = None if seconds is None else time.monotonic() + seconds
+        async with asyncio.timeout(seconds):
+            return (await self._runner.answer(reader, question, ReadView(deadline=deadline))).answer
 
     async def read(self, request: DocumentRequest, *, deadline: Any, cache: Any) -> Document:
+        if self.hangs:
+            await asyncio.sleep(deadline - time.monotonic())
+            raise DeadlineExceeded("the source did not answer in time")
         found = self.documents[request]
         if isinstance(found, GatewayError):
             raise found

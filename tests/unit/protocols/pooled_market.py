@@ -138,3 +138,31 @@ class Market(World):
             return REVERTS
         row = (reserve.held, 1, reserve.owed, 2, 3, 4, 5, 6, True)
         return ContractOutcome(True, encode(_HELD.split(","), row))
+
+
+NATIVE, BRIDGED = "0x3c499c542cEF5E3811e1192ce70d8cC03d5c3359", "0x2791Bca1f2de4661ED88A30C99A7a9449Aa84174"
+USDT0 = "0xc2132D05D31c914a87C6611C10748AEb04B58e8F"
+WPOL = "0x0d500B1d8E8eF31E21C99d1Db9A6444d3ADf1270"
+OTHERS = [checksum_address(address(number)) for number in range(0xB001, 0xB040)]
+
+
+def polygon(*reserves: Reserve) -> Market:
+    """lend-a on polygon, where the bridged dollar was listed before the native one, and both call themselves USDC."""
+    first = (
+        Reserve(BRIDGED, "USDC", lent_at=RAY // 100, supplied=111_000_000),
+        Reserve(WPOL, "WPOL", 18, price=DOLLAR // 4, supplied=8 * 10**18, held=2 * 10**18, owed=10**18),
+        Reserve(NATIVE, "USDC", lent_at=2 * RAY // 100, supplied=222_000_000, held=1_500_000),
+    )
+    return Market("lend-a", "polygon", *(reserves or first))
+
+
+def alone(*reserves: Reserve) -> Market:
+    """lend-a with these reserves, or two."""
+    first = (Reserve(OTHERS[0], "X", 18, supplied=3 * 10**18, price=38_75000000), Reserve(OTHERS[1], "Y"))
+    return Market("lend-a", "polygon", *(reserves or first))
+
+
+def hyper(*reserves: Reserve) -> Market:
+    """lend-d."""
+    first = (Reserve(OTHERS[0], "WHYPE", 18, supplied=3 * 10**18, price=38_75000000), Reserve(OTHERS[1], "USDT0"))
+    return Market("lend-d", "hyperliquid", *(reserves or first))

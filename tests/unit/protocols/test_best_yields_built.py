@@ -162,18 +162,24 @@ async def test_where_all_of_a_type_failed_the_others_are_no_answer() -> None:
     sources = Sources({("lend", "base"): [row("p", 1.0)], ("stake", "ethereum"): UpstreamUnavailable("down")})
     best = BestYields(sources.listed(), sources)
     found = await best.read()
-    best.check(found, 0)
-    best.check(found, LENDING)
-    best.check(found, VAULT)
+    found.check(0)
+    found.check(LENDING)
+    found.check(VAULT)
     with pytest.raises(GatewayError, match="stake on ethereum"):
-        best.check(found, STAKING)
+        found.check(STAKING)
+
+
+async def test_sources_with_nothing_do_not_make_up_for_those_that_failed() -> None:
+    sources = Sources({("lend", "base"): UpstreamUnavailable("down"), ("lend", "bsc"): [], ("vault", "base"): []})
+    with pytest.raises(UpstreamUnavailable, match="lend on base"):
+        await BestYields(sources.listed(), sources).read()
 
 
 async def test_an_empty_list_is_an_answer() -> None:
     sources = Sources({("lend", "base"): []})
     best = BestYields(sources.listed(), sources)
     found = await best.read()
-    best.check(found, LENDING)
+    found.check(LENDING)
     assert (list(found.pools), list(found.failures)) == ([], [])
 
 

@@ -195,3 +195,13 @@ async def test_the_comparison_leaves_closed_vaults_out_and_asks_for_no_rate_that
     [best] = await found.ask(BestReader(), ChainQuestion("ethereum"))
     assert (best.row.pool, best.row.apy, best.row.tvl, best.symbols) == (VAULT, 4.5, 123.0, ("TOK",))
     assert (found.world.requests, found.world.asked) == ([], [])
+
+
+async def test_an_api_that_hangs_leaves_time_for_the_chain() -> None:
+    """A registered vault is answered without Kong, within the time that its caller has."""
+    found = desk()
+    found.world.put(REGISTRY, "isEndorsed(address)", "bool", True)
+    await rate(found)
+    found.hangs = True
+    row = await found.ask(VaultReader(), PoolQuestion("ethereum", pool=VAULT), seconds=0.5)
+    assert row.basis == GROWTH

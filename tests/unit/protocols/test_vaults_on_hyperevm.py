@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from eth_utils.address import to_checksum_address
 
 from server.contracts.calls import ContractOutcome
 from server.errors import NotFound, PriceUnavailable
@@ -311,6 +312,14 @@ async def test_what_a_wallet_has_in_a_vault_of_eip_4626() -> None:
     assert math.isclose(row.balance.usd, 3.150002 * 0.999, rel_tol=1e-15)
     assert cold == 2
     assert not (await Asking(world).ask(BALANCE, pool(USDT0_VAULT, WALLET))).balance.HasField("usd")
+
+
+def test_the_table_is_that_of_the_facts() -> None:
+    vaults = load_vaults(CHAIN)
+    assert len(vaults) == 11
+    assert all(address == to_checksum_address(address) for address in vaults)
+    wrapped: Any = vaults["0xd19e3d00f8547f7d108abFD4bbb015486437B487"]
+    assert wrapped.asset == "0x5555555555555555555555555555555555555555"
 
 
 async def test_a_vault_over_another_asset_is_none_of_theirs() -> None:
