@@ -46,14 +46,15 @@ class Worth(NamedTuple):
 
 
 def balance_of(held: Sequence[Held], usd: float | None) -> yield_share_pb2.BalanceAmounts:
-    """Return what a wallet has: amounts by symbol, by address for an asset that is called USD or as another one.
+    """Return what a wallet has: amounts by symbol, by address for an asset that is called USD, nothing or as another.
 
     `usd` is what all is worth, None where that is not known; nothing is worth nothing.
     """
-    symbols = [one.symbol.casefold() for one in held]
+    symbols = [one.symbol.strip().casefold() for one in held]
     amounts = dict[str, float]()
     for one in held:
-        is_plain = one.symbol and one.symbol.casefold() != _DOLLARS and symbols.count(one.symbol.casefold()) == 1
+        symbol = one.symbol.strip().casefold()
+        is_plain = symbol not in ("", _DOLLARS) and symbols.count(symbol) == 1
         amounts[one.symbol if is_plain or not one.address else one.address] = one.amount
     return yield_share_pb2.BalanceAmounts(amounts=amounts, usd=usd if any(amounts.values()) else 0.0)
 

@@ -116,7 +116,7 @@ class LendingReader(_VaultTables):
 
     def build(
         self, question: PoolQuestion, outcomes: Outcomes, tables: Vault, prices: TokenPrices
-    ) -> yield_pb2.LendingYield | More:
+    ) -> yield_pb2.LendingYield:
         """Return the vault's row.
 
         Raises:
@@ -130,9 +130,7 @@ class LendingReader(_VaultTables):
             time, total = _read_total(outcomes)
             rate, told_at = _average(question, outcomes)
         else:
-            state = read_state(question.chain, tables, "vault", outcomes)
-            if isinstance(state, More):
-                return state
+            state = read_state(question.chain, tables, outcomes["vault"])
             time, total, rate = state.time, state.total_assets, state.apy(after_fee=True)
         if rate is not None:
             row.supply_apy = rate
