@@ -21,6 +21,7 @@ from server.errors import PriceUnavailable
 from server.protocols.plan import ContractUnreadable, Group, More, Plan
 from server.protocols.pooled_lending import call_price, call_prices, price_group, read_price, read_prices
 from server.protocols.pooled_markets import Deployment, Market, load_market
+from server.protocols.shares import Held, balance_of
 from server.protocols.yields import (
     BestRow,
     PoolForm,
@@ -57,8 +58,6 @@ _RAY = 10**27
 _CHECKS = 4
 # Up to so many prices are asked one by one, so that a feed that fails costs no further read.
 _MOST_ONE_BY_ONE = 40
-# What an amount's own key must not be: the value stands there.
-_VALUE_KEY = "usd"
 
 
 def pooled_yields(
@@ -173,16 +172,10 @@ class SupplyReader(_PoolReader[yield_share_pb2.YieldBalance]):
     def _row(self, market: Market, reserve: _Reserve) -> yield_share_pb2.YieldBalance:
         quote, held = reserve.returned
         supplied: int = held.read(_GET_HELD)[0]
-        # Nothing is worth nothing whatever its price.
-        price = read_price(quote) if supplied else 0
-        label = reserve.asset.label
+        price = read_price(quote)
+        asset = Held(reserve.asset.label, reserve.asset.address, supplied / 10**reserve.decimals)
         row = yield_share_pb2.YieldBalance(
-            balance=yield_share_pb2.BalanceAmounts(
-                amounts={
-                    reserve.asset.address if label.casefold() == _VALUE_KEY else label: supplied / 10**reserve.decimals
-                },
-                usd=None if price is None else reserve.value(supplied, price, market),
-            ),
+            balance=balance_of([asset], None if price is None else reserve.value(supplied, price, market)),
             block_height=reserve.block,
         )
         row.updated_at.FromDatetime(reserve.time)

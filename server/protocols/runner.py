@@ -40,9 +40,8 @@ if TYPE_CHECKING:
 _LOAD_SECONDS = 15.0
 # Of the time that is left, documents that come before a read of the chain may take this part.
 _DOCUMENTS_SHARE = 0.6
-# Reads that follow one another: the plan and what readers may ask besides, a document,
-# four reads of a chain, and one of what a node had divided.
-_MOST_ROUNDS = 6
+# Reads of a chain that follow one another: the plan and what readers may ask besides.
+_MOST_ROUNDS = 4
 _ADDRESS = re.compile("0x[0-9a-fA-F]{40}")
 # In whose place others are put in plans: no part of it stands in calldata by chance.
 _SOME_WALLET = "0x" + secrets.token_bytes(20).hex()

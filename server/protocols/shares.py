@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, NamedTuple
 
+from waypost.v1 import yield_share_pb2
+
 from server.protocols.plan import Token
 from server.protocols.yields import YEAR_SECONDS
 
@@ -43,14 +45,18 @@ class Worth(NamedTuple):
     updated_at: datetime | None
 
 
-def name_amounts(held: Sequence[Held]) -> dict[str, float]:
-    """Return amounts by symbol; by address for an asset that is called USD, and for two of one symbol."""
-    symbols = [one.symbol.casefold() for one in held]
+def balance_of(held: Sequence[Held], usd: float | None) -> yield_share_pb2.BalanceAmounts:
+    """Return what a wallet has: amounts by symbol, by address for an asset that is called USD, nothing or as another.
+
+    `usd` is what all is worth, None where that is not known; nothing is worth nothing.
+    """
+    symbols = [one.symbol.strip().casefold() for one in held]
     amounts = dict[str, float]()
     for one in held:
-        is_plain = one.symbol.casefold() != _DOLLARS and symbols.count(one.symbol.casefold()) == 1
+        symbol = one.symbol.strip().casefold()
+        is_plain = symbol not in ("", _DOLLARS) and symbols.count(symbol) == 1
         amounts[one.symbol if is_plain or not one.address else one.address] = one.amount
-    return amounts
+    return yield_share_pb2.BalanceAmounts(amounts=amounts, usd=usd if any(amounts.values()) else 0.0)
 
 
 def value(held: Sequence[Held], chain: str, prices: TokenPrices) -> Worth:

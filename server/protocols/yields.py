@@ -104,7 +104,10 @@ def canonical_pool(form: PoolForm, text: str) -> str:
 
 def unknown_pool(pool: str, known: Iterable[str], *, of: str) -> NotFound:
     """Return the failure of a pool that does not exist, naming the nearest ones; `of` says of which protocol where."""
-    near = nearest_few(pool, known, most=_MOST_NEAREST, likeness=0.4)
+    listed = list(known)
+    near = nearest_few(pool, listed, most=_MOST_NEAREST, likeness=0.4) or nearest_few(
+        pool, listed, most=_MOST_NEAREST, likeness=0
+    )
     hint = f"; the nearest are {', '.join(near)}" if near else ""
     return NotFound(f"no such pool of {of}{hint}", field="pool")
 

@@ -18,7 +18,7 @@ import msgspec
 from server.errors import UpstreamUnavailable
 from server.sources.api_errors import WholeApiErrors
 from server.sources.documents import DocumentRequest, Fetched
-from server.sources.endpoints import AGENT, open_source
+from server.sources.endpoints import AGENT, open_source, source_endpoints
 from server.sources.prices.shape import changed_shape, read_moment, read_shape
 from server.upstream import Classified, Verdict
 from server.yields.figures import FigureReader
@@ -262,7 +262,9 @@ class MorphoApi:
 def open_morpho(
     settings: Settings, http: Session, lifetime: AsyncExitStack, *, observer: Observer | None = None
 ) -> dict[str, DocumentSource]:
-    """Return the source as the settings configure it; closed with `lifetime`."""
+    """Return the source as the settings configure it, closed with `lifetime`; empty where it is switched off."""
+    if not source_endpoints(settings, NAME):
+        return {}
     return {NAME: MorphoApi(open_source(settings, NAME, _Errors(), http, lifetime, observer))}
 
 

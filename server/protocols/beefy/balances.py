@@ -22,7 +22,7 @@ from server.contracts.address import parse_address
 from server.contracts.interface import Interface
 from server.protocols.beefy.yields import find_vault
 from server.protocols.plan import ContractUnreadable, Group, More, Plan, Token
-from server.protocols.shares import MANY_SHARES, Held, Worth, name_amounts, value
+from server.protocols.shares import MANY_SHARES, Held, Worth, balance_of, value
 from server.protocols.tokens import BALANCE_GAS, BALANCE_OF, TokenFacts, describe, read_facts
 from server.protocols.yields import block_clock, oldest, read_block_time
 from server.yields import beefy
@@ -93,7 +93,7 @@ class BalanceReader:
         ]
         worth = value(held, vault.chain, prices) if price is None else _value(held, price)
         row = yield_share_pb2.YieldBalance(
-            balance=yield_share_pb2.BalanceAmounts(amounts=name_amounts(held), usd=worth.usd),
+            balance=balance_of(held, worth.usd),
             block_height=outcomes.block_of("vault"),
         )
         row.updated_at.FromDatetime(oldest(read_block_time(clock), worth.updated_at))

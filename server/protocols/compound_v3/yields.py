@@ -12,6 +12,7 @@ from server.protocols.compound_v3.markets import Market, plan_markets, read_mark
 from server.protocols.compound_v3.tables import SLUG, market_addresses
 from server.protocols.compound_v3.terms import RATES, WAD, attempt, load_terms
 from server.protocols.plan import ContractUnreadable, Group, More, Plan, Renewed
+from server.protocols.shares import Held, balance_of
 from server.protocols.yields import (
     YEAR_SECONDS,
     BestRow,
@@ -36,7 +37,6 @@ _TOTAL_SUPPLY = RATES["totalSupply"]
 _FIGURES = (_UTILIZATION, _TOTAL_SUPPLY)
 _BALANCE = RATES["balanceOf"]
 _BALANCE_GAS = 80_000
-_DOLLAR = "usd"
 
 
 class _ChainTables:
@@ -99,9 +99,8 @@ class BalanceReader(_ChainTables):
         market = _only(reading)
         base = market.terms.base
         amount = Decimal(outcomes["balance"][0].read_one(_BALANCE)).scaleb(-base.decimals)
-        key = base.address if base.symbol.casefold() == _DOLLAR else base.symbol
         row = yield_share_pb2.YieldBalance(
-            balance=yield_share_pb2.BalanceAmounts(amounts={key: float(amount)}, usd=market.worth.of(amount)),
+            balance=balance_of([Held(base.symbol, base.address, float(amount))], market.worth.of(amount)),
             block_height=reading.block,
         )
         row.updated_at.FromDatetime(oldest(reading.now, market.worth.updated_at))

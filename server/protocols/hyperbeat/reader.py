@@ -9,7 +9,7 @@ from waypost.v1 import yield_pb2, yield_protocol_pb2, yield_share_pb2
 
 from server.protocols.hyperbeat.vaults import find_vault, load_vaults
 from server.protocols.plan import ContractUnreadable, Group, More, Plan, Renewed
-from server.protocols.shares import Held, name_amounts
+from server.protocols.shares import Held, balance_of
 from server.protocols.tokens import BALANCE_GAS, BALANCE_OF
 from server.protocols.yields import BestRow
 
@@ -89,7 +89,7 @@ class BalanceReader(_PoolReader):
         unit = state.unit
         held = Held(unit.symbol, unit.address, float(Fraction(raw, 10**unit.decimals)))
         row = yield_share_pb2.YieldBalance(
-            balance=yield_share_pb2.BalanceAmounts(amounts=name_amounts([held]), usd=_dollars(state, raw)),
+            balance=balance_of([held], _dollars(state, raw)),
             block_height=state.block,
         )
         row.updated_at.FromDatetime(state.updated_at)

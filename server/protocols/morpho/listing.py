@@ -23,7 +23,7 @@ from server.protocols.morpho.vaults import (
     read_queue,
     read_vault,
 )
-from server.protocols.plan import Group, More, Plan, Renewed, Token
+from server.protocols.plan import More, Plan, Renewed, Token
 from server.protocols.yields import VaultsQuestion, oldest
 from server.yields import morpho
 from server.yields.morpho import SECOND
@@ -124,16 +124,12 @@ class VaultDataReader:
             groups = {_state(vault): plan_state(question.chain, known[vault]) for vault in known}
             tokens = dict.fromkeys(Token(question.chain, vault.asset.address) for vault in known.values())
             return More(Plan(groups, tuple(tokens)))
-        more: dict[str, Group] = {}
         for address, vault in known.items():
-            state = read_state(question.chain, vault, _state(address), outcomes)
-            if isinstance(state, More):
-                more |= state.plan.groups
-                continue
+            state = read_state(question.chain, vault, outcomes[_state(address)])
             price = prices.get((question.chain, vault.asset.address))
             row = rows[address] = _row(question.chain, vault, state, price)
             row.block_height = outcomes.block_of(_state(address))
-        return More(Plan(more)) if more else Renewed(_in_order(question, rows), {**tables, **known})
+        return Renewed(_in_order(question, rows), {**tables, **known})
 
 
 def _unknown(question: VaultsQuestion, vault: str, outcomes: Outcomes) -> UpstreamUnavailable:

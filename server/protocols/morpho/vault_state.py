@@ -11,17 +11,18 @@ from typing import TYPE_CHECKING, NamedTuple
 from server.catalog.protocols import load_address_book
 from server.contracts.interface import Interface
 from server.protocols.morpho.accrual import WAD, Market, supplied
-from server.protocols.morpho.rates import borrow_rate, earned
+from server.protocols.morpho.rates import advance, borrow_rate, earned
 from server.protocols.morpho.vaults import QUEUE, QUEUE_LENGTH, SLUG
-from server.protocols.plan import ContractUnreadable, Group, More, Plan, StaleTables
+from server.protocols.plan import ContractUnreadable, Group, StaleTables
 from server.protocols.yields import YEAR_SECONDS, apy_of_apr, block_clock, read_block_time
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import datetime
 
     from server.contracts.calls import ContractCall
     from server.protocols.morpho.vaults import Vault, VaultMarket
-    from server.protocols.plan import Answered, Outcomes
+    from server.protocols.plan import Answered
 
 _MORPHO = Interface.load("server.protocols.morpho", "morpho")
 _ACCRUE = _MORPHO["accrueInterest"]
@@ -78,21 +79,19 @@ def plan_state(chain: str, vault: Vault) -> Group:
     return Group(tuple(calls), is_known=False)
 
 
-def read_state(chain: str, vault: Vault, group: str, outcomes: Outcomes) -> VaultState | More:
-    """Return a vault's state of what `plan_state` returned under the name `group`.
-
-    A market that was not accrued in that execution, as it was divided, is read in one of its own (`More`).
+def read_state(chain: str, vault: Vault, answered: Sequence[Answered]) -> VaultState:
+    """Return a vault's state of what `plan_state` returned.
 
     Raises:
         StaleTables: the vault has other markets now.
-        ContractUnreadable: a contract does not answer as it does, or does not accrue.
+        ContractUnreadable: a contract does not answer as it does, or a market has a rate model that is not known.
     """
-    clock, *returned = outcomes[group]
+    clock, *returned = answered
     lent = _lent(vault)
     rows = [returned[at : at + _PER_MARKET] for at in range(0, _PER_MARKET * len(lent), _PER_MARKET)]
     own = returned[_PER_MARKET * len(lent) :]
     total_supply, fee, length, total_assets = (
-        answered.read_one(asked) for answered, asked in zip(own, (*_OWN, _TOTAL_ASSETS), strict=False)
+        one.read_one(asked) for one, asked in zip(own, (*_OWN, _TOTAL_ASSETS), strict=False)
     )
     if fee > WAD:
         raise ContractUnreadable(f"the vault {vault.address} on {chain} has a fee of more than all that it earns")
@@ -100,25 +99,15 @@ def read_state(chain: str, vault: Vault, group: str, outcomes: Outcomes) -> Vaul
     is_same = length == len(queue)
     if not is_same or any(one.read_one(QUEUE) != market.id for one, market in zip(queue, vault.markets, strict=True)):
         raise StaleTables
-    in_all = 0
-    again = dict[str, Group]()
-    for market, row in zip(lent, rows, strict=True):
-        alone = f"{group} {market.id.hex()}"
-        if alone in outcomes:
-            found = _earned(*outcomes[alone])
-            if found is None:
-                raise ContractUnreadable(
-                    f"the market 0x{market.id.hex()} of lend-c on {chain} does not accrue interest", retry_after_ms=1000
-                )
-        else:
-            found = _earned(clock, *row)
-        if found is None:
-            again[alone] = Group((block_clock(chain), *_accrue(chain, vault, market)), is_known=False)
-        else:
-            in_all += found
-    if again:
-        return More(Plan(again))
-    return VaultState(read_block_time(clock), total_assets, total_supply, fee, in_all)
+    model = load_address_book().find_contract(SLUG, chain, "adaptiveCurveIrm").address
+    other = next((market for market in lent if market.irm != model), None)
+    if other is not None:
+        raise ContractUnreadable(
+            f"the market 0x{other.id.hex()} of lend-c on {chain} has a rate model that is not known"
+        )
+    time = read_block_time(clock)
+    in_all = sum(_earned(int(time.timestamp()), *row[1:]) for row in rows)
+    return VaultState(time, total_assets, total_supply, fee, in_all)
 
 
 def _lent(vault: Vault) -> list[VaultMarket]:
@@ -137,10 +126,16 @@ def _accrue(chain: str, vault: Vault, market: VaultMarket) -> tuple[ContractCall
     )
 
 
-def _earned(clock: Answered, _: Answered, market: Answered, position: Answered, rate: Answered) -> int | None:
-    """Return what the vault earns in a market (see `earned`), None where that is not of the block's time."""
-    totals = Market(*market.read(_MARKET))
-    if totals.last_update != int(read_block_time(clock).timestamp()):
-        return None
-    shares = position.read(_POSITION)[0]
-    return earned(totals, supplied(totals, shares), borrow_rate(totals, rate.read_one(_RATE_AT_TARGET)))
+def _earned(now: int, market: Answered, position: Answered, rate: Answered) -> int:
+    """Return what the vault earns in a market (see `earned`).
+
+    Where a node had divided the execution, the accrual was lost with the part that it ran in, and is computed here.
+    """
+    totals, at_target = Market(*market.read(_MARKET)), int(rate.read_one(_RATE_AT_TARGET))
+    if not totals.last_update:
+        raise ContractUnreadable(
+            f"a market of a vault of lend-c on {market.chain} is not in the contract {market.call.to}"
+        )
+    if totals.last_update != now:
+        totals, at_target = advance(totals, at_target, now)
+    return earned(totals, supplied(totals, position.read(_POSITION)[0]), borrow_rate(totals, at_target))

@@ -29,6 +29,7 @@ from server.protocols.morpho.vaults import (
     read_vault,
 )
 from server.protocols.plan import Group, More, Plan, StaleTables, Token
+from server.protocols.shares import Held, balance_of
 from server.protocols.tokens import BALANCE_GAS, BALANCE_OF
 from server.protocols.yields import (
     BestRow,
@@ -59,7 +60,6 @@ _CONVERT = _VAULT["convertToAssets"]
 _CONVERT_GAS = 1_500_000
 # So many times a share is converted: an asset of few decimals would leave a few digits of one.
 _MANY = 12
-_DOLLAR = "usd"
 _SPOT, _AVERAGE = yield_protocol_pb2.YIELD_BASIS_SPOT, yield_protocol_pb2.YIELD_BASIS_AVERAGE
 
 
@@ -116,7 +116,7 @@ class LendingReader(_VaultTables):
 
     def build(
         self, question: PoolQuestion, outcomes: Outcomes, tables: Vault, prices: TokenPrices
-    ) -> yield_pb2.LendingYield | More:
+    ) -> yield_pb2.LendingYield:
         """Return the vault's row.
 
         Raises:
@@ -130,9 +130,7 @@ class LendingReader(_VaultTables):
             time, total = _read_total(outcomes)
             rate, told_at = _average(question, outcomes)
         else:
-            state = read_state(question.chain, tables, "vault", outcomes)
-            if isinstance(state, More):
-                return state
+            state = read_state(question.chain, tables, outcomes["vault"])
             time, total, rate = state.time, state.total_assets, state.apy(after_fee=True)
         if rate is not None:
             row.supply_apy = rate
@@ -169,13 +167,11 @@ class BalanceReader(_SharesReader):
         asset, price = tables.asset, prices.get((question.chain, tables.asset.address))
         time, many = _read_conversion(outcomes)
         amount = outcomes["wallet"][0].read_one(BALANCE_OF) * many // 10 ** (tables.decimals + _MANY)
-        key = asset.address if asset.symbol.casefold() == _DOLLAR else asset.symbol
+        held = Held(asset.symbol, asset.address, amount / 10**asset.decimals)
         row = yield_share_pb2.YieldBalance(
-            balance=yield_share_pb2.BalanceAmounts(amounts={key: amount / 10**asset.decimals}),
+            balance=balance_of([held], None if price is None else _value(amount, tables, price)),
             block_height=outcomes.block_of("vault"),
         )
-        if price is not None:
-            row.balance.usd = _value(amount, tables, price)
         row.updated_at.FromDatetime(oldest(time, price.updated_at if price else None))
         return row
 

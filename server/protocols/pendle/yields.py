@@ -18,6 +18,7 @@ from server.protocols.natives import ZERO
 from server.protocols.pendle.market import SLUG, check_proof, load_market, proof
 from server.protocols.pendle.rates import rates_of, read_state
 from server.protocols.plan import Group, Plan
+from server.protocols.shares import Held, balance_of
 from server.protocols.tokens import BALANCE_GAS, BALANCE_OF
 from server.protocols.yields import BestRow, PoolForm, YieldEntry, block_clock, oldest, read_block_time
 from server.yields import pendle
@@ -39,7 +40,6 @@ _INDEX = Interface.load("server.protocols.pendle", "yield_token")["pyIndexCurren
 _STATE_GAS = 60_000
 _RATE_GAS = 300_000  # some ask several contracts
 _IMPLIED = yield_protocol_pb2.YIELD_BASIS_IMPLIED
-_DOLLAR_KEY = "usd"
 
 
 class Snapshot(NamedTuple):
@@ -149,12 +149,12 @@ class BalanceReader(MarketReader[yield_share_pb2.YieldBalance]):
         held = [int(one.read_one(BALANCE_OF)) for one in outcomes["held"]]
         worth = zip(held, (rates.liquidity, rates.principal, rates.yields), strict=True)
         values = [snapshot.value(amount, rate) for amount, rate in worth if amount]
-        amounts: dict[str, float] = {}
-        for token, amount in zip(tokens, held, strict=True):
-            is_taken = token.symbol in amounts or token.symbol.lower() == _DOLLAR_KEY or not token.symbol
-            amounts[token.address if is_taken else token.symbol] = amount / 10**token.decimals
+        assets = [
+            Held(token.symbol, token.address, amount / 10**token.decimals)
+            for token, amount in zip(tokens, held, strict=True)
+        ]
         return yield_share_pb2.YieldBalance(
-            balance=yield_share_pb2.BalanceAmounts(amounts=amounts, usd=_total(values)),
+            balance=balance_of(assets, _total(values)),
             updated_at=snapshot.updated_at,
             block_height=snapshot.block,
         )

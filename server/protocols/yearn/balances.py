@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from waypost.v1 import yield_share_pb2
 
 from server.protocols.plan import Group, More, Plan, Token
-from server.protocols.shares import MANY_SHARES, Held, name_amounts, value
+from server.protocols.shares import MANY_SHARES, Held, balance_of, value
 from server.protocols.tokens import BALANCE_GAS, BALANCE_OF
 from server.protocols.yearn.rates import CONVERT, PRICE, price_call
 from server.protocols.yearn.tables import (
@@ -61,7 +61,7 @@ class BalanceReader(VaultTables):
         held = [Held(asset.symbol, asset.address, amount / 10**asset.decimals)]
         worth = value(held, question.chain, prices)
         row = yield_share_pb2.YieldBalance(
-            balance=yield_share_pb2.BalanceAmounts(amounts=name_amounts(held), usd=worth.usd),
+            balance=balance_of(held, worth.usd),
             block_height=outcomes.block_of("vault"),
         )
         row.updated_at.FromDatetime(oldest(read_block_time(returned_time), worth.updated_at))

@@ -15,13 +15,13 @@ import pytest
 import pytest_asyncio
 
 from devnet import known
-from devnet.evm.lending_c_vaults import market_id, queue_of
+from devnet.evm.lending_c_vaults import Parameters, market_id, queue_of
 from devnet.evm.treasury import token_of
 from devnet.known_lending import PRICES
 from devnet.known_lending_c import MORPHO
 from devnet.known_lending_c_vaults import IDLE, SECOND_GENERATION, VAULTS, Vault
 from server.protocols.morpho.accrual import Market
-from server.protocols.morpho.rates import borrow_rate
+from server.protocols.morpho.rates import advance, borrow_rate
 from tests.contract.protocols.arithmetic import YEAR, ask, mine_at, now, send
 from tests.contract.protocols.lend_c_site import VaultSite, vault_site
 from tests.contract.rewinding import rewound
@@ -93,25 +93,31 @@ async def test_a_vault_earns_what_its_markets_bring_in_the_next_hour(site: Vault
     assert (row.HasField("basis"), row.updated_at.seconds) == (True, time)
 
 
-@pytest.mark.parametrize("days", [0, 1, 400])
-async def test_the_rate_of_an_accrued_market_is_the_models_own_to_the_wei(site: VaultSite, days: int) -> None:
+@pytest.mark.parametrize("seconds", [1, 86_400, 40 * 86_400, 800 * 86_400])
+async def test_accruing_by_the_formula_is_the_models_own_to_the_wei(site: VaultSite, seconds: int) -> None:
+    """A market some time after it was touched, its rate at target, and what is charged from then on."""
     node = site.devnet.nodes["ethereum"]
-    time = await now(node) + 10 + days * 86_400
     async with rewound(node):
         for vault in KNOWN:
-            await accrue(node, vault, time)
-            time += 1
-            for parameters in queue_of(node.chain, vault):
-                if parameters[3] == NO_MODEL:
-                    continue
-                key = market_id(parameters)
-                await send(node, known.BOB, MORPHO, f"accrueInterest({PARAMETERS})", parameters)
-                await mine_at(node, time)
-                totals = await ask(node, MORPHO, "market(bytes32)", key, types=TOTALS)
-                at_target = await ask(node, parameters[3], "rateAtTarget(bytes32)", key, types="int256")
-                rate = await ask(node, parameters[3], f"borrowRateView({PARAMETERS},({TOTALS}))", parameters, totals)
-                assert borrow_rate(Market(*totals), at_target) == rate
-                time += 1
+            await accrue(node, vault, await now(node) + 1)
+        lent = [one for vault in KNOWN for one in queue_of(node.chain, vault) if one[3] != NO_MODEL]
+        before = [await in_model(node, parameters) for parameters in lent]
+        time = await now(node) + seconds
+        for parameters in lent[:1] + lent[2:]:  # the second market is shared by two vaults
+            await send(node, known.BOB, MORPHO, f"accrueInterest({PARAMETERS})", parameters)
+        await mine_at(node, time)
+        for parameters, (totals, at_target) in zip(lent, before, strict=True):
+            market, moved = advance(totals, at_target, time)
+            assert (market, moved) == await in_model(node, parameters)
+            view = f"borrowRateView({PARAMETERS},({TOTALS}))"
+            assert borrow_rate(market, moved) == await ask(node, parameters[3], view, parameters, tuple(market))
+
+
+async def in_model(node: Node, parameters: Parameters) -> tuple[Market, int]:
+    """A market as it is stored, and its rate at target."""
+    key = market_id(parameters)
+    totals = await ask(node, MORPHO, "market(bytes32)", key, types=TOTALS)
+    return Market(*totals), await ask(node, parameters[3], "rateAtTarget(bytes32)", key, types="int256")
 
 
 async def test_the_rate_is_not_the_average_since_a_market_was_touched(site: VaultSite) -> None:

@@ -48,7 +48,7 @@ def test_a_contract_has_its_abi_or_the_reason_why_not() -> None:
     # About half of these are of one protocol, which publishes its ABIs in no package.
     assert without.total() == 181
     assert without.most_common(1) == [("beefy", 75)]
-    assert len(every_contract()) == 462
+    assert len(every_contract()) == 464
 
 
 def test_what_an_app_publishes_is_registered_with_the_interface_that_the_app_calls() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -40,7 +41,8 @@ CURRENT, FIRST, SECOND = (
     for key in ("metaMorphoFactory", "firstMetaMorphoFactory", "vaultV2Factory")
 )
 POOL, TOKEN = "0xBEEF01735c132Ada46AA9aA4c54623cAA92A64CB", "0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48"
-IRM, WALLET = address(0x111), "0x00000000000000000000000000000000000000AA"
+IRM = BOOK.find_contract("morpho", "ethereum", "adaptiveCurveIrm").address
+WALLET = "0x00000000000000000000000000000000000000AA"
 NOW = 1_800_000_000
 YEAR = 31_536_000
 TARGET_RATE = 4 * WAD // 100 // YEAR
@@ -202,31 +204,30 @@ async def test_a_vault_without_markets_earns_nothing_on_what_it_has() -> None:
     assert (row.HasField("supply_apy"), row.supply_apy) == (True, 0.0)
 
 
-async def test_a_market_that_was_not_accrued_in_the_execution_is_read_in_one_of_its_own() -> None:
-    """A node that had divided the execution: the accrual was lost with it."""
+async def test_a_market_that_was_not_accrued_in_the_execution_is_accrued_by_the_formula() -> None:
+    """A node that had divided the execution: the accrual was lost with it. At its target the rate does not move."""
     world = Vaults()
-    old = (*world.totals[2][:4], NOW - 86_400, 0)
-    times = iter([old, world.totals[2]])
-    fresh = dict(world.totals)
+    site = Site(world)
+    world.totals[2] = (*world.totals[2][:4], NOW - 86_400, 0)
+    row = await site.ask(LENDING)
+    interest = 0.9 * math.expm1(0.04 / 365)
+    use = (0.9 + interest) / (1 + interest)
+    rate = 0.04 * (1 + (use - 0.9) / 0.1 * 3)
+    apr = (0.04 * 0.9 + rate * use * (1 + interest)) / 2
+    assert row.supply_apy == pytest.approx(apy_of_apr(apr), rel=1e-8)
+    # One after the other: the proof, the vault, its markets, its state.
+    assert len(world.requests) == 4
+
+
+async def test_a_rate_model_that_is_not_the_protocols_gives_no_figure() -> None:
+    world = Vaults()
+    parameters = world._parameters
     world.answers(
         MORPHO,
-        "market(bytes32)",
-        lambda data: (TOTALS, *(next(times) if int.from_bytes(data, "big") == 2 else fresh[1])),
+        "idToMarketParams(bytes32)",
+        lambda data: (*parameters(data)[:4], address(0x777), 0) if data[-1] == 2 else parameters(data),
     )
-    site = Site(world)
-    row = await site.ask(LENDING)
-    assert row.supply_apy == pytest.approx(apy_of_apr(0.04 * 0.9), rel=1e-9)
-    alone = world.requests[-1]
-    assert len(alone) == 1
-    assert not alone[0].is_known
-
-
-async def test_a_market_that_never_accrues_is_named_and_no_figure_is_given() -> None:
-    world = Vaults()
-    world.totals[2] = (*world.totals[2][:4], NOW - 1, 0)
-    with pytest.raises(
-        ContractUnreadable, match=f"the market 0x{market_id(2).hex()} of lend-c on ethereum does not accrue"
-    ):
+    with pytest.raises(ContractUnreadable, match=f"0x{market_id(2).hex()} of lend-c on ethereum has a rate model"):
         await Site(world).ask(LENDING)
 
 
@@ -290,7 +291,7 @@ async def test_a_vault_that_a_factory_does_not_know_any_more_is_none() -> None:
 
 
 async def test_an_asset_called_usd_stands_under_its_address() -> None:
-    for symbol in ("USD", "usd", "Usd"):
+    for symbol in ("USD", "usd", "Usd", "", " usd "):
         row = await Site(Vaults(symbol=symbol)).ask(BALANCE, PoolQuestion("ethereum", pool=POOL, address=WALLET))
         assert dict(row.balance.amounts) == {TOKEN: 1.0}
         assert row.balance.usd == 1.5

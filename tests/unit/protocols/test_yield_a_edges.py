@@ -157,7 +157,7 @@ async def test_the_proof_stands_apart_from_the_markets_own_contracts() -> None:
     [
         (("LP", "PT", "YT"), ("LP", "PT", "YT")),
         (("USD", "usd", "Usd"), (MARKET, PRINCIPAL, YIELD)),
-        (("X", "X", "X"), ("X", PRINCIPAL, YIELD)),
+        (("X", "X", "x"), (MARKET, PRINCIPAL, YIELD)),
         (("", "PT", "YT"), (MARKET, "PT", "YT")),
     ],
 )
