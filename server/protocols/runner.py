@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import re
 import secrets
 import time
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
 _LOAD_SECONDS = 15.0
 # Of the time that is left, documents that come before a read of the chain may take this part.
 _DOCUMENTS_SHARE = 0.6
+# How long documents are waited for while tables are read, where they only help to say what is wrong.
+_HINTS_SECONDS = 1.0
 # Reads of a chain that follow one another: the plan and what readers may ask besides.
 _MOST_ROUNDS = 4
 _ADDRESS = re.compile("0x[0-9a-fA-F]{40}")
@@ -224,7 +227,7 @@ class Runner:
                 return loaded
             jobs = [(outcomes, loaded.plan)]
             failures, _ = await asyncio.gather(
-                self._execute(branch.question.chain, jobs, views), self._fetch(jobs, view)
+                self._execute(branch.question.chain, jobs, views), self._fetch(jobs, view, _HINTS_SECONDS)
             )
             for failure in failures:
                 attempts -= failure is not None
@@ -254,14 +257,17 @@ class Runner:
             if failure is not None:
                 branch.result = failure
 
-    async def _fetch(self, jobs: Sequence[tuple[Outcomes, Plan]], view: ReadView) -> None:
-        """Give all plans their documents, or what their sources failed with; one that several name is read once."""
+    async def _fetch(self, jobs: Sequence[tuple[Outcomes, Plan]], view: ReadView, most: float = math.inf) -> None:
+        """Give all plans their documents, or what their sources failed with; one that several name is read once.
+
+        Where the view has a deadline they are waited for `most` seconds at the longest.
+        """
         wanted: dict[DocumentRequest, list[Outcomes]] = {}
         deadline = view.deadline
         if deadline is not None:
             # A reader may do without: what a source that hangs leaves has to be enough for the chain.
             now = time.monotonic()
-            deadline = now + _DOCUMENTS_SHARE * (deadline - now)
+            deadline = now + min(_DOCUMENTS_SHARE * (deadline - now), most)
         for outcomes, plan in jobs:
             for request in plan.documents:
                 if not outcomes.has_document(request):

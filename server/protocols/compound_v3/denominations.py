@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from decimal import Decimal
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from server.catalog.feeds import CATCHING_UP_SECONDS, load_price_table
+from server.catalog.protocols import load_address_book
 from server.contracts.interface import Interface
+from server.protocols.compound_v3.tables import SLUG
 from server.protocols.deployments import load_deployments
 from server.sources.prices.source import AHEAD_SECONDS
 
@@ -39,9 +42,12 @@ class UnitPrice(NamedTuple):
     updated_at: datetime | None
 
 
+@cache
 def unit_of(chain: str, market: str) -> str:
     """Return the symbol of the unit that a market's prices are in."""
-    return str(load_deployments("server.protocols.compound_v3")["denominations"].get(chain, {}).get(market, DOLLAR))
+    units = load_deployments("server.protocols.compound_v3")["denominations"]
+    contracts = load_address_book().find_contracts(SLUG, chain)
+    return next((units[key] for key, one in contracts.items() if one.address == market and key in units), DOLLAR)
 
 
 def price_units(chain: str, units: Sequence[str]) -> tuple[ContractCall, ...]:

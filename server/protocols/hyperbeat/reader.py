@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from waypost.v1 import yield_pb2, yield_protocol_pb2, yield_share_pb2
 
-from server.protocols.hyperbeat.vaults import find_vault, load_vaults
-from server.protocols.plan import ContractUnreadable, Group, More, Plan, Renewed
+from server.catalog.tokens import NATIVE
+from server.protocols.deployments import load_deployments
+from server.protocols.hyperbeat.feed_vaults import FeedVault
+from server.protocols.hyperbeat.share_vaults import ShareVault
+from server.protocols.natives import wrapped_native
+from server.protocols.plan import ContractUnreadable, Group, More, Plan, Renewed, Token
 from server.protocols.shares import Held, balance_of
 from server.protocols.tokens import BALANCE_GAS, BALANCE_OF
-from server.protocols.yields import BestRow
+from server.protocols.yields import BestRow, unknown_pool
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from server.errors import GatewayError
     from server.protocols.hyperbeat.vault import Vault, VaultState
-    from server.protocols.plan import Outcomes, Token
+    from server.protocols.plan import Outcomes
     from server.protocols.reader import ChainQuestion, TokenPrices
     from server.protocols.yields import PoolQuestion
 
@@ -27,6 +32,32 @@ Answer = TypeVar("Answer")
 _SLUG = "hyperbeat"
 _GROWTH = yield_protocol_pb2.YIELD_BASIS_GROWTH
 _WALLET = "wallet"
+_DOLLAR = "USD"
+
+
+@cache
+def load_vaults(chain: str) -> Mapping[str, Vault]:
+    """Return the vaults of a chain by address."""
+    tables = load_deployments("server.protocols.hyperbeat")
+    tokens = {name: Token(**row) for name, row in tables["denominations"].items()}
+    return {row["address"]: _vault(chain, row, tokens) for row in tables[chain]}
+
+
+def find_vault(chain: str, address: str) -> Vault:
+    """Return the vault at an address; NotFound names the nearest ones."""
+    found = load_vaults(chain).get(address)
+    if found is None:
+        raise unknown_pool(address, load_vaults(chain), of=f"vault-d on {chain}")
+    return found
+
+
+def _vault(chain: str, row: Mapping[str, Any], tokens: Mapping[str, Token]) -> Vault:
+    others = dict(row)
+    if "asset" in row:
+        asset = others.pop("asset")
+        return ShareVault(chain, **others, asset=wrapped_native(chain) if asset == NATIVE else asset)
+    denomination = others.pop("denomination")
+    return FeedVault(chain, **others, price_token=None if denomination == _DOLLAR else tokens[denomination])
 
 
 class _PoolReader:

@@ -20,7 +20,7 @@ from devnet.evm.world import FIRST_TIMESTAMP
 from devnet.known_funds import DAY, FEED_VAULTS, HB_USDT, HB_XAUT, LST_HYPE, OLD, OLD_BY, SHARE_VAULT, FeedVault
 from devnet.launcher import Devnet
 from server.errors import NotFound, PriceUnavailable
-from server.protocols.hyperbeat.vaults import load_vaults
+from server.protocols.hyperbeat.reader import load_vaults
 from server.protocols.midas.tokens import load_funds
 from tests.contract.protocols.arithmetic import YEAR, ask, mine_at, now, send
 from tests.contract.protocols.fund_site import PRICED_AT, PRICES, open_site, time_of

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -233,6 +234,10 @@ async def test_without_the_api_the_first_generation_is_whole_and_the_second_has_
 async def test_a_slow_api_costs_what_needs_it_alone(devnet: Devnet) -> None:
     async with vault_site(devnet, "slow") as site:
         await site.pool(LENDING, "ethereum", STEAKHOUSE)
+        began = time.monotonic()
+        with pytest.raises(NotFound, match="no such pool"):  # the names of the nearest are not waited for
+            await site.pool(LENDING, "ethereum", NOBODYS)
+        assert time.monotonic() - began < 8
         site.within = 1.0
         with pytest.raises(DeadlineExceeded, match="morpho"):
             await site.vaults("ethereum")

@@ -29,7 +29,7 @@ QUESTIONS = [
     Question("getLendCVaults", {"chain": "avalanche"}, "a chain without the protocol"),
     Question("getLendCVaultData", ethereum(vaults=[STEAKHOUSE, GAUNTLET]), "as an array"),
     Question("getLendCVaultData", ethereum(vaults=[SECOND_GENERATION, known.ALICE, WETH_VAULT]), "one of three listed"),
-    Question("getLendCVaultData", {"chain": "bsc", "vaults": [STEAKHOUSE]}, "a chain without a listing"),
+    Question("getLendCVaultData", {"chain": "avalanche", "vaults": [STEAKHOUSE]}, "a chain without the protocol"),
 ]
 
 REFUSED = [

@@ -10,8 +10,7 @@ from eth_utils.address import to_checksum_address
 
 from server.contracts.calls import ContractOutcome
 from server.errors import NotFound, PriceUnavailable
-from server.protocols.hyperbeat.reader import BalanceReader, BestReader, VaultReader
-from server.protocols.hyperbeat.vaults import load_vaults
+from server.protocols.hyperbeat.reader import BalanceReader, BestReader, VaultReader, load_vaults
 from server.protocols.plan import ContractUnreadable
 from server.protocols.reader import ChainQuestion
 from server.protocols.shares import MANY_SHARES

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 from typing import Any
 
 import pytest
 
 from server.errors import UpstreamUnavailable
-from server.yields.morpho import PAGE
+from server.sources.documents import DocumentStore
+from server.upstream.cache import CacheUse
+from server.yields.morpho import PAGE, MorphoApi
+from server.yields.morpho import vaults_of as vaults_of_chain
 from tests.unit.yields.test_morpho import RECORDED, Server, vaults_of
 
 
@@ -60,3 +64,32 @@ async def test_a_list_without_end_is_given_up() -> None:
     with pytest.raises(UpstreamUnavailable, match="more than 5000 vaults"):
         await vaults_of(server)
     assert len(server.asked) == 50
+
+
+async def test_a_listing_is_kept_a_minute_and_stands_in_for_an_hour_with_its_own_time() -> None:
+    now = [1000.0]
+    server = Server(lambda asked: RECORDED)
+
+    async def sleep(seconds: float) -> None:
+        await asyncio.Event().wait()  # nothing is refreshed by itself here
+
+    store = DocumentStore(
+        {"morpho": MorphoApi(server)},  # type: ignore[arg-type]
+        clock=lambda: now[0],
+        wall=lambda: 1_795_000_000.0 + now[0],
+        sleep=sleep,
+    )
+    first = await store.read(vaults_of_chain("ethereum"), deadline=None, cache=None)
+    now[0] += 59
+    assert await store.read(vaults_of_chain("ethereum"), deadline=None, cache=None) == first
+    assert len(server.asked) == 1
+    server.answer = lambda asked: UpstreamUnavailable("away")
+    for later in (2, 3500):
+        now[0] += later
+        cache = CacheUse()
+        stale = await store.read(vaults_of_chain("ethereum"), deadline=None, cache=cache)
+        assert (stale.value, stale.read_at, stale.is_stale, cache.status) == (first.value, first.read_at, True, "stale")
+    now[0] += 100
+    with pytest.raises(UpstreamUnavailable, match="away"):
+        await store.read(vaults_of_chain("ethereum"), deadline=None, cache=None)
+    await store.close()
