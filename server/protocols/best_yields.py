@@ -70,11 +70,11 @@ class Source(NamedTuple):
 
 
 class Pool(NamedTuple):
-    """A pool of the comparison: its row in full, the symbols of its assets, its size (None: unknown)."""
+    """A pool of the comparison: its row in full, its assets' symbols case-folded, its size (None: unknown)."""
 
     source: Source
     row: yield_pb2.BestYield
-    symbols: Sequence[str]
+    symbols: frozenset[str]
     tvl: float | None
 
 
@@ -106,7 +106,7 @@ class Comparison:
         self._lists: dict[tuple[int, str], list[Pool]] = {}
         for pool in sorted(pools, key=_rank):
             kind = pool.source.type
-            for symbol in {"", *(symbol.casefold() for symbol in pool.symbols)}:
+            for symbol in {"", *pool.symbols}:
                 self._lists.setdefault((0, symbol), []).append(pool)
                 self._lists.setdefault((kind, symbol), []).append(pool)
 
@@ -339,7 +339,8 @@ def _pool(source: Source, found: BestRow) -> Pool:
         row.symbol = "-".join(symbols)
     if row.HasField("tvl") and not (math.isfinite(row.tvl) and row.tvl >= 0):
         row.ClearField("tvl")
-    return Pool(source, row, symbols, row.tvl if row.HasField("tvl") else None)
+    folded = frozenset(symbol.casefold() for symbol in symbols)
+    return Pool(source, row, folded, row.tvl if row.HasField("tvl") else None)
 
 
 def _ignore(chain: str, protocol: str, why: str, rows: int) -> None:
