@@ -21,7 +21,7 @@ from server.errors import DeadlineExceeded, GatewayError, Internal, UpstreamUnav
 from server.upstream.cache import CacheUse
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Protocol
 
     from waypost.v1 import yield_pb2, yield_protocol_pb2
@@ -53,6 +53,10 @@ _SLACK_SECONDS = 0.5
 # Where no source answered there is nothing to serve, so the next attempt comes sooner.
 _FAILED_SECONDS = 5.0
 
+# What a call keeps for itself of the time to its deadline.
+_RESERVED_SECONDS = 1.0
+_RESERVED_SHARE = 0.2
+
 _log = structlog.get_logger("waypost.yields")
 
 
@@ -79,6 +83,11 @@ class Failure(NamedTuple):
 
     source: Source
     error: GatewayError
+
+
+class _Answered(NamedTuple):
+    rows: Sequence[BestRow]
+    is_stale: bool
 
 
 class Comparison:
@@ -144,20 +153,24 @@ class BestYields:
         sources: Sequence[Source],
         protocols: ReadsPools,
         *,
-        count: CountLeftOut = lambda chain, protocol, why, rows: None,
+        count: CountLeftOut | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._sources = tuple(sources)
         self._protocols = protocols
-        self._count = count
+        self._count = count or _ignore
         self._clock = clock
         self._kept: Comparison | None = None
         self._failure: GatewayError | None = None
         self._next_at = -math.inf
         self._build: asyncio.Task[Comparison] | None = None
+        # What the build in flight has read, by source.
+        self._outcomes: dict[Source, _Answered | GatewayError] = {}
 
-    async def read(self, cache: CacheUse | None = None) -> Comparison:
+    async def read(self, cache: CacheUse | None = None, deadline: float | None = None) -> Comparison:
         """Return the comparison that is kept, or that of the build which then runs; `cache` learns which.
+
+        A caller whose deadline (monotonic clock, in seconds) comes before the build's end gets what came until then.
 
         Raises:
             UpstreamUnavailable: no source answered with a pool, and some failed.
@@ -175,11 +188,15 @@ class BestYields:
             cache.miss()
         if self._build is None and now < self._next_at and self._failure is not None:
             raise self._failed(self._failure, self._next_at - now)
-        try:
-            # The build goes on for the others, and for the next, where its first caller leaves.
-            return await asyncio.shield(self._begin())
-        except UpstreamUnavailable as error:
-            raise self._failed(error, _FAILED_SECONDS) from None
+        build = self._begin()
+        # The build goes on for the others, and for the next, where a caller leaves.
+        await asyncio.wait((build,), timeout=_patience(deadline))
+        if not build.done():
+            return self._so_far()
+        error = build.exception()
+        if isinstance(error, UpstreamUnavailable):
+            raise self._failed(error, _FAILED_SECONDS)
+        return build.result()
 
     async def close(self) -> None:
         """Give up the build in flight."""
@@ -207,25 +224,48 @@ class BestYields:
     async def _run(self) -> Comparison:
         begun_at = self._clock()
         until = time.monotonic() + _READ_SECONDS
+        outcomes = self._outcomes = {}
+
+        async def read(source: Source) -> None:
+            outcomes[source] = await self._read(source, until)
+
         # All begin in one turn of the loop: what they read of a chain leaves for its node together.
-        outcomes = await asyncio.gather(*(self._read(source, until) for source in self._sources))
-        failures = [outcome for outcome in outcomes if isinstance(outcome, Failure)]
+        await asyncio.gather(*map(read, self._sources))
+        self._kept = self._compare(outcomes, begun_at, self._count)
+        return self._kept
+
+    def _so_far(self) -> Comparison:
+        """Return what the build in flight has read; the rest of its sources count as failed."""
+        late = {
+            source: DeadlineExceeded(
+                f"{source.name} on {source.chain} is still being read; ask again", retry_after_ms=1000
+            )
+            for source in self._sources
+            if source not in self._outcomes
+        }
+        return self._compare({**self._outcomes, **late}, self._clock(), _ignore)
+
+    def _compare(
+        self, outcomes: Mapping[Source, _Answered | GatewayError], begun_at: float, count: CountLeftOut
+    ) -> Comparison:
+        """Return the comparison of what was read; UpstreamUnavailable where that is nothing."""
         pools: list[Pool] = []
+        failures: list[Failure] = []
         stale: set[Source] = set()
-        for outcome in outcomes:
-            if isinstance(outcome, Failure):
+        for source in self._sources:
+            outcome = outcomes[source]
+            if isinstance(outcome, GatewayError):
+                failures.append(Failure(source, outcome))
                 continue
-            source, rows, is_stale = outcome
-            if is_stale:
+            pools += _sound(source, outcome.rows, count)
+            if outcome.is_stale:
                 stale.add(source)
-            pools += self._sound(source, rows)
         if failures and not pools:
             # Sources that have nothing on their chain do not make it an answer.
             raise _none_answered(failures)
-        self._kept = Comparison(pools, failures, frozenset(stale), begun_at)
-        return self._kept
+        return Comparison(pools, failures, frozenset(stale), begun_at)
 
-    async def _read(self, source: Source, until: float) -> tuple[Source, Sequence[BestRow], bool] | Failure:
+    async def _read(self, source: Source, until: float) -> _Answered | GatewayError:
         use = CacheUse()
         view = ReadView(deadline=until, cache=use)
         try:
@@ -241,7 +281,7 @@ class BestYields:
             _log.exception("a reader of all pools failed", protocol=source.name, chain=source.chain)
             error = Internal(f"{source.name} on {source.chain} could not be read")
         else:
-            return source, found.answer, use.status == "stale"
+            return _Answered(found.answer, use.status == "stale")
         # Kept for a minute: what was read on its way is not.
         release(error)
         _log.info(
@@ -251,26 +291,7 @@ class BestYields:
             reason=error.reason,
             why=error.message,
         )
-        return Failure(source, error)
-
-    def _sound(self, source: Source, rows: Sequence[BestRow]) -> Iterable[Pool]:
-        """Return the pools that can be compared, each once; the others are counted by why they cannot."""
-        sound: dict[str, Pool] = {}
-        left_out: dict[str, int] = {}
-        for found in rows:
-            row = found.row
-            why = _flaw(row)
-            earlier = sound.get(row.pool)
-            if why is None:
-                if earlier is None or _time(row) > _time(earlier.row):
-                    sound[row.pool] = _pool(source, found)
-                if earlier is not None:
-                    why = "duplicate"
-            if why is not None:
-                left_out[why] = left_out.get(why, 0) + 1
-        for why, number in left_out.items():
-            self._count(source.chain, source.name, why, number)
-        return sound.values()
+        return error
 
     @staticmethod
     def _failed(error: GatewayError, seconds: float) -> GatewayError:
@@ -278,6 +299,26 @@ class BestYields:
         twin = copy.copy(error)
         twin.retry_after_ms = max(1, math.ceil(seconds * 1000))
         return twin
+
+
+def _sound(source: Source, rows: Sequence[BestRow], count: CountLeftOut) -> Iterable[Pool]:
+    """Return the pools that can be compared, each once; the others are counted by why they cannot."""
+    sound: dict[str, Pool] = {}
+    left_out: dict[str, int] = {}
+    for found in rows:
+        row = found.row
+        why = _flaw(row)
+        earlier = sound.get(row.pool)
+        if why is None:
+            if earlier is None or _time(row) > _time(earlier.row):
+                sound[row.pool] = _pool(source, found)
+            if earlier is not None:
+                why = "duplicate"
+        if why is not None:
+            left_out[why] = left_out.get(why, 0) + 1
+    for why, number in left_out.items():
+        count(source.chain, source.name, why, number)
+    return sound.values()
 
 
 def _flaw(row: yield_pb2.BestYield) -> str | None:
@@ -298,6 +339,18 @@ def _pool(source: Source, found: BestRow) -> Pool:
     if row.HasField("tvl") and not (math.isfinite(row.tvl) and row.tvl >= 0):
         row.ClearField("tvl")
     return Pool(source, row, symbols, row.tvl if row.HasField("tvl") else None)
+
+
+def _ignore(chain: str, protocol: str, why: str, rows: int) -> None:
+    """Count nothing."""
+
+
+def _patience(deadline: float | None) -> float | None:
+    """Return how long a caller can wait, in seconds; what is left then is enough to answer the call."""
+    if deadline is None:
+        return None
+    left = deadline - time.monotonic()
+    return max(left - min(_RESERVED_SECONDS, left * _RESERVED_SHARE), 0.0)
 
 
 def _time(row: yield_pb2.BestYield) -> tuple[int, int]:

@@ -50,8 +50,9 @@ class YieldServicer(yield_pb2_grpc.YieldServiceServicer):
 
     async def GetYieldsBest(self, request: yield_pb2.GetYieldsBestRequest, context: Any) -> bytes:
         """Return the best rates over all protocols and chains, serialised: once for callers who ask alike."""
-        use = current().cache
-        comparison = await self._best.read(use)
+        state = current()
+        use = state.cache
+        comparison = await self._best.read(use, state.deadline)
         comparison.check(request.type)
         answer, is_stale = self._answers.of(comparison, request)
         if is_stale:

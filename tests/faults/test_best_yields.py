@@ -8,8 +8,10 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from waypost.v1 import yield_protocol_pb2
 
 from devnet.offchain import beefy, kong, pendle
+from runtime.operations import load_operations
 from server.protocols import best_yields
 from tests.e2e.gateway import RunningGateway, run_gateway_on
 
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 
     from devnet.launcher import Devnet
 
+BEST = next(operation for operation in load_operations() if operation.name == "getYieldsBest")
 CHAINS = ("ethereum", "arbitrum", "polygon")
 READ_SECONDS = 4.0
 """In place of the 18.5 s that sources have: the stand-ins that hang take 30."""
@@ -107,6 +110,22 @@ async def test_a_node_that_hangs_costs_what_is_read_on_its_chain(
     assert {("lend-a", "ethereum"), ("lend-b", "arbitrum")} <= there(data)
     assert ("vault-a", "polygon") not in missing(data), "its rates are on no chain"
     assert seconds < READ_SECONDS + 1.5
+
+
+@pytest.mark.alone(ALONE)
+async def test_a_caller_whose_deadline_comes_first_gets_what_came(devnet: Devnet, tmp_path: Path) -> None:
+    async with gateway(devnet, tmp_path, hangs=beefy.settings(devnet.offchain.authority, "slow")) as running:
+        call = running.channel.unary_unary(
+            BEST.path,
+            request_serializer=BEST.request.SerializeToString,
+            response_deserializer=BEST.response.FromString,
+        )
+        answer = await call(BEST.request(limit=1000), metadata=(("x-api-key", "local"),), timeout=6)
+    found = {(row.protocol, row.chain) for row in answer.results}
+    assert (yield_protocol_pb2.YIELD_PROTOCOL_LEND_A, "ethereum") in found
+    late = {row.protocol for row in answer.unavailable if row.chain == "ethereum"}
+    assert late == {yield_protocol_pb2.YIELD_PROTOCOL_VAULT_A}
+    assert found.isdisjoint((row.protocol, row.chain) for row in answer.unavailable)
 
 
 @pytest.mark.alone(ALONE)

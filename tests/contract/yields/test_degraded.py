@@ -54,6 +54,12 @@ async def test_what_is_lost(
     lost = {name: outcome(whole[0][name], answer) for name, answer in found.items()}
     assert lost == {name: expected(name, failing) for name in ROWS}
     assert outcome_of_best(whole[1], best) == best_without(*failing)
+    said = str([*found.values(), best])
+    assert "127.0.0.1" not in said, "no answer holds an endpoint's address"
+    for name, answer in found.items():
+        if "error" in answer:
+            assert answer["error"]["data"]["reason"] in ("UPSTREAM_UNAVAILABLE", "PRICE_UNAVAILABLE"), (name, answer)
+            assert answer["error"]["data"].get("retryAfterMs", 1) > 0, (name, answer)
 
 
 def expected(name: str, failing: tuple[str, ...]) -> str:

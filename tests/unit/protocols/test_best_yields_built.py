@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import math
+import time
 from typing import Any
 
 import pytest
@@ -11,7 +13,7 @@ from server.errors import ArchiveRequired, DeadlineExceeded, GatewayError, Inter
 from server.protocols import best_yields
 from server.protocols.best_yields import BestYields
 from server.upstream.cache import CacheUse
-from tests.unit.protocols.scripted_pools import LENDING, STAKING, VAULT, Clock, Sources, names, row, settle
+from tests.unit.protocols.scripted_pools import LENDING, STAKING, VAULT, Clock, Left, Sources, names, row, settle
 
 
 async def test_a_hundred_callers_at_once_are_one_build() -> None:
@@ -110,6 +112,33 @@ async def test_a_source_that_hangs_costs_its_own_rows(monkeypatch: pytest.Monkey
     [failure] = found.failures
     assert isinstance(failure.error, DeadlineExceeded)
     assert "vault on base" in failure.error.message
+
+
+async def test_a_caller_in_a_hurry_gets_what_came() -> None:
+    slow: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+    sources = Sources({("lend", "base"): [row("p", 1.0), row("none", math.nan)], ("vault", "base"): slow})
+    left = Left()
+    best = BestYields(sources.listed(), sources, count=left)
+    found = await best.read(deadline=time.monotonic() + 0.2)
+    assert names(found) == ["p"]
+    [failure] = found.failures
+    assert (failure.source.name, failure.error.reason) == ("vault", "DEADLINE_EXCEEDED")
+    assert left.out == {}, "counted once, at the end"
+    patient = asyncio.create_task(best.read(deadline=time.monotonic() + 30))
+    await settle()
+    slow.set_result([row("q", 2.0)])
+    assert names(await patient) == ["q", "p"]
+    assert left.out == {("base", "lend", "no_rate"): 1}
+    assert sources.asked.total() == 2, "one build"
+
+
+async def test_a_caller_in_a_hurry_of_whom_nothing_came_is_unavailable() -> None:
+    never: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+    sources = Sources({("lend", "base"): never})
+    best = BestYields(sources.listed(), sources)
+    with pytest.raises(UpstreamUnavailable, match="is still being read"):
+        await best.read(deadline=time.monotonic() + 0.05)
+    await best.close()
 
 
 def test_a_cold_call_has_twenty_seconds_in_all() -> None:
