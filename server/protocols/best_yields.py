@@ -70,11 +70,11 @@ class Source(NamedTuple):
 
 
 class Pool(NamedTuple):
-    """A pool of the comparison: its row in full, the symbols of its assets, its size (None: unknown)."""
+    """A pool of the comparison: its row in full, its assets' symbols case-folded, its size (None: unknown)."""
 
     source: Source
     row: yield_pb2.BestYield
-    symbols: Sequence[str]
+    symbols: frozenset[str]
     tvl: float | None
 
 
@@ -86,7 +86,8 @@ class Failure(NamedTuple):
 
 
 class _Answered(NamedTuple):
-    rows: Sequence[BestRow]
+    pools: Sequence[Pool]
+    left_out: Mapping[str, int]
     is_stale: bool
 
 
@@ -105,7 +106,7 @@ class Comparison:
         self._lists: dict[tuple[int, str], list[Pool]] = {}
         for pool in sorted(pools, key=_rank):
             kind = pool.source.type
-            for symbol in {"", *(symbol.casefold() for symbol in pool.symbols)}:
+            for symbol in {"", *pool.symbols}:
                 self._lists.setdefault((0, symbol), []).append(pool)
                 self._lists.setdefault((kind, symbol), []).append(pool)
 
@@ -257,7 +258,9 @@ class BestYields:
             if isinstance(outcome, GatewayError):
                 failures.append(Failure(source, outcome))
                 continue
-            pools += _sound(source, outcome.rows, count)
+            pools += outcome.pools
+            for why, rows in outcome.left_out.items():
+                count(source.chain, source.name, why, rows)
             if outcome.is_stale:
                 stale.add(source)
         if failures and not pools:
@@ -271,6 +274,8 @@ class BestYields:
         try:
             async with asyncio.timeout(until + _SLACK_SECONDS - time.monotonic()):
                 found = await self._protocols.answer_best(source.protocol, source.chain, view)
+            # Each by itself: thousands of rows at once would keep the loop from others.
+            return _Answered(*_sound(source, found.answer), use.status == "stale")
         except TimeoutError:
             error: GatewayError = DeadlineExceeded(
                 f"{source.name} on {source.chain} was not read within {_READ_SECONDS:g} s", retry_after_ms=1000
@@ -280,8 +285,6 @@ class BestYields:
         except Exception:
             _log.exception("a reader of all pools failed", protocol=source.name, chain=source.chain)
             error = Internal(f"{source.name} on {source.chain} could not be read")
-        else:
-            return _Answered(found.answer, use.status == "stale")
         # Kept for a minute: what was read on its way is not.
         release(error)
         _log.info(
@@ -301,8 +304,8 @@ class BestYields:
         return twin
 
 
-def _sound(source: Source, rows: Sequence[BestRow], count: CountLeftOut) -> Iterable[Pool]:
-    """Return the pools that can be compared, each once; the others are counted by why they cannot."""
+def _sound(source: Source, rows: Sequence[BestRow]) -> tuple[Sequence[Pool], Mapping[str, int]]:
+    """Return the pools that can be compared, each once, and how many cannot by why."""
     sound: dict[str, Pool] = {}
     left_out: dict[str, int] = {}
     for found in rows:
@@ -316,9 +319,7 @@ def _sound(source: Source, rows: Sequence[BestRow], count: CountLeftOut) -> Iter
                 why = "duplicate"
         if why is not None:
             left_out[why] = left_out.get(why, 0) + 1
-    for why, number in left_out.items():
-        count(source.chain, source.name, why, number)
-    return sound.values()
+    return tuple(sound.values()), left_out
 
 
 def _flaw(row: yield_pb2.BestYield) -> str | None:
@@ -338,7 +339,8 @@ def _pool(source: Source, found: BestRow) -> Pool:
         row.symbol = "-".join(symbols)
     if row.HasField("tvl") and not (math.isfinite(row.tvl) and row.tvl >= 0):
         row.ClearField("tvl")
-    return Pool(source, row, symbols, row.tvl if row.HasField("tvl") else None)
+    folded = frozenset(symbol.casefold() for symbol in symbols)
+    return Pool(source, row, folded, row.tvl if row.HasField("tvl") else None)
 
 
 def _ignore(chain: str, protocol: str, why: str, rows: int) -> None:

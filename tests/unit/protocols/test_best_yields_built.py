@@ -102,6 +102,13 @@ async def test_what_came_is_answered_and_the_rest_named() -> None:
     assert all(one.error.__traceback__ is None for one in found.failures)
 
 
+async def test_rows_that_cannot_be_read_cost_their_source_alone() -> None:
+    sources = Sources({("lend", "base"): [row("p", 1.0)], ("vault", "base"): [None]})
+    found = await BestYields(sources.listed(), sources).read()
+    assert names(found) == ["p"]
+    assert [(one.source.name, one.error.reason) for one in found.failures] == [("vault", "INTERNAL")]
+
+
 async def test_a_source_that_hangs_costs_its_own_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(best_yields, "_READ_SECONDS", 0.05)
     monkeypatch.setattr(best_yields, "_SLACK_SECONDS", 0.05)
