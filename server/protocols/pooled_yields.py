@@ -17,7 +17,7 @@ import structlog
 from waypost.v1 import yield_pb2, yield_protocol_pb2, yield_share_pb2
 
 from server.contracts.interface import Interface
-from server.errors import PriceUnavailable
+from server.errors import PriceUnavailable, release
 from server.protocols.plan import ContractUnreadable, Group, More, Plan
 from server.protocols.pooled_lending import call_price, call_prices, price_group, read_price, read_prices
 from server.protocols.pooled_markets import Deployment, Market, load_market
@@ -266,6 +266,7 @@ def _rows(
             supplied, lent_at, _ = _read_data(data)
         except ContractUnreadable as error:
             _log.warning("a pool is left out", chain=market.deployment.chain, asset=asset.address, why=error.message)
+            release(error)
             failure = error
             continue
         found += 1

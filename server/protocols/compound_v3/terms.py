@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple, ParamSpec, TypeVar
 
 from server.contracts.interface import Interface
+from server.errors import release
 from server.protocols.compound_v3.tables import market_addresses
 from server.protocols.plan import ContractUnreadable, Group, More, Plan
 from server.protocols.tokens import TokenFacts, describe, read_facts
@@ -98,6 +99,8 @@ def attempt(step: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | Cont
     try:
         return step(*args, **kwargs)
     except ContractUnreadable as error:
+        # Held by its caller's frame, which its traceback would hold in turn.
+        release(error)
         return error
     except (ArithmeticError, ValueError, LookupError):
         return ContractUnreadable("a market returned figures that cannot be; try again", retry_after_ms=1000)

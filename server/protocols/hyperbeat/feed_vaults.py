@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
-from server.errors import PriceUnavailable
+from server.errors import PriceUnavailable, release
 from server.protocols.data_feeds import (
     Source,
     latest_call,
@@ -100,6 +100,7 @@ class FeedVault:
         try:
             report = read_report(Source(self.data_feed, named), answered[_REPORT], now)
         except PriceUnavailable as error:
+            release(error)
             failure = error
         apy = None
         if report is not None and has_rate:

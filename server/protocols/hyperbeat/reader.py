@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from waypost.v1 import yield_pb2, yield_protocol_pb2, yield_share_pb2
 
 from server.catalog.tokens import NATIVE
+from server.errors import release
 from server.protocols.deployments import load_deployments
 from server.protocols.hyperbeat.feed_vaults import FeedVault
 from server.protocols.hyperbeat.share_vaults import ShareVault
@@ -166,6 +167,8 @@ class BestReader:
             try:
                 state = vaults[address].read(table, outcomes, prices, has_rate=True)
             except ContractUnreadable as error:
+                # Held by a frame that its traceback would hold in turn.
+                release(error)
                 failures.append(error)
                 continue
             if isinstance(state, More):
