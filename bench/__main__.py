@@ -17,7 +17,7 @@ import orjson
 import uvloop
 from waypost.v1 import account_pb2
 
-from bench import folding, grpc_load, http_load, paging, positions
+from bench import folding, funding, grpc_load, http_load, paging, positions, yields
 from bench.processes import python, set_processor_apart
 from bench.promises import Promise, compare, judge, measure_added, show
 from bench.questions import batch, message, metadata_request, node_request, same_message, single
@@ -122,6 +122,8 @@ async def main() -> int:
         folds = await folding.near(relay, base, "polygon")
         folds += await folding.far(far, endpoints["base"], base, "base", ("ethereum", node))
         protocols = await positions.measure(node, base, measured)
+        protocols += await funding.measure(stack, measured)
+        protocols += await yields.measure(stack, node, measured)
         await paging.walk_logs(node, base)
         show_log(logged)
     print(f"\n  balances answered in batches of 50: {fifty.rate * 50:.0f} /s")

@@ -1,18 +1,23 @@
 """The yardsticks: a bare aiohttp + orjson echo and a bare grpc.aio echo, each in a process of its own.
 
-Run as `python -m bench.echoes http|grpc PORT`; prints one line when it listens.
+Run as `python -m bench.echoes http|grpc PORT`; prints one line when it listens. With a third argument the HTTP echo's
+answers have that many bytes.
 """
 
 from __future__ import annotations
 
 import asyncio
 import sys
+from typing import TYPE_CHECKING
 
 import grpc
 import orjson
 import uvloop
 from aiohttp import web
 from waypost.v1 import account_pb2, account_pb2_grpc
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
 
 ANSWER = account_pb2.GetBalanceResponse(
     chain="0x1",
@@ -33,10 +38,22 @@ async def answer_http(request: web.Request) -> web.Response:
     return web.Response(body=body, content_type="application/json")
 
 
-async def serve_http(port: int) -> None:
+def answer_of(size: int) -> Callable[[web.Request], Awaitable[web.Response]]:
+    """Return a handler that parses the body and prints a JSON-RPC answer of so many bytes."""
+    padding = "x" * (size - len(orjson.dumps({"jsonrpc": "2.0", "result": {"data": ""}, "id": 1})))
+
+    async def answer(request: web.Request) -> web.Response:
+        asked = orjson.loads(await request.read())
+        body = orjson.dumps({"jsonrpc": "2.0", "result": {"data": padding}, "id": asked["id"]})
+        return web.Response(body=body, content_type="application/json")
+
+    return answer
+
+
+async def serve_http(port: int, size: int | None = None) -> None:
     """Serve the HTTP echo until the process ends."""
     app = web.Application()
-    app.router.add_post("/v1", answer_http)
+    app.router.add_post("/v1", answer_http if size is None else answer_of(size))
     runner = web.AppRunner(app, access_log=None)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", port).start()
@@ -50,7 +67,7 @@ class Echo(account_pb2_grpc.AccountServiceServicer):
         return ANSWER
 
 
-async def serve_grpc(port: int) -> None:
+async def serve_grpc(port: int, size: int | None = None) -> None:
     """Serve the gRPC echo until the process ends."""
     server = grpc.aio.server()
     account_pb2_grpc.add_AccountServiceServicer_to_server(Echo(), server)  # type: ignore[no-untyped-call]
@@ -59,12 +76,12 @@ async def serve_grpc(port: int) -> None:
     serve_grpc.server = server  # type: ignore[attr-defined]  # a collected server stops
 
 
-async def main(kind: str, port: int) -> None:
+async def main(kind: str, port: int, size: int | None = None) -> None:
     """Start one echo and wait for ever."""
-    await {"http": serve_http, "grpc": serve_grpc}[kind](port)
+    await {"http": serve_http, "grpc": serve_grpc}[kind](port, size)
     print("listening", flush=True)
     await asyncio.Event().wait()
 
 
 if __name__ == "__main__":
-    uvloop.run(main(sys.argv[1], int(sys.argv[2])))
+    uvloop.run(main(sys.argv[1], *map(int, sys.argv[2:])))

@@ -73,12 +73,17 @@ class _Connection(asyncio.Protocol):
         self.transport.write(self.head + str(len(body)).encode() + b"\r\n\r\n" + body)
 
 
-async def post(url: str, body: Callable[[], bytes], *, expect: bytes, connections: int, seconds: float) -> Load:
-    """Post bodies for `seconds` over `connections` connections; every answer must contain `expect`."""
+async def post(
+    url: str, body: Callable[[], bytes], *, expect: bytes, connections: int, seconds: float, headers: str = ""
+) -> Load:
+    """Post bodies for `seconds` over `connections` connections; every answer must contain `expect`.
+
+    `headers` are further lines, each with its end.
+    """
     parts = urlsplit(url)
     head = (
         f"POST {parts.path or '/'} HTTP/1.1\r\nHost: {parts.netloc}\r\n"
-        "Content-Type: application/json\r\nContent-Length: "
+        f"Content-Type: application/json\r\n{headers}Content-Length: "
     ).encode()
     loop = asyncio.get_running_loop()
     started = time.perf_counter()

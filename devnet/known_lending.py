@@ -46,6 +46,10 @@ PRICES = {
     "WPOL": "0.2345",
     "WBNB": "612.5",
     "WAVAX": "21.25",
+    "WHYPE": "38.75",
+    "kHYPE": "39.9125",
+    "UBTC": "91195",
+    "UETH": "2511.75",
     **{f"LARGE{number}": "1.25" for number in range(67)},  # of a world of mainnet's size (devnet/evm/mainnet_size.py)
 }
 PRICES_AT_FIRST = {"WBTC": "118000"}  # what a price was while the loans were given that have become unhealthy since
@@ -53,7 +57,7 @@ PRICES_AT_FIRST = {"WBTC": "118000"}  # what a price was while the loans were gi
 
 @dataclass(frozen=True, slots=True)
 class Reserve:
-    """An asset of a market: limits in basis points, whether it may be borrowed, whether it is frozen, its category."""
+    """An asset of a market: limits in basis points, whether it may be borrowed, is frozen or paused, its category."""
 
     symbol: str
     ltv: int
@@ -62,6 +66,7 @@ class Reserve:
     borrowing: bool = True
     frozen: bool = False
     category: int = 0
+    paused: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,6 +216,41 @@ LEND_A_V3: dict[str, Pool] = {
     ),
 }
 
+# lend-d's contracts are those of lend-a V3, under addresses of their own. VITALIK: two supplies and a debt, one of the
+# supplies frozen since; ALICE: a debt against bitcoin; BOB: a supply that has been paused since.
+LEND_D: dict[str, Pool] = {
+    "hyperliquid": Pool(
+        "0x72c98246a98bFe64022a3190e7710E157497170C",
+        "0x00A89d7a5A02160f20150EbEA7a2b5E4879A1A8b",
+        place_of("lend-d configurator"),
+        "0x5481bf8d3946E6A3168640c1D7523eB59F055a29",
+        "0xC9Fb4fbE842d57EAc1dF3e641a281827493A630e",
+        SetUp(
+            reserves=(
+                Reserve("WHYPE", 6_000, 7_000),
+                Reserve("kHYPE", 5_500, 6_500),
+                Reserve("USDC", 7_500, 7_800),
+                Reserve("USDT0", 7_500, 7_800),
+                Reserve("UBTC", 7_000, 7_500),
+                Reserve("UETH", 7_000, 7_500, borrowing=False, frozen=True),
+                Reserve("USDe", 7_200, 7_500, paused=True),
+            ),
+            supplies=(
+                Supply(known.VITALIK, "WHYPE", 300_500_000),
+                Supply(known.VITALIK, "UETH", 1_250_000),
+                Supply(known.ALICE, "UBTC", 500_000),
+                Supply(known.BOB, "USDe", 750_123_456, collateral=False),
+            ),
+            debts=(
+                Debt(known.VITALIK, "USDC", 2_345_678_901),
+                Debt(known.ALICE, "USDT0", 9_000_000_000),
+                Debt(known.ALICE, "WHYPE", 25_000_000),
+            ),
+            dropped="LINK",
+        ),
+    ),
+}
+
 # VITALIK: a supply that has been frozen since, a debt at a stable and one at a variable rate. BOB: an unhealthy loan.
 _OLD_RICH = SetUp(
     reserves=(
@@ -272,7 +312,8 @@ LEND_A_V2: dict[str, Pool] = {
     ),
 }
 
-# stake-a: millionths by wallet and symbol. ALICE receives an eighth of both tokens more on ethereum, in a later block.
+# stake-a: millionths by wallet and symbol. ALICE receives an eighth of both tokens more on ethereum, in a later block;
+# what is there of stETH grows by the report of block REBASED_AT.
 STAKED: dict[str, dict[tuple[str, str], int]] = {
     "ethereum": {(known.BOB, "stETH"): 2_500_000, (known.BOB, "wstETH"): 1_750_000},
     **{
@@ -280,3 +321,16 @@ STAKED: dict[str, dict[tuple[str, str], int]] = {
         for slug in ("polygon", "arbitrum", "optimism", "base", "gnosis", "linea")
     },
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Rebase:
+    """What stake-a's oracle reports: seconds that it is of, ether earned in wei, and how much of that is its fee."""
+
+    elapsed: int
+    rewards: int
+    fee: int
+
+
+REBASE = Rebase(elapsed=86_400, rewards=214_654_321_987_654_321, fee=21_465_432_198_765_432)
+REBASED_AT = 16  # the block of ethereum, counted from the chain's first, that holds the report

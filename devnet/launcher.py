@@ -11,6 +11,7 @@ import time
 from collections.abc import AsyncIterator, Coroutine, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,12 +30,33 @@ from devnet.evm.seed import Seeded, seed_world
 from devnet.evm.world import FIRST_TIMESTAMP, Chain, load_world
 from devnet.install import STATE, installed, write_whole
 from devnet.local_chain import FAMILIES, Endpoint, LocalChain, Progress, Running, open_chains
-from devnet.offchain import documents, names, prices, swaps
+from devnet.offchain import beefy, documents, dydx, hyperliquid, kong, morpho, names, pendle, prices, swaps
 from devnet.offchain.server import OffchainServer
 from devnet.watchdog import Watchdog
 
 RUNNING = STATE / "running"
-_TOPICS = (names.add_routes, prices.add_routes, documents.add_routes, swaps.add_routes)  # of the server off the chains
+# What stands in for off-chain sources: the module, and the source by whose address it is shown.
+_STAND_INS: dict[str, tuple[Any, str]] = {
+    "prices": (prices, "defillama"),
+    "swaps": (swaps, "jupiter"),
+    "venue-a": (hyperliquid, "hyperliquid"),
+    "venue-b": (dydx, "dydx"),
+    "lend-c": (morpho, "morpho"),
+    "yield-a": (pendle, "pendle"),
+    "vault-a": (beefy, "beefy"),
+    "vault-b": (kong, "kong"),
+}
+# Of the server off the chains.
+_TOPICS = (
+    names.add_routes,
+    prices.add_routes,
+    documents.add_routes,
+    swaps.add_routes,
+    hyperliquid.add_routes,
+    dydx.add_routes,
+    beefy.add_routes,
+    kong.add_routes,
+)
 _NODE_TIMEOUT = aiohttp.ClientTimeout(total=30)
 
 
@@ -48,7 +70,11 @@ class Devnet:
     def __init__(self) -> None:
         self.nodes: dict[str, Node] = {}
         self.others: list[LocalChain] = []
-        self.offchain = OffchainServer(_TOPICS)
+        of_chains = (
+            partial(morpho.add_routes, nodes=self.nodes),
+            partial(pendle.add_routes, nodes=lambda: self.nodes),
+        )
+        self.offchain = OffchainServer((*_TOPICS, *of_chains))
         self.seeded: dict[str, Seeded] = {}
         self.miners: dict[str, Miner] = {}
         self.left_out: dict[str, str] = {}
@@ -97,7 +123,7 @@ class Devnet:
             progress(f"devnet: starting {arrivals.expected} chains ...")
             for line in _left_out() if chains is None and not full else ():
                 progress(line)
-            devnet.nodes = {chain.slug: Node(chain, http) for chain in wanted}
+            devnet.nodes.update({chain.slug: Node(chain, http) for chain in wanted})
             devnet.others = open_chains(others, http, progress, mines=mines)
             try:
                 async with asyncio.TaskGroup() as group:
@@ -139,11 +165,10 @@ class Devnet:
 
     def sources(self) -> list[dict[str, str]]:
         """Return {source, is_a, url} of what stands in for off-chain sources."""
-        stand_ins = {"prices": (prices.WORD, "defillama"), "swaps": (swaps.WORD, "jupiter")}
         tables = self._sources()
         return [
-            {"source": source, "is_a": word, "url": tables[name]["endpoints"][0]["url"]}
-            for source, (word, name) in stand_ins.items()
+            {"source": source, "is_a": module.WORD, "url": tables[name]["endpoints"][0]["url"]}
+            for source, (module, name) in _STAND_INS.items()
         ]
 
     def settings_overrides(self) -> dict[str, Any]:
@@ -178,7 +203,10 @@ class Devnet:
         path.write_text("\n".join(lines) + "\n")
 
     def _sources(self) -> dict[str, Any]:
-        return prices.settings(self.offchain.authority) | swaps.settings(self.offchain.authority)
+        tables: dict[str, Any] = {}
+        for module, _ in _STAND_INS.values():
+            tables |= module.settings(self.offchain.authority)
+        return tables
 
     async def _bring_up(
         self, node: Node, http: aiohttp.ClientSession, guard: Watchdog, listener: Listener | None

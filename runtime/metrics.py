@@ -82,6 +82,12 @@ _LEFT_OUT = Tallies(
     ("operation", "chain"),
     REGISTRY,
 )
+_YIELDS_LEFT_OUT = Tallies(
+    "waypost_yields_left_out",
+    "Pools that the comparison of yields left out, by why: no_rate, too_high, not_finite or duplicate.",
+    ("chain", "protocol", "reason"),
+    REGISTRY,
+)
 _JOINED = Tallies("waypost_joined_calls", "Calls that shared the answer of another.", ("chain",), REGISTRY)
 _HEDGES = Tallies(
     "waypost_upstream_hedges",
@@ -232,6 +238,11 @@ def _joined_series(chain: str) -> Tally:
 def count_left_out(operation: str, chain: str) -> None:
     """Count a chain that an answer over many chains does not list, because it could not be read."""
     _LEFT_OUT.of(word(operation), word(chain)).count += 1
+
+
+def count_yields_left_out(chain: str, protocol: str, reason: str, pools: int) -> None:
+    """Count pools of a protocol on a chain that one build of the comparison left out; `reason` is a short word."""
+    _YIELDS_LEFT_OUT.of(word(chain), word(protocol), word(reason)).count += pools
 
 
 def count_hedge(chain: str, endpoint: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from difflib import SequenceMatcher
 from heapq import nlargest
 from typing import TYPE_CHECKING
@@ -13,6 +14,9 @@ if TYPE_CHECKING:
 _LONGEST = 120
 # So many are compared letter by letter: those that have most letters in common, which is found out in linear time.
 _MOST_COMPARED = 16
+# What names of thousands are found again by, and so many of these of an unknown name: it may be of any length.
+_RUN = 3
+_MOST_RUNS = 32
 
 
 def nearest(name: str, known: Iterable[str], *, likeness: float = 0.6) -> str | None:
@@ -54,3 +58,31 @@ def nearest_few(name: str, known: Iterable[str], *, most: int, likeness: float =
         matcher.set_seq1(candidate)
         rated.append((matcher.ratio(), candidate))
     return [by_lower[near] for ratio, near in nlargest(most, rated) if ratio >= likeness]
+
+
+class NameIndex:
+    """Thousands of names by their runs of three letters: which ones an unknown name may mean, without a look at each.
+
+    A look at each takes 10 us. Here the time goes with the names that hold a run of the unknown one, a tenth of a
+    microsecond for each run and name.
+    """
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self._names = list(names)
+        self._by_run: dict[str, list[int]] = {}
+        for place, name in enumerate(self._names):
+            for run in _runs(name.lower()):
+                self._by_run.setdefault(run, []).append(place)
+
+    def similar(self, name: str) -> list[str]:
+        """Return the few names that share most runs with this one, for `nearest_few` to choose from."""
+        runs = sorted(_runs(name[:_LONGEST].lower()))
+        step = -(-len(runs) // _MOST_RUNS)
+        shared: Counter[int] = Counter()
+        for run in runs[:: step or 1]:
+            shared.update(self._by_run.get(run, ()))
+        return [self._names[place] for place, _ in shared.most_common(_MOST_COMPARED)]
+
+
+def _runs(name: str) -> set[str]:
+    return {name[at : at + _RUN] for at in range(max(1, len(name) - _RUN + 1))}

@@ -90,8 +90,10 @@ def source_of(message: Descriptor) -> str:
 
 
 def _inlined(field: Field) -> list[str]:
-    if field.repeated or field.is_map or field.kind not in {"message", "native"}:
-        raise UnsupportedField(f"{field.descriptor.full_name}: only a message can be printed inline")
+    if field.is_map:
+        return [f"    d.update({_value(field)})"]
+    if field.repeated or field.kind not in {"message", "native"}:
+        raise UnsupportedField(f"{field.descriptor.full_name}: only a message or a map can be printed inline")
     part = f"m.{field.name}"
     if field.kind == "native":
         part = f"native_members({part}, {field.descriptor.full_name!r})"
@@ -168,10 +170,10 @@ def refuse_clashes(message: Descriptor) -> None:
 
 
 def printed_names(field: Field) -> tuple[str, ...]:
-    """Return the names that the field adds to the object it is printed in, those of native payloads aside."""
+    """Return the names that the field adds to the object it is printed in, those of native payloads and maps aside."""
     if not field.options.inline:
         return (field.json,)
-    if field.kind != "message":
+    if field.kind != "message" or field.is_map:
         return ()
     return tuple(name for inner in fields_of(field.descriptor.message_type) for name in printed_names(inner))
 

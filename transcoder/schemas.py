@@ -77,11 +77,14 @@ class Schemas:
         required: list[str] = []
         always: list[Schema] = []
         choices: dict[str, list[Schema]] = {}
+        entries: Schema | None = None
         for field in fields_of(message):
             if not field.options.inline:
                 properties[field.json] = self.result(field)
                 if not field.presence or field.options.nullable:
                     required.append(field.json)
+            elif field.is_map and field.entry is not None:
+                entries = self._one(field.entry, request=False)
             elif field.kind == "message":
                 part = self.reference(field.descriptor.message_type)
                 if field.choice is not None:
@@ -94,6 +97,8 @@ class Schemas:
             schema["description"] = comment
         if required:
             schema["required"] = required
+        if entries is not None:
+            schema["additionalProperties"] = entries
         # An inline member's own members stand in this object; which ones depends on the chain family.
         always += [{"anyOf": parts} for parts in choices.values()]
         if always:

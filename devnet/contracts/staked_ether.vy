@@ -16,6 +16,15 @@ event TransferShares:
     receiver: indexed(address)
     sharesValue: uint256
 
+event TokenRebased:
+    reportTimestamp: indexed(uint256)
+    timeElapsed: uint256
+    preTotalShares: uint256
+    preTotalEther: uint256
+    postTotalShares: uint256
+    postTotalEther: uint256
+    sharesMintedAsFees: uint256
+
 sharesOf: public(HashMap[address, uint256])
 allowance: public(HashMap[address, HashMap[address, uint256]])
 getTotalShares: public(uint256)
@@ -96,6 +105,28 @@ def report(rewards: uint256, deposited: uint256):
     assert msg.sender == self.oracle, "APP_AUTH_FAILED"
     self.getTotalPooledEther += rewards
     self.getBufferedEther -= deposited
+
+
+@external
+def rebase(reported_at: uint256, elapsed: uint256, rewards: uint256, fee: uint256):
+    # A report of the oracle that is over with: ether that was earned, of which the oracle gets `fee` in shares.
+    assert msg.sender == self.oracle, "APP_AUTH_FAILED"
+    shares: uint256 = self.getTotalShares
+    pooled: uint256 = self.getTotalPooledEther
+    minted: uint256 = fee * shares // (pooled + rewards - fee)
+    self.getTotalPooledEther = pooled + rewards
+    self.getTotalShares = shares + minted
+    self.sharesOf[msg.sender] += minted
+    log TransferShares(sender=empty(address), receiver=msg.sender, sharesValue=minted)
+    log TokenRebased(
+        reportTimestamp=reported_at,
+        timeElapsed=elapsed,
+        preTotalShares=shares,
+        preTotalEther=pooled,
+        postTotalShares=shares + minted,
+        postTotalEther=pooled + rewards,
+        sharesMintedAsFees=minted,
+    )
 
 
 @external

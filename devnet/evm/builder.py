@@ -57,6 +57,11 @@ class Builder:
         await self._node.call("anvil_setCode", address, to_hex(runtime))
         return address
 
+    async def runtime(self, address: str) -> bytes:
+        """Return the code that stands at an address."""
+        await self.mine()
+        return bytes.fromhex((await self._node.call("eth_getCode", address, "latest"))[2:])
+
     async def store(self, address: str, words: Mapping[int, bytes]) -> None:
         """Overwrite storage slots of a contract."""
         await self.mine()

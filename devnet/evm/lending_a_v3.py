@@ -30,7 +30,11 @@ _RAY = 10**27
 _VARIABLE = 2
 _PLACES = 8  # of prices in dollars
 _LIQUIDITY = 20_000_000_000  # millionths that TREASURY supplies of each asset, but for those that are dear
-_DEAR = {"WBTC": 2_000_000, "WETH": 12_000_000, "wstETH": 12_000_000, "cbETH": 12_000_000, "MKR": 10_000_000}
+_DEAR = {
+    **dict.fromkeys(("WBTC", "UBTC"), 2_000_000),
+    **dict.fromkeys(("WETH", "wstETH", "cbETH", "UETH"), 12_000_000),
+    "MKR": 10_000_000,
+}
 _RESERVE_INPUT = (
     "(address,address,address,uint8,address,address,address,address,string,string,string,string,string,string,bytes)"
 )
@@ -38,7 +42,11 @@ _RESERVE_INPUT = (
 
 async def build(chain: Chain, builder: Builder) -> None:
     """Build the chain's market with its reserves and positions."""
-    pool = LEND_A_V3[chain.slug]
+    await set_up(chain, LEND_A_V3[chain.slug], builder)
+
+
+async def set_up(chain: Chain, pool: Pool, builder: Builder) -> None:
+    """Build a market of these contracts with its reserves and positions."""
     libraries = await _libraries(builder)
     await _registry(pool, builder, libraries)
     await _oracle(chain, pool, builder)
@@ -86,14 +94,14 @@ async def _registry(pool: Pool, builder: Builder, libraries: dict[str, str]) -> 
     provider = await builder.place(pool.provider, linked(_ARCHIVE, "PoolAddressesProvider") + arguments)
     behind = encode_arguments("f(address)", [provider])
 
-    async def set_up(signature: str, *values: object) -> None:
+    async def configure(signature: str, *values: object) -> None:
         await builder.call(known.DEVELOPER, provider, signature, *values)
 
     data_provider = await builder.place(pool.data_provider, linked(_ARCHIVE, "AaveProtocolDataProvider") + behind)
-    await set_up("setPoolDataProvider(address)", data_provider)
-    await set_up("setACLAdmin(address)", known.DEVELOPER)
+    await configure("setPoolDataProvider(address)", data_provider)
+    await configure("setACLAdmin(address)", known.DEVELOPER)
     control = await builder.place(place_of("lend-a V3 access control"), linked(_ARCHIVE, "ACLManager") + behind)
-    await set_up("setACLManager(address)", control)
+    await configure("setACLManager(address)", control)
     for role in ("addPoolAdmin", "addAssetListingAdmin", "addRiskAdmin"):
         await builder.call(known.DEVELOPER, control, f"{role}(address)", known.DEVELOPER)
     for name, key, address, contract in (
@@ -102,11 +110,11 @@ async def _registry(pool: Pool, builder: Builder, libraries: dict[str, str]) -> 
     ):
         proxy = linked(_ARCHIVE, "InitializableImmutableAdminUpgradeabilityProxy") + behind
         await builder.place(address, proxy)
-        await set_up("setAddress(bytes32,address)", key.encode().ljust(32, b"\0"), address)
+        await configure("setAddress(bytes32,address)", key.encode().ljust(32, b"\0"), address)
         code = linked(_ARCHIVE, contract, libraries)
         code += behind if contract == "Pool" else b""
         implementation = await builder.place(place_of(f"lend-a V3 {name}"), code)
-        await set_up(f"set{contract}Impl(address)", implementation)
+        await configure(f"set{contract}Impl(address)", implementation)
 
 
 async def _oracle(chain: Chain, pool: Pool, builder: Builder) -> None:
@@ -198,11 +206,13 @@ async def _positions(chain: Chain, pool: Pool, builder: Builder) -> None:
 
 
 async def _end(chain: Chain, pool: Pool, builder: Builder) -> None:
-    """Freeze what is frozen and let the prices fall that have fallen since the loans were given."""
+    """Freeze and pause what is, and let the prices fall that have fallen since the loans were given."""
     for reserve in pool.set_up.reserves:
+        asset = token_of(chain, reserve.symbol).address
         if reserve.frozen:
-            asset = token_of(chain, reserve.symbol).address
             await _configure(pool, builder, "setReserveFreeze(address,bool)", asset, True)
+        if reserve.paused:
+            await _configure(pool, builder, "setReservePause(address,bool)", asset, True)
         if reserve.symbol in PRICES_AT_FIRST:
             word = dollars(PRICES[reserve.symbol]).to_bytes(32, "big")
             await builder.store(price_source(reserve.symbol), {0: word})  # the only variable of the source

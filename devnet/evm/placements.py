@@ -3,7 +3,18 @@
 from collections.abc import Callable, Iterator
 
 from devnet import known
-from devnet.evm import lending_a_v2, lending_a_v3, lending_b_v2, lending_b_v3, lending_c, staking_a
+from devnet.evm import (
+    funds,
+    lending_a_v2,
+    lending_a_v3,
+    lending_b_v2,
+    lending_b_v3,
+    lending_c,
+    lending_c_vaults,
+    lending_d,
+    staking_a,
+    yield_a,
+)
 from devnet.evm.artifacts import RUNTIMES, multicall3, original, stand_ins, with_parent_number
 from devnet.evm.calls import encode_arguments, encode_call
 from devnet.evm.exchanges import EXCHANGES
@@ -15,6 +26,7 @@ from devnet.evm.placement import Call, Placement
 from devnet.evm.pools import POOLS
 from devnet.evm.protocol import Protocol
 from devnet.evm.treasury import market_token_placements
+from devnet.evm.vaults import VAULTS
 from devnet.evm.world import Chain, Token
 
 HOLDINGS = {known.ALICE: 1_000_000_000_000, known.BOB: 50_000_000_000, known.VITALIK: 12_345_678_901}  # in millionths
@@ -26,9 +38,15 @@ PROTOCOLS: tuple[Protocol, ...] = (
     lending_b_v3.PROTOCOL,
     lending_b_v2.PROTOCOL,
     lending_c.PROTOCOL,
+    lending_d.PROTOCOL,
+    lending_c_vaults.PROTOCOL,
     *EXCHANGES,
     *POOLS,
     staking_a.PROTOCOL,
+    *VAULTS,
+    yield_a.PROTOCOL,
+    funds.TOKENIZED_A,
+    funds.VAULT_D,
 )
 
 _TOKEN_SET_UP = "initialize(string,string,uint8,address)"

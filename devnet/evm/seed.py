@@ -7,11 +7,12 @@ hashes are the same on every start.
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from devnet import known, known_marketplace
+from devnet import known, known_lending, known_marketplace
 from devnet.evm.artifacts import stand_ins
 from devnet.evm.calls import encode_call, to_hex
 from devnet.evm.marketplace import marketplace_steps
 from devnet.evm.node import Node
+from devnet.evm.staking_a import rebase_steps
 from devnet.evm.step import Step
 from devnet.evm.world import FIRST_TIMESTAMP, Chain, Token
 from devnet.local_chain import NodeError
@@ -54,6 +55,7 @@ def steps(chain: Chain) -> list[list[Step]]:
         known.CROWDED_AT: list(_crowd(chain)),
         11: [Step("log", known.BOB, known.PROBER, encode_call("say(uint256,string)", [7, "hello"]))],
         known_marketplace.EVENTS_AT: marketplace_steps(chain),
+        known_lending.REBASED_AT: rebase_steps(chain),
     }
     return [plan.get(number, []) for number in range(1, known.SEEDED_BLOCKS + 1)]
 

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import tomllib
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ _COMPILE = Path(__file__).with_name("solc.js")
 _IMPORT = re.compile(r"""^\s*import\s+(?:[^"';]*?\sfrom\s+)?["']([^"']+)["']""", re.MULTILINE)
 _WITHIN = 300
 _RUNS = 200
+_NO_LIBRARIES: Mapping[str, Path] = {}
 
 
 @cache
@@ -52,6 +54,7 @@ def compiled(unit: str) -> dict[str, bytes]:
 def _creation_file(unit: str) -> Path:
     row = unit_table()[unit]
     made_from = [row, archive_table()[row["compiler"]], archive_table()[row["sources"]], _RUNS, _COMPILE.read_text()]
+    made_from += [archive_table()[archive] for archive in row.get("libraries", {}).values()]
     digest = hashlib.sha256(json.dumps(made_from, sort_keys=True).encode()).hexdigest()[:16]
     return STATE / "solidity" / unit / digest / "creation.json"
 
@@ -59,7 +62,8 @@ def _creation_file(unit: str) -> Path:
 def _compile(unit: str) -> dict[str, str]:
     row = unit_table()[unit]
     compiler = fetch_archive(row["compiler"]) / "soljson.js"
-    sources = _sources(fetch_archive(row["sources"]), row["files"])
+    libraries = {prefix: fetch_archive(archive) for prefix, archive in row.get("libraries", {}).items()}
+    sources = _sources(fetch_archive(row["sources"]), row["files"], libraries)
     wanted = {file: {"*": ["evm.bytecode.object"]} for file in row["files"]}
     settings = {
         "optimizer": {"enabled": True, "runs": _RUNS},
@@ -95,18 +99,31 @@ def _compile(unit: str) -> dict[str, str]:
     }
 
 
-def _sources(folder: Path, files: list[str]) -> dict[str, str]:
-    """Return these files and what they import, by path below the folder. Raises InstallError."""
+def _sources(folder: Path, files: list[str], libraries: Mapping[str, Path] = _NO_LIBRARIES) -> dict[str, str]:
+    """Return these files and what they import, by path below the folder, or by the name that libraries are imported by.
+
+    Raises InstallError.
+    """
     found: dict[str, str] = {}
     names = list(files)
     while names:
         name = names.pop()
         if name in found:
             continue
-        path = folder / name
+        path = _path(name, folder, libraries)
         if not path.is_file():
             raise InstallError(f"the pinned sources hold no {name}")
         found[name] = path.read_text(encoding="utf-8")
         for imported in _IMPORT.findall(found[name]):
-            names.append(posixpath.normpath(posixpath.join(posixpath.dirname(name), imported)))
+            is_relative = imported.startswith(".")
+            names.append(
+                posixpath.normpath(posixpath.join(posixpath.dirname(name), imported) if is_relative else imported)
+            )
     return found
+
+
+def _path(name: str, folder: Path, libraries: Mapping[str, Path]) -> Path:
+    for prefix, library in libraries.items():
+        if name.startswith(f"{prefix}/"):
+            return library / name.removeprefix(f"{prefix}/")
+    return folder / name

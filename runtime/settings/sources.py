@@ -11,7 +11,18 @@ from runtime.settings.endpoints import RemoteSettings  # noqa: TC001 - pydantic 
 from runtime.settings.secrets import Section
 from runtime.settings.values import Duration, JsonOrTable
 
-SOURCES = ("defillama", "coingecko", "frankfurter", "jupiter")
+SOURCES = (
+    "defillama",
+    "coingecko",
+    "frankfurter",
+    "jupiter",
+    "hyperliquid",
+    "dydx",
+    "morpho",
+    "pendle",
+    "beefy",
+    "kong",
+)
 """The off-chain sources that can be configured."""
 
 

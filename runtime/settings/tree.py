@@ -69,7 +69,8 @@ class Settings(BaseSettings):
         description="How much work is in progress at most, and how long stopping may take.",
     )
     storage: StorageSettings = Field(
-        default_factory=StorageSettings, description="Where keys (as hashes) and prices are kept."
+        default_factory=StorageSettings,
+        description="Where keys (as hashes), prices and share prices of vaults are kept.",
     )
     cache: CacheSettings = Field(default_factory=CacheSettings, description="What is kept of answers, and how long.")
     marketplace: MarketplaceSettings = Field(

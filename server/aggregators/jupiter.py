@@ -5,9 +5,7 @@ Source: jup-ag/docs openapi-spec/swap/v1/swap.yaml, portal/rate-limits; @jup-ag/
 
 from __future__ import annotations
 
-import asyncio
 import copy
-import math
 import re
 import time
 from typing import TYPE_CHECKING, NamedTuple
@@ -16,9 +14,10 @@ import msgspec
 
 from server.errors import DeadlineExceeded, GatewayError, InvalidArgument, NotFound, UpstreamUnavailable, release
 from server.sources.api_errors import ApiErrors
-from server.sources.endpoints import AGENT, source_endpoints
+from server.sources.budget import Budget
+from server.sources.endpoints import AGENT, open_source, source_endpoints
 from server.sources.prices.shape import changed_shape, read_shape
-from server.upstream import Classified, RestPool, Verdict
+from server.upstream import Classified, Verdict
 from server.upstream.joining import Flights
 
 if TYPE_CHECKING:
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from contextlib import AsyncExitStack
 
     from runtime.settings import RemoteSettings, Settings
+    from server.upstream import RestPool
     from server.upstream.cache import CacheUse
     from server.upstream.joining import Patience
     from server.upstream.observer import Observer
@@ -39,15 +39,10 @@ LARGEST_AMOUNT = 2**64 - 1
 KEPT_SECONDS = 2.0
 """How long a quote answers equal questions, from when it was asked for."""
 
-LONGEST_WAIT = 4.0
-"""How long a request waits for its turn within the quota."""
-
 ANSWER_SECONDS = 10.0
 """How long callers wait for an answer at most."""
 
 _PATH = "/swap/v1/quote"
-# A source without blocks: nothing is compared, nothing polled.
-_PACE_SECONDS = 60.0
 # Requests per second without a key and with the smallest one (portal/rate-limits).
 _KEYLESS_RATE, _KEY_RATE = 0.5, 1.0
 # Where a refusal for the rate does not say for how long: the quota counts within a minute.
@@ -137,40 +132,6 @@ class _Errors:
         return Classified(Verdict.ANSWER, _refusal(_text(data), message))
 
 
-class Budget:
-    """Spaces requests evenly, so that a small quota is never exceeded. `rate` is in requests per second."""
-
-    def __init__(self, rate: float, clock: Callable[[], float] = time.monotonic) -> None:
-        self._spacing = 1 / rate
-        self._clock = clock
-        self._next = 0.0
-
-    async def wait(self, until: float) -> None:
-        """Return when the next request may leave.
-
-        Raises:
-            UpstreamUnavailable: that is more than `LONGEST_WAIT` away, or after `until`; says when to try again.
-        """
-        now = self._clock()
-        turn = max(self._next, now)
-        seconds = turn - now
-        if seconds > min(LONGEST_WAIT, until - now):
-            raise UpstreamUnavailable(
-                f"the gateway's quota of requests to {NAME} is used up; try again in a few seconds",
-                retry_after_ms=math.ceil(seconds * 1000),
-            )
-        self._next = turn + self._spacing
-        if seconds <= 0:
-            return
-        try:
-            await asyncio.sleep(seconds)
-        except asyncio.CancelledError:
-            # Nobody waits for this request any more; the turn is given back unless others come after it.
-            if self._next == turn + self._spacing:
-                self._next = turn
-            raise
-
-
 class Jupiter:
     """Asks for quotes: equal questions of two seconds are one request, and requests keep to the quota.
 
@@ -258,10 +219,9 @@ def open_jupiter(
 
     Each of several workers has its part of the quota.
     """
-    endpoints = source_endpoints(settings, NAME)
-    pool = RestPool(NAME, endpoints, _Errors(), http, block_time=_PACE_SECONDS, observer=observer)
-    lifetime.push_async_callback(pool.close)
-    opened = Jupiter(pool, Budget(quota(endpoints) / settings.workers), kept_seconds=KEPT_SECONDS if is_kept else 0.0)
+    pool = open_source(settings, NAME, _Errors(), http, lifetime, observer)
+    budget = Budget(NAME, quota(source_endpoints(settings, NAME)) / settings.workers)
+    opened = Jupiter(pool, budget, kept_seconds=KEPT_SECONDS if is_kept else 0.0)
     lifetime.push_async_callback(opened.close)
     return opened
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import copy
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from server.contracts.calls import ContractCall
-from server.errors import UpstreamUnavailable
+from server.errors import GatewayError, UpstreamUnavailable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from server.contracts.calls import ContractOutcome
     from server.contracts.interface import Function
+    from server.sources.documents import Document, DocumentRequest
 
 
 class Token(NamedTuple):
@@ -30,22 +32,32 @@ class Group:
     then serve every wallet. `is_known` says that every address comes from the gateway's own data or the protocol's own
     contracts, and that nothing in it changes state: such groups share executions with other requests. Otherwise the
     group has executions of its own.
+
+    With `seconds_back` the calls are of an older block, so many seconds of blocks before the others' and read in the
+    same request (`Outcomes.find`).
+
+    `any_block` says that what the group reads does not depend on the block of the rest (reports of the past, a
+    contract with all that is read of it): it is read at the newest one. So a reader may ask twice on chains whose nodes
+    answer for the latest block whatever is asked.
     """
 
     calls: tuple[ContractCall, ...]
     is_known: bool = True
     chain: str | None = None
+    seconds_back: float = 0.0
+    any_block: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
     """Groups by names of the reader's own, and the tokens whose current prices in US dollars the answer needs.
 
-    A plan without groups asks no node.
+    `documents` are those of off-chain APIs, which come side by side with the rest. A plan without groups asks no node.
     """
 
     groups: Mapping[str, Group] = field(default_factory=dict)
     prices: tuple[Token, ...] = ()
+    documents: tuple[DocumentRequest, ...] = ()
 
 
 class WalletPlan:
@@ -58,6 +70,7 @@ class WalletPlan:
     def __init__(self, plan: Plan, address: str) -> None:
         own = bytes.fromhex(address[2:])
         self._prices = plan.prices
+        self._documents = plan.documents
         # The calls of a group with the parts of their calldata around the wallet; None where it stands in none of them.
         self._groups: dict[str, tuple[Group, list[tuple[ContractCall, list[bytes]]] | None]] = {}
         for name, group in plan.groups.items():
@@ -76,9 +89,9 @@ class WalletPlan:
                     ContractCall(call.to, own.join(parts), call.gas, call.sender, call.is_optional)
                     for call, parts in calls
                 ]
-                group = Group(tuple(made), group.is_known, group.chain)
+                group = replace(group, calls=tuple(made))
             groups[name] = group
-        return Plan(groups, self._prices)
+        return Plan(groups, self._prices, self._documents)
 
 
 class More(NamedTuple):
@@ -149,7 +162,7 @@ class Answered(NamedTuple):
 
 
 class Outcomes:
-    """What the groups of a plan returned, by their names, with the blocks that they were read at.
+    """What the groups of a plan returned, by their names, with the blocks that they were read at, and documents.
 
     `chains` are those of which anything was read.
     """
@@ -157,22 +170,55 @@ class Outcomes:
     def __init__(self) -> None:
         self._groups: dict[str, tuple[Answered, ...]] = {}
         self._blocks: dict[str, int] = {}
+        self._absent: set[str] = set()
+        self._documents: dict[DocumentRequest, Document | GatewayError] = {}
         self.chains: set[str] = set()
 
     def __contains__(self, name: str) -> bool:
-        return name in self._groups
+        return name in self._groups or name in self._absent
 
     def __getitem__(self, name: str) -> tuple[Answered, ...]:
         """Return the calls of a group with their outcomes, in the order of the plan; KeyError for one not read."""
         return self._groups[name]
 
+    def find(self, name: str) -> tuple[Answered, ...] | None:
+        """Return the calls of a group with their outcomes, None where no node has the state of its older block."""
+        return None if name in self._absent else self._groups[name]
+
     def block_of(self, name: str) -> int:
         """Return the number of the block that a group was read at."""
         return self._blocks[name]
 
+    def add_absent(self, name: str) -> None:
+        """Take that no node has the state that a group asks for; ValueError for a name that is taken."""
+        if name in self:
+            raise ValueError(f"the group {name} was read already")
+        self._absent.add(name)
+
+    def document(self, request: DocumentRequest) -> Document:
+        """Return a document of the plan; raises the GatewayError that its source met."""
+        found = self._documents[request]
+        if isinstance(found, GatewayError):
+            # One failure may be met by several readers: each raises a copy of its own.
+            raise copy.copy(found)
+        return found
+
+    def find_document(self, request: DocumentRequest) -> Document | None:
+        """Return a document of the plan, None where its source failed."""
+        found = self._documents[request]
+        return None if isinstance(found, GatewayError) else found
+
+    def has_document(self, request: DocumentRequest) -> bool:
+        """Return whether a document was asked for, also in vain."""
+        return request in self._documents
+
+    def add_document(self, request: DocumentRequest, found: Document | GatewayError) -> None:
+        """Take what became of a document."""
+        self._documents[request] = found
+
     def add(self, name: str, chain: str, block: int, group: Group, outcomes: list[ContractOutcome]) -> None:
         """Take what a group returned; ValueError for a name that is taken."""
-        if name in self._groups:
+        if name in self:
             raise ValueError(f"the group {name} was read already")
         self._groups[name] = tuple(
             [Answered(call, outcome, chain) for call, outcome in zip(group.calls, outcomes, strict=True)]

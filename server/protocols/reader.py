@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping
 
     from server.protocols.plan import More, Outcomes, Plan, Renewed
+    from server.protocols.yields import YieldEntry
     from server.sources.prices import Price
 
     TokenPrices = Mapping[tuple[str, str], Price]
@@ -95,10 +96,11 @@ class ProtocolEntry:
 
     `slug` is its name in the address book; `readers` are by the name of the rpc that they answer. `in_summary` is the
     name of the rpc whose answer is the protocol's row in the summary, None where it has none, and `member` the member
-    of `SummaryData` that takes it.
+    of `SummaryData` that takes it. `yields` is what it provides for rpcs that several protocols answer.
     """
 
     slug: str
     readers: Mapping[str, Reader[Any, Any]]
     in_summary: str | None = None
     member: str = ""
+    yields: YieldEntry | None = None

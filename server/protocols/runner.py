@@ -3,44 +3,51 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import re
 import secrets
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-import structlog
-
 from server.chains.capabilities import CallsContracts
+from server.chains.steps import ATTEMPTS, read_in_steps
 from server.chains.view import ReadView
 from server.contracts.calls import CallGroup
-from server.errors import DeadlineExceeded, GatewayError, PriceUnavailable, UpstreamUnavailable
-from server.protocols.plan import ContractUnreadable, More, Outcomes, Renewed, StaleTables, WalletPlan
+from server.errors import (
+    DeadlineExceeded,
+    GatewayError,
+    MovedOn,
+    Reverted,
+    UpstreamUnavailable,
+    release,
+)
+from server.protocols.branch import NONSENSE, Branch, unreadable
+from server.protocols.plan import ContractUnreadable, More, Outcomes, WalletPlan
 from server.protocols.reader import WalletQuestion
+from server.upstream.cache import CacheUse
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Coroutine, Hashable, Iterable, Mapping, Sequence
 
     from server.protocols.plan import Group, Plan
     from server.protocols.reader import ChainQuestion, Reader, TokenPrices
     from server.protocols.tables import TableStore
+    from server.sources.documents import Document, DocumentRequest
     from server.sources.prices import Price
-    from server.upstream.cache import CacheUse
 
     Capability = Callable[[str, type[CallsContracts]], CallsContracts]
 
-_log = structlog.get_logger("waypost.protocols")
-
 # What a load of tables may take: it serves every caller and does not end with the one that began it.
 _LOAD_SECONDS = 15.0
-# Reads that follow one another: the plan and what readers may ask besides.
-_MOST_ROUNDS = 3
-# Readers compute with what contracts return; what cannot be computed with is not an answer.
-_NONSENSE = (ArithmeticError, ValueError, LookupError)
+# Of the time that is left, documents that come before a read of the chain may take this part.
+_DOCUMENTS_SHARE = 0.6
+# How long documents are waited for while tables are read, where they only help to say what is wrong.
+_HINTS_SECONDS = 1.0
+# Reads of a chain that follow one another: the plan and what readers may ask besides.
+_MOST_ROUNDS = 4
 _ADDRESS = re.compile("0x[0-9a-fA-F]{40}")
 # In whose place others are put in plans: no part of it stands in calldata by chance.
 _SOME_WALLET = "0x" + secrets.token_bytes(20).hex()
-# What readers make of contracts' answers; other failures are of nodes.
-_OF_CONTRACTS = (ContractUnreadable, PriceUnavailable)
 
 
 class ReadsTokenPrices(Protocol):
@@ -53,6 +60,19 @@ class ReadsTokenPrices(Protocol):
         ...
 
 
+class ReadsDocuments(Protocol):
+    """Reads documents of off-chain APIs."""
+
+    async def read(self, request: DocumentRequest, *, deadline: float | None, cache: CacheUse | None) -> Document:
+        """Return a document; raises GatewayError where its source fails."""
+        ...
+
+
+class _NoDocuments:
+    async def read(self, request: DocumentRequest, *, deadline: float | None, cache: CacheUse | None) -> Document:
+        raise UpstreamUnavailable(f"{request.source} is not configured", retry_after_ms=60_000)
+
+
 class Reading(NamedTuple):
     """An answer and the block that it was read at; None where nothing had to be read."""
 
@@ -61,30 +81,42 @@ class Reading(NamedTuple):
 
 
 class Runner:
-    """Runs readers. `capability` returns how a chain's contracts are called; `prices` returns prices of tokens."""
+    """Runs readers.
+
+    `capability` returns how a chain's contracts are called; `prices` returns prices of tokens, `documents` what
+    off-chain APIs state.
+    """
 
     def __init__(
         self,
         capability: Callable[[str, Any], CallsContracts],
         store: TableStore,
         prices: ReadsTokenPrices,
+        documents: ReadsDocuments | None = None,
     ) -> None:
         self._capability = capability
         self._store = store
         self._prices = prices
+        self._documents = documents or _NoDocuments()
         # Plans of wallets' questions with the tables that they were made with.
         self._plans: dict[tuple[Reader[Any, Any], Hashable], tuple[Any, WalletPlan]] = {}
 
     async def answer(self, reader: Reader[Any, Any], question: ChainQuestion, view: ReadView) -> Reading:
         """Return the answer of one reader at the view's block, which is settled.
 
+        Where the chain moves on between two steps, and its nodes know the latest state alone, the answer begins again.
+
         Raises:
             GatewayError: a node, a contract or the question stands in the way; see the reader.
         """
-        [found] = await self.answer_all([(reader, question)], view)
-        if isinstance(found, GatewayError):
-            raise found
-        return Reading(found, view.block)
+
+        async def read(trial: ReadView) -> Any:
+            [found] = await self.answer_all([(reader, question)], trial)
+            if isinstance(found, GatewayError):
+                raise found
+            return found
+
+        return Reading(await read_in_steps(view, read), view.block)
 
     async def answer_all(
         self,
@@ -101,19 +133,22 @@ class Runner:
         Raises:
             GatewayError: nothing of the chain could be read for any of them; the first failure.
         """
-        branches = [_Branch(reader, question, self._plan) for reader, question in questions]
+        branches = [Branch(reader, question, self._plan) for reader, question in questions]
         views = {question.chain: view for _, question in questions}
-        await asyncio.gather(*(self._prepare(branch, load_timeout) for branch in branches))
-        for _ in range(_MOST_ROUNDS):
+        await _side_by_side([self._prepare(branch, load_timeout) for branch in branches])
+        steps = 0
+        for _ in range(2 * _MOST_ROUNDS):
             waiting = [branch for branch in branches if branch.result is None]
-            if not waiting:
+            # Documents say what to read: by themselves they are no step.
+            steps += any(branch.plan.groups for branch in waiting)
+            if not waiting or steps > _MOST_ROUNDS:
                 break
             await self._read(waiting, views)
             stale = [branch for branch in waiting if branch.advance()]
             for branch in waiting:
                 if branch.renewed is not None:
                     self._store.keep(branch.reader.subject(branch.question), branch.renewed)
-            await asyncio.gather(*(self._renew(branch, view) for branch in stale))
+            await _side_by_side([self._renew(branch, view) for branch in stale])
         results = [branch.close() for branch in branches]
         if results and not any(branch.was_answered for branch in branches):
             raise results[0]
@@ -132,7 +167,7 @@ class Runner:
             kept = self._plans[key] = tables, WalletPlan(plan, _SOME_WALLET)
         return kept[1].of_wallet(question.address)
 
-    async def _prepare(self, branch: _Branch, load_timeout: float | None) -> None:
+    async def _prepare(self, branch: Branch, load_timeout: float | None) -> None:
         """Give the branch its tables and its plan."""
         key = branch.reader.subject(branch.question)
         kept = self._store.find(key)
@@ -154,7 +189,7 @@ class Runner:
         else:
             branch.begin(tables)
 
-    async def _renew(self, branch: _Branch, view: ReadView) -> None:
+    async def _renew(self, branch: Branch, view: ReadView) -> None:
         """Read tables that proved to be old once more, at the block of the answer that showed it, and plan again."""
         if branch.is_renewed:
             branch.result = UpstreamUnavailable(
@@ -165,8 +200,9 @@ class Runner:
         branch.is_renewed = True
         key = branch.reader.subject(branch.question)
         self._store.drop(key, branch.tables)
-        pinned = ReadView(block=view.block, deadline=view.deadline)
-        pinned.endpoint = view.endpoint
+        pinned = ReadView(block=view.block if view.is_chosen else None, deadline=view.deadline)
+        if view.block is not None:
+            pinned.settle(view.block, view.endpoint)
         try:
             tables = await self._store.load(key, (key, view.block), lambda: self._load(branch, pinned))
         except GatewayError as error:
@@ -174,35 +210,80 @@ class Runner:
         else:
             branch.begin(tables)
 
-    async def _load(self, branch: _Branch, view: ReadView) -> Any:
-        """Return the tables of a branch's subject, read at the view's block."""
-        outcomes = Outcomes()
+    async def _load(self, branch: Branch, view: ReadView) -> Any:
+        """Return the tables of a branch's subject, read at the view's block.
+
+        Where that is gone before the last step, the rest is of a later one: what tables hold is compared in the read
+        that uses them.
+        """
+        outcomes, attempts = Outcomes(), ATTEMPTS
         views = {branch.question.chain: view}
         while True:
             try:
                 loaded = branch.reader.load(branch.question, outcomes)
-            except _NONSENSE as error:
-                raise _unreadable(branch.question.chain, error) from None
+            except NONSENSE as error:
+                raise unreadable(branch.question.chain, error) from None
             if not isinstance(loaded, More):
                 return loaded
-            failures = await self._execute(branch.question.chain, [(outcomes, loaded.plan)], views)
+            jobs = [(outcomes, loaded.plan)]
+            failures, _ = await asyncio.gather(
+                self._execute(branch.question.chain, jobs, views), self._fetch(jobs, view, _HINTS_SECONDS)
+            )
             for failure in failures:
-                if failure is not None:
+                attempts -= failure is not None
+                if isinstance(failure, MovedOn) and attempts:
+                    # What is kept of the chain's head is of the block that is gone.
+                    view = ReadView(deadline=view.deadline, cache=CacheUse(bypass=True))
+                    views = {branch.question.chain: view}
+                elif failure is not None:
                     raise failure
 
-    async def _read(self, branches: Sequence[_Branch], views: dict[str, ReadView]) -> None:
+    async def _read(self, branches: Sequence[Branch], views: dict[str, ReadView]) -> None:
         chain = branches[0].question.chain
         jobs = [(branch.outcomes, branch.plan) for branch in branches]
         tokens = {token: None for branch in branches for token in branch.plan.prices}
         view = views[chain]
-        failures, prices = await asyncio.gather(
-            self._execute(chain, jobs, views),
-            self._prices.read_tokens(tokens, deadline=view.deadline, cache=view.cache) if tokens else _no_prices(),
-        )
+        prices: TokenPrices = {}
+        if tokens or any(plan.documents for _, plan in jobs):
+            failures, prices, _ = await asyncio.gather(
+                self._execute(chain, jobs, views),
+                self._prices.read_tokens(tokens, deadline=view.deadline, cache=view.cache) if tokens else _no_prices(),
+                self._fetch(jobs, view),
+            )
+        else:
+            failures = await self._execute(chain, jobs, views)
         for branch, failure in zip(branches, failures, strict=True):
             branch.prices = {**branch.prices, **prices}
             if failure is not None:
                 branch.result = failure
+
+    async def _fetch(self, jobs: Sequence[tuple[Outcomes, Plan]], view: ReadView, most: float = math.inf) -> None:
+        """Give all plans their documents, or what their sources failed with; one that several name is read once.
+
+        Where the view has a deadline they are waited for `most` seconds at the longest.
+        """
+        wanted: dict[DocumentRequest, list[Outcomes]] = {}
+        deadline = view.deadline
+        if deadline is not None:
+            # A reader may do without: what a source that hangs leaves has to be enough for the chain.
+            now = time.monotonic()
+            deadline = now + min(_DOCUMENTS_SHARE * (deadline - now), most)
+        for outcomes, plan in jobs:
+            for request in plan.documents:
+                if not outcomes.has_document(request):
+                    wanted.setdefault(request, []).append(outcomes)
+
+        async def read(request: DocumentRequest, readers: list[Outcomes]) -> None:
+            found: Document | GatewayError
+            try:
+                found = await self._documents.read(request, deadline=deadline, cache=view.cache)
+            except GatewayError as error:
+                release(error)
+                found = error
+            for outcomes in readers:
+                outcomes.add_document(request, found)
+
+        await asyncio.gather(*(read(*item) for item in wanted.items()))
 
     async def _execute(
         self, chain: str, jobs: Sequence[tuple[Outcomes, Plan]], views: dict[str, ReadView]
@@ -211,28 +292,51 @@ class Runner:
 
         What is known already is not read again.
         """
-        by_chain: dict[str, list[_Job]] = {}
+        together: dict[_Where, list[_Job]] = {}
         for index, (outcomes, plan) in enumerate(jobs):
             for name, group in plan.groups.items():
                 if name not in outcomes:
-                    by_chain.setdefault(group.chain or chain, []).append(_Job(index, name, group))
+                    where = _Where(group.chain or chain, group.seconds_back, group.any_block)
+                    together.setdefault(where, []).append(_Job(index, name, group))
         main = views[chain]
         failures: list[GatewayError | None] = [None] * len(jobs)
 
-        async def run(place: str, of_chain: list[_Job]) -> None:
-            view = views.setdefault(place, ReadView(deadline=main.deadline, cache=main.cache))
-            groups = [CallGroup(job.group.calls, job.group.is_known) for job in of_chain]
+        async def run(where: _Where, of_block: list[_Job]) -> None:
+            view = ReadView(deadline=main.deadline, cache=main.cache)
+            if not where.any_block:
+                view = views.setdefault(where.chain, view)
+            groups = [CallGroup(job.group.calls, job.group.is_known) for job in of_block]
+            contracts = self._capability(where.chain, CallsContracts)
+            block: int | None
             try:
-                found = await self._capability(place, CallsContracts).call_groups(groups, view)
+                if where.seconds_back:
+                    past = await contracts.call_groups_back(groups, where.seconds_back, view)
+                    block, found = (None, None) if past is None else past
+                else:
+                    found = await contracts.call_groups(groups, view)
+                    block = view.block
             except GatewayError as error:
-                for job in of_chain:
-                    failures[job.place] = failures[job.place] or error
+                # What readers call is no choice of the caller, so that it cannot be run is none of their mistakes.
+                failure = _refused(where.chain, error) if isinstance(error, Reverted) else error
+                for job in of_block:
+                    failures[job.place] = failures[job.place] or failure
                 return
-            for job, returned in zip(of_chain, found, strict=True):
-                jobs[job.place][0].add(job.name, place, view.block or 0, job.group, returned)
+            for number, job in enumerate(of_block):
+                if found is None:
+                    jobs[job.place][0].add_absent(job.name)
+                else:
+                    jobs[job.place][0].add(job.name, where.chain, block or 0, job.group, found[number])
 
-        await asyncio.gather(*(run(*item) for item in by_chain.items()))
+        await _side_by_side([run(*item) for item in together.items()])
         return failures
+
+
+class _Where(NamedTuple):
+    """What groups are read together by: see `Group`."""
+
+    chain: str
+    seconds_back: float
+    any_block: bool
 
 
 class _Job(NamedTuple):
@@ -241,82 +345,19 @@ class _Job(NamedTuple):
     group: Group
 
 
-class _Branch:
-    """One reader's question on its way."""
-
-    def __init__(
-        self,
-        reader: Reader[Any, Any],
-        question: ChainQuestion,
-        plan: Callable[[Reader[Any, Any], ChainQuestion, Any], Plan],
-    ) -> None:
-        self.reader = reader
-        self.question = question
-        self._plan = plan
-        self.tables: Any = None
-        self.prices: TokenPrices = {}
-        self.is_renewed = False
-        self.renewed: Any = None
-        self.result: Any | GatewayError | None = None
-        self.outcomes = Outcomes()
-        self.plan: Plan
-
-    @property
-    def was_answered(self) -> bool:
-        """Whether the question has an answer, or what failed it is what contracts of its chain returned."""
-        if not isinstance(self.result, GatewayError) or isinstance(self.result, _OF_CONTRACTS):
-            return True
-        return self.question.chain in self.outcomes.chains
-
-    def begin(self, tables: Any) -> None:
-        """Plan with these tables."""
-        self.tables = tables
-        self.outcomes = Outcomes()
-        self._attempt(lambda: setattr(self, "plan", self._plan(self.reader, self.question, tables)))
-
-    def advance(self) -> bool:
-        """Build the answer of what was read, or see what is to be read besides; return whether the tables are old."""
-        if self.result is not None:
-            return False
-        try:
-            self._attempt(self._build)
-        except StaleTables:
-            return True
-        return False
-
-    def close(self) -> Any | GatewayError:
-        """Return the answer or the failure."""
-        if self.result is None:
-            return UpstreamUnavailable(
-                f"the protocol on {self.question.chain} could not be read in {_MOST_ROUNDS} steps; try again",
-                retry_after_ms=1000,
-            )
-        return self.result
-
-    def _build(self) -> None:
-        built = self.reader.build(self.question, self.outcomes, self.tables, self.prices)
-        if isinstance(built, More):
-            self.plan = built.plan
-        elif isinstance(built, Renewed):
-            self.result, self.renewed = built
-        else:
-            self.result = built
-
-    def _attempt(self, step: Callable[[], None]) -> None:
-        try:
-            step()
-        except GatewayError as error:
-            self.result = error
-        except _NONSENSE as error:
-            self.result = _unreadable(self.question.chain, error)
-
-
-def _unreadable(chain: str, error: Exception) -> ContractUnreadable:
-    """Return the failure of a reader that could not compute with what contracts returned."""
-    _log.warning("a protocol's contracts returned what cannot be", chain=chain, why=repr(error))
+def _refused(chain: str, error: Reverted) -> ContractUnreadable:
+    """Return the failure of an execution that nodes refuse to run as a whole."""
     return ContractUnreadable(
-        f"the contracts of the protocol on {chain} returned figures that cannot be; try again", retry_after_ms=1000
+        f"the contracts of the protocol on {chain} cannot be read: {error.message}", retry_after_ms=1000
     )
+
+
+async def _side_by_side(works: Sequence[Coroutine[Any, Any, None]]) -> None:
+    """Do all works; a single one without the tasks and the turns of the loop that several cost."""
+    if len(works) == 1:
+        await works[0]
+    else:
+        await asyncio.gather(*works)
 
 
 async def _no_prices() -> TokenPrices:

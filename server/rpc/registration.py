@@ -17,22 +17,28 @@ from runtime.operations import public_files
 from server.protocols import (
     aave_v2,
     aave_v3,
+    beefy,
     compound_v2,
     compound_v3,
     curve,
+    hyperbeat,
+    hyperlend,
     lido,
     llamalend,
+    midas,
     morpho,
     pendle,
     uniswap_v2,
     uniswap_v3,
     uniswap_v4,
+    yearn,
 )
 from server.rpc.account import AccountServicer
 from server.rpc.approval import ApprovalServicer
 from server.rpc.block import BlockServicer
 from server.rpc.contract import ContractServicer
 from server.rpc.cosmos import CosmosServicer
+from server.rpc.funding import FundingServicer
 from server.rpc.gas import GasServicer
 from server.rpc.log import LogServicer
 from server.rpc.marketplace import MarketplaceServicer
@@ -47,6 +53,7 @@ from server.rpc.registry import RegistryServicer
 from server.rpc.system import SystemServicer
 from server.rpc.token import TokenServicer
 from server.rpc.transaction import TransactionServicer
+from server.rpc.yields import YieldServicer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -63,6 +70,7 @@ if TYPE_CHECKING:
     from server.chains.registry import Chains
     from server.protocols.book import ProtocolReaders
     from server.protocols.reader import ProtocolEntry
+    from server.sources.documents import DocumentStore
     from server.sources.guarded import GuardedFetcher
     from server.sources.prices import PriceHistory, Prices
     from server.upstream.cache import Cache
@@ -90,6 +98,8 @@ SERVICERS: tuple[type, ...] = (
     MarketplaceServicer,
     PositionServicer,
     QuoteServicer,
+    FundingServicer,
+    YieldServicer,
 )
 """Our servicer classes, each extending the generated `<Service>Servicer` of its service."""
 
@@ -98,16 +108,21 @@ PROTOCOLS: tuple[ProtocolEntry, ...] = tuple(
     for folder in (
         aave_v2,
         aave_v3,
+        beefy,
         compound_v2,
         compound_v3,
         curve,
+        hyperlend,
         llamalend,
         lido,
         morpho,
+        hyperbeat,
+        midas,
         pendle,
         uniswap_v2,
         uniswap_v3,
         uniswap_v4,
+        yearn,
     )
 )
 """What the folders of `server/protocols` export."""
@@ -135,6 +150,7 @@ class Dependencies:
     history: PriceHistory
     protocols: ProtocolReaders
     aggregator: Jupiter
+    documents: DocumentStore
 
 
 class HandlerCollector:

@@ -25,3 +25,14 @@ class ApiErrors:
         if http_status >= _BROKEN:
             return Classified(Verdict.SICK, UpstreamUnavailable(f"{self._name} failed"))
         return Classified(Verdict.SICK, UpstreamUnavailable(f"{self._name} refused the request"))
+
+
+class WholeApiErrors(ApiErrors):
+    """Errors of APIs that are asked at fixed paths alone: what is absent there is the API, not something of it."""
+
+    def classify(self, http_status: int, code: int | None, message: str, data: bytes | None) -> Classified:
+        """Return the verdict by status alone; see `ApiErrors`."""
+        if http_status == _ABSENT:
+            words = f"{self._name} does not answer at the configured address"
+            return Classified(Verdict.SICK, UpstreamUnavailable(words))
+        return super().classify(http_status, code, message, data)

@@ -111,6 +111,21 @@ price_requests = Table(
 )
 """When the off-chain sources were last asked about a day, whatever they knew of it."""
 
+share_prices = Table(
+    "share_prices",
+    metadata,
+    Column("chain", String(32), primary_key=True),
+    # Checksummed.
+    Column("vault", String(42), primary_key=True),
+    # The full hour (UTC) that the price is the only one of.
+    Column("hour", UtcDateTime, primary_key=True, index=True),
+    # The time of the block that it was read at.
+    Column("observed_at", UtcDateTime, nullable=False),
+    # The worth of 10^36 of the smallest units of shares, in the smallest units of the asset.
+    Column("assets", ExactDecimal, nullable=False),
+)
+"""What shares of vaults were worth, an observation an hour while they were asked for. Kept for weeks only."""
+
 leases = Table(
     "leases",
     metadata,

@@ -1,6 +1,6 @@
 """The upstream engine: endpoints, pools, failsafe, batching (design section 6).
 
-`Pool` (JSON-RPC) and `RestPool` (GET) are what the chain families use; `CallPolicy`,
+`Pool` (JSON-RPC) and `RestPool` (GET, POST) are what the chain families use; `CallPolicy`,
 `Reply`, `ErrorTable`, `Classified` and `Verdict` are their terms.
 """
 
@@ -10,7 +10,7 @@ from server.upstream.identity import IdentityCheck
 from server.upstream.policy import CallPolicy, ProbeResult, Reply
 from server.upstream.polling import HeadQuery
 from server.upstream.pool import Pool
-from server.upstream.rest import RestPool
+from server.upstream.rest import NOT_MODIFIED, RestPool, Validators, validators_of
 from server.upstream.transport import open_session
 from server.upstream.verdicts import Classified, ErrorTable, Verdict
 
@@ -29,4 +29,7 @@ __all__ = [
     "HeadGrowth",
     "HeadQuery",
     "open_session",
+    "NOT_MODIFIED",
+    "Validators",
+    "validators_of",
 ]

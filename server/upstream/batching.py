@@ -116,7 +116,7 @@ class Batcher:
                 loop.call_soon(self._flush)
         return await item.future
 
-    async def submit_alone(self, cargo: Cargo, timeout: float, purpose: Purpose = "heavy") -> Answer:
+    async def submit_alone(self, cargo: Cargo[bytes], timeout: float, purpose: Purpose = "heavy") -> Answer:
         """Return what became of a call, or of a bundle, that shares its request with no other.
 
         A bundle answers with its results in order; where one is missing, with the error that is an answer, or else

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 
 from server.upstream.failures import Failure, Kind
 
@@ -18,8 +18,11 @@ if TYPE_CHECKING:
     from server.upstream.jsonrpc import Outcome
     from server.upstream.observer import Purpose
 
-Cargo = bytes | tuple[bytes, ...]
-"""What one journey carries: an encoded call, or the calls of a bundle in their order."""
+Call = TypeVar("Call")
+CarriedCall = TypeVar("CarriedCall", contravariant=True)
+
+Cargo: TypeAlias = "Call | tuple[Call, ...]"
+"""What one journey carries: a call as the pool's carriers take it (never a tuple), or those of a bundle in order."""
 
 TOO_MANY_REQUESTS = 429
 
@@ -51,14 +54,20 @@ class Answer:
     exchange: Exchange
 
 
-class Carrier(Protocol):
-    """Sends the encoded calls of one endpoint; never raises for the endpoint's sake."""
+class Carrier(Protocol[CarriedCall]):
+    """Sends the calls of one endpoint; never raises for the endpoint's sake.
 
-    async def submit(self, call: bytes, timeout: float, *, held: bool = False) -> Answer:
+    What a call is, its pool and its carrier alone know: bytes of JSON-RPC, or a structured request of REST. It can be
+    hashed, and equal calls ask the same.
+    """
+
+    async def submit(self, call: CarriedCall, timeout: float, *, held: bool = False) -> Answer:
         """Return what became of a cheap call, which may share its request with others."""
         ...
 
-    async def submit_alone(self, cargo: Cargo, timeout: float, purpose: Purpose = "heavy") -> Answer:
+    async def submit_alone(
+        self, cargo: CarriedCall | tuple[CarriedCall, ...], timeout: float, purpose: Purpose = "heavy"
+    ) -> Answer:
         """Return what became of a call, or of a bundle, that shares its request with no other."""
         ...
 

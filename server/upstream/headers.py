@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from server.upstream.policy import CallPolicy, Reply
 
@@ -56,8 +56,8 @@ class HeaderReader:
     def __init__(
         self,
         read: Callable[[Ask, int], Awaitable[Header]],
-        encode: Callable[[str, Sequence[object]], bytes],
-        carriers: Mapping[Endpoint, Carrier],
+        encode: Callable[[str, Sequence[object]], Any],
+        carriers: Mapping[Endpoint, Carrier[Any]],
         health: Health,
     ) -> None:
         self._read = read

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from server.upstream.failures import Failure, Kind
 from server.upstream.jsonrpc import NodeError
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     class AskIdentity(Protocol):
         """Sends the question; with `counts` a failure counts against the endpoint."""
 
-        async def __call__(self, endpoint: Endpoint, call: bytes, *, counts: bool) -> Answer:
+        async def __call__(self, endpoint: Endpoint, call: Any, *, counts: bool) -> Answer:
             """Return what became of it."""
             ...
 
@@ -69,7 +69,7 @@ class Identity:
         self,
         endpoint: Endpoint,
         check: IdentityCheck,
-        call: bytes,
+        call: Any,
         ask: AskIdentity,
         on_change: Callable[[Endpoint, State], None],
     ) -> None:

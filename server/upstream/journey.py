@@ -6,7 +6,7 @@ import asyncio
 import copy
 import random
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from server.errors import ArchiveRequired, GatewayError, NotFound
 from server.upstream.carrier import Answer, Exchange
@@ -53,7 +53,7 @@ class Errand:
     """One call, or bundle of calls, on its way: `method` is what endpoints are known by to be able to do it or not."""
 
     method: str
-    cargo: Cargo
+    cargo: Cargo[Any]
     policy: CallPolicy
     patience: Patience
 
@@ -73,7 +73,7 @@ class Router:
     def __init__(
         self,
         chain: str,
-        carriers: Mapping[Endpoint, Carrier],
+        carriers: Mapping[Endpoint, Carrier[Any]],
         identities: Mapping[Endpoint, Identity],
         selection: Selection,
         health: Health,
@@ -202,7 +202,7 @@ class Router:
         """
         carrier = self._carriers[endpoint]
         identity = self._identities.get(endpoint)
-        if identity is not None and isinstance(errand.cargo, bytes) and errand.is_alone:
+        if identity is not None and not isinstance(errand.cargo, tuple) and errand.is_alone:
             identity.watch()
         endpoint.in_flight += 1
         try:
@@ -212,7 +212,7 @@ class Router:
                 answer = await carrier.submit_alone(errand.cargo, timeout)
             else:
                 held = errand.policy.held
-                answer = await carrier.submit(errand.cargo, timeout, held=held)  # type: ignore[arg-type]
+                answer = await carrier.submit(errand.cargo, timeout, held=held)
         finally:
             endpoint.in_flight -= 1
         if identity is not None and not errand.policy.names_chain:

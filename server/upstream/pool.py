@@ -12,7 +12,7 @@ import contextlib
 import itertools
 import math
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from server.errors import DeadlineExceeded
 from server.upstream.absence import Absences
@@ -193,7 +193,7 @@ class Pool:
         whole = await self._ask("+".join(method for method, _ in calls), cargo, policy, deadline)
         return tuple(Reply(part, whole.endpoint, whole.latency, refusals=whole.refusals) for part in whole.parts)
 
-    async def _ask(self, method: str, call: Cargo, policy: CallPolicy, deadline: float | None) -> Reply:
+    async def _ask(self, method: str, call: Cargo[Any], policy: CallPolicy, deadline: float | None) -> Reply:
         until = self._clock() + DEFAULT_DEADLINE_SECONDS if deadline is None else deadline
         if not policy.joinable:
             return await self._travel(method, call, policy, Patience(until))
@@ -282,7 +282,7 @@ class Pool:
             for forget in self._distrusts:
                 forget()
 
-    def _open_carrier(self, endpoint: Endpoint, transport: Transport) -> Carrier:
+    def _open_carrier(self, endpoint: Endpoint, transport: Transport) -> Carrier[Any]:
         """Return what brings calls to the endpoint."""
         return Batcher(
             self.chain,
@@ -295,8 +295,8 @@ class Pool:
             self._identities.get(endpoint),
         )
 
-    def _encode(self, method: str, params: Sequence[object]) -> bytes:
-        """Return a call as the carriers take it."""
+    def _encode(self, method: str, params: Sequence[object]) -> Any:
+        """Return a call as the carriers take it: hashable, no tuple."""
         return encode_call(method, params)
 
     async def close(self) -> None:
@@ -324,7 +324,7 @@ class Pool:
         words = (f"{endpoint.label}: {endpoint.describe()}" for endpoint in self._endpoints)
         return "; ".join(words) or "none is configured"
 
-    async def _travel(self, method: str, call: Cargo, policy: CallPolicy, patience: Patience) -> Reply:
+    async def _travel(self, method: str, call: Cargo[Any], policy: CallPolicy, patience: Patience) -> Reply:
         if patience.until <= self._clock():
             raise DeadlineExceeded(f"{self.chain} was not asked: the deadline had passed")
         self._wake(call, policy)
@@ -333,7 +333,7 @@ class Pool:
             await poller.look(patience.until)
         return await self._router.route(Errand(method, call, policy, patience))
 
-    def _wake(self, call: Cargo, policy: CallPolicy) -> None:
+    def _wake(self, call: Cargo[Any], policy: CallPolicy) -> None:
         """Let resting and excluded endpoints earn their way back beside this call, which does not wait for them."""
         if self._poller is not None:
             self._poller.touch()
@@ -386,7 +386,7 @@ class Pool:
             voters = [one for one in self._endpoints if not self.heads.is_claimed(one.label)]
             await self.agreement.settle(block, voters, self._proofs.read_past, self._change)
 
-    async def _ask_identity(self, endpoint: Endpoint, call: bytes, *, counts: bool) -> Answer:
+    async def _ask_identity(self, endpoint: Endpoint, call: Any, *, counts: bool) -> Answer:
         seconds = VERIFY_SECONDS if endpoint.watch is None else HUNG_SECONDS
         answer = await self._carriers[endpoint].submit_alone(call, seconds, "verify")
         if counts and isinstance(answer.outcome, Failure):

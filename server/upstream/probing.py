@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from server.errors import UpstreamUnavailable
 from server.upstream.failures import Failure, Kind, Trouble, trouble_of
@@ -30,7 +30,7 @@ class Prober:
     def __init__(
         self,
         chain: str,
-        carriers: Mapping[Endpoint, Carrier],
+        carriers: Mapping[Endpoint, Carrier[Any]],
         identities: Mapping[Endpoint, Identity],
         health: Health,
         see: Callable[[Endpoint, bytes], None],
@@ -42,15 +42,15 @@ class Prober:
         self._health = health
         self._see = see
         self._clock = clock
-        self._light = b""
+        self._light: Any = None
 
-    def watch(self, light: bytes) -> None:
+    def watch(self, light: Any) -> None:
         """Find out which endpoints hang; `light` is the encoded read that an endpoint answers which does not."""
         self._light = light
         for endpoint in self._carriers:
             endpoint.watch = HangWatch(endpoint, self._is_alive, self._note_hang)
 
-    async def probe(self, endpoint: Endpoint, call: bytes, timeout: float) -> ProbeResult:
+    async def probe(self, endpoint: Endpoint, call: Any, timeout: float) -> ProbeResult:
         """Return what the endpoint answers within `timeout` seconds, or why it does not; one excluded is not asked."""
         if endpoint.exclusion is not None:
             trouble = Trouble.FORKED if endpoint.wrong_chain is None else Trouble.WRONG_CHAIN
@@ -73,7 +73,7 @@ class Prober:
             return self._unavailable(endpoint, got.words, answer.exchange.seconds, trouble)
         return ProbeResult(endpoint.label, answer.exchange.seconds, error=error, trouble=trouble)
 
-    async def mirror(self, endpoint: Endpoint, call: Cargo) -> None:
+    async def mirror(self, endpoint: Endpoint, call: Cargo[Any]) -> None:
         """Send a copy of a cheap call to a half-open endpoint; what comes back only moves its breaker."""
         try:
             answer = await self._carriers[endpoint].submit_alone(call, PROBE_SECONDS, "probe")

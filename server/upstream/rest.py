@@ -1,27 +1,32 @@
-"""REST endpoints on the engine of `Pool`: GET with query and headers, answered by a body in JSON or plain text.
+"""REST endpoints on the engine of `Pool`: GET and POST, answered by a body in JSON or plain text.
 
 Selection, breakers, next endpoints, deadlines, joining, heads and metrics are the pool's; only how a call is written
 and how its answer is read differs. An HTTP error with a body is a node error: `code` and `message` of a JSON object
 (the gateway of the Cosmos SDK), with its `errorCode` as the data (Jupiter), else the text itself (Esplora), judged with
 its status by the family's `ErrorTable`.
+
+A request may be conditional (RFC 9110 section 13): with the validators of an earlier answer it asks for the body only
+if that has changed.
 """
 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, NamedTuple
+import re
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from server.upstream.carrier import Answer, Cargo, Exchange, explain_status, outcome_of
+from server.upstream.carrier import Answer, Exchange, explain_status, outcome_of
 from server.upstream.failures import Failure, Kind
 from server.upstream.jsonrpc import NodeError, describe_text
 from server.upstream.policy import CallPolicy, Reply
 from server.upstream.pool import Pool
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Sequence
+    from collections.abc import Callable, Coroutine, Iterator, Sequence
 
+    from server.upstream.carrier import Cargo
     from server.upstream.endpoint import Endpoint
     from server.upstream.http import HttpAnswer
     from server.upstream.jsonrpc import Outcome
@@ -33,13 +38,26 @@ Pairs = tuple[tuple[str, str], ...]
 _PLAIN = CallPolicy()
 
 
-class RestCall(NamedTuple):
-    """One GET: the path below the endpoint's URL, query and headers in their order, whether the body is plain text."""
+class Validators(NamedTuple):
+    """What an endpoint identified a body by; another endpoint may mean another body by the same."""
+
+    endpoint: str
+    etag: str = ""
+    modified: str = ""
+
+
+class RestCall(msgspec.Struct, frozen=True, cache_hash=True):
+    """One request: the path below the endpoint's URL, query and headers in their order, how its answer is read.
+
+    With a `body` it is a POST, whose content type is among the headers. Plain text is answered where it `is_text`.
+    """
 
     path: str
     query: Pairs = ()
     headers: Pairs = ()
     is_text: bool = False
+    body: bytes | None = None
+    validators: Validators | None = None
 
 
 class _Refusal(msgspec.Struct):
@@ -49,10 +67,25 @@ class _Refusal(msgspec.Struct):
     error_code: msgspec.Raw | msgspec.UnsetType = msgspec.field(name="errorCode", default=msgspec.UNSET)
 
 
-_encoder = msgspec.json.Encoder()
-_call = msgspec.json.Decoder(RestCall)
 _refusal = msgspec.json.Decoder(_Refusal)
 _json = msgspec.json.Decoder(msgspec.Raw)
+
+JSON_BODY = "application/json"
+NOT_MODIFIED = b""
+"""The `result` of a conditional request whose body has not changed: no JSON is empty."""
+
+_UNCHANGED = 304
+_ETAG = re.compile(r'(W/)?"[\x21\x23-\x7e]{0,1024}"')
+_DATE = re.compile(r"[A-Za-z0-9,: +-]{1,64}")
+
+
+def validators_of(reply: Reply) -> Validators | None:
+    """Return by what the body of a reply can be asked for again, None where its endpoint gave nothing of the kind."""
+    etag, modified = reply.headers.get("etag", ""), reply.headers.get("last-modified", "")
+    found = Validators(
+        reply.endpoint, etag if _ETAG.fullmatch(etag) else "", modified if _DATE.fullmatch(modified) else ""
+    )
+    return found if found.etag or found.modified else None
 
 
 class RestPool(Pool):
@@ -71,25 +104,49 @@ class RestPool(Pool):
         *,
         name: str,
         is_text: bool = False,
+        validators: Validators | None = None,
         deadline: float | None = None,
     ) -> Reply:
         """Return the answer of one endpoint to a GET: body in `result`, headers (names in lower case) in `headers`.
 
         `path` starts with a slash and is not percent-encoded; `name` is the route without its arguments, by which
-        endpoints are known to have it or not. The body is JSON unless `is_text`. Raises as `call` does.
+        endpoints are known to have it or not. The body is JSON unless `is_text`. With the `validators` of an earlier
+        answer in JSON, `result` is `NOT_MODIFIED` where their endpoint says that the body is still the same; any other
+        endpoint sends it whole. Raises as `call` does.
         """
-        call = _encoder.encode(RestCall(path, tuple(query), tuple(headers), is_text))
+        call = RestCall(path, tuple(query), tuple(headers), is_text, None, validators)
+        return await self._ask(name, call, policy, deadline)
+
+    async def post(
+        self,
+        path: str,
+        body: bytes,
+        headers: Sequence[tuple[str, str]] = (),
+        policy: CallPolicy = _PLAIN,
+        *,
+        name: str,
+        query: Sequence[tuple[str, str]] = (),
+        content_type: str = JSON_BODY,
+        validators: Validators | None = None,
+        deadline: float | None = None,
+    ) -> Reply:
+        """Return the answer of one endpoint to a POST of `body`, in JSON; see `get`.
+
+        It has to be a read: like every call it may be sent again, and to several endpoints.
+        """
+        own = (("Content-Type", content_type), *headers)
+        call = RestCall(path, tuple(query), own, body=body, validators=validators)
         return await self._ask(name, call, policy, deadline)
 
     def _open_carrier(self, endpoint: Endpoint, transport: Transport) -> Getter:
         return Getter(self.chain, endpoint, transport, self._observer, self._clock)
 
-    def _encode(self, method: str, params: Sequence[object]) -> bytes:
-        return _encoder.encode((method, params, (), False))
+    def _encode(self, method: str, params: Sequence[Any]) -> RestCall:
+        return RestCall(method, tuple((name, value) for name, value in params))
 
 
 class Getter:
-    """Sends the GETs of one endpoint, each in a request of its own."""
+    """Sends the requests of one REST endpoint, each by itself."""
 
     def __init__(
         self,
@@ -107,13 +164,13 @@ class Getter:
         self._sending: set[asyncio.Task[Answer]] = set()
         self._given_up: dict[asyncio.Task[Answer], Failure] = {}
 
-    async def submit(self, call: bytes, timeout: float, *, held: bool = False) -> Answer:
+    async def submit(self, call: RestCall, timeout: float, *, held: bool = False) -> Answer:
         """Return what became of a cheap call; holding it back would gain nothing."""
         return await self._start(self._exchange(call, timeout, "call"))
 
-    async def submit_alone(self, cargo: Cargo, timeout: float, purpose: Purpose = "heavy") -> Answer:
+    async def submit_alone(self, cargo: Cargo[RestCall], timeout: float, purpose: Purpose = "heavy") -> Answer:
         """Return what became of a call; of a bundle its bodies, or the first that is no body."""
-        if isinstance(cargo, bytes):
+        if isinstance(cargo, RestCall):
             return await self._start(self._exchange(cargo, timeout, purpose))
         return await self._start(self._bundle(cargo, timeout, purpose))
 
@@ -145,7 +202,7 @@ class Getter:
         finally:
             self._given_up.pop(task, None)
 
-    async def _bundle(self, calls: Sequence[bytes], timeout: float, purpose: Purpose) -> Answer:
+    async def _bundle(self, calls: Sequence[RestCall], timeout: float, purpose: Purpose) -> Answer:
         until = self._clock() + timeout
         bodies: list[bytes] = []
         answer = Answer((), Exchange(self._clock()))
@@ -156,10 +213,17 @@ class Getter:
             bodies.append(answer.outcome)
         return Answer(tuple(bodies), answer.exchange)
 
-    async def _exchange(self, call: bytes, timeout: float, purpose: Purpose) -> Answer:
-        asked = _call.decode(call)
+    async def _exchange(self, call: RestCall, timeout: float, purpose: Purpose) -> Answer:
         exchange = Exchange(self._clock())
-        request = self._endpoint.address.get(asked.path, asked.query, asked.headers)
+        address, headers = self._endpoint.address, call.headers
+        known = call.validators
+        is_conditional = known is not None and known.endpoint == self._endpoint.label
+        if known is not None and is_conditional:
+            headers = (*headers, *_conditions(known))
+        if call.body is None:
+            request = address.get(call.path, call.query, headers)
+        else:
+            request = address.post_below(call.path, call.query, headers, call.body)
         self._endpoint.spend()
         self._endpoint.begin(exchange, is_heavy=purpose == "heavy")
         self._observer.sent(self._chain, self._endpoint.label, purpose, 1)
@@ -173,7 +237,16 @@ class Getter:
         if isinstance(got, Failure):
             return Answer(got, exchange)
         exchange.take(got)
-        return Answer(_read(got, is_text=asked.is_text), exchange)
+        if is_conditional and got.status == _UNCHANGED:
+            return Answer(NOT_MODIFIED, exchange)
+        return Answer(_read(got, is_text=call.is_text), exchange)
+
+
+def _conditions(validators: Validators) -> Iterator[tuple[str, str]]:
+    if validators.etag:
+        yield "If-None-Match", validators.etag
+    if validators.modified:
+        yield "If-Modified-Since", validators.modified
 
 
 def _read(got: HttpAnswer, *, is_text: bool) -> Outcome:

@@ -98,7 +98,7 @@ def members_of(message: Descriptor, variant: str) -> dict[str, Shape]:
         oneof = field.containing_oneof
         if oneof is not None and len(oneof.fields) > 1 and field.name != variant:
             continue
-        if member(field).inline and field.message_type.name == "NativeJson":
+        if member(field).inline and (field.message_type.name == "NativeJson" or is_map(field)):
             continue
         if member(field).inline:
             found |= members_of(field.message_type, variant)
@@ -107,10 +107,14 @@ def members_of(message: Descriptor, variant: str) -> dict[str, Shape]:
     return found
 
 
+def is_map(field: FieldDescriptor) -> bool:
+    return field.message_type is not None and bool(field.message_type.GetOptions().map_entry)
+
+
 def shape_of(field: FieldDescriptor, variant: str) -> Shape:
     options = member(field)
     message = field.message_type
-    if message is not None and message.GetOptions().map_entry:
+    if is_map(field):
         return Shape("<", inner=one(message.fields_by_name["value"], variant))
     single = one(field, variant)
     if field.label == FieldDescriptor.LABEL_REPEATED and options.format != options_pb2.FORMAT_TREE:

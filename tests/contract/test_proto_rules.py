@@ -254,7 +254,7 @@ def printed(message: Descriptor, choice: FieldDescriptor | None = None) -> list[
             continue
         if not member(field).inline:
             names.append(field.json_name)
-        elif field.message_type.name != "NativeJson":
+        elif field.message_type.name != "NativeJson" and not field.message_type.GetOptions().map_entry:
             names += printed(field.message_type)
     return names
 

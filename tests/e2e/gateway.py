@@ -80,11 +80,14 @@ async def run_gateway(settings: Settings) -> AsyncIterator[RunningGateway]:
 
 
 @asynccontextmanager
-async def run_gateway_on(chains: dict[str, Any], folder: Path) -> AsyncIterator[RunningGateway]:
-    """Run a gateway over these chains' settings, its database in the folder."""
+async def run_gateway_on(
+    chains: dict[str, Any], folder: Path, *, sources: dict[str, Any] | None = None
+) -> AsyncIterator[RunningGateway]:
+    """Run a gateway over these settings of chains and off-chain sources, its database in the folder."""
     overrides = {
         "profile": "devnet",
         "chains": chains,
+        "sources": sources or {},
         "storage": {"url": f"sqlite+aiosqlite:///{folder / 'waypost.db'}"},
         "grpc": {"host": "127.0.0.1", "port": 0},
         "http": {"host": "127.0.0.1"},

@@ -27,7 +27,7 @@ async def test_a_missing_package_leaves_out_one_protocol(monkeypatch: pytest.Mon
     monkeypatch.setattr(install, "npm", npm)
     async with Devnet.start(["optimism"], mines=False) as devnet:
         # All that stands there as somebody's published code; stand-ins need no package.
-        left_out = dict.fromkeys(("lend-a V3", "dex-a V3", "dex-a V4"), "`npm pack` failed (ENOTFOUND)")
+        left_out = dict.fromkeys(("lend-a V3", "dex-a V3", "dex-a V4", "yield-a"), "`npm pack` failed (ENOTFOUND)")
         assert devnet.left_out == left_out
         node = devnet.nodes["optimism"]
         assert await node.call("eth_getCode", LEND_A_V3["optimism"].pool, "latest") == "0x"

@@ -1,4 +1,4 @@
-"""The lend-a markets of the local chains stand at their addresses and hold what known_lending.py sets up."""
+"""The markets of lend-a and lend-d stand at their addresses and hold what known_lending.py sets up."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from eth_abi.abi import decode
 from devnet import known
 from devnet.evm.calls import encode_call
 from devnet.evm.treasury import token_of
-from devnet.known_lending import CLOSE, LEND_A_V2, LEND_A_V3, PRICES
+from devnet.known_lending import CLOSE, LEND_A_V2, LEND_A_V3, LEND_D, PRICES
 from tests.e2e.devnet_reads import call_raw, read
 
 if TYPE_CHECKING:
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from devnet.launcher import Devnet
 
 pytestmark = pytest.mark.devnet
+# lend-d is a second lend-a V3, on a chain that has none.
+V3 = {**LEND_A_V3, **LEND_D}
 RICH_V3 = ("ethereum", "arbitrum", "polygon")
 DOLLAR = 10**8
 WHOLE = 10**18
@@ -45,9 +47,9 @@ async def holding(node: Node, pool: Pool, symbol: str, holder: str) -> tuple[int
     return row[0], row[1], row[2], row[8]
 
 
-@pytest.mark.parametrize("slug", LEND_A_V3)
+@pytest.mark.parametrize("slug", V3)
 async def test_v3_stands_at_its_addresses(full_devnet: Devnet, slug: str) -> None:
-    node, pool = full_devnet.nodes[slug], LEND_A_V3[slug]
+    node, pool = full_devnet.nodes[slug], V3[slug]
     for getter, place in (
         ("getPool()", pool.pool),
         ("getPoolConfigurator()", pool.configurator),
@@ -67,9 +69,9 @@ async def test_v3_stands_at_its_addresses(full_devnet: Devnet, slug: str) -> Non
     assert list(prices) == expected
 
 
-@pytest.mark.parametrize("slug", LEND_A_V3)
+@pytest.mark.parametrize("slug", V3)
 async def test_v3_positions_are_those_set_up(full_devnet: Devnet, slug: str) -> None:
-    node, pool = full_devnet.nodes[slug], LEND_A_V3[slug]
+    node, pool = full_devnet.nodes[slug], V3[slug]
     assert await account(node, pool, known.UNTOUCHED) == (0, 0, 0, 0, 0, NEVER)
     for supply in pool.set_up.supplies:
         at_first = known.units(token_of(node.chain, supply.symbol), supply.amount)
@@ -117,6 +119,18 @@ async def test_v3_has_every_case(devnet: Devnet, slug: str) -> None:
     assert owed > 8_000 * DOLLAR
     assert left == 0
     assert 0 < health < WHOLE
+
+
+async def test_lend_d_has_a_frozen_and_a_paused_reserve(full_devnet: Devnet) -> None:
+    node, pool = full_devnet.nodes["hyperliquid"], LEND_D["hyperliquid"]
+    for reserve in pool.set_up.reserves:
+        asked = [token_of(node.chain, reserve.symbol).address]
+        types = [*["uint256"] * 5, *["bool"] * 5]
+        row = await answers(node, pool.data_provider, "getReserveConfigurationData(address)", asked, *types)
+        assert row[8:] == (True, reserve.symbol == "UETH")
+        assert await read(node, pool.data_provider, "getPaused(address)", asked, "bool") is (reserve.symbol == "USDe")
+        supplied = await answers(node, pool.data_provider, "getReserveData(address)", asked, *["uint256"] * 12)
+        assert supplied[2] > 0
 
 
 async def test_v3_has_ids_that_are_no_places_in_the_list(devnet: Devnet) -> None:

@@ -91,7 +91,7 @@ async def fill_in(question: Question, gateway: RunningGateway) -> Question:
 def still(value: Any) -> Any:
     """Return the value without what changes from one call to the next; some figures come with the time of the call."""
     if isinstance(value, dict):
-        timed = value.keys() & {"latencyMs", "totalUsd", "protocols"}
+        timed = value.keys() & {"latencyMs", "totalUsd", "protocols", "venueA"}
         moving = {"latencyMs", "uptimeSeconds", "updatedAt"} | ({"timestamp"} if timed else set())
         return {name: still(inner) for name, inner in value.items() if name not in moving}
     return [still(inner) for inner in value] if isinstance(value, list) else value

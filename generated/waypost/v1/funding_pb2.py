@@ -26,7 +26,7 @@ from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__
 from waypost.v1 import options_pb2 as waypost_dot_v1_dot_options__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18waypost/v1/funding.proto\x12\nwaypost.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x18waypost/v1/options.proto\"\x18\n\x16GetFundingRatesRequest\"\xa8\x01\n\x17GetFundingRatesResponse\x12*\n\x07venue_a\x18\x01 \x03(\x0b\x32\x19.waypost.v1.VenueAFunding\x12*\n\x07venue_b\x18\x02 \x03(\x0b\x32\x19.waypost.v1.VenueBFunding\x12\x35\n\ttimestamp\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x06\x92\xb5\x18\x02\x08\r\"\x87\x01\n\rVenueAFunding\x12\x0c\n\x04\x63oin\x18\x01 \x01(\t\x12\x14\n\x0c\x66unding_rate\x18\x02 \x01(\t\x12\x17\n\x0f\x61nnualized_rate\x18\x03 \x01(\x01\x12\x1a\n\nmark_price\x18\x04 \x01(\tB\x06\x92\xb5\x18\x02\x08\x08\x12\x1d\n\ropen_interest\x18\x05 \x01(\tB\x06\x92\xb5\x18\x02\x08\x08\"\x8b\x01\n\rVenueBFunding\x12\x0e\n\x06ticker\x18\x01 \x01(\t\x12\x14\n\x0c\x66unding_rate\x18\x02 \x01(\t\x12\x17\n\x0f\x61nnualized_rate\x18\x03 \x01(\x01\x12;\n\x0fnext_funding_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x06\x92\xb5\x18\x02\x08\r\"F\n\x17GetVenueAFundingRequest\x12\"\n\x04\x63oin\x18\x01 \x01(\tB\x0f\x92\xb5\x18\x0b((X\x01\x62\x05\"BTC\"H\x00\x88\x01\x01\x42\x07\n\x05_coin\"D\n\x18GetVenueAFundingResponse\x12(\n\x05rates\x18\x01 \x03(\x0b\x32\x19.waypost.v1.VenueAFunding\"N\n\x17GetVenueBFundingRequest\x12(\n\x06ticker\x18\x01 \x01(\tB\x13\x92\xb5\x18\x0f((X\x01\x62\t\"BTC-USD\"H\x00\x88\x01\x01\x42\t\n\x07_ticker\"D\n\x18GetVenueBFundingResponse\x12(\n\x05rates\x18\x01 \x03(\x0b\x32\x19.waypost.v1.VenueBFunding2\xa8\x03\n\x0e\x46undingService\x12u\n\x0fGetFundingRates\x12\".waypost.v1.GetFundingRatesRequest\x1a#.waypost.v1.GetFundingRatesResponse\"\x19\x90\x02\x01\x8a\xb5\x18\x12*\x01\x01\x62\rFunding rates\x12\x91\x01\n\x10GetVenueAFunding\x12#.waypost.v1.GetVenueAFundingRequest\x1a$.waypost.v1.GetVenueAFundingResponse\"2\x90\x02\x01\x8a\xb5\x18+\x12\x15getHyperliquidFunding\x18\x02*\x01\x01\x62\rFunding rates\x12\x8a\x01\n\x10GetVenueBFunding\x12#.waypost.v1.GetVenueBFundingRequest\x1a$.waypost.v1.GetVenueBFundingResponse\"+\x90\x02\x01\x8a\xb5\x18$\x12\x0egetDydxFunding\x18\x02*\x01\x01\x62\rFunding ratesBJ\n\x0e\x64\x65v.waypost.v1P\x01Z6github.com/waypost/waypost/gen/go/waypost/v1;waypostv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18waypost/v1/funding.proto\x12\nwaypost.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x18waypost/v1/options.proto\"\x18\n\x16GetFundingRatesRequest\"\xd7\x01\n\x17GetFundingRatesResponse\x12*\n\x07venue_a\x18\x01 \x03(\x0b\x32\x19.waypost.v1.VenueAFunding\x12*\n\x07venue_b\x18\x02 \x03(\x0b\x32\x19.waypost.v1.VenueBFunding\x12\x35\n\ttimestamp\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x06\x92\xb5\x18\x02\x08\r\x12-\n\x0bunavailable\x18\x04 \x03(\x0e\x32\x18.waypost.v1.FundingVenue\"\x87\x01\n\rVenueAFunding\x12\x0c\n\x04\x63oin\x18\x01 \x01(\t\x12\x14\n\x0c\x66unding_rate\x18\x02 \x01(\t\x12\x17\n\x0f\x61nnualized_rate\x18\x03 \x01(\x01\x12\x1a\n\nmark_price\x18\x04 \x01(\tB\x06\x92\xb5\x18\x02\x08\x08\x12\x1d\n\ropen_interest\x18\x05 \x01(\tB\x06\x92\xb5\x18\x02\x08\x08\"\x8b\x01\n\rVenueBFunding\x12\x0e\n\x06ticker\x18\x01 \x01(\t\x12\x14\n\x0c\x66unding_rate\x18\x02 \x01(\t\x12\x17\n\x0f\x61nnualized_rate\x18\x03 \x01(\x01\x12;\n\x0fnext_funding_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x06\x92\xb5\x18\x02\x08\r\"G\n\x17GetVenueAFundingRequest\x12#\n\x04\x63oin\x18\x01 \x01(\tB\x10\x92\xb5\x18\x0c(\x80\x01X\x01\x62\x05\"BTC\"H\x00\x88\x01\x01\x42\x07\n\x05_coin\"D\n\x18GetVenueAFundingResponse\x12(\n\x05rates\x18\x01 \x03(\x0b\x32\x19.waypost.v1.VenueAFunding\"O\n\x17GetVenueBFundingRequest\x12)\n\x06ticker\x18\x01 \x01(\tB\x14\x92\xb5\x18\x10(\x80\x01X\x01\x62\t\"BTC-USD\"H\x00\x88\x01\x01\x42\t\n\x07_ticker\"D\n\x18GetVenueBFundingResponse\x12(\n\x05rates\x18\x01 \x03(\x0b\x32\x19.waypost.v1.VenueBFunding*\x86\x01\n\x0c\x46undingVenue\x12\x1d\n\x19\x46UNDING_VENUE_UNSPECIFIED\x10\x00\x12.\n\x0f\x46UNDING_VENUE_A\x10\x01\x1a\x19\x9a\xb5\x18\x15\n\x06venueA\x12\x0bhyperliquid\x12\'\n\x0f\x46UNDING_VENUE_B\x10\x02\x1a\x12\x9a\xb5\x18\x0e\n\x06venueB\x12\x04\x64ydx2\xb1\x03\n\x0e\x46undingService\x12x\n\x0fGetFundingRates\x12\".waypost.v1.GetFundingRatesRequest\x1a#.waypost.v1.GetFundingRatesResponse\"\x1c\x90\x02\x01\x8a\xb5\x18\x15*\x01\x01:\x01\x01\x62\rFunding rates\x12\x94\x01\n\x10GetVenueAFunding\x12#.waypost.v1.GetVenueAFundingRequest\x1a$.waypost.v1.GetVenueAFundingResponse\"5\x90\x02\x01\x8a\xb5\x18.\x12\x15getHyperliquidFunding\x18\x02*\x01\x01:\x01\x01\x62\rFunding rates\x12\x8d\x01\n\x10GetVenueBFunding\x12#.waypost.v1.GetVenueBFundingRequest\x1a$.waypost.v1.GetVenueBFundingResponse\".\x90\x02\x01\x8a\xb5\x18\'\x12\x0egetDydxFunding\x18\x02*\x01\x01:\x01\x01\x62\rFunding ratesBJ\n\x0e\x64\x65v.waypost.v1P\x01Z6github.com/waypost/waypost/gen/go/waypost/v1;waypostv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -34,6 +34,10 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'waypost.v1.funding_pb2', _g
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'\n\016dev.waypost.v1P\001Z6github.com/waypost/waypost/gen/go/waypost/v1;waypostv1'
+  _globals['_FUNDINGVENUE'].values_by_name["FUNDING_VENUE_A"]._loaded_options = None
+  _globals['_FUNDINGVENUE'].values_by_name["FUNDING_VENUE_A"]._serialized_options = b'\232\265\030\025\n\006venueA\022\013hyperliquid'
+  _globals['_FUNDINGVENUE'].values_by_name["FUNDING_VENUE_B"]._loaded_options = None
+  _globals['_FUNDINGVENUE'].values_by_name["FUNDING_VENUE_B"]._serialized_options = b'\232\265\030\016\n\006venueB\022\004dydx'
   _globals['_GETFUNDINGRATESRESPONSE'].fields_by_name['timestamp']._loaded_options = None
   _globals['_GETFUNDINGRATESRESPONSE'].fields_by_name['timestamp']._serialized_options = b'\222\265\030\002\010\r'
   _globals['_VENUEAFUNDING'].fields_by_name['mark_price']._loaded_options = None
@@ -43,31 +47,33 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_VENUEBFUNDING'].fields_by_name['next_funding_at']._loaded_options = None
   _globals['_VENUEBFUNDING'].fields_by_name['next_funding_at']._serialized_options = b'\222\265\030\002\010\r'
   _globals['_GETVENUEAFUNDINGREQUEST'].fields_by_name['coin']._loaded_options = None
-  _globals['_GETVENUEAFUNDINGREQUEST'].fields_by_name['coin']._serialized_options = b'\222\265\030\013((X\001b\005\"BTC\"'
+  _globals['_GETVENUEAFUNDINGREQUEST'].fields_by_name['coin']._serialized_options = b'\222\265\030\014(\200\001X\001b\005\"BTC\"'
   _globals['_GETVENUEBFUNDINGREQUEST'].fields_by_name['ticker']._loaded_options = None
-  _globals['_GETVENUEBFUNDINGREQUEST'].fields_by_name['ticker']._serialized_options = b'\222\265\030\017((X\001b\t\"BTC-USD\"'
+  _globals['_GETVENUEBFUNDINGREQUEST'].fields_by_name['ticker']._serialized_options = b'\222\265\030\020(\200\001X\001b\t\"BTC-USD\"'
   _globals['_FUNDINGSERVICE'].methods_by_name['GetFundingRates']._loaded_options = None
-  _globals['_FUNDINGSERVICE'].methods_by_name['GetFundingRates']._serialized_options = b'\220\002\001\212\265\030\022*\001\001b\rFunding rates'
+  _globals['_FUNDINGSERVICE'].methods_by_name['GetFundingRates']._serialized_options = b'\220\002\001\212\265\030\025*\001\001:\001\001b\rFunding rates'
   _globals['_FUNDINGSERVICE'].methods_by_name['GetVenueAFunding']._loaded_options = None
-  _globals['_FUNDINGSERVICE'].methods_by_name['GetVenueAFunding']._serialized_options = b'\220\002\001\212\265\030+\022\025getHyperliquidFunding\030\002*\001\001b\rFunding rates'
+  _globals['_FUNDINGSERVICE'].methods_by_name['GetVenueAFunding']._serialized_options = b'\220\002\001\212\265\030.\022\025getHyperliquidFunding\030\002*\001\001:\001\001b\rFunding rates'
   _globals['_FUNDINGSERVICE'].methods_by_name['GetVenueBFunding']._loaded_options = None
-  _globals['_FUNDINGSERVICE'].methods_by_name['GetVenueBFunding']._serialized_options = b'\220\002\001\212\265\030$\022\016getDydxFunding\030\002*\001\001b\rFunding rates'
+  _globals['_FUNDINGSERVICE'].methods_by_name['GetVenueBFunding']._serialized_options = b'\220\002\001\212\265\030\'\022\016getDydxFunding\030\002*\001\001:\001\001b\rFunding rates'
+  _globals['_FUNDINGVENUE']._serialized_start=918
+  _globals['_FUNDINGVENUE']._serialized_end=1052
   _globals['_GETFUNDINGRATESREQUEST']._serialized_start=99
   _globals['_GETFUNDINGRATESREQUEST']._serialized_end=123
   _globals['_GETFUNDINGRATESRESPONSE']._serialized_start=126
-  _globals['_GETFUNDINGRATESRESPONSE']._serialized_end=294
-  _globals['_VENUEAFUNDING']._serialized_start=297
-  _globals['_VENUEAFUNDING']._serialized_end=432
-  _globals['_VENUEBFUNDING']._serialized_start=435
-  _globals['_VENUEBFUNDING']._serialized_end=574
-  _globals['_GETVENUEAFUNDINGREQUEST']._serialized_start=576
-  _globals['_GETVENUEAFUNDINGREQUEST']._serialized_end=646
-  _globals['_GETVENUEAFUNDINGRESPONSE']._serialized_start=648
-  _globals['_GETVENUEAFUNDINGRESPONSE']._serialized_end=716
-  _globals['_GETVENUEBFUNDINGREQUEST']._serialized_start=718
-  _globals['_GETVENUEBFUNDINGREQUEST']._serialized_end=796
-  _globals['_GETVENUEBFUNDINGRESPONSE']._serialized_start=798
-  _globals['_GETVENUEBFUNDINGRESPONSE']._serialized_end=866
-  _globals['_FUNDINGSERVICE']._serialized_start=869
-  _globals['_FUNDINGSERVICE']._serialized_end=1293
+  _globals['_GETFUNDINGRATESRESPONSE']._serialized_end=341
+  _globals['_VENUEAFUNDING']._serialized_start=344
+  _globals['_VENUEAFUNDING']._serialized_end=479
+  _globals['_VENUEBFUNDING']._serialized_start=482
+  _globals['_VENUEBFUNDING']._serialized_end=621
+  _globals['_GETVENUEAFUNDINGREQUEST']._serialized_start=623
+  _globals['_GETVENUEAFUNDINGREQUEST']._serialized_end=694
+  _globals['_GETVENUEAFUNDINGRESPONSE']._serialized_start=696
+  _globals['_GETVENUEAFUNDINGRESPONSE']._serialized_end=764
+  _globals['_GETVENUEBFUNDINGREQUEST']._serialized_start=766
+  _globals['_GETVENUEBFUNDINGREQUEST']._serialized_end=845
+  _globals['_GETVENUEBFUNDINGRESPONSE']._serialized_start=847
+  _globals['_GETVENUEBFUNDINGRESPONSE']._serialized_end=915
+  _globals['_FUNDINGSERVICE']._serialized_start=1055
+  _globals['_FUNDINGSERVICE']._serialized_end=1488
 # @@protoc_insertion_point(module_scope)

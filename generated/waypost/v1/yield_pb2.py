@@ -23,13 +23,14 @@ _sym_db = _symbol_database.Default()
 
 
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
+from waypost.v1 import common_pb2 as waypost_dot_v1_dot_common__pb2
 from waypost.v1 import options_pb2 as waypost_dot_v1_dot_options__pb2
 from waypost.v1 import yield_protocol_pb2 as waypost_dot_v1_dot_yield__protocol__pb2
 from waypost.v1 import yield_share_pb2 as waypost_dot_v1_dot_yield__share__pb2
 from waypost.v1 import yield_vault_pb2 as waypost_dot_v1_dot_yield__vault__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16waypost/v1/yield.proto\x12\nwaypost.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x18waypost/v1/options.proto\x1a\x1fwaypost/v1/yield_protocol.proto\x1a\x1cwaypost/v1/yield_share.proto\x1a\x1cwaypost/v1/yield_vault.proto\"\xc0\x01\n\x17GetYieldsLendingRequest\x12#\n\x05\x63hain\x18\x01 \x01(\tB\x14\x92\xb5\x18\x10\x08\x01\x10\x01\x62\n\"ethereum\"\x12]\n\x08protocol\x18\x02 \x01(\x0e\x32\x19.waypost.v1.YieldProtocolB0\x92\xb5\x18,\x10\x01R\x06lend-aR\x06lend-bR\x06lend-cR\x06lend-db\x08\"lend-a\"\x12!\n\x04pool\x18\x03 \x01(\tB\x13\x92\xb5\x18\x0f\x10\x01(\xc8\x01X\x01\x62\x06\"USDC\"\"E\n\x18GetYieldsLendingResponse\x12)\n\x07results\x18\x01 \x03(\x0b\x32\x18.waypost.v1.LendingYield\"\xda\x01\n\x0cLendingYield\x12\r\n\x05\x63hain\x18\x01 \x01(\t\x12+\n\x08protocol\x18\x02 \x01(\x0e\x32\x19.waypost.v1.YieldProtocol\x12\x0c\n\x04pool\x18\x03 \x01(\t\x12\x12\n\nsupply_apy\x18\x04 \x01(\x01\x12\x12\n\nborrow_apy\x18\x05 \x01(\x01\x12\x18\n\x03tvl\x18\x06 \x01(\x01\x42\x06\x92\xb5\x18\x02\x38\x01H\x00\x88\x01\x01\x12\x36\n\nupdated_at\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x06\x92\xb5\x18\x02\x08\rB\x06\n\x04_tvl\"\xca\x01\n\x16GetYieldsVaultsRequest\x12#\n\x05\x63hain\x18\x01 \x01(\tB\x14\x92\xb5\x18\x10\x08\x01\x10\x01\x62\n\"ethereum\"\x12\x62\n\x08protocol\x18\x02 \x01(\x0e\x32\x19.waypost.v1.YieldProtocolB5\x92\xb5\x18\x31\x10\x01R\x07vault-aR\x07vault-bR\x07yield-aR\x07vault-db\t\"vault-a\"\x12\'\n\x04pool\x18\x03 \x01(\tB\x19\x92\xb5\x18\x15\x10\x01(\xc8\x01X\x01\x62\x0c\"bifi-vault\"\"B\n\x17GetYieldsVaultsResponse\x12\'\n\x07results\x18\x01 \x03(\x0b\x32\x16.waypost.v1.VaultYield\"\xbd\x01\n\nVaultYield\x12\r\n\x05\x63hain\x18\x01 \x01(\t\x12+\n\x08protocol\x18\x02 \x01(\x0e\x32\x19.waypost.v1.YieldProtocol\x12\x0c\n\x04pool\x18\x03 \x01(\t\x12\x0b\n\x03\x61py\x18\x04 \x01(\x01\x12\x18\n\x03tvl\x18\x05 \x01(\x01\x42\x06\x92\xb5\x18\x02\x38\x01H\x00\x88\x01\x01\x12\x36\n\nupdated_at\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x06\x92\xb5\x18\x02\x08\rB\x06\n\x04_tvl\"\xe0\x01\n\x14GetYieldsBestRequest\x12$\n\x05token\x18\x01 \x01(\tB\x10\x92\xb5\x18\x0c((X\x01\x62\x06\"USDC\"H\x00\x88\x01\x01\x12%\n\x07min_tvl\x18\x02 \x01(\x01\x42\x0f\x92\xb5\x18\x0b\x18\x00\x62\x07\x31\x30\x30\x30\x30\x30\x30H\x01\x88\x01\x01\x12%\n\x05limit\x18\x03 \x01(\x05\x42\x11\x92\xb5\x18\r\x18\x01 \xe8\x07\x32\x02\x31\x30\x62\x02\x31\x30H\x02\x88\x01\x01\x12\x34\n\x04type\x18\x04 \x01(\x0e\x32\x15.waypost.v1.YieldTypeB\x0f\x92\xb5\x18\x0b\x62\t\"lending\"B\x08\n\x06_tokenB\n\n\x08_min_tvlB\x08\n\x06_limit\"?\n\x15GetYieldsBestResponse\x12&\n\x07results\x18\x01 \x03(\x0b\x32\x15.waypost.v1.BestYield\"\xe1\x01\n\tBestYield\x12\r\n\x05\x63hain\x18\x01 \x01(\t\x12+\n\x08protocol\x18\x02 \x01(\x0e\x32\x19.waypost.v1.YieldProtocol\x12#\n\x04type\x18\x03 \x01(\x0e\x32\x15.waypost.v1.YieldType\x12\x0c\n\x04pool\x18\x04 \x01(\t\x12\x0b\n\x03\x61py\x18\x05 \x01(\x01\x12\x18\n\x03tvl\x18\x06 \x01(\x01\x42\x06\x92\xb5\x18\x02\x38\x01H\x00\x88\x01\x01\x12\x36\n\nupdated_at\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x06\x92\xb5\x18\x02\x08\rB\x06\n\x04_tvl2\xdf\x0b\n\x0cYieldService\x12\xc0\x01\n\x10GetYieldsLending\x12#.waypost.v1.GetYieldsLendingRequest\x1a$.waypost.v1.GetYieldsLendingResponse\"a\x90\x02\x01\x8a\xb5\x18Z*\x01\x02\x32\x08\x65thereum2\x07polygon2\x08optimism2\x04\x62\x61se2\tavalanche2\x08\x61rbitrum2\x03\x62sc2\x0bhyperliquidb\x0b\x44\x65\x46i yields\x12\xbd\x01\n\x0fGetYieldsVaults\x12\".waypost.v1.GetYieldsVaultsRequest\x1a#.waypost.v1.GetYieldsVaultsResponse\"a\x90\x02\x01\x8a\xb5\x18Z*\x01\x02\x32\x08\x65thereum2\x07polygon2\x08optimism2\x04\x62\x61se2\tavalanche2\x08\x61rbitrum2\x03\x62sc2\x0bhyperliquidb\x0b\x44\x65\x46i yields\x12s\n\rGetYieldsBest\x12 .waypost.v1.GetYieldsBestRequest\x1a!.waypost.v1.GetYieldsBestResponse\"\x1d\x90\x02\x01\x8a\xb5\x18\x16*\x01\x02@\nX\xb0\xea\x01\x62\x0b\x44\x65\x46i yields\x12\xc0\x01\n\x10GetYieldsBalance\x12#.waypost.v1.GetYieldsBalanceRequest\x1a$.waypost.v1.GetYieldsBalanceResponse\"a\x90\x02\x01\x8a\xb5\x18Z*\x01\x02\x32\x08\x65thereum2\x07polygon2\x08optimism2\x04\x62\x61se2\tavalanche2\x08\x61rbitrum2\x03\x62sc2\x0bhyperliquidb\x0b\x44\x65\x46i yields\x12\xad\x01\n\x0eGetYieldsPrice\x12!.waypost.v1.GetYieldsPriceRequest\x1a\".waypost.v1.GetYieldsPriceResponse\"T\x90\x02\x01\x8a\xb5\x18M*\x01\x02\x32\x08\x65thereum2\x07polygon2\x08optimism2\x04\x62\x61se2\tavalanche2\x08\x61rbitrum2\x03\x62scb\x0b\x44\x65\x46i yields\x12\xd5\x01\n\x19GetYieldsYieldAImpliedApy\x12,.waypost.v1.GetYieldsYieldAImpliedApyRequest\x1a-.waypost.v1.GetYieldsYieldAImpliedApyResponse\"[\x90\x02\x01\x8a\xb5\x18T\x12\x19getYieldsPendleImpliedApy*\x01\x02\x32\x08\x65thereum2\x08optimism2\x03\x62sc2\x08\x61rbitrum2\x04\x62\x61seb\x0b\x44\x65\x46i yields\x12\xbe\x01\n\x0eGetLendCVaults\x12!.waypost.v1.GetLendCVaultsRequest\x1a\".waypost.v1.GetLendCVaultsResponse\"e\x90\x02\x01\x8a\xb5\x18^\x12\x0fgetMorphoVaults*\x01\x02\x32\x08\x65thereum2\x07polygon2\x08optimism2\x04\x62\x61se2\tavalanche2\x08\x61rbitrum2\x03\x62scb\x0b\x44\x65\x46i yields\x12\xca\x01\n\x11GetLendCVaultData\x12$.waypost.v1.GetLendCVaultDataRequest\x1a%.waypost.v1.GetLendCVaultDataResponse\"h\x90\x02\x01\x8a\xb5\x18\x61\x12\x12getMorphoVaultData*\x01\x02\x32\x08\x65thereum2\x07polygon2\x08optimism2\x04\x62\x61se2\tavalanche2\x08\x61rbitrum2\x03\x62scb\x0b\x44\x65\x46i yieldsBJ\n\x0e\x64\x65v.waypost.v1P\x01Z6github.com/waypost/waypost/gen/go/waypost/v1;waypostv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16waypost/v1/yield.proto\x12\nwaypost.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17waypost/v1/common.proto\x1a\x18waypost/v1/options.proto\x1a\x1fwaypost/v1/yield_protocol.proto\x1a\x1cwaypost/v1/yield_share.proto\x1a\x1cwaypost/v1/yield_vault.proto\"\xc0\x01\n\x17GetYieldsLendingRequest\x12#\n\x05\x63hain\x18\x01 \x01(\tB\x14\x92\xb5\x18\x10\x08\x01\x10\x01\x62\n\"ethereum\"\x12]\n\x08protocol\x18\x02 \x01(\x0e\x32\x19.waypost.v1.YieldProtocolB0\x92\xb5\x18,\x10\x01R\x06lend-aR\x06lend-bR\x06lend-cR\x06lend-db\x08\"lend-a\"\x12!\n\x04pool\x18\x03 \x01(\tB\x13\x92\xb5\x18\x0f\x10\x01(\xc8\x01X\x01\x62\x06\"USDC\"\"E\n\x18GetYieldsLendingResponse\x12)\n\x07results\x18\x01 \x03(\x0b\x32\x18.waypost.v1.LendingYield\"\xe8\x02\n\x0cLendingYield\x12\r\n\x05\x63hain\x18\x01 \x01(\t\x12+\n\x08protocol\x18\x02 \x01(\x0e\x32\x19.waypost.v1.YieldProtocol\x12\x0c\n\x04pool\x18\x03 \x01(\t\x12\x1f\n\nsupply_apy\x18\x04 \x01(\x01\x42\x06\x92\xb5\x18\x02\x38\x01H\x00\x88\x01\x01\x12\x12\n\nborrow_apy\x18\x05 \x01(\x01\x12\x18\n\x03tvl\x18\x06 \x01(\x01\x42\x06\x92\xb5\x18\x02\x38\x01H\x01\x88\x01\x01\x12\x36\n\nupdated_at\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x06\x92\xb5\x18\x02\x08\r\x12\x32\n\x05\x62\x61sis\x18\x08 \x01(\x0e\x32\x16.waypost.v1.YieldBasisB\x06\x92\xb5\x18\x02\x38\x01H\x02\x88\x01\x01\x12!\n\x0c\x62lock_height\x18\t \x01(\x03\x42\x06\x92\xb5\x18\x02\x38\x01H\x03\x88\x01\x01\x42\r\n\x0b_supply_apyB\x06\n\x04_tvlB\x08\n\x06_basisB\x0f\n\r_block_height\"\xca\x01\n\x16GetYieldsVaultsRequest\x12#\n\x05\x63hain\x18\x01 \x01(\tB\x14\x92\xb5\x18\x10\x08\x01\x10\x01\x62\n\"ethereum\"\x12\x62\n\x08protocol\x18\x02 \x01(\x0e\x32\x19.waypost.v1.YieldProtocolB5\x92\xb5\x18\x31\x10\x01R\x07vault-aR\x07vault-bR\x07yield-aR\x07vault-db\t\"vault-a\"\x12\'\n\x04pool\x18\x03 \x01(\tB\x19\x92\xb5\x18\x15\x10\x01(\xc8\x01X\x01\x62\x0c\"bifi-vault\"\"B\n\x17GetYieldsVaultsResponse\x12\'\n\x07results\x18\x01 \x03(\x0b\x32\x16.waypost.v1.VaultYield\"\xc4\x02\n\nVaultYield\x12\r\n\x05\x63hain\x18\x01 \x01(\t\x12+\n\x08protocol\x18\x02 \x01(\x0e\x32\x19.waypost.v1.YieldProtocol\x12\x0c\n\x04pool\x18\x03 \x01(\t\x12\x18\n\x03\x61py\x18\x04 \x01(\x01\x42\x06\x92\xb5\x18\x02\x38\x01H\x00\x88\x01\x01\x12\x18\n\x03tvl\x18\x05 \x01(\x01\x42\x06\x92\xb5\x18\x02\x38\x01H\x01\x88\x01\x01\x12\x36\n\nupdated_at\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x06\x92\xb5\x18\x02\x08\r\x12\x32\n\x05\x62\x61sis\x18\x07 \x01(\x0e\x32\x16.waypost.v1.YieldBasisB\x06\x92\xb5\x18\x02\x38\x01H\x02\x88\x01\x01\x12!\n\x0c\x62lock_height\x18\x08 \x01(\x03\x42\x06\x92\xb5\x18\x02\x38\x01H\x03\x88\x01\x01\x42\x06\n\x04_apyB\x06\n\x04_tvlB\x08\n\x06_basisB\x0f\n\r_block_height\"\xe0\x01\n\x14GetYieldsBestRequest\x12$\n\x05token\x18\x01 \x01(\tB\x10\x92\xb5\x18\x0c((X\x01\x62\x06\"USDC\"H\x00\x88\x01\x01\x12%\n\x07min_tvl\x18\x02 \x01(\x01\x42\x0f\x92\xb5\x18\x0b\x18\x00\x62\x07\x31\x30\x30\x30\x30\x30\x30H\x01\x88\x01\x01\x12%\n\x05limit\x18\x03 \x01(\x05\x42\x11\x92\xb5\x18\r\x18\x01 \xe8\x07\x32\x02\x31\x30\x62\x02\x31\x30H\x02\x88\x01\x01\x12\x34\n\x04type\x18\x04 \x01(\x0e\x32\x15.waypost.v1.YieldTypeB\x0f\x92\xb5\x18\x0b\x62\t\"lending\"B\x08\n\x06_tokenB\n\n\x08_min_tvlB\x08\n\x06_limit\"s\n\x15GetYieldsBestResponse\x12&\n\x07results\x18\x01 \x03(\x0b\x32\x15.waypost.v1.BestYield\x12\x32\n\x0bunavailable\x18\x02 \x03(\x0b\x32\x1d.waypost.v1.UnavailableYields\"\x92\x01\n\x11UnavailableYields\x12+\n\x08protocol\x18\x01 \x01(\x0e\x32\x19.waypost.v1.YieldProtocol\x12\r\n\x05\x63hain\x18\x02 \x01(\t\x12\x0c\n\x04\x63ode\x18\x03 \x01(\x05\x12\"\n\x06reason\x18\x04 \x01(\x0e\x32\x12.waypost.v1.Reason\x12\x0f\n\x07message\x18\x05 \x01(\t\"\xa5\x02\n\tBestYield\x12\r\n\x05\x63hain\x18\x01 \x01(\t\x12+\n\x08protocol\x18\x02 \x01(\x0e\x32\x19.waypost.v1.YieldProtocol\x12#\n\x04type\x18\x03 \x01(\x0e\x32\x15.waypost.v1.YieldType\x12\x0c\n\x04pool\x18\x04 \x01(\t\x12\x0b\n\x03\x61py\x18\x05 \x01(\x01\x12\x18\n\x03tvl\x18\x06 \x01(\x01\x42\x06\x92\xb5\x18\x02\x38\x01H\x00\x88\x01\x01\x12\x36\n\nupdated_at\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x06\x92\xb5\x18\x02\x08\r\x12\x0e\n\x06symbol\x18\x08 \x01(\t\x12!\n\x0c\x62lock_height\x18\t \x01(\x03\x42\x06\x92\xb5\x18\x02\x38\x01H\x01\x88\x01\x01\x42\x06\n\x04_tvlB\x0f\n\r_block_height2\xf7\x0b\n\x0cYieldService\x12\xc3\x01\n\x10GetYieldsLending\x12#.waypost.v1.GetYieldsLendingRequest\x1a$.waypost.v1.GetYieldsLendingResponse\"d\x90\x02\x01\x8a\xb5\x18]*\x01\x02\x32\x08\x65thereum2\x07polygon2\x08optimism2\x04\x62\x61se2\tavalanche2\x08\x61rbitrum2\x03\x62sc2\x0bhyperliquid:\x01\x02\x62\x0b\x44\x65\x46i yields\x12\xc0\x01\n\x0fGetYieldsVaults\x12\".waypost.v1.GetYieldsVaultsRequest\x1a#.waypost.v1.GetYieldsVaultsResponse\"d\x90\x02\x01\x8a\xb5\x18]*\x01\x02\x32\x08\x65thereum2\x07polygon2\x08optimism2\x04\x62\x61se2\tavalanche2\x08\x61rbitrum2\x03\x62sc2\x0bhyperliquid:\x01\x02\x62\x0b\x44\x65\x46i yields\x12v\n\rGetYieldsBest\x12 .waypost.v1.GetYieldsBestRequest\x1a!.waypost.v1.GetYieldsBestResponse\" \x90\x02\x01\x8a\xb5\x18\x19*\x01\x02:\x01\x02@\nX\xb0\xea\x01\x62\x0b\x44\x65\x46i yields\x12\xc3\x01\n\x10GetYieldsBalance\x12#.waypost.v1.GetYieldsBalanceRequest\x1a$.waypost.v1.GetYieldsBalanceResponse\"d\x90\x02\x01\x8a\xb5\x18]*\x01\x02\x32\x08\x65thereum2\x07polygon2\x08optimism2\x04\x62\x61se2\tavalanche2\x08\x61rbitrum2\x03\x62sc2\x0bhyperliquid:\x01\x02\x62\x0b\x44\x65\x46i yields\x12\xb0\x01\n\x0eGetYieldsPrice\x12!.waypost.v1.GetYieldsPriceRequest\x1a\".waypost.v1.GetYieldsPriceResponse\"W\x90\x02\x01\x8a\xb5\x18P*\x01\x02\x32\x08\x65thereum2\x07polygon2\x08optimism2\x04\x62\x61se2\tavalanche2\x08\x61rbitrum2\x03\x62sc:\x01\x02\x62\x0b\x44\x65\x46i yields\x12\xd8\x01\n\x19GetYieldsYieldAImpliedApy\x12,.waypost.v1.GetYieldsYieldAImpliedApyRequest\x1a-.waypost.v1.GetYieldsYieldAImpliedApyResponse\"^\x90\x02\x01\x8a\xb5\x18W\x12\x19getYieldsPendleImpliedApy*\x01\x02\x32\x08\x65thereum2\x08optimism2\x03\x62sc2\x08\x61rbitrum2\x04\x62\x61se:\x01\x02\x62\x0b\x44\x65\x46i yields\x12\xc1\x01\n\x0eGetLendCVaults\x12!.waypost.v1.GetLendCVaultsRequest\x1a\".waypost.v1.GetLendCVaultsResponse\"h\x90\x02\x01\x8a\xb5\x18\x61\x12\x0fgetMorphoVaults*\x01\x02\x32\x08\x65thereum2\x07polygon2\x08optimism2\x04\x62\x61se2\tavalanche2\x08\x61rbitrum2\x03\x62sc:\x01\x02\x62\x0b\x44\x65\x46i yields\x12\xcd\x01\n\x11GetLendCVaultData\x12$.waypost.v1.GetLendCVaultDataRequest\x1a%.waypost.v1.GetLendCVaultDataResponse\"k\x90\x02\x01\x8a\xb5\x18\x64\x12\x12getMorphoVaultData*\x01\x02\x32\x08\x65thereum2\x07polygon2\x08optimism2\x04\x62\x61se2\tavalanche2\x08\x61rbitrum2\x03\x62sc:\x01\x02\x62\x0b\x44\x65\x46i yieldsBJ\n\x0e\x64\x65v.waypost.v1P\x01Z6github.com/waypost/waypost/gen/go/waypost/v1;waypostv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -43,20 +44,32 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_GETYIELDSLENDINGREQUEST'].fields_by_name['protocol']._serialized_options = b'\222\265\030,\020\001R\006lend-aR\006lend-bR\006lend-cR\006lend-db\010\"lend-a\"'
   _globals['_GETYIELDSLENDINGREQUEST'].fields_by_name['pool']._loaded_options = None
   _globals['_GETYIELDSLENDINGREQUEST'].fields_by_name['pool']._serialized_options = b'\222\265\030\017\020\001(\310\001X\001b\006\"USDC\"'
+  _globals['_LENDINGYIELD'].fields_by_name['supply_apy']._loaded_options = None
+  _globals['_LENDINGYIELD'].fields_by_name['supply_apy']._serialized_options = b'\222\265\030\0028\001'
   _globals['_LENDINGYIELD'].fields_by_name['tvl']._loaded_options = None
   _globals['_LENDINGYIELD'].fields_by_name['tvl']._serialized_options = b'\222\265\030\0028\001'
   _globals['_LENDINGYIELD'].fields_by_name['updated_at']._loaded_options = None
   _globals['_LENDINGYIELD'].fields_by_name['updated_at']._serialized_options = b'\222\265\030\002\010\r'
+  _globals['_LENDINGYIELD'].fields_by_name['basis']._loaded_options = None
+  _globals['_LENDINGYIELD'].fields_by_name['basis']._serialized_options = b'\222\265\030\0028\001'
+  _globals['_LENDINGYIELD'].fields_by_name['block_height']._loaded_options = None
+  _globals['_LENDINGYIELD'].fields_by_name['block_height']._serialized_options = b'\222\265\030\0028\001'
   _globals['_GETYIELDSVAULTSREQUEST'].fields_by_name['chain']._loaded_options = None
   _globals['_GETYIELDSVAULTSREQUEST'].fields_by_name['chain']._serialized_options = b'\222\265\030\020\010\001\020\001b\n\"ethereum\"'
   _globals['_GETYIELDSVAULTSREQUEST'].fields_by_name['protocol']._loaded_options = None
   _globals['_GETYIELDSVAULTSREQUEST'].fields_by_name['protocol']._serialized_options = b'\222\265\0301\020\001R\007vault-aR\007vault-bR\007yield-aR\007vault-db\t\"vault-a\"'
   _globals['_GETYIELDSVAULTSREQUEST'].fields_by_name['pool']._loaded_options = None
   _globals['_GETYIELDSVAULTSREQUEST'].fields_by_name['pool']._serialized_options = b'\222\265\030\025\020\001(\310\001X\001b\014\"bifi-vault\"'
+  _globals['_VAULTYIELD'].fields_by_name['apy']._loaded_options = None
+  _globals['_VAULTYIELD'].fields_by_name['apy']._serialized_options = b'\222\265\030\0028\001'
   _globals['_VAULTYIELD'].fields_by_name['tvl']._loaded_options = None
   _globals['_VAULTYIELD'].fields_by_name['tvl']._serialized_options = b'\222\265\030\0028\001'
   _globals['_VAULTYIELD'].fields_by_name['updated_at']._loaded_options = None
   _globals['_VAULTYIELD'].fields_by_name['updated_at']._serialized_options = b'\222\265\030\002\010\r'
+  _globals['_VAULTYIELD'].fields_by_name['basis']._loaded_options = None
+  _globals['_VAULTYIELD'].fields_by_name['basis']._serialized_options = b'\222\265\030\0028\001'
+  _globals['_VAULTYIELD'].fields_by_name['block_height']._loaded_options = None
+  _globals['_VAULTYIELD'].fields_by_name['block_height']._serialized_options = b'\222\265\030\0028\001'
   _globals['_GETYIELDSBESTREQUEST'].fields_by_name['token']._loaded_options = None
   _globals['_GETYIELDSBESTREQUEST'].fields_by_name['token']._serialized_options = b'\222\265\030\014((X\001b\006\"USDC\"'
   _globals['_GETYIELDSBESTREQUEST'].fields_by_name['min_tvl']._loaded_options = None
@@ -69,40 +82,44 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_BESTYIELD'].fields_by_name['tvl']._serialized_options = b'\222\265\030\0028\001'
   _globals['_BESTYIELD'].fields_by_name['updated_at']._loaded_options = None
   _globals['_BESTYIELD'].fields_by_name['updated_at']._serialized_options = b'\222\265\030\002\010\r'
+  _globals['_BESTYIELD'].fields_by_name['block_height']._loaded_options = None
+  _globals['_BESTYIELD'].fields_by_name['block_height']._serialized_options = b'\222\265\030\0028\001'
   _globals['_YIELDSERVICE'].methods_by_name['GetYieldsLending']._loaded_options = None
-  _globals['_YIELDSERVICE'].methods_by_name['GetYieldsLending']._serialized_options = b'\220\002\001\212\265\030Z*\001\0022\010ethereum2\007polygon2\010optimism2\004base2\tavalanche2\010arbitrum2\003bsc2\013hyperliquidb\013DeFi yields'
+  _globals['_YIELDSERVICE'].methods_by_name['GetYieldsLending']._serialized_options = b'\220\002\001\212\265\030]*\001\0022\010ethereum2\007polygon2\010optimism2\004base2\tavalanche2\010arbitrum2\003bsc2\013hyperliquid:\001\002b\013DeFi yields'
   _globals['_YIELDSERVICE'].methods_by_name['GetYieldsVaults']._loaded_options = None
-  _globals['_YIELDSERVICE'].methods_by_name['GetYieldsVaults']._serialized_options = b'\220\002\001\212\265\030Z*\001\0022\010ethereum2\007polygon2\010optimism2\004base2\tavalanche2\010arbitrum2\003bsc2\013hyperliquidb\013DeFi yields'
+  _globals['_YIELDSERVICE'].methods_by_name['GetYieldsVaults']._serialized_options = b'\220\002\001\212\265\030]*\001\0022\010ethereum2\007polygon2\010optimism2\004base2\tavalanche2\010arbitrum2\003bsc2\013hyperliquid:\001\002b\013DeFi yields'
   _globals['_YIELDSERVICE'].methods_by_name['GetYieldsBest']._loaded_options = None
-  _globals['_YIELDSERVICE'].methods_by_name['GetYieldsBest']._serialized_options = b'\220\002\001\212\265\030\026*\001\002@\nX\260\352\001b\013DeFi yields'
+  _globals['_YIELDSERVICE'].methods_by_name['GetYieldsBest']._serialized_options = b'\220\002\001\212\265\030\031*\001\002:\001\002@\nX\260\352\001b\013DeFi yields'
   _globals['_YIELDSERVICE'].methods_by_name['GetYieldsBalance']._loaded_options = None
-  _globals['_YIELDSERVICE'].methods_by_name['GetYieldsBalance']._serialized_options = b'\220\002\001\212\265\030Z*\001\0022\010ethereum2\007polygon2\010optimism2\004base2\tavalanche2\010arbitrum2\003bsc2\013hyperliquidb\013DeFi yields'
+  _globals['_YIELDSERVICE'].methods_by_name['GetYieldsBalance']._serialized_options = b'\220\002\001\212\265\030]*\001\0022\010ethereum2\007polygon2\010optimism2\004base2\tavalanche2\010arbitrum2\003bsc2\013hyperliquid:\001\002b\013DeFi yields'
   _globals['_YIELDSERVICE'].methods_by_name['GetYieldsPrice']._loaded_options = None
-  _globals['_YIELDSERVICE'].methods_by_name['GetYieldsPrice']._serialized_options = b'\220\002\001\212\265\030M*\001\0022\010ethereum2\007polygon2\010optimism2\004base2\tavalanche2\010arbitrum2\003bscb\013DeFi yields'
+  _globals['_YIELDSERVICE'].methods_by_name['GetYieldsPrice']._serialized_options = b'\220\002\001\212\265\030P*\001\0022\010ethereum2\007polygon2\010optimism2\004base2\tavalanche2\010arbitrum2\003bsc:\001\002b\013DeFi yields'
   _globals['_YIELDSERVICE'].methods_by_name['GetYieldsYieldAImpliedApy']._loaded_options = None
-  _globals['_YIELDSERVICE'].methods_by_name['GetYieldsYieldAImpliedApy']._serialized_options = b'\220\002\001\212\265\030T\022\031getYieldsPendleImpliedApy*\001\0022\010ethereum2\010optimism2\003bsc2\010arbitrum2\004baseb\013DeFi yields'
+  _globals['_YIELDSERVICE'].methods_by_name['GetYieldsYieldAImpliedApy']._serialized_options = b'\220\002\001\212\265\030W\022\031getYieldsPendleImpliedApy*\001\0022\010ethereum2\010optimism2\003bsc2\010arbitrum2\004base:\001\002b\013DeFi yields'
   _globals['_YIELDSERVICE'].methods_by_name['GetLendCVaults']._loaded_options = None
-  _globals['_YIELDSERVICE'].methods_by_name['GetLendCVaults']._serialized_options = b'\220\002\001\212\265\030^\022\017getMorphoVaults*\001\0022\010ethereum2\007polygon2\010optimism2\004base2\tavalanche2\010arbitrum2\003bscb\013DeFi yields'
+  _globals['_YIELDSERVICE'].methods_by_name['GetLendCVaults']._serialized_options = b'\220\002\001\212\265\030a\022\017getMorphoVaults*\001\0022\010ethereum2\007polygon2\010optimism2\004base2\tavalanche2\010arbitrum2\003bsc:\001\002b\013DeFi yields'
   _globals['_YIELDSERVICE'].methods_by_name['GetLendCVaultData']._loaded_options = None
-  _globals['_YIELDSERVICE'].methods_by_name['GetLendCVaultData']._serialized_options = b'\220\002\001\212\265\030a\022\022getMorphoVaultData*\001\0022\010ethereum2\007polygon2\010optimism2\004base2\tavalanche2\010arbitrum2\003bscb\013DeFi yields'
-  _globals['_GETYIELDSLENDINGREQUEST']._serialized_start=191
-  _globals['_GETYIELDSLENDINGREQUEST']._serialized_end=383
-  _globals['_GETYIELDSLENDINGRESPONSE']._serialized_start=385
-  _globals['_GETYIELDSLENDINGRESPONSE']._serialized_end=454
-  _globals['_LENDINGYIELD']._serialized_start=457
-  _globals['_LENDINGYIELD']._serialized_end=675
-  _globals['_GETYIELDSVAULTSREQUEST']._serialized_start=678
-  _globals['_GETYIELDSVAULTSREQUEST']._serialized_end=880
-  _globals['_GETYIELDSVAULTSRESPONSE']._serialized_start=882
-  _globals['_GETYIELDSVAULTSRESPONSE']._serialized_end=948
-  _globals['_VAULTYIELD']._serialized_start=951
-  _globals['_VAULTYIELD']._serialized_end=1140
-  _globals['_GETYIELDSBESTREQUEST']._serialized_start=1143
-  _globals['_GETYIELDSBESTREQUEST']._serialized_end=1367
-  _globals['_GETYIELDSBESTRESPONSE']._serialized_start=1369
-  _globals['_GETYIELDSBESTRESPONSE']._serialized_end=1432
-  _globals['_BESTYIELD']._serialized_start=1435
-  _globals['_BESTYIELD']._serialized_end=1660
-  _globals['_YIELDSERVICE']._serialized_start=1663
-  _globals['_YIELDSERVICE']._serialized_end=3166
+  _globals['_YIELDSERVICE'].methods_by_name['GetLendCVaultData']._serialized_options = b'\220\002\001\212\265\030d\022\022getMorphoVaultData*\001\0022\010ethereum2\007polygon2\010optimism2\004base2\tavalanche2\010arbitrum2\003bsc:\001\002b\013DeFi yields'
+  _globals['_GETYIELDSLENDINGREQUEST']._serialized_start=216
+  _globals['_GETYIELDSLENDINGREQUEST']._serialized_end=408
+  _globals['_GETYIELDSLENDINGRESPONSE']._serialized_start=410
+  _globals['_GETYIELDSLENDINGRESPONSE']._serialized_end=479
+  _globals['_LENDINGYIELD']._serialized_start=482
+  _globals['_LENDINGYIELD']._serialized_end=842
+  _globals['_GETYIELDSVAULTSREQUEST']._serialized_start=845
+  _globals['_GETYIELDSVAULTSREQUEST']._serialized_end=1047
+  _globals['_GETYIELDSVAULTSRESPONSE']._serialized_start=1049
+  _globals['_GETYIELDSVAULTSRESPONSE']._serialized_end=1115
+  _globals['_VAULTYIELD']._serialized_start=1118
+  _globals['_VAULTYIELD']._serialized_end=1442
+  _globals['_GETYIELDSBESTREQUEST']._serialized_start=1445
+  _globals['_GETYIELDSBESTREQUEST']._serialized_end=1669
+  _globals['_GETYIELDSBESTRESPONSE']._serialized_start=1671
+  _globals['_GETYIELDSBESTRESPONSE']._serialized_end=1786
+  _globals['_UNAVAILABLEYIELDS']._serialized_start=1789
+  _globals['_UNAVAILABLEYIELDS']._serialized_end=1935
+  _globals['_BESTYIELD']._serialized_start=1938
+  _globals['_BESTYIELD']._serialized_end=2231
+  _globals['_YIELDSERVICE']._serialized_start=2234
+  _globals['_YIELDSERVICE']._serialized_end=3761
 # @@protoc_insertion_point(module_scope)

@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from waypost.v1 import options_pb2 as waypost_dot_v1_dot_options__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1fwaypost/v1/yield_protocol.proto\x12\nwaypost.v1\x1a\x18waypost/v1/options.proto*\xae\x04\n\rYieldProtocol\x12\x1e\n\x1aYIELD_PROTOCOL_UNSPECIFIED\x10\x00\x12-\n\x15YIELD_PROTOCOL_LEND_A\x10\x01\x1a\x12\x9a\xb5\x18\x0e\n\x06lend-a\x12\x04\x61\x61ve\x12\x31\n\x15YIELD_PROTOCOL_LEND_B\x10\x02\x1a\x16\x9a\xb5\x18\x12\n\x06lend-b\x12\x08\x63ompound\x12/\n\x15YIELD_PROTOCOL_LEND_C\x10\x03\x1a\x14\x9a\xb5\x18\x10\n\x06lend-c\x12\x06morpho\x12\x32\n\x15YIELD_PROTOCOL_LEND_D\x10\x04\x1a\x17\x9a\xb5\x18\x13\n\x06lend-d\x12\thyperlend\x12\x30\n\x16YIELD_PROTOCOL_VAULT_A\x10\x05\x1a\x14\x9a\xb5\x18\x10\n\x07vault-a\x12\x05\x62\x65\x65\x66y\x12\x30\n\x16YIELD_PROTOCOL_VAULT_B\x10\x06\x1a\x14\x9a\xb5\x18\x10\n\x07vault-b\x12\x05yearn\x12\x34\n\x16YIELD_PROTOCOL_VAULT_D\x10\x07\x1a\x18\x9a\xb5\x18\x14\n\x07vault-d\x12\thyperbeat\x12\x31\n\x16YIELD_PROTOCOL_YIELD_A\x10\x08\x1a\x15\x9a\xb5\x18\x11\n\x07yield-a\x12\x06pendle\x12\x38\n\x1aYIELD_PROTOCOL_TOKENIZED_A\x10\t\x1a\x18\x9a\xb5\x18\x14\n\x0btokenized-a\x12\x05midas\x12/\n\x16YIELD_PROTOCOL_STAKE_A\x10\n\x1a\x13\x9a\xb5\x18\x0f\n\x07stake-a\x12\x04lido*\x98\x01\n\tYieldType\x12\x1a\n\x16YIELD_TYPE_UNSPECIFIED\x10\x00\x12%\n\x12YIELD_TYPE_LENDING\x10\x01\x1a\r\x9a\xb5\x18\t\n\x07lending\x12!\n\x10YIELD_TYPE_VAULT\x10\x02\x1a\x0b\x9a\xb5\x18\x07\n\x05vault\x12%\n\x12YIELD_TYPE_STAKING\x10\x03\x1a\r\x9a\xb5\x18\t\n\x07stakingBJ\n\x0e\x64\x65v.waypost.v1P\x01Z6github.com/waypost/waypost/gen/go/waypost/v1;waypostv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1fwaypost/v1/yield_protocol.proto\x12\nwaypost.v1\x1a\x18waypost/v1/options.proto*\xae\x04\n\rYieldProtocol\x12\x1e\n\x1aYIELD_PROTOCOL_UNSPECIFIED\x10\x00\x12-\n\x15YIELD_PROTOCOL_LEND_A\x10\x01\x1a\x12\x9a\xb5\x18\x0e\n\x06lend-a\x12\x04\x61\x61ve\x12\x31\n\x15YIELD_PROTOCOL_LEND_B\x10\x02\x1a\x16\x9a\xb5\x18\x12\n\x06lend-b\x12\x08\x63ompound\x12/\n\x15YIELD_PROTOCOL_LEND_C\x10\x03\x1a\x14\x9a\xb5\x18\x10\n\x06lend-c\x12\x06morpho\x12\x32\n\x15YIELD_PROTOCOL_LEND_D\x10\x04\x1a\x17\x9a\xb5\x18\x13\n\x06lend-d\x12\thyperlend\x12\x30\n\x16YIELD_PROTOCOL_VAULT_A\x10\x05\x1a\x14\x9a\xb5\x18\x10\n\x07vault-a\x12\x05\x62\x65\x65\x66y\x12\x30\n\x16YIELD_PROTOCOL_VAULT_B\x10\x06\x1a\x14\x9a\xb5\x18\x10\n\x07vault-b\x12\x05yearn\x12\x34\n\x16YIELD_PROTOCOL_VAULT_D\x10\x07\x1a\x18\x9a\xb5\x18\x14\n\x07vault-d\x12\thyperbeat\x12\x31\n\x16YIELD_PROTOCOL_YIELD_A\x10\x08\x1a\x15\x9a\xb5\x18\x11\n\x07yield-a\x12\x06pendle\x12\x38\n\x1aYIELD_PROTOCOL_TOKENIZED_A\x10\t\x1a\x18\x9a\xb5\x18\x14\n\x0btokenized-a\x12\x05midas\x12/\n\x16YIELD_PROTOCOL_STAKE_A\x10\n\x1a\x13\x9a\xb5\x18\x0f\n\x07stake-a\x12\x04lido*\xc1\x01\n\nYieldBasis\x12\x1b\n\x17YIELD_BASIS_UNSPECIFIED\x10\x00\x12 \n\x10YIELD_BASIS_SPOT\x10\x01\x1a\n\x9a\xb5\x18\x06\n\x04spot\x12&\n\x13YIELD_BASIS_AVERAGE\x10\x02\x1a\r\x9a\xb5\x18\t\n\x07\x61verage\x12&\n\x13YIELD_BASIS_IMPLIED\x10\x03\x1a\r\x9a\xb5\x18\t\n\x07implied\x12$\n\x12YIELD_BASIS_GROWTH\x10\x04\x1a\x0c\x9a\xb5\x18\x08\n\x06growth*\x98\x01\n\tYieldType\x12\x1a\n\x16YIELD_TYPE_UNSPECIFIED\x10\x00\x12%\n\x12YIELD_TYPE_LENDING\x10\x01\x1a\r\x9a\xb5\x18\t\n\x07lending\x12!\n\x10YIELD_TYPE_VAULT\x10\x02\x1a\x0b\x9a\xb5\x18\x07\n\x05vault\x12%\n\x12YIELD_TYPE_STAKING\x10\x03\x1a\r\x9a\xb5\x18\t\n\x07stakingBJ\n\x0e\x64\x65v.waypost.v1P\x01Z6github.com/waypost/waypost/gen/go/waypost/v1;waypostv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -53,6 +53,14 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_YIELDPROTOCOL'].values_by_name["YIELD_PROTOCOL_TOKENIZED_A"]._serialized_options = b'\232\265\030\024\n\013tokenized-a\022\005midas'
   _globals['_YIELDPROTOCOL'].values_by_name["YIELD_PROTOCOL_STAKE_A"]._loaded_options = None
   _globals['_YIELDPROTOCOL'].values_by_name["YIELD_PROTOCOL_STAKE_A"]._serialized_options = b'\232\265\030\017\n\007stake-a\022\004lido'
+  _globals['_YIELDBASIS'].values_by_name["YIELD_BASIS_SPOT"]._loaded_options = None
+  _globals['_YIELDBASIS'].values_by_name["YIELD_BASIS_SPOT"]._serialized_options = b'\232\265\030\006\n\004spot'
+  _globals['_YIELDBASIS'].values_by_name["YIELD_BASIS_AVERAGE"]._loaded_options = None
+  _globals['_YIELDBASIS'].values_by_name["YIELD_BASIS_AVERAGE"]._serialized_options = b'\232\265\030\t\n\007average'
+  _globals['_YIELDBASIS'].values_by_name["YIELD_BASIS_IMPLIED"]._loaded_options = None
+  _globals['_YIELDBASIS'].values_by_name["YIELD_BASIS_IMPLIED"]._serialized_options = b'\232\265\030\t\n\007implied'
+  _globals['_YIELDBASIS'].values_by_name["YIELD_BASIS_GROWTH"]._loaded_options = None
+  _globals['_YIELDBASIS'].values_by_name["YIELD_BASIS_GROWTH"]._serialized_options = b'\232\265\030\010\n\006growth'
   _globals['_YIELDTYPE'].values_by_name["YIELD_TYPE_LENDING"]._loaded_options = None
   _globals['_YIELDTYPE'].values_by_name["YIELD_TYPE_LENDING"]._serialized_options = b'\232\265\030\t\n\007lending'
   _globals['_YIELDTYPE'].values_by_name["YIELD_TYPE_VAULT"]._loaded_options = None
@@ -61,6 +69,8 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_YIELDTYPE'].values_by_name["YIELD_TYPE_STAKING"]._serialized_options = b'\232\265\030\t\n\007staking'
   _globals['_YIELDPROTOCOL']._serialized_start=74
   _globals['_YIELDPROTOCOL']._serialized_end=632
-  _globals['_YIELDTYPE']._serialized_start=635
-  _globals['_YIELDTYPE']._serialized_end=787
+  _globals['_YIELDBASIS']._serialized_start=635
+  _globals['_YIELDBASIS']._serialized_end=828
+  _globals['_YIELDTYPE']._serialized_start=831
+  _globals['_YIELDTYPE']._serialized_end=983
 # @@protoc_insertion_point(module_scope)

@@ -19,6 +19,14 @@ class YieldProtocol(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     YIELD_PROTOCOL_TOKENIZED_A: _ClassVar[YieldProtocol]
     YIELD_PROTOCOL_STAKE_A: _ClassVar[YieldProtocol]
 
+class YieldBasis(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    YIELD_BASIS_UNSPECIFIED: _ClassVar[YieldBasis]
+    YIELD_BASIS_SPOT: _ClassVar[YieldBasis]
+    YIELD_BASIS_AVERAGE: _ClassVar[YieldBasis]
+    YIELD_BASIS_IMPLIED: _ClassVar[YieldBasis]
+    YIELD_BASIS_GROWTH: _ClassVar[YieldBasis]
+
 class YieldType(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     YIELD_TYPE_UNSPECIFIED: _ClassVar[YieldType]
@@ -36,6 +44,11 @@ YIELD_PROTOCOL_VAULT_D: YieldProtocol
 YIELD_PROTOCOL_YIELD_A: YieldProtocol
 YIELD_PROTOCOL_TOKENIZED_A: YieldProtocol
 YIELD_PROTOCOL_STAKE_A: YieldProtocol
+YIELD_BASIS_UNSPECIFIED: YieldBasis
+YIELD_BASIS_SPOT: YieldBasis
+YIELD_BASIS_AVERAGE: YieldBasis
+YIELD_BASIS_IMPLIED: YieldBasis
+YIELD_BASIS_GROWTH: YieldBasis
 YIELD_TYPE_UNSPECIFIED: YieldType
 YIELD_TYPE_LENDING: YieldType
 YIELD_TYPE_VAULT: YieldType

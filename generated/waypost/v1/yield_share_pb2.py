@@ -27,7 +27,7 @@ from waypost.v1 import options_pb2 as waypost_dot_v1_dot_options__pb2
 from waypost.v1 import yield_protocol_pb2 as waypost_dot_v1_dot_yield__protocol__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1cwaypost/v1/yield_share.proto\x12\nwaypost.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x18waypost/v1/options.proto\x1a\x1fwaypost/v1/yield_protocol.proto\"\xae\x02\n\x17GetYieldsBalanceRequest\x12#\n\x05\x63hain\x18\x01 \x01(\tB\x14\x92\xb5\x18\x10\x08\x01\x10\x01\x62\n\"ethereum\"\x12\x81\x01\n\x08protocol\x18\x02 \x01(\x0e\x32\x19.waypost.v1.YieldProtocolBT\x92\xb5\x18P\x10\x01R\x06lend-aR\x06lend-bR\x06lend-cR\x06lend-dR\x07vault-aR\x07vault-bR\x07yield-aR\x07vault-db\x08\"lend-a\"\x12!\n\x04pool\x18\x03 \x01(\tB\x13\x92\xb5\x18\x0f\x10\x01(\xc8\x01X\x01\x62\x06\"USDC\"\x12G\n\x07\x61\x64\x64ress\x18\x04 \x01(\tB6\x92\xb5\x18\x32\x08\x03\x10\x01\x62,\"0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045\"\"E\n\x18GetYieldsBalanceResponse\x12)\n\x07results\x18\x01 \x03(\x0b\x32\x18.waypost.v1.YieldBalance\"\x89\x02\n\x0cYieldBalance\x12\r\n\x05\x63hain\x18\x01 \x01(\t\x12+\n\x08protocol\x18\x02 \x01(\x0e\x32\x19.waypost.v1.YieldProtocol\x12\x0c\n\x04pool\x18\x03 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x04 \x01(\t\x12\x36\n\x07\x62\x61lance\x18\x05 \x03(\x0b\x32%.waypost.v1.YieldBalance.BalanceEntry\x12\x36\n\nupdated_at\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x06\x92\xb5\x18\x02\x08\r\x1a.\n\x0c\x42\x61lanceEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x01:\x02\x38\x01\"\xc4\x01\n\x15GetYieldsPriceRequest\x12#\n\x05\x63hain\x18\x01 \x01(\tB\x14\x92\xb5\x18\x10\x08\x01\x10\x01\x62\n\"ethereum\"\x12\x63\n\x08protocol\x18\x02 \x01(\x0e\x32\x19.waypost.v1.YieldProtocolB6\x92\xb5\x18\x32\x10\x01R\x06lend-aR\x06lend-cR\x07yield-aR\x0btokenized-ab\x08\"lend-a\"\x12!\n\x04pool\x18\x03 \x01(\tB\x13\x92\xb5\x18\x0f\x10\x01(\xc8\x01X\x01\x62\x06\"USDC\"\"A\n\x16GetYieldsPriceResponse\x12\'\n\x07results\x18\x01 \x03(\x0b\x32\x16.waypost.v1.YieldPrice\"\xb5\x01\n\nYieldPrice\x12\r\n\x05\x63hain\x18\x01 \x01(\t\x12+\n\x08protocol\x18\x02 \x01(\x0e\x32\x19.waypost.v1.YieldProtocol\x12\x0c\n\x04pool\x18\x03 \x01(\t\x12%\n\x05price\x18\x04 \x01(\x0b\x32\x16.waypost.v1.SharePrice\x12\x36\n\nupdated_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x06\x92\xb5\x18\x02\x08\r\"\x1e\n\nSharePrice\x12\x10\n\x03usd\x18\x01 \x01(\x01R\x03USD\"\xd6\x01\n GetYieldsYieldAImpliedApyRequest\x12#\n\x05\x63hain\x18\x01 \x01(\tB\x14\x92\xb5\x18\x10\x08\x01\x10\x01\x62\n\"ethereum\"\x12\x44\n\x04pool\x18\x02 \x01(\tB6\x92\xb5\x18\x32\x08\x03\x10\x01\x62,\"0xD0354D4e7bCf345fB117cabe41aCaDb724eccCa2\"\x12G\n\x07\x61\x64\x64ress\x18\x03 \x01(\tB6\x92\xb5\x18\x32\x08\x03\x10\x01\x62,\"0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045\"\"N\n!GetYieldsYieldAImpliedApyResponse\x12)\n\x07results\x18\x01 \x03(\x0b\x32\x18.waypost.v1.ImpliedYield\"\xfe\x01\n\x0cImpliedYield\x12\r\n\x05\x63hain\x18\x01 \x01(\t\x12\x0c\n\x04pool\x18\x02 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x03 \x01(\t\x12\"\n\x1a\x65\x66\x66\x65\x63tive_pt_exchange_rate\x18\x04 \x01(\x01\x12\x37\n\x0b\x65xpiry_date\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x06\x92\xb5\x18\x02\x08\r\x12\x16\n\x0e\x64\x61ys_to_expiry\x18\x06 \x01(\x05\x12\x13\n\x0bimplied_apy\x18\x07 \x01(\x01\x12\x36\n\nupdated_at\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x06\x92\xb5\x18\x02\x08\rBJ\n\x0e\x64\x65v.waypost.v1P\x01Z6github.com/waypost/waypost/gen/go/waypost/v1;waypostv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1cwaypost/v1/yield_share.proto\x12\nwaypost.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x18waypost/v1/options.proto\x1a\x1fwaypost/v1/yield_protocol.proto\"\xae\x02\n\x17GetYieldsBalanceRequest\x12#\n\x05\x63hain\x18\x01 \x01(\tB\x14\x92\xb5\x18\x10\x08\x01\x10\x01\x62\n\"ethereum\"\x12\x81\x01\n\x08protocol\x18\x02 \x01(\x0e\x32\x19.waypost.v1.YieldProtocolBT\x92\xb5\x18P\x10\x01R\x06lend-aR\x06lend-bR\x06lend-cR\x06lend-dR\x07vault-aR\x07vault-bR\x07yield-aR\x07vault-db\x08\"lend-a\"\x12!\n\x04pool\x18\x03 \x01(\tB\x13\x92\xb5\x18\x0f\x10\x01(\xc8\x01X\x01\x62\x06\"USDC\"\x12G\n\x07\x61\x64\x64ress\x18\x04 \x01(\tB6\x92\xb5\x18\x32\x08\x03\x10\x01\x62,\"0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045\"\"E\n\x18GetYieldsBalanceResponse\x12)\n\x07results\x18\x01 \x03(\x0b\x32\x18.waypost.v1.YieldBalance\"\x82\x02\n\x0cYieldBalance\x12\r\n\x05\x63hain\x18\x01 \x01(\t\x12+\n\x08protocol\x18\x02 \x01(\x0e\x32\x19.waypost.v1.YieldProtocol\x12\x0c\n\x04pool\x18\x03 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x04 \x01(\t\x12+\n\x07\x62\x61lance\x18\x05 \x01(\x0b\x32\x1a.waypost.v1.BalanceAmounts\x12\x36\n\nupdated_at\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x06\x92\xb5\x18\x02\x08\r\x12!\n\x0c\x62lock_height\x18\x07 \x01(\x03\x42\x06\x92\xb5\x18\x02\x38\x01H\x00\x88\x01\x01\x42\x0f\n\r_block_height\"\xa9\x01\n\x0e\x42\x61lanceAmounts\x12@\n\x07\x61mounts\x18\x01 \x03(\x0b\x32\'.waypost.v1.BalanceAmounts.AmountsEntryB\x06\x92\xb5\x18\x02@\x01\x12\x1d\n\x03usd\x18\x02 \x01(\x01\x42\x06\x92\xb5\x18\x02\x38\x01H\x00R\x03USD\x88\x01\x01\x1a.\n\x0c\x41mountsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x01:\x02\x38\x01\x42\x06\n\x04_usd\"\xc4\x01\n\x15GetYieldsPriceRequest\x12#\n\x05\x63hain\x18\x01 \x01(\tB\x14\x92\xb5\x18\x10\x08\x01\x10\x01\x62\n\"ethereum\"\x12\x63\n\x08protocol\x18\x02 \x01(\x0e\x32\x19.waypost.v1.YieldProtocolB6\x92\xb5\x18\x32\x10\x01R\x06lend-aR\x06lend-cR\x07yield-aR\x0btokenized-ab\x08\"lend-a\"\x12!\n\x04pool\x18\x03 \x01(\tB\x13\x92\xb5\x18\x0f\x10\x01(\xc8\x01X\x01\x62\x06\"USDC\"\"A\n\x16GetYieldsPriceResponse\x12\'\n\x07results\x18\x01 \x03(\x0b\x32\x16.waypost.v1.YieldPrice\"\xc0\x02\n\nYieldPrice\x12\r\n\x05\x63hain\x18\x01 \x01(\t\x12+\n\x08protocol\x18\x02 \x01(\x0e\x32\x19.waypost.v1.YieldProtocol\x12\x0c\n\x04pool\x18\x03 \x01(\t\x12%\n\x05price\x18\x04 \x01(\x0b\x32\x16.waypost.v1.SharePrice\x12\x36\n\nupdated_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x06\x92\xb5\x18\x02\x08\r\x12!\n\x0c\x62lock_height\x18\x06 \x01(\x03\x42\x06\x92\xb5\x18\x02\x38\x01H\x00\x88\x01\x01\x12+\n\x05token\x18\x07 \x01(\x0b\x32\x17.waypost.v1.PricedTokenH\x01\x88\x01\x01\x12\x13\n\x06lp_usd\x18\x08 \x01(\x01H\x02\x88\x01\x01\x42\x0f\n\r_block_heightB\x08\n\x06_tokenB\t\n\x07_lp_usd\".\n\x0bPricedToken\x12\x0e\n\x06symbol\x18\x01 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x02 \x01(\t\"\x1e\n\nSharePrice\x12\x10\n\x03usd\x18\x01 \x01(\x01R\x03USD\"\x84\x02\n GetYieldsYieldAImpliedApyRequest\x12#\n\x05\x63hain\x18\x01 \x01(\tB\x14\x92\xb5\x18\x10\x08\x01\x10\x01\x62\n\"ethereum\"\x12r\n\x04pool\x18\x02 \x01(\tBd\x92\xb5\x18`\x08\x03\x10\x01\x62,\"0x7195CcebC4e86c2B8441EBEDE4AAf0178Af5e036\"z,\"0xD0354D4e7bCf345fB117cabe41aCaDb724eccCa2\"\x12G\n\x07\x61\x64\x64ress\x18\x03 \x01(\tB6\x92\xb5\x18\x32\x08\x03\x10\x01\x62,\"0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045\"\"N\n!GetYieldsYieldAImpliedApyResponse\x12)\n\x07results\x18\x01 \x03(\x0b\x32\x18.waypost.v1.ImpliedYield\"\xb2\x02\n\x0cImpliedYield\x12\r\n\x05\x63hain\x18\x01 \x01(\t\x12\x0c\n\x04pool\x18\x02 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x03 \x01(\t\x12\"\n\x1a\x65\x66\x66\x65\x63tive_pt_exchange_rate\x18\x04 \x01(\x01\x12\x37\n\x0b\x65xpiry_date\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x06\x92\xb5\x18\x02\x08\r\x12\x16\n\x0e\x64\x61ys_to_expiry\x18\x06 \x01(\x05\x12\x13\n\x0bimplied_apy\x18\x07 \x01(\x01\x12\x36\n\nupdated_at\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x06\x92\xb5\x18\x02\x08\r\x12!\n\x0c\x62lock_height\x18\t \x01(\x03\x42\x06\x92\xb5\x18\x02\x38\x01H\x00\x88\x01\x01\x42\x0f\n\r_block_heightBJ\n\x0e\x64\x65v.waypost.v1P\x01Z6github.com/waypost/waypost/gen/go/waypost/v1;waypostv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -43,10 +43,16 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_GETYIELDSBALANCEREQUEST'].fields_by_name['pool']._serialized_options = b'\222\265\030\017\020\001(\310\001X\001b\006\"USDC\"'
   _globals['_GETYIELDSBALANCEREQUEST'].fields_by_name['address']._loaded_options = None
   _globals['_GETYIELDSBALANCEREQUEST'].fields_by_name['address']._serialized_options = b'\222\265\0302\010\003\020\001b,\"0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045\"'
-  _globals['_YIELDBALANCE_BALANCEENTRY']._loaded_options = None
-  _globals['_YIELDBALANCE_BALANCEENTRY']._serialized_options = b'8\001'
   _globals['_YIELDBALANCE'].fields_by_name['updated_at']._loaded_options = None
   _globals['_YIELDBALANCE'].fields_by_name['updated_at']._serialized_options = b'\222\265\030\002\010\r'
+  _globals['_YIELDBALANCE'].fields_by_name['block_height']._loaded_options = None
+  _globals['_YIELDBALANCE'].fields_by_name['block_height']._serialized_options = b'\222\265\030\0028\001'
+  _globals['_BALANCEAMOUNTS_AMOUNTSENTRY']._loaded_options = None
+  _globals['_BALANCEAMOUNTS_AMOUNTSENTRY']._serialized_options = b'8\001'
+  _globals['_BALANCEAMOUNTS'].fields_by_name['amounts']._loaded_options = None
+  _globals['_BALANCEAMOUNTS'].fields_by_name['amounts']._serialized_options = b'\222\265\030\002@\001'
+  _globals['_BALANCEAMOUNTS'].fields_by_name['usd']._loaded_options = None
+  _globals['_BALANCEAMOUNTS'].fields_by_name['usd']._serialized_options = b'\222\265\030\0028\001'
   _globals['_GETYIELDSPRICEREQUEST'].fields_by_name['chain']._loaded_options = None
   _globals['_GETYIELDSPRICEREQUEST'].fields_by_name['chain']._serialized_options = b'\222\265\030\020\010\001\020\001b\n\"ethereum\"'
   _globals['_GETYIELDSPRICEREQUEST'].fields_by_name['protocol']._loaded_options = None
@@ -55,36 +61,44 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_GETYIELDSPRICEREQUEST'].fields_by_name['pool']._serialized_options = b'\222\265\030\017\020\001(\310\001X\001b\006\"USDC\"'
   _globals['_YIELDPRICE'].fields_by_name['updated_at']._loaded_options = None
   _globals['_YIELDPRICE'].fields_by_name['updated_at']._serialized_options = b'\222\265\030\002\010\r'
+  _globals['_YIELDPRICE'].fields_by_name['block_height']._loaded_options = None
+  _globals['_YIELDPRICE'].fields_by_name['block_height']._serialized_options = b'\222\265\030\0028\001'
   _globals['_GETYIELDSYIELDAIMPLIEDAPYREQUEST'].fields_by_name['chain']._loaded_options = None
   _globals['_GETYIELDSYIELDAIMPLIEDAPYREQUEST'].fields_by_name['chain']._serialized_options = b'\222\265\030\020\010\001\020\001b\n\"ethereum\"'
   _globals['_GETYIELDSYIELDAIMPLIEDAPYREQUEST'].fields_by_name['pool']._loaded_options = None
-  _globals['_GETYIELDSYIELDAIMPLIEDAPYREQUEST'].fields_by_name['pool']._serialized_options = b'\222\265\0302\010\003\020\001b,\"0xD0354D4e7bCf345fB117cabe41aCaDb724eccCa2\"'
+  _globals['_GETYIELDSYIELDAIMPLIEDAPYREQUEST'].fields_by_name['pool']._serialized_options = b'\222\265\030`\010\003\020\001b,\"0x7195CcebC4e86c2B8441EBEDE4AAf0178Af5e036\"z,\"0xD0354D4e7bCf345fB117cabe41aCaDb724eccCa2\"'
   _globals['_GETYIELDSYIELDAIMPLIEDAPYREQUEST'].fields_by_name['address']._loaded_options = None
   _globals['_GETYIELDSYIELDAIMPLIEDAPYREQUEST'].fields_by_name['address']._serialized_options = b'\222\265\0302\010\003\020\001b,\"0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045\"'
   _globals['_IMPLIEDYIELD'].fields_by_name['expiry_date']._loaded_options = None
   _globals['_IMPLIEDYIELD'].fields_by_name['expiry_date']._serialized_options = b'\222\265\030\002\010\r'
   _globals['_IMPLIEDYIELD'].fields_by_name['updated_at']._loaded_options = None
   _globals['_IMPLIEDYIELD'].fields_by_name['updated_at']._serialized_options = b'\222\265\030\002\010\r'
+  _globals['_IMPLIEDYIELD'].fields_by_name['block_height']._loaded_options = None
+  _globals['_IMPLIEDYIELD'].fields_by_name['block_height']._serialized_options = b'\222\265\030\0028\001'
   _globals['_GETYIELDSBALANCEREQUEST']._serialized_start=137
   _globals['_GETYIELDSBALANCEREQUEST']._serialized_end=439
   _globals['_GETYIELDSBALANCERESPONSE']._serialized_start=441
   _globals['_GETYIELDSBALANCERESPONSE']._serialized_end=510
   _globals['_YIELDBALANCE']._serialized_start=513
-  _globals['_YIELDBALANCE']._serialized_end=778
-  _globals['_YIELDBALANCE_BALANCEENTRY']._serialized_start=732
-  _globals['_YIELDBALANCE_BALANCEENTRY']._serialized_end=778
-  _globals['_GETYIELDSPRICEREQUEST']._serialized_start=781
-  _globals['_GETYIELDSPRICEREQUEST']._serialized_end=977
-  _globals['_GETYIELDSPRICERESPONSE']._serialized_start=979
-  _globals['_GETYIELDSPRICERESPONSE']._serialized_end=1044
-  _globals['_YIELDPRICE']._serialized_start=1047
-  _globals['_YIELDPRICE']._serialized_end=1228
-  _globals['_SHAREPRICE']._serialized_start=1230
-  _globals['_SHAREPRICE']._serialized_end=1260
-  _globals['_GETYIELDSYIELDAIMPLIEDAPYREQUEST']._serialized_start=1263
-  _globals['_GETYIELDSYIELDAIMPLIEDAPYREQUEST']._serialized_end=1477
-  _globals['_GETYIELDSYIELDAIMPLIEDAPYRESPONSE']._serialized_start=1479
-  _globals['_GETYIELDSYIELDAIMPLIEDAPYRESPONSE']._serialized_end=1557
-  _globals['_IMPLIEDYIELD']._serialized_start=1560
-  _globals['_IMPLIEDYIELD']._serialized_end=1814
+  _globals['_YIELDBALANCE']._serialized_end=771
+  _globals['_BALANCEAMOUNTS']._serialized_start=774
+  _globals['_BALANCEAMOUNTS']._serialized_end=943
+  _globals['_BALANCEAMOUNTS_AMOUNTSENTRY']._serialized_start=889
+  _globals['_BALANCEAMOUNTS_AMOUNTSENTRY']._serialized_end=935
+  _globals['_GETYIELDSPRICEREQUEST']._serialized_start=946
+  _globals['_GETYIELDSPRICEREQUEST']._serialized_end=1142
+  _globals['_GETYIELDSPRICERESPONSE']._serialized_start=1144
+  _globals['_GETYIELDSPRICERESPONSE']._serialized_end=1209
+  _globals['_YIELDPRICE']._serialized_start=1212
+  _globals['_YIELDPRICE']._serialized_end=1532
+  _globals['_PRICEDTOKEN']._serialized_start=1534
+  _globals['_PRICEDTOKEN']._serialized_end=1580
+  _globals['_SHAREPRICE']._serialized_start=1582
+  _globals['_SHAREPRICE']._serialized_end=1612
+  _globals['_GETYIELDSYIELDAIMPLIEDAPYREQUEST']._serialized_start=1615
+  _globals['_GETYIELDSYIELDAIMPLIEDAPYREQUEST']._serialized_end=1875
+  _globals['_GETYIELDSYIELDAIMPLIEDAPYRESPONSE']._serialized_start=1877
+  _globals['_GETYIELDSYIELDAIMPLIEDAPYRESPONSE']._serialized_end=1955
+  _globals['_IMPLIEDYIELD']._serialized_start=1958
+  _globals['_IMPLIEDYIELD']._serialized_end=2264
 # @@protoc_insertion_point(module_scope)

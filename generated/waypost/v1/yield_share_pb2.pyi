@@ -27,27 +27,37 @@ class GetYieldsBalanceResponse(_message.Message):
     def __init__(self, results: _Optional[_Iterable[_Union[YieldBalance, _Mapping]]] = ...) -> None: ...
 
 class YieldBalance(_message.Message):
-    __slots__ = ("chain", "protocol", "pool", "address", "balance", "updated_at")
-    class BalanceEntry(_message.Message):
-        __slots__ = ("key", "value")
-        KEY_FIELD_NUMBER: _ClassVar[int]
-        VALUE_FIELD_NUMBER: _ClassVar[int]
-        key: str
-        value: float
-        def __init__(self, key: _Optional[str] = ..., value: _Optional[float] = ...) -> None: ...
+    __slots__ = ("chain", "protocol", "pool", "address", "balance", "updated_at", "block_height")
     CHAIN_FIELD_NUMBER: _ClassVar[int]
     PROTOCOL_FIELD_NUMBER: _ClassVar[int]
     POOL_FIELD_NUMBER: _ClassVar[int]
     ADDRESS_FIELD_NUMBER: _ClassVar[int]
     BALANCE_FIELD_NUMBER: _ClassVar[int]
     UPDATED_AT_FIELD_NUMBER: _ClassVar[int]
+    BLOCK_HEIGHT_FIELD_NUMBER: _ClassVar[int]
     chain: str
     protocol: _yield_protocol_pb2.YieldProtocol
     pool: str
     address: str
-    balance: _containers.ScalarMap[str, float]
+    balance: BalanceAmounts
     updated_at: _timestamp_pb2.Timestamp
-    def __init__(self, chain: _Optional[str] = ..., protocol: _Optional[_Union[_yield_protocol_pb2.YieldProtocol, str]] = ..., pool: _Optional[str] = ..., address: _Optional[str] = ..., balance: _Optional[_Mapping[str, float]] = ..., updated_at: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+    block_height: int
+    def __init__(self, chain: _Optional[str] = ..., protocol: _Optional[_Union[_yield_protocol_pb2.YieldProtocol, str]] = ..., pool: _Optional[str] = ..., address: _Optional[str] = ..., balance: _Optional[_Union[BalanceAmounts, _Mapping]] = ..., updated_at: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., block_height: _Optional[int] = ...) -> None: ...
+
+class BalanceAmounts(_message.Message):
+    __slots__ = ("amounts", "usd")
+    class AmountsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: float
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[float] = ...) -> None: ...
+    AMOUNTS_FIELD_NUMBER: _ClassVar[int]
+    USD_FIELD_NUMBER: _ClassVar[int]
+    amounts: _containers.ScalarMap[str, float]
+    usd: float
+    def __init__(self, amounts: _Optional[_Mapping[str, float]] = ..., usd: _Optional[float] = ...) -> None: ...
 
 class GetYieldsPriceRequest(_message.Message):
     __slots__ = ("chain", "protocol", "pool")
@@ -66,18 +76,32 @@ class GetYieldsPriceResponse(_message.Message):
     def __init__(self, results: _Optional[_Iterable[_Union[YieldPrice, _Mapping]]] = ...) -> None: ...
 
 class YieldPrice(_message.Message):
-    __slots__ = ("chain", "protocol", "pool", "price", "updated_at")
+    __slots__ = ("chain", "protocol", "pool", "price", "updated_at", "block_height", "token", "lp_usd")
     CHAIN_FIELD_NUMBER: _ClassVar[int]
     PROTOCOL_FIELD_NUMBER: _ClassVar[int]
     POOL_FIELD_NUMBER: _ClassVar[int]
     PRICE_FIELD_NUMBER: _ClassVar[int]
     UPDATED_AT_FIELD_NUMBER: _ClassVar[int]
+    BLOCK_HEIGHT_FIELD_NUMBER: _ClassVar[int]
+    TOKEN_FIELD_NUMBER: _ClassVar[int]
+    LP_USD_FIELD_NUMBER: _ClassVar[int]
     chain: str
     protocol: _yield_protocol_pb2.YieldProtocol
     pool: str
     price: SharePrice
     updated_at: _timestamp_pb2.Timestamp
-    def __init__(self, chain: _Optional[str] = ..., protocol: _Optional[_Union[_yield_protocol_pb2.YieldProtocol, str]] = ..., pool: _Optional[str] = ..., price: _Optional[_Union[SharePrice, _Mapping]] = ..., updated_at: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+    block_height: int
+    token: PricedToken
+    lp_usd: float
+    def __init__(self, chain: _Optional[str] = ..., protocol: _Optional[_Union[_yield_protocol_pb2.YieldProtocol, str]] = ..., pool: _Optional[str] = ..., price: _Optional[_Union[SharePrice, _Mapping]] = ..., updated_at: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., block_height: _Optional[int] = ..., token: _Optional[_Union[PricedToken, _Mapping]] = ..., lp_usd: _Optional[float] = ...) -> None: ...
+
+class PricedToken(_message.Message):
+    __slots__ = ("symbol", "address")
+    SYMBOL_FIELD_NUMBER: _ClassVar[int]
+    ADDRESS_FIELD_NUMBER: _ClassVar[int]
+    symbol: str
+    address: str
+    def __init__(self, symbol: _Optional[str] = ..., address: _Optional[str] = ...) -> None: ...
 
 class SharePrice(_message.Message):
     __slots__ = ("usd",)
@@ -102,7 +126,7 @@ class GetYieldsYieldAImpliedApyResponse(_message.Message):
     def __init__(self, results: _Optional[_Iterable[_Union[ImpliedYield, _Mapping]]] = ...) -> None: ...
 
 class ImpliedYield(_message.Message):
-    __slots__ = ("chain", "pool", "address", "effective_pt_exchange_rate", "expiry_date", "days_to_expiry", "implied_apy", "updated_at")
+    __slots__ = ("chain", "pool", "address", "effective_pt_exchange_rate", "expiry_date", "days_to_expiry", "implied_apy", "updated_at", "block_height")
     CHAIN_FIELD_NUMBER: _ClassVar[int]
     POOL_FIELD_NUMBER: _ClassVar[int]
     ADDRESS_FIELD_NUMBER: _ClassVar[int]
@@ -111,6 +135,7 @@ class ImpliedYield(_message.Message):
     DAYS_TO_EXPIRY_FIELD_NUMBER: _ClassVar[int]
     IMPLIED_APY_FIELD_NUMBER: _ClassVar[int]
     UPDATED_AT_FIELD_NUMBER: _ClassVar[int]
+    BLOCK_HEIGHT_FIELD_NUMBER: _ClassVar[int]
     chain: str
     pool: str
     address: str
@@ -119,4 +144,5 @@ class ImpliedYield(_message.Message):
     days_to_expiry: int
     implied_apy: float
     updated_at: _timestamp_pb2.Timestamp
-    def __init__(self, chain: _Optional[str] = ..., pool: _Optional[str] = ..., address: _Optional[str] = ..., effective_pt_exchange_rate: _Optional[float] = ..., expiry_date: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., days_to_expiry: _Optional[int] = ..., implied_apy: _Optional[float] = ..., updated_at: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+    block_height: int
+    def __init__(self, chain: _Optional[str] = ..., pool: _Optional[str] = ..., address: _Optional[str] = ..., effective_pt_exchange_rate: _Optional[float] = ..., expiry_date: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., days_to_expiry: _Optional[int] = ..., implied_apy: _Optional[float] = ..., updated_at: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., block_height: _Optional[int] = ...) -> None: ...

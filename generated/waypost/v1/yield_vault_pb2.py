@@ -24,9 +24,10 @@ _sym_db = _symbol_database.Default()
 
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 from waypost.v1 import options_pb2 as waypost_dot_v1_dot_options__pb2
+from waypost.v1 import yield_protocol_pb2 as waypost_dot_v1_dot_yield__protocol__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1cwaypost/v1/yield_vault.proto\x12\nwaypost.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x18waypost/v1/options.proto\"<\n\x15GetLendCVaultsRequest\x12#\n\x05\x63hain\x18\x01 \x01(\tB\x14\x92\xb5\x18\x10\x08\x01\x10\x01\x62\n\"ethereum\"\"^\n\x16GetLendCVaultsResponse\x12\r\n\x05\x63hain\x18\x01 \x01(\t\x12\r\n\x05\x63ount\x18\x02 \x01(\x05\x12&\n\x06vaults\x18\x03 \x03(\x0b\x32\x16.waypost.v1.LendCVault\"\x9a\x01\n\nLendCVault\x12\x0f\n\x07\x61\x64\x64ress\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0e\n\x06symbol\x18\x03 \x01(\t\x12\x10\n\x08\x63hain_id\x18\x04 \x01(\x03\x12%\n\x05\x63hain\x18\x05 \x01(\x0b\x32\x16.waypost.v1.LendCChain\x12\x0f\n\x07version\x18\x06 \x01(\t\x12\x13\n\x0bwhitelisted\x18\x07 \x01(\x08\")\n\nLendCChain\x12\n\n\x02id\x18\x01 \x01(\x03\x12\x0f\n\x07network\x18\x02 \x01(\t\"\x8f\x01\n\x18GetLendCVaultDataRequest\x12#\n\x05\x63hain\x18\x01 \x01(\tB\x14\x92\xb5\x18\x10\x08\x01\x10\x01\x62\n\"ethereum\"\x12N\n\x06vaults\x18\x02 \x03(\tB>\x92\xb5\x18:\x08\x03\x10\x01(2H\x01X\x01\x62.[\"0xBEEF01735c132Ada46AA9aA4c54623cAA92A64CB\"]\"e\n\x19GetLendCVaultDataResponse\x12\r\n\x05\x63hain\x18\x01 \x01(\t\x12\r\n\x05\x63ount\x18\x02 \x01(\x05\x12*\n\x06vaults\x18\x03 \x03(\x0b\x32\x1a.waypost.v1.LendCVaultData\"\x8a\x03\n\x0eLendCVaultData\x12\x0f\n\x07\x61\x64\x64ress\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0e\n\x06symbol\x18\x03 \x01(\t\x12\x10\n\x08\x63hain_id\x18\x04 \x01(\x03\x12\x1c\n\x0ctotal_assets\x18\x05 \x01(\tB\x06\x92\xb5\x18\x02\x08\t\x12%\n\x10total_assets_usd\x18\x06 \x01(\x01\x42\x06\x92\xb5\x18\x02\x38\x01H\x00\x88\x01\x01\x12\x1c\n\x0ctotal_supply\x18\x07 \x01(\tB\x06\x92\xb5\x18\x02\x08\t\x12\x0b\n\x03\x66\x65\x65\x18\x08 \x01(\x01\x12\x0b\n\x03\x61py\x18\t \x01(\x01\x12\x0f\n\x07net_apy\x18\n \x01(\x01\x12\x1c\n\x07\x61vg_apy\x18\x0b \x01(\x01\x42\x06\x92\xb5\x18\x02\x38\x01H\x01\x88\x01\x01\x12 \n\x0b\x61vg_net_apy\x18\x0c \x01(\x01\x42\x06\x92\xb5\x18\x02\x38\x01H\x02\x88\x01\x01\x12\x38\n\x0clast_updated\x18\r \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x06\x92\xb5\x18\x02\x08\rB\x13\n\x11_total_assets_usdB\n\n\x08_avg_apyB\x0e\n\x0c_avg_net_apyBJ\n\x0e\x64\x65v.waypost.v1P\x01Z6github.com/waypost/waypost/gen/go/waypost/v1;waypostv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1cwaypost/v1/yield_vault.proto\x12\nwaypost.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x18waypost/v1/options.proto\x1a\x1fwaypost/v1/yield_protocol.proto\"<\n\x15GetLendCVaultsRequest\x12#\n\x05\x63hain\x18\x01 \x01(\tB\x14\x92\xb5\x18\x10\x08\x01\x10\x01\x62\n\"ethereum\"\"^\n\x16GetLendCVaultsResponse\x12\r\n\x05\x63hain\x18\x01 \x01(\t\x12\r\n\x05\x63ount\x18\x02 \x01(\x05\x12&\n\x06vaults\x18\x03 \x03(\x0b\x32\x16.waypost.v1.LendCVault\"\x9a\x01\n\nLendCVault\x12\x0f\n\x07\x61\x64\x64ress\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0e\n\x06symbol\x18\x03 \x01(\t\x12\x10\n\x08\x63hain_id\x18\x04 \x01(\x03\x12%\n\x05\x63hain\x18\x05 \x01(\x0b\x32\x16.waypost.v1.LendCChain\x12\x0f\n\x07version\x18\x06 \x01(\t\x12\x13\n\x0bwhitelisted\x18\x07 \x01(\x08\")\n\nLendCChain\x12\n\n\x02id\x18\x01 \x01(\x03\x12\x0f\n\x07network\x18\x02 \x01(\t\"\x8f\x01\n\x18GetLendCVaultDataRequest\x12#\n\x05\x63hain\x18\x01 \x01(\tB\x14\x92\xb5\x18\x10\x08\x01\x10\x01\x62\n\"ethereum\"\x12N\n\x06vaults\x18\x02 \x03(\tB>\x92\xb5\x18:\x08\x03\x10\x01(2H\x01X\x01\x62.[\"0xBEEF01735c132Ada46AA9aA4c54623cAA92A64CB\"]\"e\n\x19GetLendCVaultDataResponse\x12\r\n\x05\x63hain\x18\x01 \x01(\t\x12\r\n\x05\x63ount\x18\x02 \x01(\x05\x12*\n\x06vaults\x18\x03 \x03(\x0b\x32\x1a.waypost.v1.LendCVaultData\"\xd8\x04\n\x0eLendCVaultData\x12\x0f\n\x07\x61\x64\x64ress\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0e\n\x06symbol\x18\x03 \x01(\t\x12\x10\n\x08\x63hain_id\x18\x04 \x01(\x03\x12\x1c\n\x0ctotal_assets\x18\x05 \x01(\tB\x06\x92\xb5\x18\x02\x08\t\x12%\n\x10total_assets_usd\x18\x06 \x01(\x01\x42\x06\x92\xb5\x18\x02\x38\x01H\x00\x88\x01\x01\x12\x1c\n\x0ctotal_supply\x18\x07 \x01(\tB\x06\x92\xb5\x18\x02\x08\t\x12\x0b\n\x03\x66\x65\x65\x18\x08 \x01(\x01\x12\x18\n\x03\x61py\x18\t \x01(\x01\x42\x06\x92\xb5\x18\x02\x38\x01H\x01\x88\x01\x01\x12\x1c\n\x07net_apy\x18\n \x01(\x01\x42\x06\x92\xb5\x18\x02\x38\x01H\x02\x88\x01\x01\x12\x1c\n\x07\x61vg_apy\x18\x0b \x01(\x01\x42\x06\x92\xb5\x18\x02\x38\x01H\x03\x88\x01\x01\x12 \n\x0b\x61vg_net_apy\x18\x0c \x01(\x01\x42\x06\x92\xb5\x18\x02\x38\x01H\x04\x88\x01\x01\x12\x38\n\x0clast_updated\x18\r \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x06\x92\xb5\x18\x02\x08\r\x12,\n\x06source\x18\x0e \x01(\x0e\x32\x1c.waypost.v1.LendCVaultSource\x12\x32\n\x05\x62\x61sis\x18\x0f \x01(\x0e\x32\x16.waypost.v1.YieldBasisB\x06\x92\xb5\x18\x02\x38\x01H\x05\x88\x01\x01\x12!\n\x0c\x62lock_height\x18\x10 \x01(\x03\x42\x06\x92\xb5\x18\x02\x38\x01H\x06\x88\x01\x01\x42\x13\n\x11_total_assets_usdB\x06\n\x04_apyB\n\n\x08_net_apyB\n\n\x08_avg_apyB\x0e\n\x0c_avg_net_apyB\x08\n\x06_basisB\x0f\n\r_block_height*\x8b\x01\n\x10LendCVaultSource\x12#\n\x1fLEND_C_VAULT_SOURCE_UNSPECIFIED\x10\x00\x12&\n\x17LEND_C_VAULT_SOURCE_API\x10\x01\x1a\t\x9a\xb5\x18\x05\n\x03\x61pi\x12*\n\x19LEND_C_VAULT_SOURCE_CHAIN\x10\x02\x1a\x0b\x9a\xb5\x18\x07\n\x05\x63hainBJ\n\x0e\x64\x65v.waypost.v1P\x01Z6github.com/waypost/waypost/gen/go/waypost/v1;waypostv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -34,6 +35,10 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'waypost.v1.yield_vault_pb2'
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'\n\016dev.waypost.v1P\001Z6github.com/waypost/waypost/gen/go/waypost/v1;waypostv1'
+  _globals['_LENDCVAULTSOURCE'].values_by_name["LEND_C_VAULT_SOURCE_API"]._loaded_options = None
+  _globals['_LENDCVAULTSOURCE'].values_by_name["LEND_C_VAULT_SOURCE_API"]._serialized_options = b'\232\265\030\005\n\003api'
+  _globals['_LENDCVAULTSOURCE'].values_by_name["LEND_C_VAULT_SOURCE_CHAIN"]._loaded_options = None
+  _globals['_LENDCVAULTSOURCE'].values_by_name["LEND_C_VAULT_SOURCE_CHAIN"]._serialized_options = b'\232\265\030\007\n\005chain'
   _globals['_GETLENDCVAULTSREQUEST'].fields_by_name['chain']._loaded_options = None
   _globals['_GETLENDCVAULTSREQUEST'].fields_by_name['chain']._serialized_options = b'\222\265\030\020\010\001\020\001b\n\"ethereum\"'
   _globals['_GETLENDCVAULTDATAREQUEST'].fields_by_name['chain']._loaded_options = None
@@ -46,24 +51,34 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_LENDCVAULTDATA'].fields_by_name['total_assets_usd']._serialized_options = b'\222\265\030\0028\001'
   _globals['_LENDCVAULTDATA'].fields_by_name['total_supply']._loaded_options = None
   _globals['_LENDCVAULTDATA'].fields_by_name['total_supply']._serialized_options = b'\222\265\030\002\010\t'
+  _globals['_LENDCVAULTDATA'].fields_by_name['apy']._loaded_options = None
+  _globals['_LENDCVAULTDATA'].fields_by_name['apy']._serialized_options = b'\222\265\030\0028\001'
+  _globals['_LENDCVAULTDATA'].fields_by_name['net_apy']._loaded_options = None
+  _globals['_LENDCVAULTDATA'].fields_by_name['net_apy']._serialized_options = b'\222\265\030\0028\001'
   _globals['_LENDCVAULTDATA'].fields_by_name['avg_apy']._loaded_options = None
   _globals['_LENDCVAULTDATA'].fields_by_name['avg_apy']._serialized_options = b'\222\265\030\0028\001'
   _globals['_LENDCVAULTDATA'].fields_by_name['avg_net_apy']._loaded_options = None
   _globals['_LENDCVAULTDATA'].fields_by_name['avg_net_apy']._serialized_options = b'\222\265\030\0028\001'
   _globals['_LENDCVAULTDATA'].fields_by_name['last_updated']._loaded_options = None
   _globals['_LENDCVAULTDATA'].fields_by_name['last_updated']._serialized_options = b'\222\265\030\002\010\r'
-  _globals['_GETLENDCVAULTSREQUEST']._serialized_start=103
-  _globals['_GETLENDCVAULTSREQUEST']._serialized_end=163
-  _globals['_GETLENDCVAULTSRESPONSE']._serialized_start=165
-  _globals['_GETLENDCVAULTSRESPONSE']._serialized_end=259
-  _globals['_LENDCVAULT']._serialized_start=262
-  _globals['_LENDCVAULT']._serialized_end=416
-  _globals['_LENDCCHAIN']._serialized_start=418
-  _globals['_LENDCCHAIN']._serialized_end=459
-  _globals['_GETLENDCVAULTDATAREQUEST']._serialized_start=462
-  _globals['_GETLENDCVAULTDATAREQUEST']._serialized_end=605
-  _globals['_GETLENDCVAULTDATARESPONSE']._serialized_start=607
-  _globals['_GETLENDCVAULTDATARESPONSE']._serialized_end=708
-  _globals['_LENDCVAULTDATA']._serialized_start=711
-  _globals['_LENDCVAULTDATA']._serialized_end=1105
+  _globals['_LENDCVAULTDATA'].fields_by_name['basis']._loaded_options = None
+  _globals['_LENDCVAULTDATA'].fields_by_name['basis']._serialized_options = b'\222\265\030\0028\001'
+  _globals['_LENDCVAULTDATA'].fields_by_name['block_height']._loaded_options = None
+  _globals['_LENDCVAULTDATA'].fields_by_name['block_height']._serialized_options = b'\222\265\030\0028\001'
+  _globals['_LENDCVAULTSOURCE']._serialized_start=1347
+  _globals['_LENDCVAULTSOURCE']._serialized_end=1486
+  _globals['_GETLENDCVAULTSREQUEST']._serialized_start=136
+  _globals['_GETLENDCVAULTSREQUEST']._serialized_end=196
+  _globals['_GETLENDCVAULTSRESPONSE']._serialized_start=198
+  _globals['_GETLENDCVAULTSRESPONSE']._serialized_end=292
+  _globals['_LENDCVAULT']._serialized_start=295
+  _globals['_LENDCVAULT']._serialized_end=449
+  _globals['_LENDCCHAIN']._serialized_start=451
+  _globals['_LENDCCHAIN']._serialized_end=492
+  _globals['_GETLENDCVAULTDATAREQUEST']._serialized_start=495
+  _globals['_GETLENDCVAULTDATAREQUEST']._serialized_end=638
+  _globals['_GETLENDCVAULTDATARESPONSE']._serialized_start=640
+  _globals['_GETLENDCVAULTDATARESPONSE']._serialized_end=741
+  _globals['_LENDCVAULTDATA']._serialized_start=744
+  _globals['_LENDCVAULTDATA']._serialized_end=1344
 # @@protoc_insertion_point(module_scope)

@@ -24,6 +24,12 @@ LATE_SECONDS = 3600
 Where the heartbeat is unknown, a report is live for 25 hours by that (decisions section 4.2).
 """
 
+CATCHING_UP_SECONDS = 3600.0
+"""When a stopped sequencer runs again, its chain's feeds are older than they look until publishers have caught up.
+
+Source: Chainlink, L2 Sequencer Uptime Feeds (grace period).
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class Feed:

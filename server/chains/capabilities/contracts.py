@@ -105,6 +105,20 @@ class CallsContracts(Protocol):
         """
         ...
 
+    async def call_groups_back(
+        self, groups: Sequence[CallGroup], seconds: float, view: ReadView
+    ) -> tuple[int, list[list[ContractOutcome]]] | None:
+        """Return a block and the outcomes of all groups at it; None where no node has the state of that block.
+
+        It is as many blocks before the view's as the chain makes in so many seconds (`block_time` in chains.toml);
+        before the newest block known where the view has none yet, so that both leave in one upstream request. When that
+        block was made is for the groups to ask. The view is left as it is.
+
+        Raises:
+            GatewayError: no node answered.
+        """
+        ...
+
 
 class SimulatesCalls(Protocol):
     """Can run a call without submitting it."""

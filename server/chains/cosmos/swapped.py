@@ -54,7 +54,7 @@ def explain_swapped(result: bytes) -> str | None:
 class CosmosRestPool(RestPool):
     """A pool of REST endpoints that recognises those that are a CometBFT RPC."""
 
-    async def _ask_identity(self, endpoint: Endpoint, call: bytes, **options: Any) -> Answer:
+    async def _ask_identity(self, endpoint: Endpoint, call: Any, **options: Any) -> Answer:
         answer = await super()._ask_identity(endpoint, call, **options)
         if not _has_no_answer(answer) and not isinstance(answer.outcome, NodeError):
             return answer
@@ -66,11 +66,11 @@ class CosmosCometPool(Pool):
 
     _transport: Transport
 
-    def _open_carrier(self, endpoint: Endpoint, transport: Transport) -> Carrier:
+    def _open_carrier(self, endpoint: Endpoint, transport: Transport) -> Carrier[Any]:
         self._transport = transport
         return super()._open_carrier(endpoint, transport)
 
-    async def _ask_identity(self, endpoint: Endpoint, call: bytes, **options: Any) -> Answer:
+    async def _ask_identity(self, endpoint: Endpoint, call: Any, **options: Any) -> Answer:
         answer = await super()._ask_identity(endpoint, call, **options)
         if not _has_no_answer(answer):
             return answer
@@ -85,10 +85,9 @@ def _has_no_answer(answer: Answer) -> bool:
     return isinstance(answer.outcome, Failure) and answer.outcome.kind in _NOT_ANSWERED
 
 
-async def _explain(answer: Answer, getter: Carrier, wanted: Face, other: Face) -> Answer:
+async def _explain(answer: Answer, getter: Carrier[RestCall], wanted: Face, other: Face) -> Answer:
     """Return the answer, or one that `explain_swapped` reads where the endpoint answers as the other face does."""
-    asked = msgspec.json.encode(RestCall(other.path))
-    found = await getter.submit_alone(asked, VERIFY_SECONDS, "verify")
+    found = await getter.submit_alone(RestCall(other.path), VERIFY_SECONDS, "verify")
     if not isinstance(found.outcome, bytes) or not _describes_node(found.outcome):
         return answer
     words = f"is {other.name} and not {wanted.name}: its kind has to be `{other.kind}`"

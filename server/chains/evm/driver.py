@@ -99,7 +99,9 @@ class EvmDriver:
         scanner = LogScanner(facts.slug, pool, LogRanges(pool.labels), Contents(facts))
         self._logs = LogReader(windows, scanner)
         self._contract_logs = ContractLogReader(windows, scanner)
-        self.capabilities: Mapping[object, object] = {CallsContracts: ContractCaller(reads, self._heights)}
+        self.capabilities: Mapping[object, object] = {
+            CallsContracts: ContractCaller(self.chain, pool, reads, self._heights)
+        }
         self._traces = TraceReader(facts.slug, pool, TransactionReader(self.chain, pool))
         self._transfers = TransferReader(facts, windows, scanner, TokenUnits(reads))
 

@@ -193,7 +193,8 @@ class ReadPlanner:
             outcome_at = dict(zip(order, (one for _ in range(count) for one in next(in_order).outcomes), strict=True))
             outcomes = [outcome_at[place] for place in range(len(calls))]
             wanted.append(self._accept(view, calls, newest._replace(outcomes=outcomes)))
-        return [Grouped(outcomes, newest.marks) for outcomes in await asyncio.gather(*wanted)]
+        accepted = [await wanted[0]] if len(wanted) == 1 else await asyncio.gather(*wanted)
+        return [Grouped(outcomes, newest.marks) for outcomes in accepted]
 
     def _apart(self, block: int | None, calls: Sequence[Call]) -> list[int]:
         """Return the places of those calls that are to be asked one by one, so that the others need not be."""

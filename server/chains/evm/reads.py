@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 from server.chains.evm.multicall import Call, Outcome
+from server.chains.evm.newest import read_newest_height
 from server.chains.evm.planner import CallsAtOnce, Grouped
 from server.chains.evm.precompiles import without_precompiles
 from server.chains.memory import Codec, Question
+from server.chains.view import ReadView
 from server.contracts.address import address_bytes
 from server.contracts.calls import ContractOutcome
-from server.errors import MovedOn
+from server.errors import ArchiveRequired, InvalidArgument, MovedOn, NotFound, UpstreamDisagrees
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
+    from server.chains.evm.chain import EvmChain
     from server.chains.evm.heights import Heights
     from server.chains.evm.planner import ReadPlanner
     from server.chains.memory import ChainMemory
-    from server.chains.view import ReadView
     from server.contracts.calls import CallGroup, ContractCall
+    from server.upstream.pool import Pool
 
 _SIZE_BYTES = 4
+_STATELESS_SECONDS = 60.0
+# By these nodes say that they have no state of a block; one that answers with another block's has none either.
+_NO_STATE = (ArchiveRequired, NotFound, InvalidArgument, UpstreamDisagrees)
 
 
 class _Sizes(dict[int, bytes]):
@@ -158,9 +165,22 @@ def _codec(calls: Sequence[Call]) -> Codec[list[Outcome]]:
 class ContractCaller:
     """Calls contracts through the chain's planner and memory; failures at a chosen block are explained."""
 
-    def __init__(self, reads: RememberedReads, heights: Heights) -> None:
+    def __init__(
+        self,
+        chain: EvmChain,
+        pool: Pool,
+        reads: RememberedReads,
+        heights: Heights,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._chain = chain
+        self._pool = pool
         self._reads = reads
         self._heights = heights
+        self._clock = clock
+        # How many blocks back no endpoint had the state, and until when that is taken for granted.
+        self._stateless_from = 0
+        self._stateless_until = 0.0
 
     async def call_contracts(
         self, calls: Sequence[ContractCall], view: ReadView, *, are_known: bool
@@ -172,9 +192,34 @@ class ContractCaller:
 
     async def call_groups(self, groups: Sequence[CallGroup], view: ReadView) -> list[list[ContractOutcome]]:
         """See `CallsContracts`."""
-        planned = [CallsAtOnce(_planned(calls), is_known) for calls, is_known in groups]
-        answers = await self._heights.explain(self._reads.read_groups(view, planned), view)
+        answers = await self._heights.explain(self._reads.read_groups(view, _planned_groups(groups)), view)
         return [list(map(ContractOutcome._make, outcomes)) for outcomes in answers]
+
+    async def call_groups_back(
+        self, groups: Sequence[CallGroup], seconds: float, view: ReadView
+    ) -> tuple[int, list[list[ContractOutcome]]] | None:
+        """See `CallsContracts`; None where nodes may answer with another block's state as well."""
+        if not self._chain.history_is_pinned:
+            return None
+        newest = self._pool.heads.head() if view.block is None else view.block
+        if newest is None:
+            newest = (await read_newest_height(self._pool, view.deadline)).block
+        distance = round(seconds / self._chain.facts.block_time)
+        block = newest - distance
+        if block < 0 or (distance >= self._stateless_from and self._clock() < self._stateless_until):
+            return None
+        past = ReadView(block=block, deadline=view.deadline, cache=view.cache)
+        try:
+            answers = await self._reads.read_groups(past, _planned_groups(groups))
+        except _NO_STATE:
+            # All endpoints were asked: for a while they need not be asked for this, or for older state.
+            self._stateless_from, self._stateless_until = distance, self._clock() + _STATELESS_SECONDS
+            return None
+        return block, [list(map(ContractOutcome._make, outcomes)) for outcomes in answers]
+
+
+def _planned_groups(groups: Sequence[CallGroup]) -> list[CallsAtOnce]:
+    return [CallsAtOnce(_planned(calls), is_known) for calls, is_known in groups]
 
 
 def _planned(calls: Sequence[ContractCall]) -> list[Call]:

@@ -21,28 +21,27 @@ from server.protocols.pooled_lending import (
     GET_ACCOUNT_DATA,
     GET_RESERVES_LIST,
     LIST_GAS,
+    call_prices,
     find_new,
+    price_group,
     read_account,
+    read_price,
+    read_prices,
 )
 from server.protocols.tokens import BALANCE_GAS, BALANCE_OF
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from server.protocols.plan import Answered, Outcomes
+    from server.protocols.plan import Outcomes
     from server.protocols.pooled_lending import Account
     from server.protocols.reader import TokenPrices, WalletQuestion
 
 _SLUG = "aave-v3"
 _POOL = Interface.load("server.protocols.aave_v3", "pool")
-_ORACLE = Interface.load("server.protocols.aave_v3", "oracle")
 _GET_CONFIGURATION = _POOL["getUserConfiguration"]
-_GET_PRICES = _ORACLE["getAssetsPrices"]
-_GET_PRICE = _ORACLE["getAssetPrice"]
-_GET_USER_RESERVE = Interface.load("server.protocols.aave_v3", "data_provider")["getUserReserveData"]
+_GET_USER_RESERVE = Interface.load("server.protocols", "lending_data")["getUserReserveData"]
 
-# Measured 10,000 per asset (facts/protocol_reads_2, 2.3).
-_PRICE_GAS = 20_000
 _USER_RESERVE_GAS = 110_000
 _DOLLAR = 10**8
 
@@ -72,7 +71,7 @@ class PositionReader:
         assets = [reserve.asset for reserve in tables]
         market = (
             GET_RESERVES_LIST.call(pool, gas=LIST_GAS),
-            _GET_PRICES.call(oracle, assets, gas=_PRICE_GAS * max(1, len(assets)), is_optional=True),
+            call_prices(oracle, assets),
         )
         account = (
             GET_ACCOUNT_DATA.call(pool, wallet, gas=ACCOUNT_GAS),
@@ -92,12 +91,12 @@ class PositionReader:
         listed = outcomes["market"][0].read_one(GET_RESERVES_LIST)
         new = find_new(listed, [reserve.asset for reserve in tables])
         account = read_account(outcomes["account"][0], "lend-a version 3")
-        quotes = _read_prices(outcomes, len(tables))
+        quotes = read_prices(outcomes["market"][1], outcomes, len(tables))
         further: dict[str, Group] = {}
         if new and "reserves" not in outcomes:
             further |= reserve_groups(_find(question.chain, "pool"), new) | _new_groups(question, new)
         if quotes is None:
-            further["prices"] = _price_group(question.chain, [reserve.asset for reserve in tables])
+            further["prices"] = price_group(_find(question.chain, "oracle"), [reserve.asset for reserve in tables])
         if further:
             return More(Plan(further))
         assert quotes is not None
@@ -133,35 +132,17 @@ def _build(
     )
 
 
-def _read_prices(outcomes: Outcomes, count: int) -> list[int | None] | None:
-    """Return the price of each reserve; None where they have to be asked one by one: a feed fails the array of all."""
-    together = outcomes["market"][1].read_if_answered(_GET_PRICES)
-    if together is not None and len(together[0]) == count:
-        return [price or None for price in together[0]]
-    return [_read_price(returned) for returned in outcomes["prices"]] if "prices" in outcomes else None
-
-
-def _read_price(returned: Answered) -> int | None:
-    found = returned.read_if_answered(_GET_PRICE)
-    return None if found is None else found[0] or None
-
-
-def _price_group(chain: str, assets: Iterable[str]) -> Group:
-    oracle = _find(chain, "oracle")
-    return Group(tuple(_GET_PRICE.call(oracle, asset, gas=4 * _PRICE_GAS, is_optional=True) for asset in assets))
-
-
 def _new_groups(question: WalletQuestion, assets: Sequence[str]) -> dict[str, Group]:
     """Return what has to be read of reserves that were listed since the tables were read."""
     provider = _find(question.chain, "protocolDataProvider")
     held = (_GET_USER_RESERVE.call(provider, asset, question.address, gas=_USER_RESERVE_GAS) for asset in assets)
-    return {"new balances": Group(tuple(held)), "new prices": _price_group(question.chain, assets)}
+    return {"new balances": Group(tuple(held)), "new prices": price_group(_find(question.chain, "oracle"), assets)}
 
 
 def _read_new(outcomes: Outcomes) -> Iterator[_Held]:
     for returned, price in zip(outcomes["new balances"], outcomes["new prices"], strict=True):
         supply, stable_debt, variable_debt, *_ = returned.read(_GET_USER_RESERVE)
-        yield _Held(supply, stable_debt + variable_debt, _read_price(price))
+        yield _Held(supply, stable_debt + variable_debt, read_price(price))
 
 
 def _row(reserve: Reserve, held: _Held, *, is_collateral: bool) -> position_lending_pb2.LendAV3Reserve:

@@ -1,6 +1,7 @@
 """Stake-a."""
 
 from server.protocols.lido.reader import PositionReader
+from server.protocols.lido.yields import YIELDS
 from server.protocols.reader import ProtocolEntry
 
 PROTOCOL = ProtocolEntry(
@@ -8,4 +9,5 @@ PROTOCOL = ProtocolEntry(
     {"GetStakeAUserPositions": PositionReader()},
     in_summary="GetStakeAUserPositions",
     member="stake_a",
+    yields=YIELDS,
 )

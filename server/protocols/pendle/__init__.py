@@ -1,6 +1,12 @@
 """Yield-a."""
 
+from server.protocols.pendle.entries import ImpliedReader
 from server.protocols.pendle.reader import InfoReader
+from server.protocols.pendle.yields import YIELDS
 from server.protocols.reader import ProtocolEntry
 
-PROTOCOL = ProtocolEntry("pendle", {"GetYieldAV2Info": InfoReader()})
+PROTOCOL = ProtocolEntry(
+    "pendle",
+    {"GetYieldAV2Info": InfoReader(), "GetYieldsYieldAImpliedApy": ImpliedReader()},
+    yields=YIELDS,
+)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from server.catalog.feeds import CATCHING_UP_SECONDS
 from server.chains.capabilities import ReadsFeeds
 from server.chains.view import ReadView
 from server.errors import GatewayError
@@ -22,10 +23,6 @@ if TYPE_CHECKING:
     from server.upstream.cache import CacheUse
 
     Quotes = Mapping[Feed, Quote | None]
-
-# When a stopped sequencer runs again, its chain's feeds are older than they look until their publishers have caught up.
-# Source: Chainlink, L2 Sequencer Uptime Feeds (grace period).
-_CATCHING_UP_SECONDS = 3600.0
 
 
 class OnChainFeeds:
@@ -101,4 +98,4 @@ class OnChainFeeds:
 
     def _has_caught_up(self, sequencer: Quote | None) -> bool:
         since = None if sequencer is None else sequencer.told_at
-        return since is not None and self._clock() - since >= _CATCHING_UP_SECONDS
+        return since is not None and self._clock() - since >= CATCHING_UP_SECONDS

@@ -9,7 +9,7 @@ from server.catalog.feeds import load_price_table
 from server.catalog.symbols import PRICED_SYMBOLS
 from server.catalog.tokens import load_tokens
 from server.sources.api_errors import ApiErrors
-from server.sources.endpoints import source_endpoints
+from server.sources.endpoints import open_source, source_endpoints
 from server.sources.prices import coingecko, defillama, frankfurter
 from server.sources.prices.coingecko import CoinGecko
 from server.sources.prices.collector import PriceCollector
@@ -23,7 +23,6 @@ from server.sources.prices.source import EURO
 from server.sources.prices.tokens import TokenSheet
 from server.storage.leases import Lease
 from server.storage.price_records import PriceRecords
-from server.upstream import RestPool
 
 if TYPE_CHECKING:
     from contextlib import AsyncExitStack
@@ -34,12 +33,11 @@ if TYPE_CHECKING:
     from server.chains.registry import Chains
     from server.sources.prices.sheet import Api
     from server.sources.prices.source import HistorySource, PriceSource, TokenSource
+    from server.upstream import RestPool
     from server.upstream.cache import Cache
     from server.upstream.observer import Observer
     from server.upstream.transport import Session
 
-# The pace of a source without blocks: nothing is compared, nothing polled.
-_PACE_SECONDS = 60.0
 _COARSE_SECONDS = 3600.0
 _COLLECTED_SECONDS = 300.0
 _LEASE = "price collector"
@@ -74,12 +72,9 @@ def open_prices(
     by_address: list[TokenSource] = []
 
     def pool_of(name: str) -> RestPool | None:
-        endpoints = source_endpoints(settings, name)
-        if not endpoints:
+        if not source_endpoints(settings, name):
             return None
-        pool = RestPool(name, endpoints, ApiErrors(name), http, block_time=_PACE_SECONDS, observer=observer)
-        lifetime.push_async_callback(pool.close)
-        return pool
+        return open_source(settings, name, ApiErrors(name), http, lifetime, observer)
 
     def sheet_of(api: Api, seconds: float) -> Sheet:
         sheet = Sheet(api, kept_seconds=seconds if cache is not None else 0.0)

@@ -64,14 +64,28 @@ class Address:
         `path` starts with a slash and is not percent-encoded; `query` follows the URL's own; `headers` replace the
         endpoint's of the same name. Raises ValueError as the class does.
         """
+        return b"GET %b HTTP/1.1\r\n%b\r\n" % (self._below(path, query), self._head(headers))
+
+    def post_below(
+        self, path: str, query: Sequence[tuple[str, str]], headers: Sequence[tuple[str, str]], body: bytes
+    ) -> bytes:
+        """Return a POST of `body` to a path below the URL, as it is sent; see `get` for the other arguments.
+
+        Its `Content-Type` has to be among the headers: the endpoint's is that of the calls to the URL itself.
+        """
+        target, head = self._below(path, query), self._head(headers)
+        return b"POST %b HTTP/1.1\r\n%bContent-Length: %d\r\n\r\n%b" % (target, head, len(body), body)
+
+    def _below(self, path: str, query: Sequence[tuple[str, str]]) -> bytes:
         base = self._url
-        url = base.with_path(base.path.rstrip("/") + path).with_query([*base.query.items(), *query])
-        head = self._get_head
-        if headers:
-            names = {name.lower() for name, _ in headers}
-            own = [(name, value) for name, value in self._without_body() if name.lower() not in names]
-            head = _lines([*own, *headers])
-        return b"GET %b HTTP/1.1\r\n%b\r\n" % (_target(url), head)
+        return _target(base.with_path(base.path.rstrip("/") + path).with_query([*base.query.items(), *query]))
+
+    def _head(self, headers: Sequence[tuple[str, str]]) -> bytes:
+        if not headers:
+            return self._get_head
+        names = {name.lower() for name, _ in headers}
+        own = [(name, value) for name, value in self._without_body() if name.lower() not in names]
+        return _lines([*own, *headers])
 
     def _own(self, headers: Mapping[str, str]) -> dict[str, str]:
         named = {name.lower() for name in headers}

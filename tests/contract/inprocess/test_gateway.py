@@ -146,11 +146,6 @@ async def test_the_caller_s_mistakes_are_named(channel: Any) -> None:
         for reason, request in cases.items()
     }
     assert got == {reason: reason for reason in cases}
-    waiting = next(operation for operation in load_operations() if not operation.available)
-    ask = channel.unary_unary(
-        waiting.path, request_serializer=waiting.request.SerializeToString, response_deserializer=bytes
-    )
-    assert (await refusal(ask(waiting.request(), metadata=LOCAL, timeout=5)))[1] == "NOT_AVAILABLE"
 
 
 async def test_every_rpc_of_the_contract_answers(channel: Any) -> None:
@@ -160,9 +155,8 @@ async def test_every_rpc_of_the_contract_answers(channel: Any) -> None:
             request_serializer=operation.request.SerializeToString,
             response_deserializer=operation.response.FromString,
         )
-        if not operation.available:
-            got = await refusal(call(operation.request(), metadata=LOCAL, timeout=5))
-            assert got == (StatusCode.UNIMPLEMENTED, "NOT_AVAILABLE"), operation.name
+        made = call(operation.request(), metadata=LOCAL, timeout=20)
+        assert await made.code() is not StatusCode.UNIMPLEMENTED, operation.name
 
 
 @pytest.mark.parametrize(

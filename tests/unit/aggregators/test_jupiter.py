@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runtime.settings import RemoteSettings
-from server.aggregators.jupiter import Budget, Jupiter, Quote, Swap, _Info, _Step, _step, quota
+from server.aggregators.jupiter import NAME, Jupiter, Quote, Swap, _Info, _Step, _step, quota
 from server.errors import InvalidArgument, NotFound, UpstreamUnavailable
+from server.sources.budget import Budget
 from server.upstream.cache import CacheUse
 from server.upstream.policy import Reply
 
@@ -71,7 +72,7 @@ class Clock:
 
 def jupiter(source: Any, clock: Callable[[], float] | None = None, **options: Any) -> Jupiter:
     moved = clock or Clock()
-    return Jupiter(source, Budget(1000.0, moved), clock=moved, **options)
+    return Jupiter(source, Budget(NAME, 1000.0, moved), clock=moved, **options)
 
 
 async def ask(members: Any, swap: Swap = SWAP) -> Quote:
@@ -216,39 +217,6 @@ async def test_what_is_kept_does_not_grow():
         await asked.quote(SWAP._replace(amount=amount), deadline=None, use=None)
         clock.now += 1.0
     assert len(asked._kept) <= 3
-
-
-async def test_the_quota_spaces_requests_and_refuses_what_would_wait_too_long(monkeypatch: pytest.MonkeyPatch):
-    clock = Clock()
-    waits: list[float] = []
-
-    async def sleep(seconds: float) -> None:
-        waits.append(seconds)
-
-    monkeypatch.setattr("server.aggregators.jupiter.asyncio.sleep", sleep)
-    budget = Budget(0.5, clock)
-    for _ in range(3):
-        await budget.wait(clock.now + 30)
-    assert waits == [2.0, 4.0]
-    with pytest.raises(UpstreamUnavailable, match="quota") as caught:
-        await budget.wait(clock.now + 30)
-    assert caught.value.retry_after_ms == 6000
-    with pytest.raises(UpstreamUnavailable):
-        await Budget.wait(budget, clock.now + 1)
-    clock.now += 60
-    await budget.wait(clock.now + 1)
-    assert waits == [2.0, 4.0]
-
-
-async def test_a_turn_of_a_caller_who_left_is_given_back():
-    clock = Clock()
-    budget = Budget(0.5, clock)
-    await budget.wait(clock.now + 30)
-    leaving = asyncio.create_task(budget.wait(clock.now + 30))
-    await asyncio.sleep(0)
-    leaving.cancel()
-    await asyncio.gather(leaving, return_exceptions=True)
-    assert budget._next == clock.now + 2
 
 
 def test_the_quota_is_the_configured_one_else_the_documented(monkeypatch: pytest.MonkeyPatch):

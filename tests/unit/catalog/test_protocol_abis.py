@@ -46,9 +46,9 @@ def test_a_contract_has_its_abi_or_the_reason_why_not() -> None:
     without = Counter(slug for slug, _, _, contract in every_contract() if contract.abi is None)
     assert all((contract.abi is None) == bool(contract.why_no_abi) for _, _, _, contract in every_contract())
     # About half of these are of one protocol, which publishes its ABIs in no package.
-    assert without.total() == 157
+    assert without.total() == 181
     assert without.most_common(1) == [("beefy", 75)]
-    assert len(every_contract()) == 438
+    assert len(every_contract()) == 464
 
 
 def test_what_an_app_publishes_is_registered_with_the_interface_that_the_app_calls() -> None:

@@ -100,7 +100,7 @@ async def test_the_key_may_come_from_the_environment(
             "INVALID_ARGUMENT",
             "args",
         ),
-        (["getFundingRates", "--key", "local"], 404, "NOT_AVAILABLE", ""),
+        (["getFundingRates", "--key", "local"], 503, "UPSTREAM_UNAVAILABLE", "none is configured"),
     ],
 )
 async def test_errors_have_code_reason_and_words(

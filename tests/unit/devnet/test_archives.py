@@ -130,11 +130,25 @@ def test_sources_are_taken_with_what_they_import(tmp_path: Path) -> None:
         solidity._sources(tmp_path, ["Gone.sol"])
 
 
+def test_libraries_are_taken_by_the_name_that_they_are_imported_by(tmp_path: Path) -> None:
+    own, library = tmp_path / "own", tmp_path / "library"
+    (library / "utils").mkdir(parents=True)
+    own.mkdir()
+    (own / "A.sol").write_text('import {B} from "@some/library/utils/B.sol";\n')
+    (library / "utils" / "B.sol").write_text('import {C} from "../C.sol";\n')
+    (library / "C.sol").write_text("contract C {}\n")
+    found = solidity._sources(own, ["A.sol"], {"@some/library": library})
+    assert set(found) == {"A.sol", "@some/library/utils/B.sol", "@some/library/C.sol"}
+    with pytest.raises(InstallError, match=r"no @some/library/utils/B\.sol"):
+        solidity._sources(own, ["A.sol"])
+
+
 def test_every_row_is_of_use() -> None:
     from devnet.evm.placements import PROTOCOLS
 
     units = {name for each in PROTOCOLS for name in each.sources}
     assert units == set(solidity.unit_table())
     of_units = {row[key] for row in solidity.unit_table().values() for key in ("compiler", "sources")}
+    of_units |= {archive for row in solidity.unit_table().values() for archive in row.get("libraries", {}).values()}
     assert of_units | {name for each in PROTOCOLS for name in each.archives} == set(archives.archive_table())
     assert protocol.prepare((), [], print) == {}

@@ -19,19 +19,32 @@ ROOT = Path(__file__).resolve().parents[3]
 FOLDERS: dict[str, tuple[str, ...]] = {
     "aave_v2": ("aave",),
     "aave_v3": ("aave",),
+    "beefy": ("beefy",),
     "compound_v2": ("compound",),
     "compound_v3": ("compound",),
+    # Its name is also that of a node of its chain (chains.toml).
+    "hyperlend": (),
     "morpho": ("morpho",),
     "lido": ("lido",),
     "curve": ("curve",),
     "llamalend": ("llamalend", "curve"),
     "pendle": ("pendle",),
+    "hyperbeat": ("hyperbeat", "midas"),
+    "midas": ("midas",),
     "uniswap_v2": ("uniswap",),
     "uniswap_v3": ("uniswap",),
     "uniswap_v4": ("uniswap",),
+    "yearn": ("yearn",),
 }
 # Where protocols are listed, registered, or are what the room is about.
-ROOMS = ("server/catalog/", "server/rpc/", "server/yields/", "server/venues/", "server/aggregators/")
+ROOMS = (
+    "server/catalog/",
+    "server/rpc/",
+    "server/yields/",
+    "server/venues/",
+    "server/aggregators/",
+    "server/sources/endpoints.toml",
+)
 # Words of the language, and those that others are part of, count as words alone.
 _WORDS = frozenset(("compound", "curve", "lido"))
 _NAMES = sorted({name for names in FOLDERS.values() for name in names})

@@ -10,7 +10,13 @@ import pytest
 
 from server.chains.view import ReadView
 from server.contracts.calls import ContractCall, ContractOutcome
-from server.errors import DeadlineExceeded, GatewayError, InvalidArgument, UpstreamUnavailable
+from server.errors import (
+    DeadlineExceeded,
+    GatewayError,
+    InvalidArgument,
+    Reverted,
+    UpstreamUnavailable,
+)
 from server.protocols.book import ProtocolReaders
 from server.protocols.plan import ContractUnreadable, Group, More, Outcomes, Plan, Renewed, StaleTables, Token
 from server.protocols.reader import ChainQuestion, ProtocolEntry, WalletQuestion
@@ -340,3 +346,13 @@ def test_two_readers_of_one_rpc_are_refused() -> None:
     one = ProtocolEntry("a", {"GetX": Reader()})
     with pytest.raises(ValueError, match="GetX"):
         ProtocolReaders([one, one], runner_on())
+
+
+async def test_an_execution_that_nodes_refuse_is_no_mistake_of_the_caller() -> None:
+    chain, reader = Chain(), Reader()
+    runner = runner_on(ethereum=chain)
+    await runner.answer(reader, ChainQuestion("ethereum"), ReadView())
+    chain.failure = Reverted("the call fails in the virtual machine")
+    with pytest.raises(ContractUnreadable, match="ethereum cannot be read: the call fails") as refused:
+        await runner.answer(reader, ChainQuestion("ethereum"), ReadView())
+    assert refused.value.reason == "UPSTREAM_UNAVAILABLE"

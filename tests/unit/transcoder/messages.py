@@ -72,7 +72,7 @@ def messages(draw: st.DrawFn, message: Descriptor, *, wide: bool = True) -> Mess
 
 def _always(field: Field) -> bool:
     """Return whether servers always set the field: a message whose members stand in its parent."""
-    return field.options.inline and field.kind == "message" and not field.optional
+    return field.options.inline and field.kind == "message" and not field.optional and not field.is_map
 
 
 def _fill(draw: st.DrawFn, built: Any, field: Field, *, wide: bool) -> None:
@@ -81,7 +81,9 @@ def _fill(draw: st.DrawFn, built: Any, field: Field, *, wide: bool) -> None:
         return
     if field.entry is not None:
         target = getattr(built, field.name)
-        for key in draw(st.lists(TEXTS, max_size=2, unique=True)):
+        # No typed member has such a name: those would win over the entries of a map that stands beside them.
+        names = TEXTS.map(lambda name: f"~{name}") if field.options.inline else TEXTS
+        for key in draw(st.lists(names, max_size=2, unique=True)):
             value = draw(_value(field.entry, wide=wide))
             if field.entry.kind in {"message", "native", "timestamp"}:
                 target[key].CopyFrom(value)

@@ -45,7 +45,11 @@ def _take(message: Descriptor, members: Members, original: Any) -> Any:
         if not field.options.inline and field.json in members:
             _put(built, field, members.pop(field.json), getattr(original, field.name))
     for field in fields:
-        if field.options.inline and field.kind == "message" and original.HasField(field.name):
+        if field.options.inline and field.is_map:
+            own = getattr(original, field.name)
+            entries = b",".join(orjson.dumps(name) + b":" + bytes(members.pop(name)) for name in list(own))
+            _put(built, field, msgspec.Raw(b"{" + entries + b"}"), own)
+        elif field.options.inline and field.kind == "message" and original.HasField(field.name):
             part = _take(field.descriptor.message_type, members, getattr(original, field.name))
             getattr(built, field.name).CopyFrom(part)
     for field in fields:

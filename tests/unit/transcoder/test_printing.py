@@ -20,6 +20,7 @@ from waypost.v1 import (
     registry_pb2,
     system_pb2,
     transaction_pb2,
+    yield_share_pb2,
 )
 
 from transcoder import values
@@ -146,6 +147,15 @@ def test_maps_are_sorted() -> None:
     for key in ("zeta", "alpha", "mid"):
         answer.contracts[key].address = key
     assert list(printed(answer)["contracts"]) == ["alpha", "mid", "zeta"]
+
+
+def test_a_map_is_printed_inline_beside_members_that_are_always_there() -> None:
+    amounts = {"USDC": 1.5, "aUSDC": 2.0}
+    held = yield_share_pb2.YieldBalance(balance=yield_share_pb2.BalanceAmounts(amounts=amounts))
+    assert printed(held)["balance"] == {**amounts, "USD": None}
+    held.balance.usd = 3.5
+    assert printed(held)["balance"] == {**amounts, "USD": 3.5}
+    assert printed(yield_share_pb2.YieldBalance(balance=yield_share_pb2.BalanceAmounts()))["balance"] == {"USD": None}
 
 
 def test_a_map_with_an_order_is_printed_in_it() -> None:

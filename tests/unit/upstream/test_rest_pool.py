@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -12,7 +13,19 @@ from aiohttp import web
 
 from runtime.settings import EndpointSettings
 from server.errors import DeadlineExceeded, NotFound, UpstreamUnavailable
-from server.upstream import CallPolicy, Classified, HeadQuery, IdentityCheck, RestPool, Verdict, open_session
+from server.upstream import (
+    NOT_MODIFIED,
+    CallPolicy,
+    Classified,
+    HeadQuery,
+    IdentityCheck,
+    Reply,
+    RestPool,
+    Validators,
+    Verdict,
+    open_session,
+    validators_of,
+)
 from tests.serving import serve_app
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -40,7 +53,7 @@ async def pool_of(*handlers: Handler, **options: object) -> AsyncIterator[tuple[
     async with AsyncExitStack() as served, open_session() as http:
         for number, handler in enumerate(handlers):
             app = web.Application()
-            app.router.add_get("/{path:.*}", handler)
+            app.router.add_route("*", "/{path:.*}", handler)
             url = await served.enter_async_context(serve_app(app))
             endpoints.append(
                 EndpointSettings.model_validate({"label": f"n{number}", "url": f"{url}/base/?key=k", "kind": "rest"})
@@ -182,3 +195,104 @@ async def test_an_endpoint_that_hangs_gives_up_its_calls_and_comes_back(heavy: b
                 break
             await asyncio.sleep(0.05)
         assert (await pool.get("/x", policy=policy, name="/x", deadline=time.monotonic() + 5)).result == b'"7"'
+
+
+async def test_a_post_carries_its_body_and_type_below_the_path() -> None:
+    seen: list[tuple[str, str, list[tuple[str, str]], bytes, str | None, str | None]] = []
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        query, agent = list(request.query.items()), request.headers.get("User-Agent")
+        seen.append((request.method, request.path, query, await request.read(), request.content_type, agent))
+        return web.Response(text='{"ok": true}', headers={"X-Of": "post"})
+
+    body = '{"type":"é"}'.encode()
+    async with pool_of(answer) as (pool, _):
+        reply = await pool.post("/info", body, [("User-Agent", "waypost/1")], name="/info")
+        assert (reply.result, reply.endpoint, reply.headers["x-of"]) == (b'{"ok": true}', "n0", "post")
+        await pool.post("/graphql", b"{a}", name="/graphql", query=[("x", "1 2")], content_type="application/graphql")
+    assert seen == [
+        ("POST", "/base/info", [("key", "k")], body, "application/json", "waypost/1"),
+        ("POST", "/base/graphql", [("key", "k"), ("x", "1 2")], b"{a}", "application/graphql", None),
+    ]
+
+
+async def test_posts_are_joined_by_their_bodies_and_never_with_a_get() -> None:
+    seen: list[tuple[str, bytes]] = []
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        seen.append((request.method, await request.read()))
+        await asyncio.sleep(0.05)
+        return web.Response(text="{}")
+
+    async with pool_of(answer) as (pool, _):
+        posts = [pool.post("/a", body, name="/a") for body in (b"1", b"2", b"1", b"")]
+        await asyncio.gather(*posts, pool.get("/a", name="/a"))
+    assert sorted(seen) == [("GET", b""), ("POST", b""), ("POST", b"1"), ("POST", b"2")]
+
+
+async def test_the_next_endpoint_is_asked_for_a_post_as_well() -> None:
+    async with pool_of(answering("oops", 500), answering("[1]")) as (pool, table):
+        assert (await pool.post("/a", b"{}", name="/a")).endpoint == "n1"
+        assert table.seen == [(500, None, "oops")]
+    async with pool_of(answering('{"message":"slow down"}', 429, **{"Retry-After": "60"})) as (pool, _):
+        with pytest.raises(UpstreamUnavailable, match="n0: throttled") as raised:
+            await pool.post("/a", b"{}", name="/a")
+        assert raised.value.retry_after_ms is not None
+
+
+@pytest.mark.parametrize(
+    ("header", "asked"),
+    [("ETag", "If-None-Match"), ("Last-Modified", "If-Modified-Since")],
+)
+@pytest.mark.parametrize("method", ["get", "post"])
+async def test_a_body_that_has_not_changed_is_not_sent_again(header: str, asked: str, method: str) -> None:
+    version = {"ETag": 'W/"1-a"', "Last-Modified": "Sat, 21 Nov 2026 08:00:00 GMT"}
+    now, seen = [version[header]], []
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        seen.append(request.headers.get(asked))
+        if seen[-1] == now[0]:
+            return web.Response(status=304, headers={header: now[0]})
+        return web.Response(text=json.dumps({"version": now[0]}), headers={header: now[0]})
+
+    async with pool_of(answer) as (pool, _):
+
+        async def ask(known: Validators | None = None) -> Reply:
+            if method == "post":
+                return await pool.post("/doc", b"{}", name="/doc", validators=known)
+            return await pool.get("/doc", name="/doc", validators=known)
+
+        first = await ask()
+        known = validators_of(first)
+        assert known is not None
+        unchanged = await ask(known)
+        assert unchanged.result == NOT_MODIFIED
+        now[0] = '"2"' if header == "ETag" else "Sat, 21 Nov 2026 09:00:00 GMT"
+        changed = await ask(known)
+        assert changed.result != first.result != NOT_MODIFIED
+    assert seen == [None, version[header], version[header]]
+
+
+async def test_validators_of_one_endpoint_are_not_sent_to_another() -> None:
+    seen: list[str | None] = []
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        seen.append(request.headers.get("If-None-Match"))
+        return web.Response(text="{}", headers={"ETag": '"1"'})
+
+    async with pool_of(answer) as (pool, _):
+        reply = await pool.get("/doc", name="/doc", validators=Validators("other", '"1"'))
+    assert reply.result == b"{}"
+    assert seen == [None]
+
+
+async def test_not_modified_without_a_condition_is_no_answer() -> None:
+    async with pool_of(answering("", 304)) as (pool, _):
+        with pytest.raises(UpstreamUnavailable, match="n0"):
+            await pool.get("/doc", name="/doc")
+
+
+@pytest.mark.parametrize("etag", ["1", '"a b"', '"a\tb"', '"' + "x" * 2000 + '"', '"\xff"'])
+async def test_validators_that_http_does_not_allow_are_left_out(etag: str) -> None:
+    assert validators_of(Reply(b"{}", "n0", 0.0, {"etag": etag})) is None
+    assert validators_of(Reply(b"{}", "n0", 0.0, {})) is None

@@ -1,0 +1,1 @@
+"""Venues of perpetual contracts: what their own APIs answer, a module each."""

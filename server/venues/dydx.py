@@ -1,0 +1,100 @@
+"""Funding at dYdX (venue-b): `GET /v4/perpetualMarkets` of its indexer, all markets in one answer.
+
+Source: dydxprotocol/v4-chain (release/indexer/v9.x) indexer/services/comlink/public/swagger.json: markets by ticker,
+`nextFundingRate` is the rate of one hour as a fraction. When it is paid stands nowhere: at each full hour.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from server.sources.api_errors import WholeApiErrors
+from server.sources.documents import DocumentRequest, Fetched
+from server.sources.endpoints import AGENT, open_source
+from server.sources.prices.shape import changed_shape, read_shape
+from server.upstream import NOT_MODIFIED, validators_of
+from server.venues.rates import (
+    ANSWER_SECONDS,
+    LIFETIME,
+    STALE_FOR,
+    FundingRate,
+    annualize,
+    in_order,
+    read_name,
+    read_rate,
+)
+
+if TYPE_CHECKING:
+    from contextlib import AsyncExitStack
+
+    from runtime.settings import Settings
+    from server.upstream import RestPool
+    from server.upstream.observer import Observer
+    from server.upstream.transport import Session
+
+NAME = "dydx"
+
+RATES = DocumentRequest(NAME)
+"""The rates of all active markets: a tuple of `FundingRate`, largest absolute annualised rate first."""
+
+_PATH = "/v4/perpetualMarkets"
+_ACTIVE = "ACTIVE"
+_MARKETS = "$.markets"
+
+
+class _Market(msgspec.Struct, rename="camel"):
+    ticker: str
+    status: str
+    next_funding_rate: str | None
+
+
+class _Markets(msgspec.Struct):
+    markets: dict[str, _Market]
+
+
+class Dydx:
+    """See `DocumentSource`."""
+
+    lifetime = LIFETIME
+    stale_for = STALE_FOR
+    is_refreshed = True
+
+    def __init__(self, pool: RestPool) -> None:
+        self._pool = pool
+
+    async def fetch(self, key: tuple[Any, ...], previous: Fetched | None) -> Fetched:
+        """Return the rates of all active markets; see `DocumentSource`."""
+        known = None if previous is None else previous.validators
+        deadline = time.monotonic() + ANSWER_SECONDS
+        reply = await self._pool.get(_PATH, (), AGENT, name=_PATH, validators=known, deadline=deadline)
+        if previous is not None and reply.result == NOT_MODIFIED:
+            return previous
+        return Fetched(read_rates(reply.result), len(reply.result), validators=validators_of(reply))
+
+
+def open_dydx(settings: Settings, http: Session, lifetime: AsyncExitStack, *, observer: Observer | None = None) -> Dydx:
+    """Return the venue as the settings configure it; closed with `lifetime`."""
+    return Dydx(open_source(settings, NAME, WholeApiErrors(NAME), http, lifetime, observer))
+
+
+def read_rates(body: bytes) -> tuple[FundingRate, ...]:
+    """Return the rates of the active markets; a market of any other status is none.
+
+    Raises:
+        UpstreamUnavailable: the answer has another shape; the text names the member.
+    """
+    rates = []
+    for place, (key, market) in enumerate(read_shape(body, _Markets, NAME).markets.items()):
+        # Keys are the venue's text: they are named by their places.
+        row = f"{_MARKETS}[{place}]"
+        if market.ticker != key:
+            raise changed_shape(NAME, f"`{row}.ticker` is not that of its market")
+        if market.status != _ACTIVE:
+            continue
+        name = read_name(market.ticker, NAME, f"{row}.ticker")
+        rate, number = read_rate(market.next_funding_rate, NAME, f"{row}.nextFundingRate")
+        rates.append(FundingRate(name, rate, annualize(number)))
+    return in_order(rates, NAME, _MARKETS)

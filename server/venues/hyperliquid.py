@@ -1,0 +1,115 @@
+"""Funding at Hyperliquid (venue-a): `POST /info` with `metaAndAssetCtxs`, all coins in one answer.
+
+Source: hyperliquid-dex/hyperliquid-python-sdk api/info/assetctxs.yaml; @nktkas/hyperliquid 0.33.3 (types): two lists
+that pair by their places, figures as text, rates of one hour as fractions, open interest in coins.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from server.sources.api_errors import WholeApiErrors
+from server.sources.documents import DocumentRequest, Fetched
+from server.sources.endpoints import AGENT, open_source
+from server.sources.prices.shape import changed_shape, read_shape
+from server.upstream import NOT_MODIFIED, validators_of
+from server.venues.rates import (
+    ANSWER_SECONDS,
+    LIFETIME,
+    STALE_FOR,
+    FundingRate,
+    annualize,
+    in_order,
+    read_amount,
+    read_name,
+    read_rate,
+)
+
+if TYPE_CHECKING:
+    from contextlib import AsyncExitStack
+
+    from runtime.settings import Settings
+    from server.upstream import RestPool
+    from server.upstream.observer import Observer
+    from server.upstream.transport import Session
+
+NAME = "hyperliquid"
+
+RATES = DocumentRequest(NAME)
+"""The rates of all coins that are traded: a tuple of `FundingRate`, largest absolute annualised rate first."""
+
+_PATH = "/info"
+_BODY = b'{"type":"metaAndAssetCtxs"}'
+_COINS, _CONTEXTS = "$[0].universe", "$[1]"
+
+
+class _Coin(msgspec.Struct, rename="camel"):
+    name: str
+    is_delisted: bool = False
+
+
+class _Coins(msgspec.Struct):
+    universe: list[_Coin]
+
+
+class _Context(msgspec.Struct, rename="camel"):
+    funding: str | None
+    mark_px: str | None
+    open_interest: str | None
+
+
+class Hyperliquid:
+    """See `DocumentSource`."""
+
+    lifetime = LIFETIME
+    stale_for = STALE_FOR
+    is_refreshed = True
+
+    def __init__(self, pool: RestPool) -> None:
+        self._pool = pool
+
+    async def fetch(self, key: tuple[Any, ...], previous: Fetched | None) -> Fetched:
+        """Return the rates of all coins; see `DocumentSource`."""
+        known = None if previous is None else previous.validators
+        deadline = time.monotonic() + ANSWER_SECONDS
+        reply = await self._pool.post(_PATH, _BODY, AGENT, name=_PATH, validators=known, deadline=deadline)
+        if previous is not None and reply.result == NOT_MODIFIED:
+            return previous
+        return Fetched(read_rates(reply.result), len(reply.result), validators=validators_of(reply))
+
+
+def open_hyperliquid(
+    settings: Settings, http: Session, lifetime: AsyncExitStack, *, observer: Observer | None = None
+) -> Hyperliquid:
+    """Return the venue as the settings configure it; closed with `lifetime`."""
+    return Hyperliquid(open_source(settings, NAME, WholeApiErrors(NAME), http, lifetime, observer))
+
+
+def read_rates(body: bytes) -> tuple[FundingRate, ...]:
+    """Return the rates of the coins that are traded.
+
+    Raises:
+        UpstreamUnavailable: the answer has another shape; the text names the member.
+    """
+    coins, contexts = read_shape(body, tuple[_Coins, list[_Context]], NAME)
+    if len(coins.universe) != len(contexts):
+        raise changed_shape(NAME, f"`{_COINS}` and `{_CONTEXTS}` are not equally long")
+    rates = []
+    for place, (coin, context) in enumerate(zip(coins.universe, contexts, strict=True)):
+        if coin.is_delisted:
+            continue
+        row = f"{_CONTEXTS}[{place}]"
+        rate, number = read_rate(context.funding, NAME, f"{row}.funding")
+        rates.append(
+            FundingRate(
+                read_name(coin.name, NAME, f"{_COINS}[{place}].name"),
+                rate,
+                annualize(number),
+                read_amount(context.mark_px, NAME, f"{row}.markPx"),
+                read_amount(context.open_interest, NAME, f"{row}.openInterest"),
+            )
+        )
+    return in_order(rates, NAME, _COINS)
