@@ -70,6 +70,9 @@ test: .venv/dev.stamp ## run every check
 bench: .venv/dev.stamp ## ratios against bare echoes and the bare node
 	@$(BIN)/python -m bench
 
+walk: .venv/dev.stamp ## what a request passes of our own code: calls, files, coroutines
+	@$(BIN)/python -m scripts.walk
+
 soak: .venv/dev.stamp ## ten minutes of mixed load: do memory and tasks stay flat? (MINUTES=)
 	@$(BIN)/python -m bench.soak --minutes $(MINUTES)
 
