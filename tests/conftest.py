@@ -27,6 +27,8 @@ settings.load_profile("unhurried")
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Refuse a test that wants to run by itself and does not say why, and names that differ from process to process."""
     for item in items:
+        if any(part in item.nodeid for part in _STARKNET) and item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(_INSTALLING_SECONDS))
         if " at 0x" in item.name:
             raise pytest.UsageError(f"{item.nodeid}: name the case by what is the same in every process")
         for mark in item.iter_markers("alone"):
@@ -40,6 +42,11 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     """Take sixteen thousand tests out of later garbage collections: one that a test asked for took half a second."""
     gc.collect()
     gc.freeze()
+
+
+# The first test of a process that needs the Starknet engine waits until its packages are installed.
+_STARKNET = ("starknet", "tests/faults/families/")
+_INSTALLING_SECONDS = 600
 
 
 # Folders whose tests stay in one process: starting the Starknet engine takes longer than most of their files.

@@ -5,7 +5,7 @@ Rates are held against the rounds that were set up and against what redeeming sh
 
 from __future__ import annotations
 
-from decimal import Decimal, getcontext
+from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from devnet.evm.node import Node
     from tests.contract.protocols.fund_site import Site
 
-getcontext().prec = 60
 ROUND = "uint80,int256,uint256,uint256,uint80"
 NOBODY = "0x00000000000000000000000000000000000bEEF1"
 every_feed = pytest.mark.parametrize("vault", FEED_VAULTS, ids=lambda vault: vault.symbol)

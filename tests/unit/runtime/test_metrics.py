@@ -94,6 +94,7 @@ def test_no_label_is_named_after_what_must_not_be_one() -> None:
         "result",
         "le",
         "kind",
+        "protocol",
     }
     assert names <= allowed | {"version", "profile"}
 
