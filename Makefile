@@ -52,14 +52,16 @@ lint: .venv/dev.stamp ## style, types, protobuf rules
 	@$(BIN)/buf lint
 	@$(BIN)/buf format --diff --exit-code
 
-# First what cannot stand beside others (each says why); then everything else on all processors, a file's tests together,
-# and lint beside it. All three always run; what fails is said at the end. All processes hash alike: they must name the
-# same tests in the same order. Bytecode is kept, or each of the hundreds of processes would compile everything anew.
+# First what cannot stand beside others (each says why); then everything else on all processors, a file's tests together.
+# Beside it run lint and the set-up of what Starknet's tests need. All three parts always run; what fails is said at the
+# end. All processes hash alike: they must name the same tests in the same order. Bytecode is kept, or each of the
+# hundreds of processes would compile everything anew.
 ALONE = $$(grep -rl --include='test_*.py' 'mark[.]alone(' tests)
 
 test: .venv/dev.stamp ## run every check
 	@export PYTHONHASHSEED=$$RANDOM PYTHONDONTWRITEBYTECODE=; alone=passed; others=passed; lint=passed; \
 	$(BIN)/python -m pytest -q -m alone $(ALONE) || alone=failed; \
+	nice $(BIN)/python -m tests.environments & \
 	said=$$(mktemp); nice $(MAKE) lint >$$said 2>&1 & linting=$$!; \
 	trap 'kill $$linting 2>/dev/null || true; rm -f $$said' EXIT; \
 	$(BIN)/python -m pytest -q -m "not alone" -n auto --dist loadfile --no-loadscope-reorder || others=failed; \

@@ -8,27 +8,27 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from devnet import known_starknet as known
-from devnet.environments import installed_environment
 from server.chains.view import ReadView
+from tests.environments import JUDGE, installed_judge
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from devnet.starknet.node import StarknetNode
     from server.chains.starknet.driver import StarknetDriver
 
-JUDGE = Path(__file__).with_name("judge")
 HOLDINGS = [(known.STRK, known.BOB), (known.ETH, known.BOB), (known.USDC, known.BOB), (known.ETH, known.ALICE)]
 
 
 @pytest.fixture(scope="module")
 def python() -> Path:
     """The executable that has the client; some 25 seconds on first use."""
-    return installed_environment("starknet-judge", "the client starknet-py", JUDGE / "requirements.txt")
+    return installed_judge()
 
 
 async def told(python: Path, node: StarknetNode) -> Any:
