@@ -15,7 +15,7 @@ HEALTHY = 30 * DAY
 """How old a report may be in seconds, as the issuer's feeds have it."""
 
 ALWAYS = 3_650 * DAY
-"""The same for feeds that nobody reports to on the devnet, so that they stay healthy whenever it is started."""
+"""The same for feeds without reports on the devnet, so that they stay healthy whenever it is started."""
 
 LEAST, MOST = Decimal("0.1"), Decimal(1000)
 """Between what a report has to lie, as most of the issuer's feeds have it."""

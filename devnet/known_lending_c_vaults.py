@@ -40,7 +40,7 @@ FACTORIES: dict[str, dict[str, str]] = {
 }
 
 IDLE = -1
-"""In place of a market: the one that nobody borrows from."""
+"""In place of a market: the one without borrowers."""
 
 
 @dataclass(frozen=True, slots=True)

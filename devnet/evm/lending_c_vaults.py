@@ -1,6 +1,6 @@
 """lend-c's vaults: generation V1 compiled from its published sources at listed addresses, factories and V2 of our own.
 
-The markets are those of `lending_c`, which is built before, and one of each asset that nobody borrows from.
+The markets are those of `lending_c`, which is built before, and one of each asset without borrowers.
 """
 
 from eth_abi.abi import encode
@@ -64,7 +64,7 @@ def queue_of(chain: Chain, vault: Vault) -> list[Parameters]:
 
 
 def idle_parameters(chain: Chain, asset: str) -> Parameters:
-    """Return the parameters of an asset's market that nobody borrows from."""
+    """Return the parameters of an asset's market without borrowers."""
     return token_of(chain, asset).address, _NONE, _NONE, _NONE, 0
 
 

@@ -5,7 +5,9 @@ Source: jup-ag/docs openapi-spec/swap/v1/swap.yaml, portal/rate-limits; @jup-ag/
 
 from __future__ import annotations
 
+import asyncio
 import copy
+import math
 import re
 import time
 from typing import TYPE_CHECKING, NamedTuple
@@ -14,7 +16,6 @@ import msgspec
 
 from server.errors import DeadlineExceeded, GatewayError, InvalidArgument, NotFound, UpstreamUnavailable, release
 from server.sources.api_errors import ApiErrors
-from server.sources.budget import Budget
 from server.sources.endpoints import AGENT, open_source, source_endpoints
 from server.sources.prices.shape import changed_shape, read_shape
 from server.upstream import Classified, Verdict
@@ -38,6 +39,9 @@ LARGEST_AMOUNT = 2**64 - 1
 
 KEPT_SECONDS = 2.0
 """How long a quote answers equal questions, from when it was asked for."""
+
+LONGEST_WAIT = 4.0
+"""How long a request waits for its turn within the quota."""
 
 ANSWER_SECONDS = 10.0
 """How long callers wait for an answer at most."""
@@ -130,6 +134,41 @@ class _Errors:
         if http_status != _BAD_REQUEST:
             return self._plain.classify(http_status, code, message, data)
         return Classified(Verdict.ANSWER, _refusal(_text(data), message))
+
+
+class Budget:
+    """Spaces the requests to the source `name` evenly. `rate` is in units per second, `clock` monotonic."""
+
+    def __init__(self, name: str, rate: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._name = name
+        self._unit_seconds = 1 / rate
+        self._clock = clock
+        self._next = 0.0
+
+    async def wait(self, until: float, *, units: float = 1.0) -> None:
+        """Return when the next request, which takes so many units of the quota, may leave.
+
+        Raises:
+            UpstreamUnavailable: that is more than `LONGEST_WAIT` away, or after `until`; says when to try again.
+        """
+        now = self._clock()
+        turn = max(self._next, now)
+        seconds = turn - now
+        if seconds > min(LONGEST_WAIT, until - now):
+            raise UpstreamUnavailable(
+                f"the gateway's quota of requests to {self._name} is used up; try again in a few seconds",
+                retry_after_ms=math.ceil(seconds * 1000),
+            )
+        following = self._next = turn + units * self._unit_seconds
+        if seconds <= 0:
+            return
+        try:
+            await asyncio.sleep(seconds)
+        except asyncio.CancelledError:
+            # The caller is gone; the turn is given back unless others come after it.
+            if self._next == following:
+                self._next = turn
+            raise
 
 
 class Jupiter:

@@ -191,7 +191,7 @@ class BestYields:
             raise self._failed(self._failure, self._next_at - now)
         build = self._begin()
         # The build goes on for the others, and for the next, where a caller leaves.
-        await asyncio.wait((build,), timeout=_patience(deadline))
+        await asyncio.wait((build,), timeout=_wait_seconds(deadline))
         if not build.done():
             return self._so_far()
         error = build.exception()
@@ -347,7 +347,7 @@ def _ignore(chain: str, protocol: str, why: str, rows: int) -> None:
     """Count nothing."""
 
 
-def _patience(deadline: float | None) -> float | None:
+def _wait_seconds(deadline: float | None) -> float | None:
     """Return how long a caller can wait, in seconds; what is left then is enough to answer the call."""
     if deadline is None:
         return None

@@ -26,11 +26,12 @@ from server.errors import (
     UpstreamUnavailable,
     release,
 )
+from server.upstream import NOT_MODIFIED, validators_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Hashable, Mapping
 
-    from server.upstream import Validators
+    from server.upstream import Reply, Validators
     from server.upstream.cache import CacheUse
 
 MOST_BYTES = 32_000_000
@@ -64,7 +65,7 @@ _log = structlog.get_logger("waypost.documents")
 
 
 class DocumentRequest(NamedTuple):
-    """Which document: the source's name and what it tells its documents apart by, for example the chain."""
+    """Which document: the source's name and what identifies it there, for example the chain."""
 
     source: str
     key: tuple[Hashable, ...] = ()
@@ -132,6 +133,21 @@ def check_size(name: str, size: int) -> None:
         raise UpstreamUnavailable(
             f"{name} answers with a document of 32 MB or more, which is none that it is known for"
         )
+
+
+async def fetch_if_changed(
+    ask: Callable[[Validators | None], Awaitable[Reply]], read: Callable[[bytes], Any], previous: Fetched | None
+) -> Fetched:
+    """Return the document that a conditional request brings: `previous`, with its newer validators, if it is the same.
+
+    `ask` sends the request with the validators of what is kept; `read` makes the value of a body. It runs in a thread:
+    bodies may be megabytes, and other calls go on meanwhile. Raises what either raises.
+    """
+    reply = await ask(None if previous is None else previous.validators)
+    validators = validators_of(reply)
+    if previous is not None and reply.result == NOT_MODIFIED:
+        return previous._replace(validators=validators or previous.validators)
+    return Fetched(await asyncio.to_thread(read, reply.result), len(reply.result), validators=validators)
 
 
 class _Entry:
@@ -289,7 +305,7 @@ class DocumentStore:
             entry.keeper = asyncio.get_running_loop().create_task(self._refresh(entry), context=contextvars.Context())
 
     async def _refresh(self, entry: _Entry) -> None:
-        """Ask for the document again whenever its lifetime is about to end, until nobody reads it any more."""
+        """Ask for the document again whenever its lifetime is about to end, until it is no longer read."""
         try:
             while True:
                 if entry.flight is not None:

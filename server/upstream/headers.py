@@ -66,7 +66,7 @@ class HeaderReader:
         self._health = health
 
     async def read(self, endpoint: Endpoint, block: int) -> Header:
-        """Return the header of a block as one endpoint reports it; ValueError where it tells none."""
+        """Return the header of a block as one endpoint reports it; ValueError where it reports none."""
 
         async def ask(method: str, params: Sequence[object]) -> bytes:
             call = self._encode(method, params)

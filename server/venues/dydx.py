@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from server.sources.api_errors import WholeApiErrors
-from server.sources.documents import DocumentRequest, Fetched
+from server.sources.documents import DocumentRequest, fetch_if_changed
 from server.sources.endpoints import AGENT, open_source
 from server.sources.prices.shape import changed_shape, read_shape
-from server.upstream import NOT_MODIFIED, validators_of
 from server.venues.rates import (
     ANSWER_SECONDS,
     LIFETIME,
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from contextlib import AsyncExitStack
 
     from runtime.settings import Settings
+    from server.sources.documents import Fetched
     from server.upstream import RestPool
     from server.upstream.observer import Observer
     from server.upstream.transport import Session
@@ -67,12 +67,12 @@ class Dydx:
 
     async def fetch(self, key: tuple[Any, ...], previous: Fetched | None) -> Fetched:
         """Return the rates of all active markets; see `DocumentSource`."""
-        known = None if previous is None else previous.validators
         deadline = time.monotonic() + ANSWER_SECONDS
-        reply = await self._pool.get(_PATH, (), AGENT, name=_PATH, validators=known, deadline=deadline)
-        if previous is not None and reply.result == NOT_MODIFIED:
-            return previous
-        return Fetched(read_rates(reply.result), len(reply.result), validators=validators_of(reply))
+        return await fetch_if_changed(
+            lambda known: self._pool.get(_PATH, (), AGENT, name=_PATH, validators=known, deadline=deadline),
+            read_rates,
+            previous,
+        )
 
 
 def open_dydx(settings: Settings, http: Session, lifetime: AsyncExitStack, *, observer: Observer | None = None) -> Dydx:

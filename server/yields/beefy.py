@@ -6,7 +6,6 @@ Source: beefyfinance/beefy-api src/router.ts, src/api/vaults/types.ts, src/api/s
 
 from __future__ import annotations
 
-import asyncio
 import math
 import re
 import sys
@@ -20,17 +19,16 @@ import msgspec
 from runtime.nearest import NameIndex
 from server.errors import UpstreamUnavailable
 from server.sources.api_errors import WholeApiErrors
-from server.sources.documents import DocumentRequest, Fetched
+from server.sources.documents import DocumentRequest, fetch_if_changed
 from server.sources.endpoints import AGENT, open_source, source_endpoints
 from server.sources.prices.shape import changed_shape, read_shape
-from server.upstream import NOT_MODIFIED, validators_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from contextlib import AsyncExitStack
 
     from runtime.settings import Settings
-    from server.sources.documents import DocumentSource
+    from server.sources.documents import DocumentSource, Fetched
     from server.upstream import RestPool
     from server.upstream.observer import Observer
     from server.upstream.transport import Session
@@ -134,13 +132,9 @@ class Beefy:
         """Return a document; see `DocumentSource`."""
         [topic] = key
         path = _PATHS[topic]
-        validators = None if previous is None else previous.validators
-        reply = await self._pool.get(path, (), AGENT, name=path, validators=validators)
-        if previous is not None and reply.result == NOT_MODIFIED:
-            return previous._replace(validators=validators_of(reply) or previous.validators)
-        # Megabytes: the loop serves others meanwhile.
-        value = await asyncio.to_thread(READERS[topic], reply.result)
-        return Fetched(value, len(reply.result), validators=validators_of(reply))
+        return await fetch_if_changed(
+            lambda known: self._pool.get(path, (), AGENT, name=path, validators=known), READERS[topic], previous
+        )
 
 
 def open_beefy(

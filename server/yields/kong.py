@@ -6,7 +6,6 @@ a fraction there and percent here. Source: yearn/kong packages/web/app/api/rest/
 
 from __future__ import annotations
 
-import asyncio
 import math
 import re
 import tomllib
@@ -18,17 +17,16 @@ import msgspec
 
 from server.checksum import checksum_address
 from server.sources.api_errors import WholeApiErrors
-from server.sources.documents import DocumentRequest, Fetched
+from server.sources.documents import DocumentRequest, fetch_if_changed
 from server.sources.endpoints import AGENT, open_source, source_endpoints
 from server.sources.prices.shape import changed_shape, read_shape
-from server.upstream import NOT_MODIFIED, validators_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from contextlib import AsyncExitStack
 
     from runtime.settings import Settings
-    from server.sources.documents import DocumentSource
+    from server.sources.documents import DocumentSource, Fetched
     from server.upstream import RestPool
     from server.upstream.observer import Observer
     from server.upstream.transport import Session
@@ -92,13 +90,12 @@ class Kong:
     async def fetch(self, key: tuple[Any, ...], previous: Fetched | None) -> Fetched:
         """Return the vaults of a chain by checksummed address; see `DocumentSource`."""
         [chain] = key
-        validators = None if previous is None else previous.validators
         path = f"{_PATH}/{_CHAINS[chain]}"
-        reply = await self._pool.get(path, _ORIGIN, AGENT, name=_PATH, validators=validators)
-        if previous is not None and reply.result == NOT_MODIFIED:
-            return previous._replace(validators=validators_of(reply) or previous.validators)
-        value = await asyncio.to_thread(read_list, reply.result, chain)
-        return Fetched(value, len(reply.result), validators=validators_of(reply))
+        return await fetch_if_changed(
+            lambda known: self._pool.get(path, _ORIGIN, AGENT, name=_PATH, validators=known),
+            lambda body: read_list(body, chain),
+            previous,
+        )
 
 
 def open_kong(

@@ -29,7 +29,7 @@ NAME = "share_prices"
 """The source of these documents."""
 
 KEPT = timedelta(days=30)
-"""How long prices stay in the database: rates are of a week, or of as much more as nobody asked for."""
+"""How long prices stay in the database: rates are of a week, or of longer where they were not asked for."""
 
 _PERIOD = timedelta(days=7)
 # Prices that get a week old while what was read is answered from.

@@ -103,7 +103,7 @@ class BalanceReader:
 def _plan(vault: Vault, question: PoolQuestion, *, is_priced: bool) -> Plan:
     """Return the calls of the vault, which serve every wallet, and that of the wallet.
 
-    The addresses are those that an API lists: they share executions with nobody.
+    The addresses are those that an API lists: they have executions of their own.
     """
     calls: list[ContractCall] = [block_clock(question.chain)]
     tokens = _tokens(vault)

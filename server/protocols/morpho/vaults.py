@@ -60,7 +60,7 @@ class VaultMarket(NamedTuple):
 
     @property
     def is_idle(self) -> bool:
-        """Whether nobody borrows there: without a rate model there is no interest."""
+        """Whether it has no borrowers: without a rate model there is no interest."""
         return self.irm == _NO_MODEL
 
 

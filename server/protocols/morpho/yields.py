@@ -102,7 +102,7 @@ class _VaultTables:
 
 
 class LendingReader(_VaultTables):
-    """Reads what a vault earns. Nobody borrows from a vault: that rate is 0."""
+    """Reads what a vault earns. A vault has no borrowers: that rate is 0."""
 
     def plan(self, question: PoolQuestion, tables: Vault) -> Plan:
         """Return the vault with its markets, or with Morpho's figures for it, beside the proof of it and the price."""

@@ -12,9 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runtime.settings import RemoteSettings
-from server.aggregators.jupiter import NAME, Jupiter, Quote, Swap, _Info, _Step, _step, quota
+from server.aggregators.jupiter import NAME, Budget, Jupiter, Quote, Swap, _Info, _Step, _step, quota
 from server.errors import InvalidArgument, NotFound, UpstreamUnavailable
-from server.sources.budget import Budget
 from server.upstream.cache import CacheUse
 from server.upstream.policy import Reply
 

@@ -7,8 +7,8 @@ import math
 
 import pytest
 
+from server.aggregators.jupiter import Budget
 from server.errors import UpstreamUnavailable
-from server.sources.budget import Budget
 
 
 class Clock:
