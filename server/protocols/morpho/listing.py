@@ -42,20 +42,24 @@ if TYPE_CHECKING:
 _SPOT, _AVERAGE = yield_protocol_pb2.YIELD_BASIS_SPOT, yield_protocol_pb2.YIELD_BASIS_AVERAGE
 
 
-class VaultsReader:
-    """Lists the vaults of a chain, those with most assets first; none where the API lists none."""
+class ListingReader:
+    """Asks for the listing of a chain's vaults, which Morpho's API has; it needs no tables."""
 
     def subject(self, question: ChainQuestion) -> tuple[str, str]:
         """Return the chain."""
-        return f"{SLUG} vaults", question.chain
+        return f"{SLUG} listing", question.chain
 
     def load(self, question: ChainQuestion, outcomes: Outcomes) -> None:
         """Return that there are no tables."""
         return
 
     def plan(self, question: ChainQuestion, tables: None) -> Plan:
-        """Return the listing."""
+        """Return the listing; nothing for a chain that the API lists no vaults of."""
         return Plan(documents=(morpho.vaults_of(question.chain),) if question.chain in morpho.CHAINS else ())
+
+
+class VaultsReader(ListingReader):
+    """Lists the vaults of a chain, those with most assets first; none where the API lists none."""
 
     def build(
         self, question: ChainQuestion, outcomes: Outcomes, tables: None, prices: TokenPrices

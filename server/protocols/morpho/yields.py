@@ -14,6 +14,7 @@ from waypost.v1 import yield_pb2, yield_protocol_pb2, yield_share_pb2
 
 from server.contracts.interface import Interface
 from server.errors import PriceUnavailable
+from server.protocols.morpho.listing import ListingReader
 from server.protocols.morpho.vault_state import plan_state, read_state
 from server.protocols.morpho.vaults import (
     SLUG,
@@ -198,20 +199,8 @@ class PriceReader(_SharesReader):
         return row
 
 
-class BestReader:
+class BestReader(ListingReader):
     """Returns all listed vaults of a chain, of both generations, at the rates of `LendingReader` as Morpho has them."""
-
-    def subject(self, question: ChainQuestion) -> tuple[str, str]:
-        """Return the chain."""
-        return f"{SLUG} best", question.chain
-
-    def load(self, question: ChainQuestion, outcomes: Outcomes) -> None:
-        """Return that there are no tables."""
-        return
-
-    def plan(self, question: ChainQuestion, tables: None) -> Plan:
-        """Return the listing; nothing for a chain that the API lists no vaults of."""
-        return Plan(documents=(morpho.vaults_of(question.chain),) if question.chain in morpho.CHAINS else ())
 
     def build(self, question: ChainQuestion, outcomes: Outcomes, tables: None, prices: TokenPrices) -> list[BestRow]:
         """Return a row for each vault, without a rate (NaN) where the API knows none."""

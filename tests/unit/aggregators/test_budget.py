@@ -37,7 +37,7 @@ async def test_the_quota_spaces_requests_and_refuses_what_would_wait_too_long(mo
     async def sleep(seconds: float) -> None:
         waits.append(seconds)
 
-    monkeypatch.setattr("server.sources.budget.asyncio.sleep", sleep)
+    monkeypatch.setattr("server.aggregators.jupiter.asyncio.sleep", sleep)
     budget = Budget("api", 0.5, clock)
     for _ in range(3):
         await budget.wait(clock.now + 30)

@@ -25,6 +25,12 @@ class Leaving:
         self.arrived += 1
         self.gate.arrive()
 
+    async def until_left(self, times: int) -> None:
+        """Wait until arrivals left so many times, however slow the machine is."""
+        async with asyncio.timeout(30):
+            while len(self.left) < times:
+                await asyncio.sleep(0.001)
+
     async def turns_until_it_left(self) -> int:
         """Let one read arrive and return how many turns of the loop it waited."""
         before, turns = len(self.left), 0
@@ -77,7 +83,7 @@ async def test_reads_of_one_request_leave_together_however_quiet_it_is() -> None
     leaving.arrive()
     await asyncio.sleep(0)
     leaving.arrive()
-    await asyncio.sleep(0.004)
+    await leaving.until_left(2)
     assert leaving.left == [1, 2]
 
 
@@ -85,6 +91,6 @@ async def test_whoever_had_company_waits_for_it_again() -> None:
     leaving = Leaving()
     for _ in range(5):
         leaving.arrive()
-    await asyncio.sleep(0.004)
+    await leaving.until_left(1)
     assert leaving.left == [5]
     assert await leaving.turns_until_it_left() > 20

@@ -45,7 +45,6 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "server.aggregators": (
         "server.aggregators",
         "server.sources.api_errors",
-        "server.sources.budget",
         "server.sources.endpoints",
         "server.sources.prices.shape",
         "server.chains.capabilities",
@@ -58,7 +57,6 @@ ALLOWED: dict[str, tuple[str, ...]] = {
         "server.yields",
         "server.sources.documents",
         "server.sources.api_errors",
-        "server.sources.budget",
         "server.sources.endpoints",
         "server.sources.prices.shape",
         "server.chains.capabilities",
