@@ -16,8 +16,10 @@ class Leaving:
         self.gate = Gate(self._leave, Hold(latency))
         self.arrived = 0
         self.left: list[int] = []
+        self._has_left = asyncio.Event()
 
     def _leave(self) -> None:
+        self._has_left.set()
         self.left.append(self.arrived)
         self.arrived = 0
 
@@ -29,7 +31,8 @@ class Leaving:
         """Wait until arrivals left so many times, however slow the machine is."""
         async with asyncio.timeout(30):
             while len(self.left) < times:
-                await asyncio.sleep(0.001)
+                self._has_left.clear()
+                await self._has_left.wait()
 
     async def turns_until_it_left(self) -> int:
         """Let one read arrive and return how many turns of the loop it waited."""
