@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
+from google.protobuf.message_factory import GetMessageClass
 from waypost.v1 import position_pb2, position_pb2_grpc, position_pool_pb2, position_summary_pb2
 
 from server.errors import GatewayError
@@ -13,12 +14,13 @@ from server.rpc.rows import row_error
 from server.rpc.views import open_view
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from server.chains.registry import Chains
     from server.protocols.book import ProtocolReaders, SummaryRow
 
-Response = TypeVar("Response")
+_SERVICE = position_pb2.DESCRIPTOR.services_by_name["PositionService"]
+_ANSWERS: dict[type[Any], type[Any]] = {
+    GetMessageClass(rpc.input_type): GetMessageClass(rpc.output_type) for rpc in _SERVICE.methods
+}
 
 
 class PositionServicer(position_pb2_grpc.PositionServiceServicer):
@@ -28,86 +30,28 @@ class PositionServicer(position_pb2_grpc.PositionServiceServicer):
         self._chains = chains
         self._protocols = protocols
 
-    async def GetLendAV3UserPositions(
-        self, request: position_pb2.GetLendAV3UserPositionsRequest, context: Any
-    ) -> position_pb2.GetLendAV3UserPositionsResponse:
-        """Return a wallet's positions on version 3 of lend-a."""
-        answer: position_pb2.GetLendAV3UserPositionsResponse = await self._positions(
-            request, position_pb2.GetLendAV3UserPositionsResponse
-        )
-        return answer
+    async def _answer_wallet(self, request: Any, context: Any) -> Any:
+        """Return what the rpc's reader knows of a wallet on a chain."""
+        address = self._chains.canonical_address(request.chain, request.address)
+        question = WalletQuestion(request.chain, address=address)
+        found = await self._protocols.answer(_rpc(request), question, open_view())
+        answer = _ANSWERS[type(request)]
+        return answer(chain=request.chain, address=address, block_height=found.block, positions=found.answer)
 
-    async def GetLendAV2UserPositions(
-        self, request: position_pb2.GetLendAV2UserPositionsRequest, context: Any
-    ) -> position_pb2.GetLendAV2UserPositionsResponse:
-        """Return a wallet's positions on version 2 of lend-a."""
-        answer: position_pb2.GetLendAV2UserPositionsResponse = await self._positions(
-            request, position_pb2.GetLendAV2UserPositionsResponse
-        )
-        return answer
+    async def _answer_chain(self, request: Any, context: Any) -> Any:
+        """Return what the rpc's reader lists on a chain."""
+        found = await self._protocols.answer(_rpc(request), ChainQuestion(request.chain), open_view())
+        return _ANSWERS[type(request)](chain=request.chain, block_height=found.block, **found.answer)
 
-    async def GetLendBV3UserPositions(
-        self, request: position_pb2.GetLendBV3UserPositionsRequest, context: Any
-    ) -> position_pb2.GetLendBV3UserPositionsResponse:
-        """Return a wallet's positions on version 3 of lend-b."""
-        answer: position_pb2.GetLendBV3UserPositionsResponse = await self._positions(
-            request, position_pb2.GetLendBV3UserPositionsResponse
-        )
-        return answer
-
-    async def GetLendBV2UserPositions(
-        self, request: position_pb2.GetLendBV2UserPositionsRequest, context: Any
-    ) -> position_pb2.GetLendBV2UserPositionsResponse:
-        """Return a wallet's positions on version 2 of lend-b."""
-        answer: position_pb2.GetLendBV2UserPositionsResponse = await self._positions(
-            request, position_pb2.GetLendBV2UserPositionsResponse
-        )
-        return answer
-
-    async def GetLendCUserPositions(
-        self, request: position_pb2.GetLendCUserPositionsRequest, context: Any
-    ) -> position_pb2.GetLendCUserPositionsResponse:
-        """Return a wallet's positions in the listed markets of lend-c."""
-        answer: position_pb2.GetLendCUserPositionsResponse = await self._positions(
-            request, position_pb2.GetLendCUserPositionsResponse
-        )
-        return answer
-
-    async def GetStakeAUserPositions(
-        self, request: position_pb2.GetStakeAUserPositionsRequest, context: Any
-    ) -> position_pb2.GetStakeAUserPositionsResponse:
-        """Return a wallet's staked ETH of stake-a."""
-        answer: position_pb2.GetStakeAUserPositionsResponse = await self._positions(
-            request, position_pb2.GetStakeAUserPositionsResponse
-        )
-        return answer
-
-    async def GetPoolAPools(
-        self, request: position_pool_pb2.GetPoolAPoolsRequest, context: Any
-    ) -> position_pool_pb2.GetPoolAPoolsResponse:
-        """Return the listed pools of pool-a."""
-        answer: position_pool_pb2.GetPoolAPoolsResponse = await self._listing(
-            request, position_pool_pb2.GetPoolAPoolsResponse
-        )
-        return answer
-
-    async def GetPoolALendMarkets(
-        self, request: position_pool_pb2.GetPoolALendMarketsRequest, context: Any
-    ) -> position_pool_pb2.GetPoolALendMarketsResponse:
-        """Return the lending vaults of pool-a."""
-        answer: position_pool_pb2.GetPoolALendMarketsResponse = await self._listing(
-            request, position_pool_pb2.GetPoolALendMarketsResponse
-        )
-        return answer
-
-    async def GetPoolALend(
-        self, request: position_pool_pb2.GetPoolALendRequest, context: Any
-    ) -> position_pool_pb2.GetPoolALendResponse:
-        """Return the lending vaults of pool-a and a wallet's shares in them."""
-        answer: position_pool_pb2.GetPoolALendResponse = await self._positions(
-            request, position_pool_pb2.GetPoolALendResponse
-        )
-        return answer
+    GetLendAV3UserPositions = _answer_wallet
+    GetLendAV2UserPositions = _answer_wallet
+    GetLendBV3UserPositions = _answer_wallet
+    GetLendBV2UserPositions = _answer_wallet
+    GetLendCUserPositions = _answer_wallet
+    GetStakeAUserPositions = _answer_wallet
+    GetPoolALend = _answer_wallet
+    GetPoolAPools = _answer_chain
+    GetPoolALendMarkets = _answer_chain
 
     async def GetYieldAV2Info(
         self, request: position_pool_pb2.GetYieldAV2InfoRequest, context: Any
@@ -130,18 +74,6 @@ class PositionServicer(position_pb2_grpc.PositionServiceServicer):
         )
         response.timestamp.FromDatetime(datetime.now(UTC))
         return response
-
-    async def _positions(self, request: Any, response: Callable[..., Response]) -> Response:
-        """Return the answer of a reader of wallets, whose rpc is that of the request."""
-        address = self._chains.canonical_address(request.chain, request.address)
-        question = WalletQuestion(request.chain, address=address)
-        found = await self._protocols.answer(_rpc(request), question, open_view())
-        return response(chain=request.chain, address=address, block_height=found.block, positions=found.answer)
-
-    async def _listing(self, request: Any, response: Callable[..., Response]) -> Response:
-        """Return the answer of a reader of what a protocol has on a chain."""
-        found = await self._protocols.answer(_rpc(request), ChainQuestion(request.chain), open_view())
-        return response(chain=request.chain, block_height=found.block, **found.answer)
 
 
 def _rpc(request: Any) -> str:
