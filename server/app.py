@@ -29,17 +29,13 @@ from server.listeners import ListenError, bind, open_listener
 from server.protocols.book import ProtocolReaders
 from server.protocols.runner import Runner
 from server.protocols.tables import TableStore
-from server.rpc.health import HealthServicer
-from server.rpc.interceptor import StagesInterceptor
-from server.rpc.pipeline import build_stages
+from server.rpc.pipeline.admission import AdmissionStage
+from server.rpc.pipeline.boundary import Frame
+from server.rpc.pipeline.interceptor import StagesInterceptor, build_stages
+from server.rpc.pipeline.response_cache import Answers, Recall
 from server.rpc.publication import PublicationServicer
-from server.rpc.reflection import reflection_servicer, working_services
 from server.rpc.registration import PROTOCOLS, SERVICERS, Dependencies, HandlerCollector, PathHandlers, public_handlers
-from server.rpc.stages.admission import AdmissionStage
-from server.rpc.stages.answers import Answers
-from server.rpc.stages.frame import Frame
-from server.rpc.stages.recall import Recall
-from server.rpc.unauthenticated import Unauthenticated
+from server.rpc.unauthenticated import HealthServicer, Unauthenticated, reflection_servicer, working_services
 from server.sources.documents import DocumentStore
 from server.sources.guarded import GuardedFetcher
 from server.sources.prices import open_prices

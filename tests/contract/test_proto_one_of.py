@@ -8,7 +8,7 @@ import pytest
 from waypost.v1 import quote_pb2, yield_pb2, yield_protocol_pb2
 
 from server.errors import InvalidArgument
-from server.rpc.stages.rules import compile_rules
+from server.rpc.pipeline.validation import compile_rules
 
 if TYPE_CHECKING:
     from google.protobuf.message import Message

@@ -21,12 +21,11 @@ from server.access.principals import Policy, Principal
 from server.access.quotas import Quotas
 from server.chains.facts import load_facts
 from server.inprocess import TRUSTED
-from server.rpc.interceptor import StagesInterceptor
-from server.rpc.pipeline import build_stages
-from server.rpc.stages.admission import AdmissionStage
-from server.rpc.stages.frame import Frame
-from server.rpc.stages.recall import Recall
-from server.rpc.stages.state import current
+from server.rpc.pipeline.admission import AdmissionStage
+from server.rpc.pipeline.boundary import Frame
+from server.rpc.pipeline.call import current
+from server.rpc.pipeline.interceptor import StagesInterceptor, build_stages
+from server.rpc.pipeline.response_cache import Recall
 from server.storage.database import open_database
 from server.upstream.cache import Cache
 from tests.contract.inprocess.rig import TRANSPORTS

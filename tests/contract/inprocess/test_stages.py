@@ -17,12 +17,11 @@ from waypost.v1.account_pb2 import GetBalanceRequest, GetBalanceResponse
 
 from runtime.operations import load_operations
 from server.errors import NotFound, RateLimited
-from server.rpc.interceptor import StagesInterceptor
-from server.rpc.stages.deadline import Deadline
-from server.rpc.stages.errors import MAX_MESSAGE_BYTES
-from server.rpc.stages.frame import Frame
-from server.rpc.stages.messages import Messages
-from server.rpc.stages.state import REQUEST, current
+from server.rpc.pipeline.boundary import Frame
+from server.rpc.pipeline.call import REQUEST, current
+from server.rpc.pipeline.errors import MAX_MESSAGE_BYTES
+from server.rpc.pipeline.execution import Deadline, Messages
+from server.rpc.pipeline.interceptor import StagesInterceptor
 from tests.contract.inprocess.rig import PATH, TRANSPORTS
 from tests.contract.inprocess.scenarios import OK, outcome
 

@@ -20,11 +20,10 @@ from server.access.principals import Policy
 from server.access.quotas import Quotas
 from server.chains.facts import load_facts
 from server.errors import UpstreamUnavailable
-from server.rpc.interceptor import StagesInterceptor
-from server.rpc.pipeline import build_stages
-from server.rpc.stages import telemetry
-from server.rpc.stages.admission import AdmissionStage
-from server.rpc.stages.frame import Frame
+from server.rpc.pipeline import boundary
+from server.rpc.pipeline.admission import AdmissionStage
+from server.rpc.pipeline.boundary import Frame
+from server.rpc.pipeline.interceptor import StagesInterceptor, build_stages
 from server.storage.database import open_database
 from tests.contract.inprocess.rig import PATH, TRANSPORTS
 from tests.contract.inprocess.scenarios import answers, outcome
@@ -111,7 +110,7 @@ async def test_refused_calls_have_one_line_a_minute_for_each_reason_and_client(
 ) -> None:
     key, rig = key_and_rig
     clock = [1000.0]
-    monkeypatch.setattr(telemetry, "_refusals", LogLimit(clock=lambda: clock[0]))
+    monkeypatch.setattr(boundary, "_refusals", LogLimit(clock=lambda: clock[0]))
     rig.serve(answers)
     before = counted("UNAUTHENTICATED", "KEY_INVALID", chain="")
 

@@ -8,8 +8,8 @@ import pytest
 from google.protobuf.json_format import ParseDict
 
 from server.errors import ChainUnknown, ChainUnsupported, GatewayError, NotAvailable
-from server.rpc.stages.availability import Availability
-from server.rpc.stages.state import Method, RequestState
+from server.rpc.pipeline.availability import Availability
+from server.rpc.pipeline.call import Method, RequestState
 
 if TYPE_CHECKING:
     from collections.abc import Callable

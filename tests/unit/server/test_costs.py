@@ -11,8 +11,8 @@ from waypost.v1 import block_pb2, gas_pb2
 from runtime.operations import load_operations
 from server.access.principals import Policy, Principal
 from server.access.quotas import Quotas
-from server.rpc.stages.state import Method, RequestState
-from server.rpc.stages.validation import Costs
+from server.rpc.pipeline.call import Method, RequestState
+from server.rpc.pipeline.validation import Costs
 
 OPERATIONS = {operation.name: operation for operation in load_operations()}
 COSTLY = OPERATIONS["compareGas"].cost

@@ -8,8 +8,8 @@ import pytest
 from waypost.v1 import account_pb2
 
 from runtime.operations import load_operations
-from server.rpc.stages.recall import Recall
-from server.rpc.stages.state import Method, RequestState
+from server.rpc.pipeline.call import Method, RequestState
+from server.rpc.pipeline.response_cache import Recall
 from server.upstream.cache import Cache, CacheUse
 
 OPERATIONS = {operation.name: operation for operation in load_operations()}

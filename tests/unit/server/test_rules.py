@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from runtime.operations import load_operations, member
 from server.errors import InvalidArgument
-from server.rpc.stages.paths import item_root, shown
-from server.rpc.stages.rules import _default, compile_rules
+from server.rpc.pipeline.formats import item_root, shown
+from server.rpc.pipeline.validation import _default, compile_rules
 
 if TYPE_CHECKING:
     from google.protobuf.message import Message

@@ -1,4 +1,4 @@
-"""Key and quota, then what is kept of equal requests, then in-flight limits.
+"""Key and quota of a call, and what it costs beyond its admission.
 
 Callers bring a key, the transcoder's single requests too; its batches and demo requests arrive admitted already, under
 the principal that `AccessService.Admit` named.
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from runtime.metrics import count_refusal
 from server.access.principals import decode
 from server.errors import GatewayError, KeyInvalid, RateLimited
-from server.rpc.stages.identity import CREDENTIAL
+from server.rpc.pipeline.boundary import CREDENTIAL
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from server.access.admission import Admission
     from server.access.principals import Policy, Principal
     from server.access.quotas import Grant
-    from server.rpc.stages.recall import Recall
-    from server.rpc.stages.state import Context, Gate, Identify, Method, RequestState, Step
+    from server.rpc.pipeline.call import Context, Gate, Identify, Method, RequestState, Step
+    from server.rpc.pipeline.response_cache import Recall
+
 
 _BEARER = "bearer "
 

@@ -1,9 +1,4 @@
-"""The one interceptor: an ordered list of stages, composed once per method (design section 3).
-
-A stage is an object with `bind(method, inner) -> step`: it wraps the step of the stages behind it, or returns it as it
-is when it has nothing to do for that method, so that a call passes only what concerns it. A step that has nothing to do
-after the one behind it is a plain function that returns what that one returns. The state of the call is handed from
-step to step; the frame around them makes it, and the servicer finds it in a contextvar.
+"""The one interceptor: every rpc of Waypost passes the boundary, admission and the stages (design section 3).
 
 Over a socket the state is made here already, of the metadata alone, and a caller who brings no key is refused before
 the message is read.
@@ -17,15 +12,40 @@ import grpc
 
 from runtime.heap import Garbage
 from server.errors import GatewayError
-from server.rpc.stages.state import ENTERED, REQUEST, Method
+from server.rpc.pipeline.availability import Availability
+from server.rpc.pipeline.call import ENTERED, REQUEST, Method
+from server.rpc.pipeline.execution import Deadline, Messages
+from server.rpc.pipeline.validation import Costs, Validation
 from server.typed_apps.design import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from runtime.operations import Operation
-    from server.rpc.stages.frame import Entrance, Frame
-    from server.rpc.stages.state import Context, Handler, RequestState, Step
+    from server.access.quotas import Quotas
+    from server.rpc.pipeline.boundary import Entrance, Frame
+    from server.rpc.pipeline.call import Context, Handler, RequestState, Step
+
+
+def build_stages(
+    families: Mapping[str, str],
+    quotas: Quotas,
+    answers: Stage | None = None,
+) -> tuple[Stage, ...]:
+    """Return the stages behind admission, outermost first.
+
+    Key and quota come before anything of the request is looked at (decisions 1.1). `families` maps chain slugs to
+    family words; `answers` is the stage that keeps answers, if any are kept.
+    """
+    return (
+        Deadline(),
+        Messages(),
+        Availability(families),
+        Validation(),
+        Costs(quotas),
+        *((answers,) if answers is not None else ()),
+    )
+
 
 PUBLIC = "/waypost.v1."
 APPS = f"/{ROOT}."

@@ -9,6 +9,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from server.chains.view import ReadView
 from server.upstream.cache import CacheUse
 
 if TYPE_CHECKING:
@@ -78,3 +79,9 @@ ENTERED: ContextVar[RequestState | None] = ContextVar("waypost_entered", default
 def current() -> RequestState:
     """Return the state of the call being served; LookupError outside of one."""
     return REQUEST.get()
+
+
+def open_view(block: int | None = None) -> ReadView:
+    """Return a view at `block` (None: the latest) that lives no longer than the call."""
+    state = current()
+    return ReadView(block=block, deadline=state.deadline, cache=state.cache)

@@ -1,6 +1,5 @@
 """Rules of request messages, compiled from the `Member` options of their fields.
 
-A rule is `(message, prefix) -> None` and raises InvalidArgument naming the parameter, what was got and what to write.
 Absent parameters get their default value here, before the servicer sees the request.
 """
 
@@ -11,16 +10,21 @@ from typing import TYPE_CHECKING
 
 from google.protobuf.descriptor import FieldDescriptor
 
-from runtime.operations import literal, member
+from runtime.operations import cost_of, literal, member
 from server.errors import InvalidArgument
-from server.rpc.stages.formats import CHECKS
-from server.rpc.stages.paths import is_repeated, json_name, shown
+from server.rpc.pipeline.admission import restate_quota
+from server.rpc.pipeline.formats import CHECKS, is_repeated, item_root, json_name, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
     from typing import Any
 
     from google.protobuf.descriptor import Descriptor
+    from google.protobuf.message import Message
+
+    from server.access.principals import Principal
+    from server.access.quotas import Quotas
+    from server.rpc.pipeline.call import Context, Method, RequestState, Step
 
     Rule = Callable[[Any, str], None]
     ValueRule = Callable[[Any, str], None]
@@ -219,3 +223,71 @@ def _default(field: FieldDescriptor) -> Any:
     if field.cpp_type in _NUMBERS:
         return int(text)
     return text
+
+
+class Validation:
+    """Lets valid requests through, with absent parameters set to their default values."""
+
+    def bind(self, method: Method, inner: Step) -> Step:
+        """Return `inner` behind the rules of its request type."""
+        operation = method.operation
+        if operation is None:
+            return inner
+        rules = compile_rules(operation.method.input_type, item_root(operation))
+        if not rules:
+            return inner
+
+        def validate(request: Message, context: Context, state: RequestState) -> Awaitable[Any]:
+            for rule in rules:
+                rule(request, "")
+            return inner(request, context, state)
+
+        return validate
+
+
+class Costs:
+    """Charges what a valid call costs beyond the one unit of its admission.
+
+    The call has been admitted, so it is not refused here: the caller's later calls wait for the debt.
+    """
+
+    def __init__(self, quotas: Quotas) -> None:
+        self._quotas = quotas
+
+    def bind(self, method: Method, inner: Step) -> Step:
+        """Return `inner`, charged by cost and number of items where that is more than one unit."""
+        operation = method.operation
+        if operation is None:
+            cost, takes_items = cost_of(method.path), False
+        elif operation.name.endswith("*"):
+            return self._charge_told(inner)
+        else:
+            cost, takes_items = operation.cost, operation.takes_items
+        if cost == 1 and not takes_items:
+            return inner
+
+        def charge(request: Any, context: Context, state: RequestState) -> Awaitable[Any]:
+            principal = state.principal
+            if principal is not None:
+                items = len(request.items) if takes_items else 1
+                self._owe(state, principal, (cost if principal.policy.weighs_costs else 1) * items - 1)
+            return inner(request, context, state)
+
+        return charge
+
+    def _charge_told(self, inner: Step) -> Step:
+        """Return `inner` of an operation that stands for many, charged by what its servicer tells of the call."""
+
+        async def charge(request: Any, context: Context, state: RequestState) -> Any:
+            try:
+                return await inner(request, context, state)
+            finally:
+                principal = state.principal
+                if principal is not None and principal.policy.weighs_costs:
+                    self._owe(state, principal, state.further)
+
+        return charge
+
+    def _owe(self, state: RequestState, principal: Principal, units: int) -> None:
+        if units > 0:
+            restate_quota(state, principal, self._quotas.owe(principal, units))

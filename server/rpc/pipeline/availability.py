@@ -9,7 +9,7 @@ from waypost.v1 import options_pb2
 from runtime.operations import member
 from server.chains.suggestions import advise_chain
 from server.errors import ChainUnknown, ChainUnsupported, NotAvailable
-from server.rpc.stages.paths import is_repeated, item_root, json_name, shown
+from server.rpc.pipeline.formats import is_repeated, item_root, json_name, shown
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Mapping
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from google.protobuf.message import Message
 
     from runtime.operations import Operation
-    from server.rpc.stages.state import Context, Method, RequestState, Step
+    from server.rpc.pipeline.call import Context, Method, RequestState, Step
 
     Slugs = Callable[[Any, str], Iterator[tuple[str, str]]]
 
