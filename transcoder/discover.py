@@ -19,7 +19,7 @@ from runtime.operations import literal
 from transcoder.calls import begin
 from transcoder.fields import fields_of
 from transcoder.pages import Shared
-from transcoder.params import parameter_fields, stands_for_many
+from transcoder.params import parameter_fields
 from transcoder.publications import publication_document
 from transcoder.schemas import Schemas
 
@@ -136,7 +136,7 @@ def openrpc(
     schemas = Schemas()
     methods = []
     for operation in operations:
-        if published is not None and stands_for_many(operation):
+        if published is not None and operation.stands_for_many:
             methods += [_published(publication, operation, schemas) for publication in published]
         else:
             methods += [_method(operation, name, schemas) for name in (operation.name, *operation.aliases)]

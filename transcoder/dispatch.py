@@ -16,7 +16,7 @@ from runtime.operations import literal
 from transcoder.calls import begin, finish, headers_of
 from transcoder.discover import DISCOVER, Discovered
 from transcoder.errors import Failure, clipped, internal
-from transcoder.params import parameters_reader, stands_for_many
+from transcoder.params import parameters_reader
 from transcoder.render import result_renderer
 from transcoder.requests import NULL, InvalidItem, Item, read_item
 from transcoder.scalars import parsed
@@ -93,7 +93,7 @@ class Method:
             request_serializer=operation.request.SerializeToString,
             response_deserializer=operation.response.FromString if self._repeated is None else self._repeated.parse,
         )
-        self._names_itself = stands_for_many(operation)
+        self._names_itself = operation.stands_for_many
 
     def request(self, name: str, params: bytes | msgspec.Raw) -> Message:
         """Return the request message of a call under this name. Raises Failure (400)."""

@@ -145,15 +145,10 @@ _RAW: msgspec.json.Decoder[dict[str, msgspec.Raw]] = msgspec.json.Decoder(dict[s
 CALLED = "method"
 
 
-def stands_for_many(operation: Operation) -> bool:
-    """Return whether the operation answers every name with its prefix (`svc_*`)."""
-    return operation.name.endswith("*")
-
-
 def parameter_fields(operation: Operation) -> tuple[Field, ...]:
     """Return the request's fields that `params` may hold."""
     fields = fields_of(operation.request.DESCRIPTOR)
-    return tuple(field for field in fields if field.name != CALLED) if stands_for_many(operation) else fields
+    return tuple(field for field in fields if field.name != CALLED) if operation.stands_for_many else fields
 
 
 def parameters_reader(operation: Operation) -> Parameters:
@@ -170,7 +165,7 @@ def _object_reader(operation: Operation) -> Parameters:
     message = operation.request.DESCRIPTOR
     known = tuple(field.json for field in parameter_fields(operation))
     names = ", ".join(known) or "none"
-    hides_some = stands_for_many(operation)
+    hides_some = operation.stands_for_many
     members = message_reader(message)
     decode = (_RAW if holds_native(message) else _ANY).decode
     empty = operation.request

@@ -1,4 +1,9 @@
-"""What every call has around it: its identity at the start; its status, count and log line at the end."""
+"""What every call has around it: its identity at the start; its status, count and log line at the end.
+
+Of calls that are refused there is one log line a minute for each reason and client, with the number of those that have
+none: callers without a key must not fill the log. Labels and lines hold operation, chain slug, code and reason; never a
+key, a client's address or an endpoint's URL.
+"""
 
 from __future__ import annotations
 
@@ -145,11 +150,12 @@ def _write(name: str, state: RequestState, status: StatusCode, reason: str | Non
     )
 
 
-class Frame:
+class CallBoundary:
     """Starts the state of a call, answers its failures, and counts it.
 
-    `credential` is what the transcoder proves itself with on the private listener; `admission` stands before the other
-    stages.
+    `credential` is what the transcoder proves itself with on the private listener; `admission` decides whether the
+    call is run at all. Identity, telemetry and failures are one boundary, because a call that is answered at once
+    spends most of its time between them (docs/decisions/0018).
     """
 
     def __init__(self, credential: str | None = None, admission: AdmissionStage | None = None) -> None:
@@ -157,13 +163,13 @@ class Frame:
         self._admission = admission
 
     def bind(self, method: Method, inner: Step) -> Handler:
-        """Return `inner` in its frame: what gRPC calls."""
+        """Return what gRPC calls: `inner` behind admission, within the boundary."""
         name = method.name
         start = state_starter(method, self._credential)
         count = success_counter(name)
         gate: Gate = inner if self._admission is None else self._admission.bind(method, inner)
 
-        async def frame(request: Any, context: Context) -> Any:
+        async def serve(request: Any, context: Context) -> Any:
             state = ENTERED.get()
             if state is None:
                 state = start(context.invocation_metadata(), TRUSTED.get())
@@ -177,7 +183,7 @@ class Frame:
             count(state.chain, monotonic() - state.started)
             return response
 
-        return frame
+        return serve
 
     def entrance(self, method: Method) -> Entrance:
         """Return what callers of the method over a socket pass before their message is read."""
@@ -193,12 +199,9 @@ class Entrance:
 
     def __init__(self, name: str, start: Callable[[Metadata, bool], RequestState], identify: Identify | None) -> None:
         self._name = name
-        self._start = start
+        # What makes the state of a call, of its metadata and whether it is of this process.
+        self.start = start
         self.identify = identify
-
-    def start(self, metadata: Metadata) -> RequestState:
-        """Return the state of a call with this metadata."""
-        return self._start(metadata, False)
 
     def refuse(self, state: RequestState, failure: GatewayError) -> grpc.RpcMethodHandler[Any, Any]:
         """Return the handler that answers the call with the failure; as one of a stream it may leave messages be."""

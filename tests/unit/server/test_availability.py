@@ -16,20 +16,19 @@ if TYPE_CHECKING:
 
     from runtime.operations import Operation
 
-OK = object()
-
 
 @pytest.fixture
 def ask(families: dict[str, str], operation: Callable[[str], Operation]) -> Any:
-    async def servicer(request: Any, context: Any, state: RequestState) -> Any:
-        return OK
+    async def servicer(request: Any, context: Any) -> None:
+        """Never reached."""
 
     async def ask(name: str, fields: dict[str, Any], **changes: Any) -> RequestState:
         wanted = replace(operation(name), **changes)
         method = Method(wanted.path, grpc.unary_unary_rpc_method_handler(servicer), wanted)
         state = RequestState("id", wanted, 0.0, {})
-        handler = Availability(families).bind(method, servicer)
-        assert await handler(ParseDict(fields, wanted.request()), None, state) is OK
+        check = Availability(families).check(method)
+        assert check is not None
+        check(ParseDict(fields, wanted.request()), state)
         return state
 
     return ask
