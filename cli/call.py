@@ -16,12 +16,11 @@ import orjson
 from cli.greeting import DEVNET_KEY
 from runtime.nearest import nearest
 from runtime.operations import load_operations
-from transcoder.admission import KEY
+from transcoder.calls import KEY
 from transcoder.errors import DOMAIN, Failure, from_status, printed_node
 from transcoder.fields import fields_of
-from transcoder.render import result_renderer
-from transcoder.requests import parameters_reader, stands_for_many
-from transcoder.values import Unprintable
+from transcoder.params import parameters_reader, stands_for_many
+from transcoder.render import Unprintable, result_renderer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

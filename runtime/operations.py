@@ -56,6 +56,11 @@ class Operation:
         """Whether the request is a list of items (`getBlockByNumber` and the like)."""
         return bool(self.options.params == options_pb2.PARAMS_SHAPE_ITEMS)
 
+    @property
+    def stands_for_many(self) -> bool:
+        """Whether the operation answers every name with its prefix (`svc_*`)."""
+        return self.name.endswith("*")
+
 
 def member(field: FieldDescriptor) -> options_pb2.Member:
     """Return the field's `Member` options; an empty message where it has none."""

@@ -3,16 +3,19 @@
 `python -m scripts.walk` (or `make walk`) serves a local chain in this process, asks each question until its path is
 warm, then counts it several times and prints the smallest figures: what pollers do meanwhile is no part of the trip.
 Counted is code below server/, transcoder/, runtime/ and cli/; a coroutine that goes on after waiting is one call.
+`--functions` lists the calls of each file and function too, `--trip TEXT` takes only trips whose name holds the text.
 """
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import dis
 import itertools
 import secrets
 import sys
 import tempfile
+from collections import Counter
 from contextlib import AsyncExitStack
 from functools import cache
 from inspect import CO_COROUTINE
@@ -63,8 +66,7 @@ class Walk:
     """Counts calls of our own code while it is entered."""
 
     def __init__(self) -> None:
-        self._calls = 0
-        self._codes: set[CodeType] = set()
+        self._codes: Counter[CodeType] = Counter()
         self._coroutines = 0
         self._tasks = 0
 
@@ -80,14 +82,23 @@ class Walk:
     def count(self) -> Count:
         """Return what was counted."""
         files = {code.co_filename for code in self._codes}
-        return Count(self._calls, len(self._codes), len(files), self._coroutines, self._tasks)
+        return Count(self._codes.total(), len(self._codes), len(files), self._coroutines, self._tasks)
+
+    def list_functions(self) -> str:
+        """Return a line for each file and each of its functions, in order of first use, with their calls."""
+        by_file: dict[str, Counter[str]] = {}
+        for code, calls in self._codes.items():
+            by_file.setdefault(str(Path(code.co_filename).relative_to(_ROOT)), Counter())[code.co_qualname] += calls
+        return "".join(
+            f"    {calls.total():>5} {file}\n" + "".join(f"{one:>15} {name}\n" for name, one in calls.items())
+            for file, calls in by_file.items()
+        )
 
     def _note(self, frame: FrameType, event: str, _: object) -> None:
         code = frame.f_code
         if event != "call" or not _is_ours(code) or frame.f_lasti > _beginning(code):
             return
-        self._calls += 1
-        self._codes.add(code)
+        self._codes[code] += 1
         self._coroutines += bool(code.co_flags & CO_COROUTINE)
 
     def _task(self, loop: asyncio.AbstractEventLoop, coroutine: Any, **options: Any) -> asyncio.Task[Any]:
@@ -107,20 +118,20 @@ def _beginning(code: CodeType) -> int:
     return next(one.offset for one in dis.get_instructions(code) if one.opname == "RESUME")
 
 
-async def count(ask: Callable[[], Awaitable[object]]) -> Count:
-    """Return the smallest figures of several trips, after others that warm the path up."""
+async def count(ask: Callable[[], Awaitable[object]]) -> Walk:
+    """Return the smallest of several trips, after others that warm the path up."""
     for _ in range(_WARM_UPS):
         await ask()
     found = []
     for _ in range(_ROUNDS):
         with Walk() as walk:
             await ask()
-        found.append(walk.count())
-    return min(found)
+        found.append(walk)
+    return min(found, key=Walk.count)
 
 
-async def main() -> int:
-    """Print the figures of all trips."""
+async def main(chosen: str, *, functions: bool) -> int:
+    """Print the figures of the trips whose name holds the text, with their functions if asked for."""
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         devnet = await stack.enter_async_context(Devnet.start([_CHAIN], progress=lambda _: None, mines=False))
@@ -166,7 +177,11 @@ async def main() -> int:
         }
         print(f"  {'':<34}" + "".join(f"{name:>12}" for name in Count._fields))
         for name, trip in trips.items():
-            print(f"  {name:<34}" + "".join(f"{figure:>12}" for figure in await count(trip)))
+            if chosen in name:
+                walk = await count(trip)
+                print(f"  {name:<34}" + "".join(f"{figure:>12}" for figure in walk.count()))
+                if functions:
+                    print(walk.list_functions())
     return 0
 
 
@@ -229,5 +244,13 @@ async def _node(http: aiohttp.ClientSession, node: str, method: str, *params: ob
         return orjson.loads(await response.read())["result"]
 
 
+def _read_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m scripts.walk", description="Count what requests pass.")
+    parser.add_argument("--functions", action="store_true", help="list the calls of each file and function")
+    parser.add_argument("--trip", default="", metavar="TEXT", help="only trips whose name holds this text")
+    return parser.parse_args()
+
+
 if __name__ == "__main__":
-    sys.exit(asyncio.run(main()))
+    arguments = _read_arguments()
+    sys.exit(asyncio.run(main(arguments.trip, functions=arguments.functions)))

@@ -13,12 +13,8 @@ from waypost.internal.v1 import access_pb2_grpc, publication_pb2_grpc
 
 from runtime.metrics import watch_in_flight
 from runtime.operations import load_operations
-from server.access.admission import Admission
-from server.access.directory import KeyDirectory
-from server.access.flights import Flights
-from server.access.keys import KeyStore
-from server.access.principals import DEMO, Policy
-from server.access.quotas import Quotas
+from server.access.admission import DEMO, Admission, ConcurrencyLimiter, Policy, Quotas
+from server.access.keys import KeyDirectory, KeyStore
 from server.access.service import AccessServicer
 from server.aggregators.jupiter import open_jupiter
 from server.catalog.apps import open_catalogue
@@ -29,17 +25,13 @@ from server.listeners import ListenError, bind, open_listener
 from server.protocols.book import ProtocolReaders
 from server.protocols.runner import Runner
 from server.protocols.tables import TableStore
-from server.rpc.health import HealthServicer
-from server.rpc.interceptor import StagesInterceptor
-from server.rpc.pipeline import build_stages
+from server.rpc.pipeline.admission import AdmissionStage
+from server.rpc.pipeline.boundary import CallBoundary
+from server.rpc.pipeline.interceptor import StagesInterceptor, build_execution
+from server.rpc.pipeline.response_cache import ResponseCache
 from server.rpc.publication import PublicationServicer
-from server.rpc.reflection import reflection_servicer, working_services
 from server.rpc.registration import PROTOCOLS, SERVICERS, Dependencies, HandlerCollector, PathHandlers, public_handlers
-from server.rpc.stages.admission import AdmissionStage
-from server.rpc.stages.answers import Answers
-from server.rpc.stages.frame import Frame
-from server.rpc.stages.recall import Recall
-from server.rpc.unauthenticated import Unauthenticated
+from server.rpc.unauthenticated import HealthServicer, Unauthenticated, reflection_servicer, working_services
 from server.sources.documents import DocumentStore
 from server.sources.guarded import GuardedFetcher
 from server.sources.prices import open_prices
@@ -163,13 +155,12 @@ class Gateway:
 
         credential = settings.grpc.credential
         secret = credential.get_secret_value() if credential else None
-        answers = None if cache is None else Answers(cache, chains.canonical_address)
-        recall = None if cache is None else Recall(cache, settings.cache.max_bytes)
-        frame = Frame(secret, AdmissionStage(admission, recall))
-        stages = build_stages(chains.families, admission.quotas, answers)
+        responses = cache and ResponseCache(cache, settings.cache.max_bytes, chains.canonical_address)
+        boundary = CallBoundary(secret, AdmissionStage(admission, responses))
+        execution = build_execution(chains.families, admission, responses)
         by_path |= typed.operations(by_path[CALL_METHOD])
-        self._public = StagesInterceptor(frame, stages, by_path, private=False)
-        self._private = StagesInterceptor(frame, stages, by_path, private=True)
+        self._public = StagesInterceptor(boundary, execution, by_path, private=False)
+        self._private = StagesInterceptor(boundary, execution, by_path, private=True)
         composed = {path: self._private.compose(path, handler) for path, handler in staged.items()}
         self._channel = InProcessChannel({path: handler for path, handler in composed.items() if handler is not None})
         # In process the gateway answers from now on.
@@ -272,12 +263,12 @@ class Gateway:
 
 def _admission(settings: Settings, directory: KeyDirectory) -> Admission:
     quotas, limits = settings.quotas, settings.server_limits
-    flights = Flights(limits.max_in_flight, limits.max_in_flight_per_key)
-    watch_in_flight(lambda: flights.total)
+    limiter = ConcurrencyLimiter(limits.max_in_flight, limits.max_in_flight_per_key)
+    watch_in_flight(lambda: limiter.total)
     return Admission(
         directory,
         Quotas(),
-        flights,
+        limiter,
         accepts_local=settings.profile == "devnet",
         default=Policy("default", quotas.default_rate, quotas.default_burst),
         demo=Policy(DEMO, quotas.demo_rate, quotas.demo_burst),

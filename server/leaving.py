@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from server.errors import GatewayError
-    from server.rpc.interceptor import StagesInterceptor
+    from server.rpc.pipeline.interceptor import StagesInterceptor
 
 # For how long callers are sent away at most before the server stops: then they are led elsewhere by its closed port.
 REFUSING = 1.0

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import grpc
 
-from server.rpc.stages.messages import MAX_REQUEST_BYTES, MAX_RESPONSE_BYTES
+from server.rpc.pipeline.execution import MAX_REQUEST_BYTES, MAX_RESPONSE_BYTES
 
 if TYPE_CHECKING:
-    from server.rpc.interceptor import StagesInterceptor
+    from server.rpc.pipeline.interceptor import StagesInterceptor
 
 # Request headers hold a key and a few ids. It is both the limit beyond which gRPC refuses some calls and that beyond
 # which it refuses all: no call is refused by chance.

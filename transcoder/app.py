@@ -17,20 +17,14 @@ from aiohttp import HttpVersion11, hdrs, web
 from runtime.addresses import client_network
 from runtime.metrics import count_http_request, observe_batch
 from runtime.operations import load_operations
-from transcoder import envelope
-from transcoder.admission import Admission, check_key, missing_key, over_quota, quota_headers
-from transcoder.batch import MIRRORED, Answer, Batch, NotAdmitted, failed, joined
-from transcoder.bodies import SMALL, BodyError, BodyReader, OpenBodies, arrived, is_soon
-from transcoder.clients import Clients
+from transcoder.calls import Admission, check_key, missing_key, over_quota, quota_headers
 from transcoder.connections import Connections
-from transcoder.cors import Cors
 from transcoder.discover import Discovery
-from transcoder.documents import accepts_gzip, document_response, vary_by_coding
-from transcoder.envelope import NULL
+from transcoder.dispatch import MIRRORED, Answer, Batch, Index, NotAdmitted, failed, joined
 from transcoder.errors import Failure, internal
-from transcoder.exchange import Exchange, request_id_from, wants_fresh
-from transcoder.index import Index
-from transcoder.pages import JSON, Pages, base_of
+from transcoder.exchange import Clients, Cors, Exchange, request_id_from, wants_fresh
+from transcoder.pages import JSON, Pages, accepts_gzip, base_of, document_response, vary_by_coding
+from transcoder.requests import NULL, SMALL, BodyError, BodyReader, OpenBodies, arrived, identity_of, is_soon, outline
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -39,7 +33,7 @@ if TYPE_CHECKING:
     from waypost.internal.v1.access_pb2 import AdmitResponse
 
     from runtime.settings import HttpSettings
-    from transcoder.documents import Parts
+    from transcoder.pages import Parts
 
 DEMO = "demo"
 REQUEST_ID = "X-Request-Id"
@@ -204,7 +198,7 @@ class Face:
             if answer is None:
                 answer = await self._fly(request, self._batch.run_single, content, exchange, base)
         except Failure as failure:
-            identity = NULL if broken or not soon or isinstance(content, list) else envelope.identity_of(content)
+            identity = NULL if broken or not soon or isinstance(content, list) else identity_of(content)
             response = error_response(failure, _status_of(failure), exchange, headers, identity)
             return response if soon and request.content.is_eof() else _closing(response)
         return _single(answer, request, headers)
@@ -251,7 +245,7 @@ class Face:
         answers = await self._fly(request, self._batch.run, accepted, exchange, base) if accepted else []
         if over:
             failure = over_quota(admitted)
-            answers += [failed(failure, envelope.identity_of(item), exchange) for item in over]
+            answers += [failed(failure, identity_of(item), exchange) for item in over]
             if failure.retry_after_ms:
                 headers[hdrs.RETRY_AFTER] = seconds(failure.retry_after_ms)
         bodies = [answer.body for answer in answers if answer.body is not None]
@@ -313,7 +307,7 @@ async def _content(
         return b"", broken, soon
     soon = (soon or is_soon(began)) and request.content.total_bytes <= SMALL
     try:
-        return envelope.outline(body), None, soon
+        return outline(body), None, soon
     except Failure as failure:
         return b"", BodyError(failure, 200), soon
 
@@ -325,8 +319,8 @@ async def _refused(
     body, identity = await arrived(request, began), NULL
     if body is not None:
         try:
-            content = envelope.outline(body)
-            identity = NULL if isinstance(content, list) else envelope.identity_of(content)
+            content = outline(body)
+            identity = NULL if isinstance(content, list) else identity_of(content)
         except Failure:
             pass  # what has no shape has no id
     response = error_response(failure, _status_of(failure), exchange, headers, identity)

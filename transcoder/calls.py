@@ -1,12 +1,20 @@
-"""One gRPC call: every way in which it can fail becomes a `Failure`."""
+"""Calls to the server: operations, admission of callers (decisions 1.1 to 1.3, docs/decisions/0012), readiness.
+
+Whether a key exists is known before anything of a body is read: `Admit` without items says so, and is not asked again
+for some seconds. The charge follows the body, by its items: `Admit` makes it for batches, for the demo, and for what
+leads to no call; a single request that leads to one is charged by that call itself, which carries the key.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import re
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from grpc import StatusCode
 from grpc.aio import AioRpcError, UsageError
+from waypost.internal.v1 import access_pb2
 
 from transcoder.errors import STATUSES, Failure, from_status
 from transcoder.exchange import CREDENTIAL, TOLD
@@ -60,3 +68,104 @@ def mismatched() -> Failure:
 def given_up() -> Failure:
     """Return the failure of a call that ended although its caller still waits, as when the gateway stops."""
     return Failure(*STATUSES[StatusCode.CANCELLED])
+
+
+SERVICE = "/waypost.internal.v1.AccessService/"
+TIMEOUT = 5.0
+
+# What a key may look like; anything else must not become gRPC metadata.
+KEY = re.compile(r"[A-Za-z0-9_-]{1,128}")
+
+_KNOWN_SECONDS = 5.0
+_MOST_KNOWN = 10_000
+
+
+class Admission:
+    """Asks the server about callers, and about itself."""
+
+    def __init__(self, channel: Any) -> None:
+        self._admit = channel.unary_unary(
+            SERVICE + "Admit",
+            request_serializer=access_pb2.AdmitRequest.SerializeToString,
+            response_deserializer=access_pb2.AdmitResponse.FromString,
+        )
+        # Until when it is believed of a key that it exists. A flood of wrong ones leaves nothing here.
+        self._known: dict[str, float] = {}
+        self._readiness = channel.unary_unary(
+            SERVICE + "GetReadiness",
+            request_serializer=access_pb2.GetReadinessRequest.SerializeToString,
+            response_deserializer=access_pb2.GetReadinessResponse.FromString,
+        )
+
+    def knows(self, key: str) -> bool:
+        """Return whether the key was found a moment ago: a body sent with it may be read.
+
+        Whether it still exists is asked again by whatever charges the request.
+        """
+        return self._known.get(key, 0.0) > monotonic()
+
+    async def find(self, key: str, exchange: Exchange) -> None:
+        """Ask whether the key exists. Raises Failure: 401 where it does not, 503 when the server cannot be asked."""
+        await self.admit(key, 0, exchange)
+        known = self._known
+        known.pop(key, None)
+        known[key] = monotonic() + _KNOWN_SECONDS
+        if len(known) > _MOST_KNOWN:
+            del known[next(iter(known))]
+
+    def forget(self, key: str) -> None:
+        """Ask about the key again before the next body: it was refused."""
+        self._known.pop(key, None)
+
+    async def admit(self, key: str | None, items: int, exchange: Exchange) -> access_pb2.AdmitResponse:
+        """Charge the items to a key, or to the demo (None), and return how many are admitted.
+
+        Without items nothing is charged; the answer says what is left.
+
+        Raises Failure: 401 for the key, 503 when the server cannot be asked.
+        """
+        request = access_pb2.AdmitRequest(
+            api_key=key or "", demo=key is None, client_address=exchange.client, items=items
+        )
+        try:
+            answer: access_pb2.AdmitResponse = await finish(begin(self._admit, request, TIMEOUT, exchange))
+        except Failure as failure:
+            if key is not None and failure.code == 401:
+                self.forget(key)
+            raise
+        return answer
+
+    async def readiness(self, exchange: Exchange) -> access_pb2.GetReadinessResponse:
+        """Return whether the server takes requests, with the state of its chains. Raises Failure (503)."""
+        request = access_pb2.GetReadinessRequest()
+        answer: access_pb2.GetReadinessResponse = await finish(begin(self._readiness, request, TIMEOUT, exchange))
+        return answer
+
+
+def check_key(key: str) -> None:
+    """Refuse a path segment that cannot be a key. Raises Failure (401)."""
+    if not key:
+        raise missing_key()
+    if KEY.fullmatch(key) is None:
+        raise Failure(401, "KEY_INVALID", "the API key in the path is malformed")
+
+
+def missing_key() -> Failure:
+    """Return the failure for a request without a key."""
+    return Failure(401, "KEY_MISSING", "no API key; post to /<API_KEY>/v1, or to /demo/v1 to try it out")
+
+
+def over_quota(admitted: access_pb2.AdmitResponse) -> Failure:
+    """Return the failure of one item that the quota did not admit."""
+    rate = f"{admitted.limit} per {admitted.window_seconds} s" if admitted.limit else "the allowed rate"
+    message = f"too many requests: policy {admitted.policy} allows {rate}"
+    return Failure(429, "RATE_LIMITED", message, retry_after_ms=admitted.retry_after_ms or None)
+
+
+def quota_headers(admitted: access_pb2.AdmitResponse) -> dict[str, str]:
+    """Return `RateLimit` and `RateLimit-Policy` (draft-ietf-httpapi-ratelimit-headers-10); none when unlimited."""
+    if not admitted.limit:
+        return {}
+    policy = '"' + admitted.policy.replace("\\", "").replace('"', "") + '"'
+    left = f"{policy};r={admitted.remaining};t={admitted.reset_seconds}"
+    return {"RateLimit": left, "RateLimit-Policy": f"{policy};q={admitted.limit};w={admitted.window_seconds}"}

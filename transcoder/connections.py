@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING, Any, cast
 from aiohttp import EMPTY_PAYLOAD, StreamReader, web
 
 from runtime.addresses import client_network
-from transcoder.bodies import GRACE
-from transcoder.envelope import NULL
 from transcoder.errors import Failure
+from transcoder.requests import GRACE, NULL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from runtime.settings import HttpSettings
-    from transcoder.clients import Clients
+    from transcoder.exchange import Clients
 
 if sys.platform != "win32":
     import resource

@@ -17,18 +17,18 @@ from waypost.v1.common_pb2 import Reason
 
 from runtime.operations import literal
 from transcoder.calls import begin
-from transcoder.documents import Shared
 from transcoder.fields import fields_of
+from transcoder.pages import Shared
+from transcoder.params import parameter_fields
 from transcoder.publications import publication_document
-from transcoder.requests import parameter_fields, stands_for_many
 from transcoder.schemas import Schemas
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from runtime.operations import Operation
-    from transcoder.documents import Parts
     from transcoder.exchange import Exchange
+    from transcoder.pages import Parts
 
 OPENRPC = "1.3.2"
 VERSION = "1.1.0"
@@ -136,7 +136,7 @@ def openrpc(
     schemas = Schemas()
     methods = []
     for operation in operations:
-        if published is not None and stands_for_many(operation):
+        if published is not None and operation.stands_for_many:
             methods += [_published(publication, operation, schemas) for publication in published]
         else:
             methods += [_method(operation, name, schemas) for name in (operation.name, *operation.aliases)]

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from grpc.aio import AioRpcError
 
+
 DOMAIN = "waypost"
 DETAILS = "grpc-status-details-bin"
 
@@ -184,3 +185,11 @@ def _details(
     except DecodeError:
         pass  # a status without details that we can read still has its code
     return info, field, retry_after_ms, node
+
+
+LONGEST_NAME = 80
+
+
+def clipped(text: str) -> str:
+    """Return the text, cut where it is too long to repeat in a message."""
+    return text if len(text) <= LONGEST_NAME else text[:LONGEST_NAME] + "..."

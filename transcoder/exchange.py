@@ -1,10 +1,22 @@
-"""One HTTP request as the server hears of it: its id, its client, and the metadata that carries them."""
+"""One HTTP request's identity: its id, its client's address, the metadata that carries them, its browser origin."""
 
 from __future__ import annotations
 
 import random
 import re
 from dataclasses import dataclass, field
+from functools import lru_cache
+from ipaddress import ip_network
+from typing import TYPE_CHECKING
+
+from runtime.addresses import parse_address
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from ipaddress import IPv4Address, IPv6Address
+
+    from aiohttp import web
+
 
 CACHE_CONTROL = "x-waypost-cache-control"
 CREDENTIAL = "x-waypost-credential"
@@ -60,3 +72,81 @@ def request_id_from(header: str | None) -> str:
 def wants_fresh(header: str | None) -> bool:
     """Return whether a `Cache-Control` header asks for an answer that is not out of a cache."""
     return header is not None and any(word.strip().lower() in _FRESH for word in header.split(","))
+
+
+UNKNOWN = "unknown"
+
+
+class Clients:
+    """Finds client addresses. `trusted` are the networks of our own reverse proxies; none by default."""
+
+    def __init__(self, trusted: Sequence[str]) -> None:
+        self._trusted = tuple(ip_network(network, strict=False) for network in trusted)
+        self.trusts = lru_cache(maxsize=1024)(self._trusts_text)
+
+    def address_of(self, request: web.BaseRequest) -> str:
+        """Return the client's address: the last one in X-Forwarded-For that is no trusted proxy, else the peer's."""
+        peer = request.remote or UNKNOWN
+        if not self._trusted:
+            return peer
+        address = parse_address(peer)
+        if address is None or not self._trusts(address):
+            return peer
+        hops = ",".join(request.headers.getall("X-Forwarded-For", ())).split(",")
+        # Each proxy appends the peer it saw: read from the right, what a trusted hop wrote is believed, no further.
+        for hop in reversed(hops):
+            seen = parse_address(hop.strip())
+            if seen is None:
+                break
+            address = seen
+            if not self._trusts(address):
+                break
+        return str(address)
+
+    def trusts_peer(self, request: web.BaseRequest) -> bool:
+        """Return whether the socket's peer is a trusted proxy."""
+        return bool(self._trusted) and self.trusts(request.remote or "")
+
+    def _trusts_text(self, text: str) -> bool:
+        """Return whether an address, as a socket has it, is a trusted proxy's."""
+        address = parse_address(text) if self._trusted else None
+        return address is not None and self._trusts(address)
+
+    def _trusts(self, address: IPv4Address | IPv6Address) -> bool:
+        return any(address in network for network in self._trusted)
+
+
+EXPOSED = "X-Request-Id, RateLimit, RateLimit-Policy, Retry-After, X-Waypost-Cache"
+
+
+class Cors:
+    """Decides which response headers a browser's origin gets."""
+
+    def __init__(self, origins: Sequence[str]) -> None:
+        self._origins = frozenset(origins)
+        self._any = "*" in self._origins
+        self.enabled = bool(self._origins)
+
+    def headers(self, request: Mapping[str, str]) -> dict[str, str]:
+        """Return the headers that let the request's origin read the answer; empty for an origin not allowed."""
+        if not self.enabled:
+            return {}
+        if self._any:
+            return {"Access-Control-Allow-Origin": "*", "Access-Control-Expose-Headers": EXPOSED}
+        origin = request.get("Origin")
+        if origin not in self._origins:
+            return {"Vary": "Origin"}
+        return {
+            "Access-Control-Allow-Origin": str(origin),
+            "Access-Control-Expose-Headers": EXPOSED,
+            "Vary": "Origin",
+        }
+
+    def preflight(self, request: Mapping[str, str]) -> dict[str, str]:
+        """Return the headers of the answer to an `OPTIONS` preflight."""
+        headers = self.headers(request)
+        if "Access-Control-Allow-Origin" in headers:
+            headers["Access-Control-Allow-Methods"] = "POST"
+            headers["Access-Control-Allow-Headers"] = "Content-Type, X-Request-Id, Cache-Control"
+            headers["Access-Control-Max-Age"] = "600"
+        return headers

@@ -7,31 +7,147 @@ only attribute reads. JSON rules: design section 4, decisions 1.7 and 2.3 to 2.6
 
 from __future__ import annotations
 
+import math
+import re
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import orjson
 from waypost.v1 import options_pb2
 
-from transcoder import tree, values
 from transcoder.fields import REAL, SAFE, WIDE, Field, UnsupportedField, fields_of, holds_native, literals_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
 
     from google.protobuf.descriptor import Descriptor
     from google.protobuf.message import Message
+    from google.protobuf.timestamp_pb2 import Timestamp
+    from waypost.v1.common_pb2 import NativeJson
 
     Members = Callable[[Message], dict[str, Any]]
 
+_EPOCH = datetime(1970, 1, 1)  # naive on purpose: isoformat then prints no offset, and `Z` is appended
+_WHOLE = re.compile(r"(?:0|[1-9][0-9]{0,15})")
+_MEMBERS: msgspec.json.Decoder[dict[str, msgspec.Raw]] = msgspec.json.Decoder(dict[str, msgspec.Raw])
+
+
+class Unprintable(Exception):
+    """An answer holds a value that JSON cannot carry unharmed: a defect of whoever made the message."""
+
+
+def wide(value: int, where: str) -> int:
+    """Return an integer beyond 2^53-1 if a reader that knows only doubles still gets it exactly (design section 4)."""
+    if int(float(value)) != value:
+        raise Unprintable(f"{where}: {value} does not survive as a JSON number")
+    return value
+
+
+def real(value: float, where: str) -> float:
+    """Return a finite number."""
+    if not math.isfinite(value):
+        raise Unprintable(f"{where}: {value} is not a JSON number")
+    return value
+
+
+def rfc3339(moment: Timestamp) -> str:
+    """Return the time in UTC with `Z`, with as many digits of a second as it has."""
+    text = (_EPOCH + timedelta(seconds=moment.seconds)).isoformat()
+    if moment.nanos:
+        text = f"{text}.{moment.nanos:09d}".rstrip("0")
+    return text + "Z"
+
+
+def cursor(text: str) -> int | str:
+    """Return a paging cursor as an integer where its text is one, else as it is."""
+    if _WHOLE.fullmatch(text):
+        number = int(text)
+        if number <= SAFE:
+            return number
+    return text
+
+
+def native(value: NativeJson) -> orjson.Fragment | None:
+    """Return the source's own bytes, to be printed as they are; None when there are none."""
+    return _fragment(value.json) if value.json else None
+
+
+def native_members(value: NativeJson, where: str) -> dict[str, Any]:
+    """Return the members of a native object, each value as the source's own bytes."""
+    if not value.json:
+        return {}
+    try:
+        return {name: _fragment(raw) for name, raw in _MEMBERS.decode(value.json).items()}
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise Unprintable(f"{where}: the native payload is not a JSON object") from error
+
+
+def _fragment(raw: bytes | msgspec.Raw) -> orjson.Fragment:
+    content = bytes(raw)
+    try:
+        # Node answers reach us unparsed: their UTF-8 has not been looked at yet.
+        return orjson.Fragment(content if content.isascii() else str(content, "utf-8"))
+    except UnicodeDecodeError as error:
+        raise Unprintable("a native payload is not UTF-8") from error
+
+
+def in_order(entries: Mapping[str, Any], keys: Sequence[str]) -> list[tuple[str, Any]]:
+    """Return the entries of a map in the order of the keys; those that it does not name come last, sorted."""
+    named = {key: entries[key] for key in keys if key in entries}
+    return [*named.items(), *sorted((key, entry) for key, entry in entries.items() if key not in named)]
+
+
+PARENT = "parent"
+
+
+def nested(
+    rows: Sequence[Any], members: Callable[[Any], dict[str, Any]], children: str, where: str
+) -> orjson.Fragment | None:
+    """Return the first row with its descendants nested under the name `children`; None without rows.
+
+    Each row but the first names an earlier row as its `parent`; anything else raises Unprintable.
+    """
+    if not rows:
+        return None
+    below: list[list[int]] = [[] for _ in rows]
+    for index, row in enumerate(rows):
+        if row.HasField(PARENT) != (index > 0) or (index and not 0 <= row.parent < index):
+            raise Unprintable(f"{where}: row {index} does not follow its parent")
+        if index:
+            below[row.parent].append(index)
+    opening = orjson.dumps(children) + b":["
+    parts: list[bytes] = []
+    waiting: list[bytes | int] = [0]
+    while waiting:
+        entry = waiting.pop()
+        if isinstance(entry, bytes):
+            parts.append(entry)
+            continue
+        own = members(rows[entry])
+        own.pop(PARENT, None)
+        text = orjson.dumps(own)
+        if not below[entry]:
+            parts.append(text)
+            continue
+        parts += [text[:-1], b"," if own else b"", opening]
+        waiting.append(b"]}")
+        for place, child in enumerate(reversed(below[entry])):
+            if place:
+                waiting.append(b",")
+            waiting.append(child)
+    return orjson.Fragment(b"".join(parts))
+
+
 _NAMESPACE: dict[str, Any] = {
-    "wide": values.wide,
-    "real": values.real,
-    "rfc3339": values.rfc3339,
-    "cursor": values.cursor,
-    "native": values.native,
-    "native_members": values.native_members,
-    "in_order": values.in_order,
-    "nested": tree.nested,
+    "wide": wide,
+    "real": real,
+    "rfc3339": rfc3339,
+    "cursor": cursor,
+    "native": native,
+    "native_members": native_members,
+    "in_order": in_order,
+    "nested": nested,
 }
 
 
@@ -47,7 +163,7 @@ def members_renderer(message: Descriptor) -> Members:
 def result_renderer(message: Descriptor, shape: int) -> Callable[[Message], bytes]:
     """Return the function that prints a response message as the `result` value, `{"data": ...}`.
 
-    Raises `values.Unprintable` (at run time) for a value that JSON cannot carry unharmed.
+    Raises `Unprintable` (at run time) for a value that JSON cannot carry unharmed.
     """
     members = members_renderer(message)
     if shape != options_pb2.RESULT_SHAPE_DATA_FIELD:
@@ -124,7 +240,7 @@ def _value(field: Field) -> str:
 
 def _tree(field: Field, source: str) -> str:
     row = field.descriptor.message_type
-    if not field.repeated or tree.PARENT not in row.fields_by_name or not field.options.children:
+    if not field.repeated or PARENT not in row.fields_by_name or not field.options.children:
         raise UnsupportedField(f"{field.descriptor.full_name}: a tree needs rows with a parent, and `children`")
     members_renderer(row)
     return f"nested({source}, {_function_name(row)}, {field.options.children!r}, {field.descriptor.full_name!r})"

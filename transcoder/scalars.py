@@ -17,9 +17,8 @@ from waypost.v1 import options_pb2
 from waypost.v1.common_pb2 import NativeJson
 
 from runtime.nearest import nearest
-from transcoder.errors import Failure
+from transcoder.errors import Failure, clipped
 from transcoder.fields import Field, literals_of
-from transcoder.names import clipped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

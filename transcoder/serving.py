@@ -22,10 +22,10 @@ from runtime.listening import count_waiting, drop_new_connections
 from runtime.log_limits import LogLimit
 from transcoder.app import ANSWER, CONNECTIONS, REQUEST_ID, SERVER
 from transcoder.connections import LINGERING_SECONDS, READ_BUFFER, Connection
-from transcoder.envelope import NULL
 from transcoder.errors import Failure, internal
 from transcoder.exchange import request_id_from
 from transcoder.pages import JSON
+from transcoder.requests import NULL
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine

@@ -8,7 +8,7 @@ from waypost.v1 import approval_pb2, approval_pb2_grpc
 
 from server.chains.amounts import decimal_text
 from server.chains.capabilities import ReadsApprovals
-from server.rpc.views import open_view
+from server.rpc.pipeline.call import open_view
 
 if TYPE_CHECKING:
     from server.chains.registry import Chains

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from waypost.v1 import contract_pb2, contract_pb2_grpc
 
 from server.chains.capabilities import CallRequest, ReadsCode, SimulatesCalls
-from server.rpc.views import open_view
+from server.rpc.pipeline.call import open_view
 
 if TYPE_CHECKING:
     from server.chains.registry import Chains

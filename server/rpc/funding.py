@@ -10,8 +10,8 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from waypost.v1 import funding_pb2, funding_pb2_grpc
 
 from server.errors import GatewayError, InvalidArgument, UpstreamUnavailable
+from server.rpc.pipeline.call import current
 from server.rpc.rows import row_deadline
-from server.rpc.stages.state import current
 from server.venues import dydx, hyperliquid
 
 if TYPE_CHECKING:

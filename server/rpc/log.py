@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from waypost.v1 import log_pb2, log_pb2_grpc
 
 from server.chains.capabilities import BlockRange, ReadsLogs, ReadsTransfers
-from server.rpc.views import open_view
+from server.rpc.pipeline.call import open_view
 
 if TYPE_CHECKING:
     from server.chains.registry import Chains

@@ -10,9 +10,8 @@ from server.marketplace.methods import Methods
 from server.marketplace.runs import Runs
 from server.marketplace.searches import Searches
 from server.marketplace.targets import check_members, find_target, height_of
+from server.rpc.pipeline.call import current, open_view
 from server.rpc.published import ABI_TYPES, described, find_app, selected
-from server.rpc.stages.state import current
-from server.rpc.views import open_view
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping

@@ -8,8 +8,7 @@ from waypost.v1 import name_pb2, name_pb2_grpc
 
 from server.chains.capabilities import CallsContracts
 from server.checksum import checksum_address
-from server.rpc.stages.state import current
-from server.rpc.views import open_view
+from server.rpc.pipeline.call import current, open_view
 from server.sources.names import Gateways, Names
 
 if TYPE_CHECKING:

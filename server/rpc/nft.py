@@ -8,8 +8,7 @@ from waypost.v1 import common_pb2, nft_balance_pb2, nft_pb2, nft_pb2_grpc
 
 from server.contracts.address import parse_address
 from server.errors import InvalidArgument
-from server.rpc.stages.state import current
-from server.rpc.views import open_view
+from server.rpc.pipeline.call import current, open_view
 from server.sources.nfts import Gateways, MetadataReader, NftContracts
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from waypost.v1 import portfolio_pb2, portfolio_pb2_grpc
 
 from server.catalog.tokens import load_tokens
 from server.chains.amounts import decimal_text
+from server.rpc.pipeline.call import current
 from server.rpc.rows import row_error
-from server.rpc.stages.state import current
 from server.sources.portfolio import Portfolio
 from server.sources.wallets import ChainFailure
 

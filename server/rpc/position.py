@@ -10,8 +10,8 @@ from waypost.v1 import position_pb2, position_pb2_grpc, position_pool_pb2, posit
 
 from server.errors import GatewayError
 from server.protocols.reader import ChainQuestion, WalletQuestion
+from server.rpc.pipeline.call import open_view
 from server.rpc.rows import row_error
-from server.rpc.views import open_view
 
 if TYPE_CHECKING:
     from server.chains.registry import Chains

@@ -8,8 +8,8 @@ from waypost.v1 import price_pb2, price_pb2_grpc
 
 from server.catalog.tokens import load_tokens
 from server.errors import GatewayError, PriceUnavailable
+from server.rpc.pipeline.call import current
 from server.rpc.rows import gather_rows, row_error
-from server.rpc.stages.state import current
 from server.sources.prices import EURO, convert
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from server.aggregators.unit_prices import UnitPrices
 from server.chains.capabilities import ReadsMints
 from server.errors import InvalidArgument
 from server.protocols.reader import SwapQuestion
-from server.rpc.views import open_view
+from server.rpc.pipeline.call import open_view
 
 if TYPE_CHECKING:
     from server.aggregators.jupiter import Jupiter, Step

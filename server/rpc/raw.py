@@ -8,7 +8,7 @@ from waypost.v1 import common_pb2, raw_pb2, raw_pb2_grpc
 
 from server.chains.capabilities import PassesCalls
 from server.errors import InvalidArgument
-from server.rpc.views import open_view
+from server.rpc.pipeline.call import open_view
 
 if TYPE_CHECKING:
     from server.chains.registry import Chains

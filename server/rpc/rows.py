@@ -15,7 +15,7 @@ from waypost.v1 import common_pb2
 
 from server.chains.view import ReadView
 from server.errors import DeadlineExceeded, GatewayError, InvalidArgument, release
-from server.rpc.stages.state import current
+from server.rpc.pipeline.call import current
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence

@@ -9,8 +9,8 @@ from waypost.v1 import token_discovery_pb2, token_pb2, token_pb2_grpc
 from server.chains.amounts import decimal_text
 from server.chains.capabilities import ReadsAllowances, ReadsTokenBalances, ReadsTokenMetadata
 from server.chains.capabilities.staking import ReadsSupplies
+from server.rpc.pipeline.call import open_view
 from server.rpc.token_discovery import TokenDiscovery
-from server.rpc.views import open_view
 
 if TYPE_CHECKING:
     from server.chains.registry import Chains

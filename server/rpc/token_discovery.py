@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from waypost.v1 import token_discovery_pb2
 
 from server.catalog.tokens import TokenSearch, load_tokens
-from server.rpc.stages.state import current
+from server.rpc.pipeline.call import current
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""Bounds calls that need no key, health checks and reflection, so that no caller without a key can hold much memory.
+"""What needs no key: grpc.health.v1, server reflection, and the bounds within which both are asked.
 
 gRPC has one limit of message size for a whole server, and these messages are tiny: of what may come at once, a few
 messages are read at a time, each within seconds, and those beyond a few kilobytes are refused. The rest of the open
@@ -16,18 +16,29 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 import grpc
+from google.protobuf import descriptor_pb2
+from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message import DecodeError
+from google.rpc import error_details_pb2
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection_pb2
+from grpc_reflection.v1alpha._async import ReflectionServicer
 
+from runtime.descriptors import read_file_set
 from runtime.metrics import count_refusal
 from server.errors import DeadlineExceeded, GatewayError, InvalidArgument, UpstreamUnavailable
-from server.rpc.stages.errors import answer_failure
-from server.rpc.stages.identity import state_starter
-from server.rpc.stages.state import Method
+from server.rpc.pipeline.boundary import state_starter
+from server.rpc.pipeline.call import Method
+from server.rpc.pipeline.errors import answer_failure
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 
-    from server.rpc.stages.state import Context
+    from google.protobuf.descriptor import FileDescriptor
+
+    from runtime.operations import Operation
+    from server.rpc.pipeline.call import Context
+    from server.typed_apps.services import TypedServices
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,3 +163,135 @@ def client_of(peer: str) -> str:
     if address.ipv4_mapped is not None:
         return str(address.ipv4_mapped)
     return str(IPv6Network((address, 64), strict=False))
+
+
+SERVING = health_pb2.HealthCheckResponse.SERVING
+NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
+_UNKNOWN = health_pb2.HealthCheckResponse.SERVICE_UNKNOWN
+
+
+class HealthServicer(health_pb2_grpc.HealthServicer):  # type: ignore[misc]  # grpc has no types
+    """grpc.health.v1: every service NOT_SERVING until `open`, all again, and for good, from `drain` on.
+
+    The library's own servicer drops all watchers of a service when one leaves, and keeps a stopping server waiting for
+    watchers; this one ends them once they have read NOT_SERVING.
+    """
+
+    def __init__(self, services: Iterable[str]) -> None:
+        self._states = dict.fromkeys(("", *services), NOT_SERVING)
+        self._changed = asyncio.Event()
+        self._draining = False
+
+    def open(self) -> None:
+        """Report every service as SERVING."""
+        self._set(SERVING)
+
+    def drain(self) -> None:
+        """Report every service as NOT_SERVING and end the watchers."""
+        self._draining = True
+        self._set(NOT_SERVING)
+
+    async def Check(self, request: health_pb2.HealthCheckRequest, context: Context) -> health_pb2.HealthCheckResponse:
+        """Return the state of a service; NOT_FOUND for one that is not here, as the protocol has it."""
+        state = self._states.get(request.service)
+        if state is None:
+            context.set_code(grpc.StatusCode.NOT_FOUND)
+            context.set_details("no such service here")
+            return health_pb2.HealthCheckResponse()
+        return health_pb2.HealthCheckResponse(status=state)
+
+    async def Watch(
+        self, request: health_pb2.HealthCheckRequest, context: Context
+    ) -> AsyncIterator[health_pb2.HealthCheckResponse]:
+        """Yield the state of a service now and at every change, until the server drains."""
+        reported = None
+        while True:
+            changed = self._changed
+            state = self._states.get(request.service, _UNKNOWN)
+            if state != reported:
+                # The server may begin to drain before this has been written: look again before leaving.
+                reported = state
+                yield health_pb2.HealthCheckResponse(status=state)
+            elif self._draining:
+                return
+            else:
+                await changed.wait()
+
+    def _set(self, state: health_pb2.HealthCheckResponse.ServingStatus) -> None:
+        for service in self._states:
+            self._states[service] = state
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+
+REFLECTION = reflection_pb2.DESCRIPTOR.services_by_name["ServerReflection"].full_name
+HEALTH = health_pb2.DESCRIPTOR.services_by_name["Health"].full_name
+
+
+class Reflection(ReflectionServicer):  # type: ignore[misc]  # grpc has no types
+    """The library's servicer, which also finds rpcs by name (`waypost.v1.AccountService.GetBalance`).
+
+    Listed are services with at least one working rpc, health and reflection itself (decisions 2.9). The library has
+    v1alpha; grpcurl, Postman and buf fall back to it.
+    """
+
+    def _file_containing_symbol(self, request: Any, fully_qualified_name: str) -> Any:
+        answer = super()._file_containing_symbol(request, fully_qualified_name)
+        parent = fully_qualified_name.rpartition(".")[0]
+        if parent and answer.HasField("error_response"):
+            # Python's descriptor pool does not know rpcs as symbols, only the services that hold them.
+            found = super()._file_containing_symbol(request, parent)
+            name = fully_qualified_name.rpartition(".")[2]
+            if found.HasField("file_descriptor_response") and self._has_rpc(parent, name):
+                return found
+        return answer
+
+    def _has_rpc(self, service: str, name: str) -> bool:
+        try:
+            return name in self._pool.FindServiceByName(service).methods_by_name
+        except KeyError:
+            return False
+
+
+def working_services(operations: Iterable[Operation]) -> tuple[str, ...]:
+    """Return the full names of the services of which this build answers at least one rpc, in order of first mention."""
+    return tuple(dict.fromkeys(operation.service for operation in operations if operation.available))
+
+
+def reflection_servicer(operations: Iterable[Operation], typed: TypedServices) -> Reflection:
+    """Return the reflection of the working services and the apps' own; nothing internal can be looked up through it."""
+    operations = tuple(operations)
+    listed = working_services(operations)
+    pool = DescriptorPool()
+    # The generated modules carry no JSON names, the committed set does: clients print `blockHeight` and `@type`.
+    committed = {file.name: file for file in read_file_set().file}
+    added: set[str] = set()
+    for operation in operations:
+        if operation.service in listed:
+            _add(operation.method.containing_service.file, pool, added, committed)
+    _add(health_pb2.DESCRIPTOR, pool, added, committed)
+    _add(reflection_pb2.DESCRIPTOR, pool, added, committed)
+    _add(error_details_pb2.DESCRIPTOR, pool, added, committed)  # so that clients can print the details of an error
+    for proto in typed.files:
+        pool.Add(proto)  # type: ignore[no-untyped-call]
+    return Reflection((*listed, *typed.names, HEALTH, REFLECTION), pool=pool)
+
+
+def _add(
+    file: FileDescriptor,
+    pool: DescriptorPool,
+    added: set[str],
+    committed: Mapping[str, descriptor_pb2.FileDescriptorProto],
+) -> None:
+    if file.name in added:
+        return
+    added.add(file.name)
+    for dependency in file.dependencies:
+        _add(dependency, pool, added, committed)
+    proto = descriptor_pb2.FileDescriptorProto()
+    if file.name in committed:
+        proto.CopyFrom(committed[file.name])
+        proto.ClearField("source_code_info")
+    else:
+        file.CopyToProto(proto)  # type: ignore[no-untyped-call]
+    pool.Add(proto)  # type: ignore[no-untyped-call]

@@ -11,9 +11,8 @@ from server.errors import ChainUnsupported
 from server.protocols.best_yields import BestYields, Source
 from server.protocols.reader import ChainQuestion
 from server.protocols.yields import PoolQuestion, VaultsQuestion, canonical_pool
+from server.rpc.pipeline.call import current, open_view
 from server.rpc.rows import row_error
-from server.rpc.stages.state import current
-from server.rpc.views import open_view
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

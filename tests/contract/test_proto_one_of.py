@@ -8,15 +8,14 @@ import pytest
 from waypost.v1 import quote_pb2, yield_pb2, yield_protocol_pb2
 
 from server.errors import InvalidArgument
-from server.rpc.stages.rules import compile_rules
+from server.rpc.pipeline.validation import apply_rules, compile_rules
 
 if TYPE_CHECKING:
     from google.protobuf.message import Message
 
 
 def check(request: Message) -> None:
-    for rule in compile_rules(request.DESCRIPTOR):
-        rule(request, "")
+    apply_rules(compile_rules(request.DESCRIPTOR), request)
 
 
 def quote(fee: int | None) -> quote_pb2.GetDexAV3QuoteRequest:

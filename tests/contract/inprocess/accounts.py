@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from waypost.v1 import account_pb2, account_pb2_grpc
 
-from server.rpc.stages.state import current
+from server.rpc.pipeline.call import current
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -16,7 +16,7 @@ from server.rpc.registration import PathHandlers
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 
-    from server.rpc.interceptor import StagesInterceptor
+    from server.rpc.pipeline.interceptor import StagesInterceptor
 
     Servicer = Callable[[Any, Any], Awaitable[Any]]
 

@@ -13,20 +13,15 @@ from waypost.v1.account_pb2 import GetBalanceRequest
 
 from runtime.metrics import REGISTRY
 from runtime.operations import load_operations
-from server.access.admission import Admission
-from server.access.directory import KeyDirectory
-from server.access.flights import Flights
-from server.access.keys import KeyStore
-from server.access.principals import Policy, Principal
-from server.access.quotas import Quotas
+from server.access.admission import Admission, ConcurrencyLimiter, Policy, Principal, Quotas
+from server.access.keys import KeyDirectory, KeyStore
 from server.chains.facts import load_facts
 from server.inprocess import TRUSTED
-from server.rpc.interceptor import StagesInterceptor
-from server.rpc.pipeline import build_stages
-from server.rpc.stages.admission import AdmissionStage
-from server.rpc.stages.frame import Frame
-from server.rpc.stages.recall import Recall
-from server.rpc.stages.state import current
+from server.rpc.pipeline.admission import AdmissionStage
+from server.rpc.pipeline.boundary import CallBoundary
+from server.rpc.pipeline.call import current
+from server.rpc.pipeline.interceptor import StagesInterceptor, build_execution
+from server.rpc.pipeline.response_cache import ResponseCache
 from server.storage.database import open_database
 from server.upstream.cache import Cache
 from tests.contract.inprocess.rig import TRANSPORTS
@@ -108,17 +103,20 @@ async def site(transport: str, tmp_path: Path) -> AsyncIterator[Site]:
     keys = KeyStore(database)
     directory = KeyDirectory(keys)
     default = Policy("default", 0.001, 100)
-    admission = Admission(directory, Quotas(), Flights(2, 1), accepts_local=False, default=default, demo=default)
+    limiter = ConcurrencyLimiter(2, 1)
+    admission = Admission(directory, Quotas(), limiter, accepts_local=False, default=default, demo=default)
     cache = Cache(1 << 20)
-    stages = build_stages({slug: facts.family for slug, facts in load_facts().items()}, admission.quotas)
-    frame = Frame("a credential of the tests", AdmissionStage(admission, Recall(cache, 1 << 20)))
+    responses = ResponseCache(cache, 1 << 20, lambda _, address: address)
+    families = {slug: facts.family for slug, facts in load_facts().items()}
+    execution = build_execution(families, admission, responses)
+    boundary = CallBoundary("a credential of the tests", AdmissionStage(admission, responses))
     operations = {operation.path: operation for operation in load_operations()}
     # A server is started in some context: calls over a socket are not trusted whatever it says.
     before = TRUSTED.set(True)
-    async with TRANSPORTS[transport](StagesInterceptor(frame, stages, operations, private=False)) as rig:
+    async with TRANSPORTS[transport](StagesInterceptor(boundary, execution, operations, private=False)) as rig:
         TRUSTED.reset(before)
         yield Site(rig, admission, keys, cache, FACES[transport])
-    assert admission.flights.total == 0
+    assert admission.limiter.total == 0
     await directory.close()
     await database.dispose()
 
@@ -199,7 +197,7 @@ async def test_what_a_stage_raises_before_anything_is_awaited_is_told_with_the_q
     assert (reason_of(invalid), told(invalid)) == ("INVALID_ARGUMENT", (None, "98"))
     await ends_as("NOT_FOUND", "CHAIN_UNKNOWN", "", before[0] + 1)
     await ends_as("INVALID_ARGUMENT", "INVALID_ARGUMENT", "gnosis", before[1] + 1)
-    assert site.admission.flights.total == 0
+    assert site.admission.limiter.total == 0
 
 
 async def test_a_servicer_that_aborts_ends_its_call_itself(site: Site) -> None:

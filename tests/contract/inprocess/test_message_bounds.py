@@ -18,9 +18,8 @@ from waypost.v1.account_pb2 import GetBalanceRequest, GetBalanceResponse
 from waypost.v1.account_pb2_grpc import AccountServiceStub
 
 from runtime.settings import HttpSettings
-from server.rpc.health import HealthServicer
 from server.rpc.registration import HandlerCollector, PathHandlers
-from server.rpc.unauthenticated import Bounds, Unauthenticated, client_of
+from server.rpc.unauthenticated import Bounds, HealthServicer, Unauthenticated, client_of
 from tests.contract.inprocess.accounts import Accounts, stub_of
 from tests.serving import serve_app
 from transcoder.app import create_app

@@ -17,12 +17,11 @@ from waypost.v1.account_pb2 import GetBalanceRequest, GetBalanceResponse
 
 from runtime.operations import load_operations
 from server.errors import NotFound, RateLimited
-from server.rpc.interceptor import StagesInterceptor
-from server.rpc.stages.deadline import Deadline
-from server.rpc.stages.errors import MAX_MESSAGE_BYTES
-from server.rpc.stages.frame import Frame
-from server.rpc.stages.messages import Messages
-from server.rpc.stages.state import REQUEST, current
+from server.rpc.pipeline.boundary import CallBoundary
+from server.rpc.pipeline.call import REQUEST, current
+from server.rpc.pipeline.errors import MAX_MESSAGE_BYTES
+from server.rpc.pipeline.execution import Execution
+from server.rpc.pipeline.interceptor import StagesInterceptor
 from tests.contract.inprocess.rig import PATH, TRANSPORTS
 from tests.contract.inprocess.scenarios import OK, outcome
 
@@ -38,8 +37,8 @@ pytestmark = pytest.mark.parametrize("transport", TRANSPORTS)
 @pytest.fixture
 async def rig(transport: str) -> AsyncIterator[Rig]:
     operation = next(operation for operation in load_operations() if operation.path == PATH)
-    stages = (Deadline(), Messages(max_bytes=1000))
-    interceptor = StagesInterceptor(Frame(), stages, {PATH: replace(operation, deadline=0.1)}, private=False)
+    operations = {PATH: replace(operation, deadline=0.1)}
+    interceptor = StagesInterceptor(CallBoundary(), Execution(max_response_bytes=1000), operations, private=False)
     async with TRANSPORTS[transport](interceptor) as rig:
         yield rig
 

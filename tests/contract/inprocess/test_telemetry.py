@@ -12,19 +12,14 @@ from waypost.v1.account_pb2 import GetBalanceRequest
 from runtime.log_limits import LogLimit
 from runtime.metrics import REGISTRY
 from runtime.operations import load_operations
-from server.access.admission import Admission
-from server.access.directory import KeyDirectory
-from server.access.flights import Flights
-from server.access.keys import KeyStore
-from server.access.principals import Policy
-from server.access.quotas import Quotas
+from server.access.admission import Admission, ConcurrencyLimiter, Policy, Quotas
+from server.access.keys import KeyDirectory, KeyStore
 from server.chains.facts import load_facts
 from server.errors import UpstreamUnavailable
-from server.rpc.interceptor import StagesInterceptor
-from server.rpc.pipeline import build_stages
-from server.rpc.stages import telemetry
-from server.rpc.stages.admission import AdmissionStage
-from server.rpc.stages.frame import Frame
+from server.rpc.pipeline import boundary
+from server.rpc.pipeline.admission import AdmissionStage
+from server.rpc.pipeline.boundary import CallBoundary
+from server.rpc.pipeline.interceptor import StagesInterceptor, build_execution
 from server.storage.database import open_database
 from tests.contract.inprocess.rig import PATH, TRANSPORTS
 from tests.contract.inprocess.scenarios import answers, outcome
@@ -47,11 +42,11 @@ async def key_and_rig(transport: str, tmp_path: Path) -> AsyncIterator[tuple[str
     _, key = await store.create_key("a")
     directory = KeyDirectory(store)
     default = Policy("default", 50, 100)
-    admission = Admission(directory, Quotas(), Flights(), accepts_local=False, default=default, demo=default)
-    stages = build_stages({slug: facts.family for slug, facts in load_facts().items()}, admission.quotas)
+    admission = Admission(directory, Quotas(), ConcurrencyLimiter(), accepts_local=False, default=default, demo=default)
+    execution = build_execution({slug: facts.family for slug, facts in load_facts().items()}, admission)
     operations = {operation.path: operation for operation in load_operations()}
     async with TRANSPORTS[transport](
-        StagesInterceptor(Frame(None, AdmissionStage(admission)), stages, operations, private=False)
+        StagesInterceptor(CallBoundary(None, AdmissionStage(admission)), execution, operations, private=False)
     ) as rig:
         yield key, rig
     await directory.close()
@@ -111,7 +106,7 @@ async def test_refused_calls_have_one_line_a_minute_for_each_reason_and_client(
 ) -> None:
     key, rig = key_and_rig
     clock = [1000.0]
-    monkeypatch.setattr(telemetry, "_refusals", LogLimit(clock=lambda: clock[0]))
+    monkeypatch.setattr(boundary, "_refusals", LogLimit(clock=lambda: clock[0]))
     rig.serve(answers)
     before = counted("UNAUTHENTICATED", "KEY_INVALID", chain="")
 

@@ -14,7 +14,7 @@ from devnet.cosmos.world import CHAINS as COSMOS
 from devnet.cosmos.world import address as cosmos_address
 from runtime.operations import Operation, load_operations, member
 from server.chains.facts import load_facts
-from server.rpc.stages.paths import is_repeated
+from server.rpc.pipeline.formats import is_repeated
 from tests.e2e.questions.question import with_enum_names
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from server.sources.endpoints import source_endpoints
 from tests.contract.operations.every import fields_of, params_of
 from tests.e2e.gateway import RunningGateway, run_gateway_on
 from tests.e2e.questions.question import Question
-from transcoder.requests import parameters_reader
+from transcoder.params import parameters_reader
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator

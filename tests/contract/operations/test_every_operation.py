@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from runtime.operations import member
-from server.rpc.stages.paths import is_repeated
+from server.rpc.pipeline.formats import is_repeated
 from tests.contract.operations.every import (
     FAMILIES,
     OPERATIONS,

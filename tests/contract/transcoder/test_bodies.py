@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from tests.contract.transcoder.conversation import Conversation
 from tests.contract.transcoder.scripted import KEY, Face, Options, Server, serving
-from transcoder import app, bodies
+from transcoder import app, requests
 
 if TYPE_CHECKING:
     import pytest
@@ -33,7 +33,7 @@ async def test_a_body_has_a_deadline() -> None:
 
 
 async def test_a_body_has_a_least_rate(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bodies, "GRACE", 0.3)
+    monkeypatch.setattr(requests, "GRACE", 0.3)
     async with serving(Options(min_transfer_rate=20_000), Server()) as face:
         slow = await Conversation.with_face(face)
         slow.head(f"/{KEY}/v1", 60_000)

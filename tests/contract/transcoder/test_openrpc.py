@@ -17,8 +17,8 @@ from referencing.jsonschema import DRAFT7
 from runtime.operations import Operation, load_operations
 from tests.unit.transcoder.messages import messages
 from transcoder.discover import openrpc
+from transcoder.params import parameters_reader
 from transcoder.render import result_renderer
-from transcoder.requests import parameters_reader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -14,7 +14,7 @@ from waypost.internal.v1 import publication_pb2
 
 from tests.contract.transcoder.scripted import KEY, Face, Options, Server, serving
 from transcoder import discover
-from transcoder.documents import Shared, accepts_gzip, zipped
+from transcoder.pages import Shared, accepts_gzip, zipped
 
 DISCOVER = {"jsonrpc": "2.0", "method": "rpc.discover", "id": 1}
 PLAIN = {"Accept-Encoding": "identity"}

@@ -5,11 +5,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from waypost.internal.v1.access_pb2 import AdmitRequest, GetReadinessRequest
 
-from server.access.admission import Admission
-from server.access.directory import KeyDirectory
-from server.access.flights import Flights
-from server.access.principals import LOCAL, Policy, decode
-from server.access.quotas import Quotas
+from server.access.admission import LOCAL, Admission, ConcurrencyLimiter, Policy, Quotas, decode
+from server.access.keys import KeyDirectory
 from server.access.service import AccessServicer
 from server.errors import InvalidArgument, KeyInvalid, KeyMissing
 
@@ -22,7 +19,8 @@ CONTEXT: Any = None
 
 
 def admission_over(store: KeyStore, *, accepts_local: bool = False) -> Admission:
-    return Admission(KeyDirectory(store), Quotas(), Flights(), accepts_local=accepts_local, default=DEFAULT, demo=DEMO)
+    limiter = ConcurrencyLimiter()
+    return Admission(KeyDirectory(store), Quotas(), limiter, accepts_local=accepts_local, default=DEFAULT, demo=DEMO)
 
 
 async def test_a_key_without_quota_has_the_default_one(store: KeyStore) -> None:

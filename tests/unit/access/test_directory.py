@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from server.access.directory import FRESH_SECONDS, STALE_SECONDS, KeyDirectory
-from server.access.keys import KeyStore, new_key
+from server.access.keys import FRESH_SECONDS, STALE_SECONDS, KeyDirectory, KeyStore, new_key
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -5,8 +5,7 @@ from hypothesis import strategies as st
 from waypost.internal.v1 import access_pb2
 
 from runtime.settings import SLOWEST_RATE
-from server.access.principals import LOCAL, UNLIMITED, Policy, Principal, decode
-from server.access.quotas import Quotas
+from server.access.admission import LOCAL, UNLIMITED, Policy, Principal, Quotas, decode
 
 SECOND = 1_000_000_000
 FIVE = Principal("key:1", Policy("key", 5, 10))

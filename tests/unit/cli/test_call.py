@@ -16,7 +16,7 @@ from runtime.operations import load_operations
 from runtime.settings import Settings
 from server.app import Gateway
 from transcoder.errors import Failure
-from transcoder.requests import parameters_reader
+from transcoder.params import parameters_reader
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

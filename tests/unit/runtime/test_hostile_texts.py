@@ -16,8 +16,8 @@ from runtime.nesting import nests_too_deeply
 from runtime.redaction import redact
 from server.upstream.deep import split_members
 from server.upstream.jsonrpc import decode_batch, decode_single, describe_text
-from transcoder.envelope import InvalidItem, outline, read_item
 from transcoder.errors import Failure
+from transcoder.requests import InvalidItem, outline, read_item
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,28 +8,27 @@ import pytest
 from google.protobuf.json_format import ParseDict
 
 from server.errors import ChainUnknown, ChainUnsupported, GatewayError, NotAvailable
-from server.rpc.stages.availability import Availability
-from server.rpc.stages.state import Method, RequestState
+from server.rpc.pipeline.availability import Availability
+from server.rpc.pipeline.call import Method, RequestState
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from runtime.operations import Operation
 
-OK = object()
-
 
 @pytest.fixture
 def ask(families: dict[str, str], operation: Callable[[str], Operation]) -> Any:
-    async def servicer(request: Any, context: Any, state: RequestState) -> Any:
-        return OK
+    async def servicer(request: Any, context: Any) -> None:
+        """Never reached."""
 
     async def ask(name: str, fields: dict[str, Any], **changes: Any) -> RequestState:
         wanted = replace(operation(name), **changes)
         method = Method(wanted.path, grpc.unary_unary_rpc_method_handler(servicer), wanted)
         state = RequestState("id", wanted, 0.0, {})
-        handler = Availability(families).bind(method, servicer)
-        assert await handler(ParseDict(fields, wanted.request()), None, state) is OK
+        check = Availability(families).check(method)
+        assert check is not None
+        check(ParseDict(fields, wanted.request()), state)
         return state
 
     return ask

@@ -9,10 +9,9 @@ import pytest
 from waypost.v1 import block_pb2, gas_pb2
 
 from runtime.operations import load_operations
-from server.access.principals import Policy, Principal
-from server.access.quotas import Quotas
-from server.rpc.stages.state import Method, RequestState
-from server.rpc.stages.validation import Costs
+from server.access.admission import Policy, Principal, Quotas
+from server.rpc.pipeline.admission import Costs
+from server.rpc.pipeline.call import REQUEST, Method, RequestState
 
 OPERATIONS = {operation.name: operation for operation in load_operations()}
 COSTLY = OPERATIONS["compareGas"].cost
@@ -28,7 +27,7 @@ COSTLY = OPERATIONS["compareGas"].cost
         ("default", "getBlockHeight", 0, 0),
     ],
 )
-async def test_the_debt_of_a_call(policy: str, method: str, items: int, units: int) -> None:
+def test_the_debt_of_a_call(policy: str, method: str, items: int, units: int) -> None:
     principal = Principal(f"{policy}:caller", Policy(policy, 1.0, 100))
     quotas = Quotas(clock=lambda: 10**12)
     operation = OPERATIONS[method]
@@ -36,15 +35,12 @@ async def test_the_debt_of_a_call(policy: str, method: str, items: int, units: i
     if items:
         request = block_pb2.GetBlockByNumberRequest(items=[block_pb2.GetBlockByNumberItem() for _ in range(items)])
 
-    async def answer(request: Any, context: Any, state: RequestState) -> str:
-        return "answer"
-
     handler: Any = None
-    charged = Costs(quotas).bind(Method(operation.path, handler, operation), answer)
+    charge = Costs(quotas).check(Method(operation.path, handler, operation))
     state = RequestState("id", operation, 0.0, {}, principal=principal)
     state.quota = (("ratelimit", f'"{policy}";r=100;t=0'), ("ratelimit-policy", "as it was"))
-    context: Any = None
-    assert await charged(request, context, state) == "answer"
+    if charge is not None:
+        charge(request, state)
     assert state.quota == (("ratelimit", f'"{policy}";r={100 - units};t={units}'), ("ratelimit-policy", "as it was"))
     assert quotas.charge(principal, 1).remaining == 100 - 1 - units
 
@@ -56,7 +52,7 @@ async def test_the_debt_that_a_servicer_tells(policy: str, units: int, fails: bo
     quotas = Quotas(clock=lambda: 10**12)
     operation = OPERATIONS["svc_*"]
 
-    async def answer(request: Any, context: Any, state: RequestState) -> str:
+    async def answer(request: Any, context: Any) -> str:
         state.further = 4
         if fails:
             raise ValueError("after the work")
@@ -64,9 +60,10 @@ async def test_the_debt_that_a_servicer_tells(policy: str, units: int, fails: bo
 
     handler: Any = None
     nothing: Any = None
-    charged = Costs(quotas).bind(Method(operation.path, handler, operation), answer)
+    charged = Costs(quotas).wrap(Method(operation.path, handler, operation), answer)
     state = RequestState("id", operation, 0.0, {}, principal=principal, quota=(("ratelimit", "before"),))
+    REQUEST.set(state)
     with contextlib.suppress(ValueError):
-        await charged(nothing, nothing, state)
+        await charged(nothing, nothing)
     assert state.quota == (("ratelimit", f'"default";r={100 - units};t={units}' if units else "before"),)
     assert quotas.charge(principal, 1).remaining == 100 - 1 - units

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from grpc_health.v1 import health_pb2
 
-from server.rpc.health import NOT_SERVING, SERVING, HealthServicer
+from server.rpc.unauthenticated import NOT_SERVING, SERVING, HealthServicer
 
 UNKNOWN = health_pb2.HealthCheckResponse.SERVICE_UNKNOWN
 CONTEXT: Any = None

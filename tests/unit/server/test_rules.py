@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from runtime.operations import load_operations, member
 from server.errors import InvalidArgument
-from server.rpc.stages.paths import item_root, shown
-from server.rpc.stages.rules import _default, compile_rules
+from server.rpc.pipeline.formats import item_root, shown
+from server.rpc.pipeline.validation import _default, apply_rules, compile_rules
 
 if TYPE_CHECKING:
     from google.protobuf.message import Message
@@ -26,8 +26,7 @@ def checked(name: str, **fields: Any) -> Any:
     """Return the operation's request with the fields (as protobuf names them), once it has passed its rules."""
     operation = OPERATIONS[name]
     request: Message = ParseDict(fields, operation.request())
-    for rule in compile_rules(operation.method.input_type, item_root(operation)):
-        rule(request, "")
+    apply_rules(compile_rules(operation.method.input_type, item_root(operation)), request)
     return request
 
 
@@ -50,7 +49,7 @@ def test_every_operation_has_rules_that_compile_and_defaults_that_pass(operation
             setattr(request, field.name, value)
             for rule in rules:
                 try:
-                    rule(request, "")
+                    apply_rules((rule,), request)
                 except InvalidArgument as error:
                     assert error.field != field.json_name, error.message  # noqa: PT017
 

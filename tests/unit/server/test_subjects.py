@@ -7,9 +7,9 @@ from google.rpc import error_details_pb2
 
 from runtime.operations import load_operations
 from server.errors import ArchiveRequired, GatewayError, NotFound, Pending, UpstreamUnavailable
+from server.rpc.pipeline.call import REQUEST, RequestState
+from server.rpc.pipeline.errors import describe
 from server.rpc.rows import gather_rows
-from server.rpc.stages.errors import describe
-from server.rpc.stages.state import REQUEST, RequestState
 
 OPERATIONS = {operation.name: operation for operation in load_operations()}
 

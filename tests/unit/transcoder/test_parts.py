@@ -18,10 +18,10 @@ from waypost.internal.v1 import access_pb2
 from runtime.nesting import DEEPEST, nests_too_deeply
 from runtime.operations import load_operations
 from server import errors as server_errors
-from transcoder.admission import quota_headers
-from transcoder.clients import Clients
+from transcoder.calls import quota_headers
+from transcoder.dispatch import DuplicateName, Index
 from transcoder.errors import Failure, from_status
-from transcoder.index import DuplicateName, Index
+from transcoder.exchange import Clients
 
 
 def depth_of(text: bytes) -> int:

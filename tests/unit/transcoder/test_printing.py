@@ -23,9 +23,8 @@ from waypost.v1 import (
     yield_share_pb2,
 )
 
-from transcoder import values
-from transcoder.render import members_renderer, result_renderer, source_of
-from transcoder.values import Unprintable
+from transcoder import render
+from transcoder.render import Unprintable, members_renderer, result_renderer, source_of
 
 
 def printed(message: Any) -> Any:
@@ -88,7 +87,7 @@ def test_numbers_are_printed_shortest(number: float) -> None:
     ],
 )
 def test_times(seconds: int, nanos: int, text: str) -> None:
-    assert values.rfc3339(Timestamp(seconds=seconds, nanos=nanos)) == text
+    assert render.rfc3339(Timestamp(seconds=seconds, nanos=nanos)) == text
 
 
 def test_times_as_unix_seconds() -> None:
@@ -139,7 +138,7 @@ def test_broken_native_payloads_are_refused(native: bytes) -> None:
 
 def test_native_values_are_printed_as_they_came() -> None:
     value = common_pb2.NativeJson(json=b'{"b": 1.0,"a":[ 18446744073709551616 ]}')
-    assert orjson.dumps({"x": values.native(value)}) == b'{"x":' + value.json + b"}"
+    assert orjson.dumps({"x": render.native(value)}) == b'{"x":' + value.json + b"}"
 
 
 def test_maps_are_sorted() -> None:

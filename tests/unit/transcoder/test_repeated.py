@@ -7,7 +7,7 @@ import pytest
 from waypost.v1 import funding_pb2, options_pb2
 
 from runtime.operations import load_operations
-from transcoder.index import LEAST_REPEATED, MOST_REPEATED, Method, Repeated
+from transcoder.dispatch import LEAST_REPEATED, MOST_REPEATED, Method, Repeated
 from transcoder.render import result_renderer
 
 OPERATION = next(operation for operation in load_operations() if operation.name == "getVenueAFunding")

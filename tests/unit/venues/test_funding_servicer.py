@@ -9,7 +9,7 @@ import pytest
 from waypost.v1 import funding_pb2
 
 from server.rpc.funding import FundingServicer
-from server.rpc.stages.state import REQUEST, RequestState
+from server.rpc.pipeline.call import REQUEST, RequestState
 from server.sources.documents import Document, DocumentRequest
 from server.venues import dydx, hyperliquid
 from server.venues.rates import FundingRate

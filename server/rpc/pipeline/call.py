@@ -9,6 +9,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from server.chains.view import ReadView
 from server.upstream.cache import CacheUse
 
 if TYPE_CHECKING:
@@ -18,16 +19,18 @@ if TYPE_CHECKING:
     import grpc
 
     from runtime.operations import Operation
-    from server.access.principals import Principal
+    from server.access.admission import Principal
     from server.errors import GatewayError
 
     Context: TypeAlias = grpc.aio.ServicerContext[Any, Any]
-    # What gRPC calls: an rpc's own code, or the frame around the stages.
+    # What gRPC calls: a servicer's method with messages, or the boundary with bytes.
     Handler = Callable[[Any, Context], Awaitable[Any]]
-    # What stages call. Requests are messages inside the message stage and bytes outside of it, responses likewise.
-    Step = Callable[[Any, Context, "RequestState"], Awaitable[Any]]
-    # What the frame calls: a step that may have the answer already.
-    Gate = Callable[[bytes, Context, "RequestState"], Awaitable[Any] | bytes]
+    # What looks at a request message before the servicer, raises where it will not do, and may complete it.
+    Check = Callable[[Any, "RequestState"], None]
+    # What runs an admitted call, on serialised messages.
+    Step = Callable[[bytes, Context, "RequestState"], Awaitable[bytes]]
+    # What the boundary calls: a step that may have the answer already.
+    Gate = Callable[[bytes, Context, "RequestState"], Awaitable[bytes] | bytes]
     # What a call over a socket passes before its message is read; something to await where that takes a while.
     Identify = Callable[["RequestState"], Awaitable[None] | None]
 
@@ -45,6 +48,18 @@ class Method:
     def name(self) -> str:
         """The operation's JSON-RPC name, or the rpc's own name."""
         return self.operation.name if self.operation else self.path.rpartition("/")[2]
+
+
+class Stage:
+    """One part of a call's way to its servicer; for methods that it has nothing to do with it adds nothing."""
+
+    def check(self, method: Method) -> Check | None:
+        """Return what checks the requests of the method."""
+        return None
+
+    def wrap(self, method: Method, servicer: Handler) -> Handler:
+        """Return the servicer with this stage around it."""
+        return servicer
 
 
 @dataclass(slots=True)
@@ -78,3 +93,9 @@ ENTERED: ContextVar[RequestState | None] = ContextVar("waypost_entered", default
 def current() -> RequestState:
     """Return the state of the call being served; LookupError outside of one."""
     return REQUEST.get()
+
+
+def open_view(block: int | None = None) -> ReadView:
+    """Return a view at `block` (None: the latest) that lives no longer than the call."""
+    state = REQUEST.get()
+    return ReadView(block=block, deadline=state.deadline, cache=state.cache)

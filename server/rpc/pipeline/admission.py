@@ -1,4 +1,4 @@
-"""Key and quota, then what is kept of equal requests, then in-flight limits.
+"""Key and quota of a call, and what it costs beyond its admission.
 
 Callers bring a key, the transcoder's single requests too; its batches and demo requests arrive admitted already, under
 the principal that `AccessService.Admit` named.
@@ -10,20 +10,22 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from runtime.metrics import count_refusal
-from server.access.principals import decode
+from runtime.operations import cost_of
+from server.access.admission import decode
 from server.errors import GatewayError, KeyInvalid, RateLimited
-from server.rpc.stages.identity import CREDENTIAL
+from server.rpc.pipeline.boundary import CREDENTIAL
+from server.rpc.pipeline.call import REQUEST, Stage
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
     from typing import Any
 
-    from server.access.admission import Admission
-    from server.access.principals import Policy, Principal
-    from server.access.quotas import Grant
-    from server.rpc.stages.recall import Recall
-    from server.rpc.stages.state import Context, Gate, Identify, Method, RequestState, Step
+    from server.access.admission import Admission, Grant, Policy, Principal, Quotas
+    from server.rpc.pipeline.call import Check, Context, Gate, Handler, Identify, Method, RequestState, Step
+    from server.rpc.pipeline.response_cache import ResponseCache
 
+
+PRINCIPAL = "x-waypost-principal"
 _BEARER = "bearer "
 
 
@@ -34,61 +36,45 @@ class AdmissionStage:
     so without ever being in flight.
     """
 
-    def __init__(self, admission: Admission, recall: Recall | None = None) -> None:
+    def __init__(self, admission: Admission, cache: ResponseCache | None = None) -> None:
         self._admission = admission
-        self._recall = recall
+        self._cache = cache
 
     def bind(self, method: Method, inner: Step) -> Gate:
         """Return `inner` for admitted callers only; rpcs outside the public surface are for trusted callers."""
         if method.operation is None:
             return _trusted_only(inner)
-        admission, flights = self._admission, self._admission.flights
-        charge = self._charge
-        shelf = self._recall.shelf(method) if self._recall is not None else None
+        admission, charge, path, cache = self._admission, self._charge, method.path, self._cache
+        find = cache.find if cache is not None and cache.repeats(method) else None
 
-        def admit(request: bytes, context: Context, state: RequestState) -> Awaitable[Any] | bytes:
-            vouched = _vouched(state) if state.trusted else None
-            if vouched is not None:
-                return let_in(request, context, state, vouched)
-            principal = state.principal
-            try:
-                if principal is None:
-                    key = _key_of(state)
-                    principal = admission.peek(key)
+        def admit(request: bytes, context: Context, state: RequestState) -> Awaitable[bytes] | bytes:
+            principal = _vouched(state) if state.trusted and PRINCIPAL in state.metadata else None
+            if principal is None:
+                principal = state.principal
+                try:
                     if principal is None:
-                        return find_out(key, request, context, state)
-                charge(state, principal)
-            except GatewayError as refusal:
-                _count_refusal(state, refusal)
-                raise
-            return let_in(request, context, state, principal)
-
-        async def find_out(key: str, request: bytes, context: Context, state: RequestState) -> Any:
-            try:
-                principal = await admission.identify(key)
-                charge(state, principal)
-            except GatewayError as refusal:
-                _count_refusal(state, refusal)
-                raise
-            answer = let_in(request, context, state, principal)
-            return answer if isinstance(answer, bytes) else await answer
-
-        def let_in(
-            request: bytes, context: Context, state: RequestState, principal: Principal
-        ) -> Awaitable[Any] | bytes:
+                        given = state.metadata.get("x-api-key")
+                        key = given if given and isinstance(given, str) else _bearer_token(state)
+                        principal = admission.peek(key)
+                        if principal is None:
+                            return look_up(key, request, context, state)
+                    if not principal.policy.unlimited:
+                        charge(state, principal)
+                except GatewayError as refusal:
+                    _count_refusal(state, refusal)
+                    raise
             state.principal = principal
-            kept = shelf.find(request, state) if shelf is not None else None
-            return fly(request, context, state, principal) if kept is None else kept
+            kept = find(path, request, state) if find is not None else None
+            return inner(request, context, state) if kept is None else kept
 
-        async def fly(request: bytes, context: Context, state: RequestState, principal: Principal) -> Any:
-            flights.enter(principal)
+        async def look_up(key: str, request: bytes, context: Context, state: RequestState) -> bytes:
             try:
-                response = await inner(request, context, state)
-            finally:
-                flights.leave(principal)
-            if shelf is not None:
-                shelf.keep(request, state, response)
-            return response
+                state.principal = await admission.identify(key)
+            except GatewayError as refusal:
+                _count_refusal(state, refusal)
+                raise
+            answer = admit(request, context, state)
+            return answer if isinstance(answer, bytes) else await answer
 
         return admit
 
@@ -136,6 +122,59 @@ class AdmissionStage:
             )
 
 
+class Costs(Stage):
+    """Charges what a valid call costs beyond the one unit of its admission.
+
+    The call has been admitted, so it is not refused here: the caller's later calls wait for the debt.
+    """
+
+    def __init__(self, quotas: Quotas) -> None:
+        self._quotas = quotas
+
+    def check(self, method: Method) -> Check | None:
+        """Return what charges by cost and number of items where that is more than one unit."""
+        operation = method.operation
+        if operation is None:
+            cost, takes_items = cost_of(method.path), False
+        elif operation.stands_for_many:
+            return None
+        else:
+            cost, takes_items = operation.cost, operation.takes_items
+        if cost == 1 and not takes_items:
+            return None
+
+        def charge(request: Any, state: RequestState) -> None:
+            principal = state.principal
+            if principal is not None:
+                items = len(request.items) if takes_items else 1
+                self._owe(state, principal, (cost if principal.policy.weighs_costs else 1) * items - 1)
+
+        return charge
+
+    def wrap(self, method: Method, servicer: Handler) -> Handler:
+        """Return the servicer of an operation that stands for many, charged by what it states of the call."""
+        if method.operation is None or not method.operation.stands_for_many:
+            return servicer
+
+        async def charge(request: Any, context: Context) -> Any:
+            state = REQUEST.get()
+            try:
+                return await servicer(request, context)
+            finally:
+                principal = state.principal
+                if principal is not None and principal.policy.weighs_costs:
+                    self._owe(state, principal, state.further)
+
+        return charge
+
+    def _owe(self, state: RequestState, principal: Principal, units: int) -> None:
+        if units > 0:
+            # What the caller is shown of the quota, where the call itself brought a key, is what is left now.
+            grant = self._quotas.owe(principal, units)
+            if state.quota:
+                state.quota = (quota_metadata(principal, grant)[0], *state.quota[1:])
+
+
 def quota_metadata(principal: Principal, grant: Grant) -> tuple[tuple[str, str], ...]:
     """Return the quota as `ratelimit` and `ratelimit-policy` metadata (draft-ietf-httpapi-ratelimit-headers)."""
     policy = principal.policy
@@ -143,12 +182,6 @@ def quota_metadata(principal: Principal, grant: Grant) -> tuple[tuple[str, str],
         ("ratelimit", f'"{policy.name}";r={grant.remaining};t={grant.reset_seconds}'),
         ("ratelimit-policy", _policy_text(policy)),
     )
-
-
-def restate_quota(state: RequestState, principal: Principal, grant: Grant) -> None:
-    """Let what the caller is told of the quota be `grant`, if anything is told: where the call itself brought a key."""
-    if state.quota:
-        state.quota = (quota_metadata(principal, grant)[0], *state.quota[1:])
 
 
 @lru_cache(maxsize=256)
@@ -161,7 +194,7 @@ def _count_refusal(state: RequestState, refusal: GatewayError) -> None:
 
 
 def _vouched(state: RequestState) -> Principal | None:
-    text = state.metadata.get("x-waypost-principal")
+    text = state.metadata.get(PRINCIPAL)
     return decode(text) if isinstance(text, str) else None
 
 

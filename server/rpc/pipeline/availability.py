@@ -9,17 +9,19 @@ from waypost.v1 import options_pb2
 from runtime.operations import member
 from server.chains.suggestions import advise_chain
 from server.errors import ChainUnknown, ChainUnsupported, NotAvailable
-from server.rpc.stages.paths import is_repeated, item_root, json_name, shown
+from server.rpc.pipeline.call import Stage
+from server.rpc.pipeline.formats import is_repeated, item_root, json_name, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator, Mapping
-    from typing import Any
+    from collections.abc import Callable, Iterator, Mapping
+    from typing import Any, NoReturn
 
     from google.protobuf.descriptor import Descriptor, FieldDescriptor
     from google.protobuf.message import Message
 
     from runtime.operations import Operation
-    from server.rpc.stages.state import Context, Method, RequestState, Step
+    from server.errors import GatewayError
+    from server.rpc.pipeline.call import Check, Method, RequestState
 
     Slugs = Callable[[Any, str], Iterator[tuple[str, str]]]
 
@@ -28,7 +30,7 @@ CHAINLESS = "chainless"
 _LONGEST_LIST = 1000
 
 
-class Availability:
+class Availability(Stage):
     """Refuses what the contract or this build lacks, naming what there is instead.
 
     `families` maps every chain slug to its family word.
@@ -37,26 +39,29 @@ class Availability:
     def __init__(self, families: Mapping[str, str]) -> None:
         self._families = families
 
-    def bind(self, method: Method, inner: Step) -> Step:
-        """Return `inner` for the chains that have the operation."""
+    def check(self, method: Method) -> Check | None:
+        """Return what lets pass requests for the chains that have the operation."""
         operation = method.operation
         if operation is None:
-            return inner
+            return None
         if not operation.available:
             return _never(operation)
         readers = _slug_readers(operation.method.input_type)
         if not readers:
-            return inner
+            return None
         rule = ChainRule(operation, self._families)
+        plain = [field for field in operation.method.input_type.fields if _is_slug(field) and not is_repeated(field)]
+        if plain and len(readers) == 1:
+            return _one_chain(plain[0], rule)
         root = item_root(operation)
 
-        def select(request: Message, context: Context, state: RequestState) -> Awaitable[Any]:
+        def select(request: Message, state: RequestState) -> None:
             for read in readers:
                 for path, slug in read(request, root):
-                    rule.check(path, slug)
+                    if slug not in rule.answered:
+                        raise rule.refusal(path, slug)
                     if not state.chain:
                         state.chain = slug
-            return inner(request, context, state)
 
         return select
 
@@ -71,26 +76,40 @@ class ChainRule:
         # An operation of no family takes a chain as a filter only: every known one will do.
         narrowed = [slug for slug, family in families.items() if not needs_chain or family in needs_chain]
         self._have = [slug for slug in narrowed if not operation.chains or slug in operation.chains]
-        self._answered = frozenset(
+        self.answered = frozenset(
             slug for slug in self._have if not needs_chain or families[slug] in operation.available
         )
 
-    def check(self, path: str, slug: str) -> None:
-        """Raise ChainUnknown, ChainUnsupported or NotAvailable unless the operation answers for the chain."""
-        if slug in self._answered:
-            return
+    def refusal(self, path: str, slug: str) -> GatewayError:
+        """Return why the operation does not answer for a chain: ChainUnknown, ChainUnsupported or NotAvailable."""
         # `svc_*` is no name that callers know.
-        name = "this method" if self._operation.name.endswith("*") else self._operation.name
+        name = "this method" if self._operation.stands_for_many else self._operation.name
         if slug not in self._families:
-            raise ChainUnknown(f"no chain has the slug {shown(slug)}; {advise_chain(slug, self._families)}", field=path)
+            advice = advise_chain(slug, self._families)
+            return ChainUnknown(f"no chain has the slug {shown(slug)}; {advice}", field=path)
         if slug not in self._have:
-            raise ChainUnsupported(f"{name} does not exist on {slug}; it does on: {', '.join(self._have)}", field=path)
-        answered = [other for other in self._have if other in self._answered]
-        raise NotAvailable(f"{name} is not available on {slug} yet; it is on: {', '.join(answered)}", field=path)
+            return ChainUnsupported(f"{name} does not exist on {slug}; it does on: {', '.join(self._have)}", field=path)
+        answered = [other for other in self._have if other in self.answered]
+        return NotAvailable(f"{name} is not available on {slug} yet; it is on: {', '.join(answered)}", field=path)
 
 
-def _never(operation: Operation) -> Step:
-    def refuse(request: Any, context: Context, state: RequestState) -> Awaitable[Any]:
+def _one_chain(field: FieldDescriptor, rule: ChainRule) -> Check:
+    """Return the check of requests that name one chain, in a field of their own."""
+    name, shown_name, has_presence, answered = field.name, json_name(field), field.has_presence, rule.answered
+
+    def select(request: Any, state: RequestState) -> None:
+        slug = getattr(request, name)
+        if slug in answered:
+            state.chain = slug
+        # An empty filter is none that keeps everything.
+        elif request.HasField(name) if has_presence else slug:
+            raise rule.refusal(shown_name, slug)
+
+    return select
+
+
+def _never(operation: Operation) -> Check:
+    def refuse(request: Any, state: RequestState) -> NoReturn:
         raise NotAvailable(f"{operation.name} is part of the contract but not available yet")
 
     return refuse
@@ -104,9 +123,13 @@ def _slug_readers(message: Descriptor) -> list[Slugs]:
             nested = _slug_readers(field.message_type)
             if nested:
                 readers.append(_nested(field, nested))
-        elif member(field).format == options_pb2.FORMAT_CHAIN:
+        elif _is_slug(field):
             readers.append(_list(field) if is_repeated(field) else _single(field))
     return readers
+
+
+def _is_slug(field: FieldDescriptor) -> bool:
+    return field.message_type is None and member(field).format == options_pb2.FORMAT_CHAIN
 
 
 def _single(field: FieldDescriptor) -> Slugs:

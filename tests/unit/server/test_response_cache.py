@@ -8,8 +8,8 @@ import pytest
 from waypost.v1 import account_pb2
 
 from runtime.operations import load_operations
-from server.rpc.stages.recall import Recall
-from server.rpc.stages.state import Method, RequestState
+from server.rpc.pipeline.call import Method, RequestState
+from server.rpc.pipeline.response_cache import ResponseCache
 from server.upstream.cache import Cache, CacheUse
 
 OPERATIONS = {operation.name: operation for operation in load_operations()}
@@ -27,8 +27,8 @@ class Site:
         self.use: CacheUse = CacheUse()
         self.operation = OPERATIONS[operation]
         handler: Any = None
-        recall = Recall(Cache(room, clock=lambda: self.now), room)
-        self.shelf = recall.shelf(Method(self.operation.path, handler, self.operation))
+        self.cache = ResponseCache(Cache(room, clock=lambda: self.now), room, lambda _, address: address)
+        self.repeats = self.cache.repeats(Method(self.operation.path, handler, self.operation))
 
     def answer(self) -> bytes:
         self.reads += 1
@@ -47,11 +47,11 @@ class Site:
     async def ask(self, request: bytes = b"a", *, bypass: bool = False) -> int:
         self.use = CacheUse(bypass=bypass)
         self.state = RequestState("id", self.operation, 0.0, {}, cache=self.use)
-        assert self.shelf is not None
-        answer = self.shelf.find(request, self.state)
+        assert self.repeats
+        answer = self.cache.find(self.operation.path, request, self.state)
         if answer is None:
             answer = self.answer()
-            self.shelf.keep(request, self.state, answer)
+            self.cache.keep(self.operation.path, request, self.state, answer)
         return int(answer.rstrip(b"."))
 
 
@@ -122,13 +122,13 @@ async def test_a_large_answer_is_not_kept() -> None:
 @pytest.mark.parametrize("operation", ["getHealth", "getBlockByNumber", "compareGas", "getReceipt", "simulateCall"])
 def test_only_reads_of_one_state_are_recalled(operation: str) -> None:
     site = Site(operation)
-    assert site.shelf is None
+    assert not site.repeats
 
 
 @pytest.mark.parametrize("operation", sorted(name for name, one in OPERATIONS.items() if one.cost > 1))
 def test_what_costs_more_than_its_admission_is_charged_every_time(operation: str) -> None:
     site = Site(operation)
-    assert site.shelf is None
+    assert not site.repeats
 
 
 def test_the_request_of_the_example_is_what_it_says() -> None:

@@ -13,7 +13,7 @@ from waypost.v1 import raw_pb2
 
 from runtime.logs import get_logger
 from server.errors import GatewayError, Internal, NotFound, Pending, UpstreamUnavailable
-from server.rpc.stages.paths import subject_path
+from server.rpc.pipeline.formats import subject_path
 from server.upstream.node_words import shorten_data
 
 if TYPE_CHECKING:
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from google.protobuf.message import Message
 
     from server.errors import NodeWords
-    from server.rpc.stages.state import Context, RequestState
+    from server.rpc.pipeline.call import Context, RequestState
+
 
 DOMAIN = "waypost"
 CACHE_STATUS = "x-waypost-cache"

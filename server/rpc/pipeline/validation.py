@@ -1,28 +1,29 @@
 """Rules of request messages, compiled from the `Member` options of their fields.
 
-A rule is `(message, prefix) -> None` and raises InvalidArgument naming the parameter, what was got and what to write.
 Absent parameters get their default value here, before the servicer sees the request.
 """
 
 from __future__ import annotations
 
-from functools import cache
-from typing import TYPE_CHECKING
+from functools import cache, partial
+from typing import TYPE_CHECKING, NamedTuple
 
 from google.protobuf.descriptor import FieldDescriptor
 
 from runtime.operations import literal, member
 from server.errors import InvalidArgument
-from server.rpc.stages.formats import CHECKS
-from server.rpc.stages.paths import is_repeated, json_name, shown
+from server.rpc.pipeline.call import Stage
+from server.rpc.pipeline.formats import CHECKS, is_repeated, item_root, json_name, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from typing import Any
 
     from google.protobuf.descriptor import Descriptor
 
-    Rule = Callable[[Any, str], None]
+    from server.rpc.pipeline.call import Check, Method
+
+    Absent = Callable[[Any, str], None]
     ValueRule = Callable[[Any, str], None]
 
 DEFAULT_MAX_CHARACTERS = 4096
@@ -38,6 +39,46 @@ _NUMBERS = (
 )
 
 
+class Validation(Stage):
+    """Lets valid requests through, with absent parameters set to their default values."""
+
+    def check(self, method: Method) -> Check | None:
+        """Return what applies the rules of the method's request type."""
+        operation = method.operation
+        rules = () if operation is None else compile_rules(operation.method.input_type, item_root(operation))
+        return partial(apply_rules, rules) if rules else None
+
+
+class Rule(NamedTuple):
+    """The rule of one field.
+
+    `absent` fills in the default or refuses an absent value; a value whose length lies within `least` and `most` is
+    right, any other is what `check` says. `most` is -1 where length alone decides nothing.
+    """
+
+    name: str
+    shown: str
+    has_presence: bool
+    absent: Absent | None
+    least: int
+    most: int
+    check: ValueRule | None
+
+
+def apply_rules(rules: Iterable[Rule], message: Any, _: object = None, prefix: str = "") -> None:
+    """Check the message and fill in its defaults.
+
+    Raises InvalidArgument naming the parameter, behind `prefix`, with what was got and what to write.
+    """
+    for name, shown_name, has_presence, absent, least, most, check in rules:
+        value = getattr(message, name)
+        if (not message.HasField(name)) if has_presence else (not value):
+            if absent is not None:
+                absent(message, prefix)
+        elif (most < 0 or not least <= len(value) <= most) and check is not None:
+            check(value, prefix + shown_name)
+
+
 @cache
 def compile_rules(message: Descriptor, items_name: str = "") -> tuple[Rule, ...]:
     """Return the rules of a message type; empty where its fields accept whatever their types allow.
@@ -51,45 +92,22 @@ def compile_rules(message: Descriptor, items_name: str = "") -> tuple[Rule, ...]
 def _field_rule(field: FieldDescriptor, items_name: str) -> Rule | None:
     if field.message_type is not None and field.message_type.GetOptions().map_entry:
         return None
+    name, has_presence = field.name, field.has_presence
     if is_repeated(field):
-        return _list_rule(field, items_name if field.name == "items" and items_name else json_name(field))
-    options = member(field)
-    name, shown_name = field.name, json_name(field)
-    check = _value_rule(field)
-    default = _default(field)
-    missing = _missing(shown_name, field) if options.required else None
-    if check is None and default is None and missing is None:
+        shown_name = items_name if name == "items" and items_name else json_name(field)
+        return Rule(name, shown_name, has_presence, _absent(field, shown_name), 0, -1, _list_check(field))
+    absent, check = _absent(field, json_name(field)), _value_rule(field)
+    if check is None and absent is None:
         return None
-    has_presence = field.has_presence
-
-    def rule(message: Any, prefix: str) -> None:
-        value = getattr(message, name)
-        if (not message.HasField(name)) if has_presence else (not value):
-            if default is not None:
-                setattr(message, name, default)
-            elif missing is not None:
-                missing(prefix)
-        elif check is not None:
-            check(value, prefix + shown_name)
-
-    return rule
+    return Rule(name, json_name(field), has_presence, absent, *_sufficient_length(field), check)
 
 
-def _list_rule(field: FieldDescriptor, shown_name: str) -> Rule:
+def _list_check(field: FieldDescriptor) -> ValueRule:
     options = member(field)
-    name = field.name
-    most = options.max_length or DEFAULT_MAX_ELEMENTS
-    least = options.min_length
+    least, most = options.min_length, options.max_length or DEFAULT_MAX_ELEMENTS
     check = _value_rule(field)
-    missing = _missing(shown_name, field) if options.required else None
 
-    def rule(message: Any, prefix: str) -> None:
-        values = getattr(message, name)
-        path = prefix + shown_name
-        if not values:
-            if missing is not None:
-                missing(prefix)
-            return
+    def check_list(values: Any, path: str) -> None:
         if not least <= len(values) <= most:
             bound = f"at least {least}" if len(values) < least else f"at most {most}"
             raise InvalidArgument(f"{path} has {len(values)} elements; give {bound}", field=path)
@@ -97,13 +115,20 @@ def _list_rule(field: FieldDescriptor, shown_name: str) -> Rule:
             for position, value in enumerate(values):
                 check(value, f"{path}[{position}]")
 
-    return rule
+    return check_list
 
 
-def _missing(shown_name: str, field: FieldDescriptor) -> Callable[[str], None]:
+def _absent(field: FieldDescriptor, shown_name: str) -> Absent | None:
+    """Return what an absent value comes to: its default, or a refusal where it is required."""
+    default = None if is_repeated(field) else _default(field)
+    if default is not None:
+        name = field.name
+        return lambda message, _: setattr(message, name, default)
+    if not member(field).required:
+        return None
     advice = _for_example(field)
 
-    def refuse(prefix: str) -> None:
+    def refuse(_: Any, prefix: str) -> None:
         path = prefix + shown_name
         raise InvalidArgument(f"{path} is required{advice}", field=path)
 
@@ -136,9 +161,7 @@ def _message_rule(message: Descriptor) -> ValueRule | None:
         return None
 
     def check(value: Any, path: str) -> None:
-        prefix = path + "."
-        for rule in rules:
-            rule(value, prefix)
+        apply_rules(rules, value, prefix=path + ".")
 
     return check
 
@@ -176,6 +199,16 @@ def _number_rule(field: FieldDescriptor) -> ValueRule | None:
             raise InvalidArgument(f"{path} is {value}; write a number of at most {most}", field=path)
 
     return check
+
+
+def _sufficient_length(field: FieldDescriptor) -> tuple[int, int]:
+    """Return the least and most length of a value that needs no further check; (0, -1) where there is none."""
+    options = member(field)
+    is_text = field.cpp_type in _TEXTS and field.type != FieldDescriptor.TYPE_BYTES
+    # A required text without a format must not be blank.
+    if not is_text or options.one_of or options.format in CHECKS or (options.required and not options.format):
+        return 0, -1
+    return options.min_length, options.max_length or DEFAULT_MAX_CHARACTERS
 
 
 def _text_rule(field: FieldDescriptor) -> ValueRule:

@@ -1,9 +1,4 @@
-"""The one interceptor: an ordered list of stages, composed once per method (design section 3).
-
-A stage is an object with `bind(method, inner) -> step`: it wraps the step of the stages behind it, or returns it as it
-is when it has nothing to do for that method, so that a call passes only what concerns it. A step that has nothing to do
-after the one behind it is a plain function that returns what that one returns. The state of the call is handed from
-step to step; the frame around them makes it, and the servicer finds it in a contextvar.
+"""The one interceptor: every rpc of Waypost passes the boundary, admission and the stages (design section 3).
 
 Over a socket the state is made here already, of the metadata alone, and a caller who brings no key is refused before
 the message is read.
@@ -11,46 +6,55 @@ the message is read.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import grpc
 
 from runtime.heap import Garbage
 from server.errors import GatewayError
-from server.rpc.stages.state import ENTERED, REQUEST, Method
+from server.rpc.pipeline.admission import Costs
+from server.rpc.pipeline.availability import Availability
+from server.rpc.pipeline.call import ENTERED, Method
+from server.rpc.pipeline.execution import Execution
+from server.rpc.pipeline.validation import Validation
 from server.typed_apps.design import ROOT
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Mapping
 
     from runtime.operations import Operation
-    from server.rpc.stages.frame import Entrance, Frame
-    from server.rpc.stages.state import Context, Handler, RequestState, Step
+    from server.access.admission import Admission
+    from server.rpc.pipeline.boundary import CallBoundary, Entrance
+    from server.rpc.pipeline.call import RequestState, Stage
+    from server.rpc.pipeline.response_cache import ResponseCache
+
 
 PUBLIC = "/waypost.v1."
 APPS = f"/{ROOT}."
 INTERNAL = "/waypost.internal."
 
 
-class Stage(Protocol):
-    """One step that calls pass on their way to the servicer."""
+def build_execution(families: Mapping[str, str], admission: Admission, cache: ResponseCache | None = None) -> Execution:
+    """Return what runs admitted calls; `families` maps chain slugs to family words.
 
-    def bind(self, method: Method, inner: Step) -> Step:
-        """Return `inner` with this step in front of it."""
+    Key and quota come before anything of the request is looked at (decisions 1.1).
+    """
+    stages: tuple[Stage, ...] = (Availability(families), Validation(), Costs(admission.quotas))
+    return Execution(stages if cache is None else (*stages, cache), limiter=admission.limiter, cache=cache)
 
 
 class StagesInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[misc]  # grpc has no types
-    """Puts the frame and the stages in front of every rpc of Waypost; health and reflection pass untouched.
+    """Puts boundary, admission and stages in front of every rpc of Waypost; health and reflection pass untouched.
 
     With `private` false, rpcs outside the public surface do not exist. Composed handlers take and return serialised
-    bytes: parsing and serialising are a stage.
+    bytes.
     """
 
     def __init__(
-        self, frame: Frame, stages: Sequence[Stage], operations: Mapping[str, Operation], *, private: bool
+        self, boundary: CallBoundary, execution: Execution, operations: Mapping[str, Operation], *, private: bool
     ) -> None:
-        self._frame = frame
-        self._stages = tuple(stages)
+        self._boundary = boundary
+        self._execution = execution
         self._operations = operations
         self._private = private
         self._composed: dict[str, tuple[grpc.RpcMethodHandler[Any, Any] | None, Entrance | None]] = {}
@@ -74,7 +78,7 @@ class StagesInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[misc]  # gr
             handler, entrance = self._composed[path] = self.compose(path, found), self._entrance(path, found)
         if entrance is None:
             return handler
-        state = entrance.start(handler_call_details.invocation_metadata)
+        state = entrance.start(handler_call_details.invocation_metadata, False)
         if self._refusal is not None:
             return self._refuse(entrance, state, await self._refusal(), handler_call_details)
         if entrance.identify is not None:
@@ -100,29 +104,17 @@ class StagesInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[misc]  # gr
         self._refusal = refusal
 
     def compose(self, path: str, handler: grpc.RpcMethodHandler[Any, Any]) -> grpc.RpcMethodHandler[Any, Any] | None:
-        """Return the handler behind the stages; None when this listener does not have the method."""
+        """Return the handler behind boundary and stages; None when this listener does not have the method."""
         if path.startswith(INTERNAL) and not self._private:
             return None
         if not path.startswith((PUBLIC, APPS, INTERNAL)):
             return handler
         method = self._method(path, handler)
-        step = _call_servicer(handler.unary_unary)
-        for stage in reversed(self._stages):
-            step = stage.bind(method, step)
-        return grpc.unary_unary_rpc_method_handler(self._frame.bind(method, step))
+        return grpc.unary_unary_rpc_method_handler(self._boundary.bind(method, self._execution.bind(method)))
 
     def _entrance(self, path: str, handler: grpc.RpcMethodHandler[Any, Any]) -> Entrance | None:
         own = path.startswith((PUBLIC, APPS)) or (self._private and path.startswith(INTERNAL))
-        return self._frame.entrance(self._method(path, handler)) if own else None
+        return self._boundary.entrance(self._method(path, handler)) if own else None
 
     def _method(self, path: str, handler: grpc.RpcMethodHandler[Any, Any]) -> Method:
         return Method(path, handler, self._operations.get(path), self._private)
-
-
-def _call_servicer(servicer: Handler) -> Step:
-    def call(request: Any, context: Context, state: RequestState) -> Awaitable[Any]:
-        # Never reset: every call runs in a task and context of its own.
-        REQUEST.set(state)
-        return servicer(request, context)
-
-    return call
