@@ -17,8 +17,8 @@ import grpc
 
 from runtime.heap import Garbage
 from server.errors import GatewayError
+from server.marketplace.design import ROOT
 from server.rpc.stages.state import ENTERED, REQUEST, Method
-from server.typed_apps.design import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from google.protobuf.descriptor import FileDescriptor
 
     from runtime.operations import Operation
-    from server.typed_apps.services import TypedServices
+    from server.marketplace.typed import TypedServices
 
 REFLECTION = reflection_pb2.DESCRIPTOR.services_by_name["ServerReflection"].full_name
 HEALTH = health_pb2.DESCRIPTOR.services_by_name["Health"].full_name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from hashlib import sha256
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -17,14 +18,15 @@ from server.chains.capabilities.logs import EventPage
 from server.contracts.calls import ContractOutcome
 from server.contracts.reverts import reverted
 from server.errors import GatewayError
-from server.rpc.marketplace import MarketplaceServicer
+from server.marketplace.calls import PublishedCalls
+from server.marketplace.typed import TypedServices
+from server.rpc.marketplace import MarketplaceServicer, answer_call
 from server.rpc.stages.state import REQUEST, RequestState
-from server.typed_apps.services import CALL_METHOD, TypedServices
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from server.catalog.apps import Catalogue
+    from server.marketplace.catalogue import Catalogue
 
 CONTRACT = "0x00000000000000000000000000000000004D6972"
 _LONGEST = 4000
@@ -85,17 +87,17 @@ class Faces:
         self._typed = TypedServices(catalogue)
         self._pool = DescriptorPool()
         for file in self._typed.files:
-            self._pool.Add(file)
+            self._pool.Add(file)  # type: ignore[no-untyped-call]
 
     async def typed(self, path: str, request: dict[str, Any] | str, node: dict[str, Any]) -> dict[str, Any]:
         """Return what a typed call asks the chain and answers; the request as protobuf's JSON, or as bytes in hex."""
         chain = ScriptedChain(node)
-        handler = self._handlers(chain)[path]
+        handler = self._typed.handlers(partial(answer_call, self._calls(chain)))[path]
         raw = bytes.fromhex(request) if isinstance(request, str) else self._message(path, request).SerializeToString()
 
         async def call() -> bytes:
             answer = await handler.unary_unary(handler.request_deserializer(raw), None)
-            return answer if isinstance(answer, bytes) else handler.response_serializer(answer)
+            return bytes(handler.response_serializer(answer))
 
         return await _outcome(chain, call)
 
@@ -107,27 +109,25 @@ class Faces:
         )
         if "args" in params:
             request.args.CopyFrom(common_pb2.NativeJson(json=json.dumps(params["args"]).encode()))
-        servicer = self._servicer(chain)
+        servicer = MarketplaceServicer(self._catalogue, self._calls(chain))
 
         async def call() -> bytes:
             return bytes((await servicer.CallMethod(request, None)).SerializeToString(deterministic=True))
 
         return await _outcome(chain, call)
 
-    def _servicer(self, chain: ScriptedChain) -> MarketplaceServicer:
-        return MarketplaceServicer(chain, self._catalogue)  # type: ignore[arg-type]  # of chains it asks for capabilities
-
-    def _handlers(self, chain: ScriptedChain) -> Any:
-        return self._typed.handlers(SimpleNamespace(unary_unary=self._servicer(chain).CallMethod))
+    def _calls(self, chain: ScriptedChain) -> PublishedCalls:
+        return PublishedCalls(self._catalogue, chain)  # type: ignore[arg-type]  # of chains it asks for capabilities
 
     def _message(self, path: str, request: dict[str, Any]) -> Any:
         package = path[1:].rpartition("/")[0].rpartition(".")[0]
         name = f"{package}.{path.rpartition('/')[2]}Request"
-        return ParseDict(request, GetMessageClass(self._pool.FindMessageTypeByName(name))())
+        message = self._pool.FindMessageTypeByName(name)  # type: ignore[no-untyped-call]
+        return ParseDict(request, GetMessageClass(message)())
 
 
 def expand(written: Any) -> Any:
-    """Return a value of a case in full: `{"$list": [value, times]}` and `{"$text": [beginning, text, times]}` repeat."""
+    """Return a value of a case in full: `{"$list": [value, n]}` and `{"$text": [beginning, text, n]}` repeat."""
     if isinstance(written, dict):
         if "$list" in written:
             value, times = written["$list"]
@@ -142,10 +142,11 @@ def expand(written: Any) -> Any:
 async def _outcome(chain: ScriptedChain, call: Callable[[], Awaitable[bytes]]) -> dict[str, Any]:
     REQUEST.set(RequestState("id", None, 0.0, {}))
     try:
-        answer = {"answer": (await call()).hex()}
+        answer: dict[str, Any] = {"answer": (await call()).hex()}
     except GatewayError as error:
         answer = {"error": [type(error).__name__, error.field, error.message]}
-    return _shortened({"asked": chain.asked, **answer})
+    outcome: dict[str, Any] = _shortened({"asked": chain.asked, **answer})
+    return outcome
 
 
 def _shortened(value: Any) -> Any:

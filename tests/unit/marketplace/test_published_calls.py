@@ -15,7 +15,7 @@ import pytest
 from tests.unit.marketplace.scripted_calls import Faces, expand
 
 if TYPE_CHECKING:
-    from server.catalog.apps import Catalogue
+    from server.marketplace.catalogue import Catalogue
 
 CASES = json.loads((Path(__file__).parents[2] / "golden" / "published_calls.json").read_text())
 
