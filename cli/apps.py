@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 from cli.options import add_config, read_settings
 from runtime.nearest import nearest
-from server.catalog.apps import FilesRefused, load_catalogue, open_catalogue
+from server.catalog.mistakes import FilesRefused
 from server.chains.facts import load_facts
-from server.typed_apps.design import design_app
-from server.typed_apps.proto_text import proto_text
+from server.marketplace.design import design_app
+from server.marketplace.folders import load_catalogue, open_catalogue
+from server.marketplace.proto_files import proto_text
 
 if TYPE_CHECKING:
     import argparse
 
     from runtime.settings import Settings
-    from server.catalog.apps import App, Catalogue
+    from server.marketplace.catalogue import App, Catalogue
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

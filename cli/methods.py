@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 from cli.apps import configured_catalogue
 from cli.options import add_config, read_settings
 from runtime.operations import load_operations
-from server.catalog.apps import signature
+from server.marketplace.catalogue import signature
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Collection
 
     from runtime.operations import Operation
-    from server.catalog.apps import PublishedMethod
+    from server.marketplace.catalogue import PublishedMethod
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

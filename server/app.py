@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
 from grpc_health.v1 import health_pb2_grpc
@@ -17,19 +18,21 @@ from server.access.admission import DEMO, Admission, ConcurrencyLimiter, Policy,
 from server.access.keys import KeyDirectory, KeyStore
 from server.access.service import AccessServicer
 from server.aggregators.jupiter import open_jupiter
-from server.catalog.apps import open_catalogue
 from server.chains.registry import Chains
 from server.inprocess import InProcessChannel
 from server.leaving import refuse_calls
 from server.listeners import ListenError, bind, open_listener
+from server.marketplace.calls import PublishedCalls
+from server.marketplace.folders import open_catalogue
+from server.marketplace.typed import CALL_METHOD, TypedServices
 from server.protocols.book import ProtocolReaders
 from server.protocols.runner import Runner
 from server.protocols.tables import TableStore
+from server.rpc.marketplace import PublicationServicer, answer_call
 from server.rpc.pipeline.admission import AdmissionStage
 from server.rpc.pipeline.boundary import CallBoundary
 from server.rpc.pipeline.interceptor import StagesInterceptor, build_execution
 from server.rpc.pipeline.response_cache import ResponseCache
-from server.rpc.publication import PublicationServicer
 from server.rpc.registration import PROTOCOLS, SERVICERS, Dependencies, HandlerCollector, PathHandlers, public_handlers
 from server.rpc.unauthenticated import HealthServicer, Unauthenticated, reflection_servicer, working_services
 from server.sources.documents import DocumentStore
@@ -37,7 +40,6 @@ from server.sources.guarded import GuardedFetcher
 from server.sources.prices import open_prices
 from server.storage.database import open_database
 from server.storage.share_records import ShareRecords
-from server.typed_apps.services import CALL_METHOD, TypedServices
 from server.upstream.cache import open_cache
 from server.upstream.observer import Measured
 from server.upstream.transport import open_session
@@ -52,7 +54,7 @@ if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncEngine
 
     from runtime.settings import Settings
-    from server.catalog.apps import Catalogue
+    from server.marketplace.catalogue import Catalogue
     from server.sources.documents import DocumentSource
     from server.upstream.cache import Cache
     from server.upstream.transport import Session
@@ -122,6 +124,7 @@ class Gateway:
         self._lifetime.push_async_callback(documents.close)
         tables = TableStore()
         self._lifetime.push_async_callback(tables.close)
+        published_calls = PublishedCalls(catalogue, chains)
         dependencies = Dependencies(
             chains,
             settings,
@@ -131,6 +134,7 @@ class Gateway:
             cache,
             self._lifetime,
             catalogue,
+            published_calls,
             fetcher,
             prices,
             history,
@@ -143,7 +147,7 @@ class Gateway:
         publications = PublicationServicer(catalogue)
         publication_pb2_grpc.add_PublicationServiceServicer_to_server(publications, collector)  # type: ignore[no-untyped-call]
         staged = dict(collector.handlers)
-        collector.handlers.update(typed.handlers(collector.handlers[CALL_METHOD]))
+        collector.handlers.update(typed.handlers(partial(answer_call, published_calls)))
         keyless = HandlerCollector()
         health_pb2_grpc.add_HealthServicer_to_server(self._health, keyless)
         if settings.grpc.reflection:
@@ -155,7 +159,7 @@ class Gateway:
 
         credential = settings.grpc.credential
         secret = credential.get_secret_value() if credential else None
-        responses = cache and ResponseCache(cache, settings.cache.max_bytes, chains.canonical_address)
+        responses = None if cache is None else ResponseCache(cache, settings.cache.max_bytes, chains.canonical_address)
         boundary = CallBoundary(secret, AdmissionStage(admission, responses))
         execution = build_execution(chains.families, admission, responses)
         by_path |= typed.operations(by_path[CALL_METHOD])

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy.engine import make_url
 
 import server.app
-import server.catalog.apps.configured
 import server.catalog.calendar.configured
-import server.rpc.marketplace
+import server.marketplace.calls
+import server.marketplace.folders
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -32,11 +32,9 @@ def share(patch: pytest.MonkeyPatch) -> Iterator[None]:
     patch.setattr(
         server.catalog.calendar.configured, "read_calendar", _of_chains(server.catalog.calendar.reading.read_calendar)
     )
-    patch.setattr(
-        server.catalog.apps.configured, "load_catalogue", _of_chains(server.catalog.apps.catalogue.load_catalogue)
-    )
+    patch.setattr(server.marketplace.folders, "load_catalogue", _of_chains(server.marketplace.folders.load_catalogue))
     # By the catalogue that they are made of, which is then kept.
-    for module, name in ((server.app, "TypedServices"), (server.rpc.marketplace, "Methods")):
+    for module, name in ((server.app, "TypedServices"), (server.marketplace.calls, "Methods")):
         patch.setattr(module, name, cache(getattr(module, name)))
     patch.setattr(server.app, "reflection_servicer", _reflection(server.app.reflection_servicer))
     with tempfile.TemporaryDirectory() as folder:

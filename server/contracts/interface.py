@@ -1,7 +1,7 @@
 """The functions, events and errors of one contract, typed: calldata from Python values, Python values from outcomes.
 
 Values are integers, checksummed addresses, bytes, truth values, text, a list for an array, a tuple for a tuple. What
-contracts return is not trusted: data is read strictly and within a bound (see `server.abi.reader`).
+contracts return is not trusted: data is read strictly and within a bound (see `server.contracts.words`).
 """
 
 from __future__ import annotations
@@ -10,23 +10,23 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from server.abi.composites import Tuple, read_row
-from server.abi.custom_errors import CustomError
-from server.abi.events import Event
-from server.abi.functions import Function as AbiFunction
-from server.abi.parameters import signature
-from server.abi.reader import MAX_VALUES, WORD, Reader, Undecodable
-from server.abi.words import WordType
+from eth_hash.auto import keccak
+
 from server.contracts.calls import ContractCall
-from server.contracts.encoding import row_writer
+from server.contracts.events import NAME, CustomError, Event
 from server.contracts.reverts import is_revert_payload
 from server.contracts.signatures import parse_items
+from server.contracts.types import Parameter, Tuple, parse_parameters, read_row, row_writer, signature
+from server.contracts.words import MAX_VALUES, WORD, Reader, Undecodable, WordType
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from server.abi.composites import Type
     from server.contracts.calls import ContractOutcome
+    from server.contracts.types import Type
+
+
+_MUTABILITIES = ("pure", "view", "nonpayable", "payable")
 
 
 class Unreadable(ValueError):
@@ -36,7 +36,8 @@ class Unreadable(ValueError):
 class Function:
     """One function of a contract.
 
-    `name` is its name, `signature` that with the types of its inputs, `selector` the first four bytes of calldata.
+    `inputs` and `outputs` are its parameters, `mutability` as ABI JSON has it; `signature` is its name with the types
+    of its inputs, `selector` the first four bytes of calldata.
     """
 
     __slots__ = (
@@ -46,17 +47,29 @@ class Function:
         "_read_word",
         "_size",
         "_write",
+        "inputs",
+        "mutability",
         "name",
+        "outputs",
         "selector",
         "signature",
     )
 
-    def __init__(self, function: AbiFunction) -> None:
-        self.name = function.name
-        self.signature = signature(function.name, function.inputs)
-        self.selector = function.selector
-        self._inputs: tuple[Type, ...] = tuple(one.type for one in function.inputs)
-        self._outputs: tuple[Type, ...] = tuple(one.type for one in function.outputs)
+    def __init__(self, item: Mapping[str, Any]) -> None:
+        """Take an item of ABI JSON; ValueError where it is no function."""
+        name, mutability = item.get("name"), item.get("stateMutability")
+        if item.get("type") != "function" or not isinstance(name, str) or not NAME.fullmatch(name):
+            raise ValueError("not a function with a name")
+        if mutability not in _MUTABILITIES:
+            raise ValueError(f"stateMutability of {name} must be one of {', '.join(_MUTABILITIES)}")
+        self.name = name
+        self.mutability = str(mutability)
+        self.inputs: tuple[Parameter, ...] = parse_parameters(item.get("inputs", []))
+        self.outputs: tuple[Parameter, ...] = parse_parameters(item.get("outputs", []))
+        self.signature = signature(name, self.inputs)
+        self.selector = keccak(self.signature.encode())[:4]
+        self._inputs: tuple[Type, ...] = tuple(one.type for one in self.inputs)
+        self._outputs: tuple[Type, ...] = tuple(one.type for one in self.outputs)
         self._write = row_writer(self._inputs)
         # Of outputs of fixed size it is known where each stands before there is any data.
         self._size = sum(kind.head_size for kind in self._outputs)
@@ -99,14 +112,20 @@ class Function:
         succeeded, data = outcome
         if not succeeded or (len(data) % WORD and is_revert_payload(data)):
             raise Unreadable(f"{self.signature} reverted")
+        if self._decoders is not None and len(data) < self._size:
+            raise Unreadable(f"{self.signature} returned {len(data)} bytes")
         try:
-            if self._decoders is None:
-                return tuple(read_row(Reader(data), 0, self._outputs))
-            if len(data) >= self._size:
-                return tuple([read(data) for read in self._decoders])
+            return self.decode(data)
         except Undecodable as error:
             raise Unreadable(f"{self.signature}: {error}") from None
-        raise Unreadable(f"{self.signature} returned {len(data)} bytes")
+
+    def decode(self, data: bytes) -> tuple[Any, ...]:
+        """Return the outputs that data encodes; Undecodable (TooManyValues) where it encodes none."""
+        if self._decoders is None:
+            return tuple(read_row(Reader(data), 0, self._outputs))
+        if len(data) < self._size:
+            raise Undecodable("the data ends before the value")
+        return tuple([read(data) for read in self._decoders])
 
     def read_one(self, outcome: ContractOutcome) -> Any:
         """Return the only output; raises as `read`."""
@@ -139,7 +158,7 @@ class Interface:
                 event = Event.parse(item)
                 is_new = self.events.setdefault(event.name, event) is event
             else:
-                function = Function(AbiFunction.parse(item))
+                function = Function(item)
                 is_new = self._functions.setdefault(function.signature, function) is function
                 self._named.setdefault(function.name, []).append(function)
             if not is_new:

@@ -1,1 +1,1 @@
-"""What happens when a published method is called: a read, a simulation, or a query (contract section 4.16)."""
+"""Published contract methods: the apps, what a call of one does, and the typed services (contract section 4.16)."""

@@ -66,8 +66,9 @@ if TYPE_CHECKING:
 
     from runtime.settings import Settings
     from server.aggregators.jupiter import Jupiter
-    from server.catalog.apps import Catalogue
     from server.chains.registry import Chains
+    from server.marketplace.calls import PublishedCalls
+    from server.marketplace.catalogue import Catalogue
     from server.protocols.book import ProtocolReaders
     from server.protocols.reader import ProtocolEntry
     from server.sources.documents import DocumentStore
@@ -145,6 +146,7 @@ class Dependencies:
     cache: Cache | None
     lifetime: AsyncExitStack
     catalogue: Catalogue
+    published_calls: PublishedCalls
     fetcher: GuardedFetcher
     prices: Prices
     history: PriceHistory

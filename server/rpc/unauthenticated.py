@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from google.protobuf.descriptor import FileDescriptor
 
     from runtime.operations import Operation
+    from server.marketplace.typed import TypedServices
     from server.rpc.pipeline.call import Context
-    from server.typed_apps.services import TypedServices
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 DATA = Path(__file__).with_name("data")
 ABIS = Path(__file__).with_name("abi")
-APPS = Path(__file__).parents[1] / "apps"
+APPS = Path(__file__).parents[2] / "marketplace" / "apps"
 
 _SLUG = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _KEY = re.compile(r"[A-Za-z0-9]{1,64}")

@@ -12,12 +12,12 @@ import grpc
 
 from runtime.heap import Garbage
 from server.errors import GatewayError
+from server.marketplace.design import ROOT
 from server.rpc.pipeline.admission import Costs
 from server.rpc.pipeline.availability import Availability
 from server.rpc.pipeline.call import ENTERED, Method
 from server.rpc.pipeline.execution import Execution
 from server.rpc.pipeline.validation import Validation
-from server.typed_apps.design import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping

@@ -12,7 +12,7 @@ from web3.providers.async_base import AsyncJSONBaseProvider
 
 from runtime.operations import load_operations
 from runtime.settings import load_settings
-from server.catalog.apps import load_catalogue
+from server.marketplace.folders import load_catalogue
 from tests.e2e.gateway import RunningGateway, run_gateway
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from devnet.evm.node import Node
     from devnet.launcher import Devnet
-    from server.catalog.apps import PublishedMethod
+    from server.marketplace.catalogue import PublishedMethod
 
 OPERATION = next(operation for operation in load_operations() if operation.name == "svc_*")
 CHAINS = ("arbitrum", "avalanche", "base", "bsc", "ethereum", "polygon")

@@ -17,7 +17,7 @@ from tests.contract.marketplace.test_every_method import DAI, arguments, places_
 if TYPE_CHECKING:
     from tests.contract.marketplace.conftest import Marketplace
 
-CATALOGUE = Path(__file__).parents[3] / "server" / "catalog" / "apps"
+CATALOGUE = Path(__file__).parents[3] / "server" / "marketplace" / "apps"
 
 
 async def listed(marketplace: Marketplace, **filters: Any) -> list[dict[str, Any]]:

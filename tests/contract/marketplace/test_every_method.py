@@ -13,7 +13,7 @@ from tests.contract.marketplace.conftest import METHODS, Marketplace
 from tests.contract.rewinding import rewound
 
 if TYPE_CHECKING:
-    from server.catalog.apps import PublishedMethod
+    from server.marketplace.catalogue import PublishedMethod
 
 WORLD = load_world()
 DAI = WORLD["ethereum"].token("DAI").address

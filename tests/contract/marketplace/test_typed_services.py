@@ -19,7 +19,7 @@ from cli.__main__ import main
 from devnet import known
 from devnet import known_marketplace as places
 from runtime.settings import load_settings
-from server.catalog.apps import load_catalogue
+from server.marketplace.folders import load_catalogue
 from tests.contract.marketplace.conftest import CHAINS, METHODS, Marketplace
 from tests.contract.marketplace.test_every_method import DAI, arguments, places_of
 from tests.contract.rewinding import rewound
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
     from devnet.launcher import Devnet
-    from server.catalog.apps import PublishedMethod
+    from server.marketplace.catalogue import PublishedMethod
 
 APPS = Path(__file__).parents[2] / "apps" / "good"
 ODD = {name: method for name, method in load_catalogue(CHAINS, APPS).methods.items() if method.app.app_id == "1odd"}

@@ -155,5 +155,5 @@ def abi_of(row: dict[str, Any]) -> Any:
     if "abi" not in row:
         return None
     folder = Path(protocols.__file__).parent
-    published = folder.parent / "apps"
+    published = folder.parents[1] / "marketplace" / "apps"
     return json.loads(((published if "/" in row["abi"] else folder / "abi") / f"{row['abi']}.json").read_text())

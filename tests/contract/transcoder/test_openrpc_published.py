@@ -10,9 +10,9 @@ import pytest
 from waypost.internal.v1 import publication_pb2
 
 from runtime.operations import load_operations
-from server.catalog.apps import load_catalogue
 from server.chains.facts import load_facts
-from server.rpc.publication import PublicationServicer
+from server.marketplace.folders import load_catalogue
+from server.rpc.marketplace import PublicationServicer
 from tests.contract.transcoder.test_openrpc import meta_validator, references
 from transcoder.discover import openrpc
 

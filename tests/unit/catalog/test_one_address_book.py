@@ -11,11 +11,11 @@ from pathlib import Path
 
 import server
 from server.catalog.approvals import load_known_approvals
-from server.catalog.apps.catalogue import load_catalogue
 from server.catalog.feeds import load_price_table
 from server.catalog.protocols import load_address_book
 from server.catalog.tokens import load_tokens
 from server.chains.facts import load_facts
+from server.marketplace.folders import load_catalogue
 from server.protocols.deployments import load_deployments
 
 BOOK = load_address_book()
@@ -51,7 +51,7 @@ TOKENS = {
 # Files that may hold an address of a registered contract.
 COPIES = (
     "catalog/protocols/data/",
-    "catalog/apps/",
+    "marketplace/apps/",
     "catalog/tokens/data/",
     "chains/chains.toml",
     "protocols/morpho/deployments.toml",

@@ -12,9 +12,9 @@ import pytest
 from eth_utils import keccak
 
 from scripts.protocol_abis import FOLDER, PINS, plain, printed
-from server.catalog.apps.catalogue import load_catalogue
 from server.catalog.protocols import load_address_book
 from server.chains.facts import load_facts
+from server.marketplace.folders import load_catalogue
 
 if TYPE_CHECKING:
     from server.catalog.protocols.book import RegisteredContract

@@ -11,11 +11,11 @@ from eth_utils import keccak, to_checksum_address
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from server.abi.reader import Undecodable
 from server.contracts.calls import ContractCall, ContractOutcome
 from server.contracts.interface import Function, Interface, Unreadable
 from server.contracts.reverts import Revert
-from tests.unit.abi.shapes import SHAPES, Shape, filled
+from server.contracts.words import Undecodable
+from tests.unit.contracts.shapes import SHAPES, Shape, filled
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

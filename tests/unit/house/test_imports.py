@@ -21,8 +21,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "server": ("server", "runtime"),
     "server.errors": (),
     "server.checksum": (),
-    "server.abi": ("server.abi", "server.errors", "server.checksum"),
-    "server.contracts": ("server.contracts", "server.abi", "server.errors", "server.checksum"),
+    "server.contracts": ("server.contracts", "server.errors", "server.checksum"),
     # Of chains what capabilities are asked with and answer by, never a driver.
     "server.protocols": (
         "server.protocols",
@@ -81,11 +80,10 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     ),
     "server.storage": ("server.storage", "server.errors", "runtime"),
     "server.upstream": ("server.upstream", "server.errors", "runtime"),
-    "server.catalog": ("server.catalog", "server.abi", "server.errors", "server.checksum", "runtime"),
+    "server.catalog": ("server.catalog", "server.errors", "server.checksum", "runtime"),
     "server.chains": (
         "server.chains",
         "server.contracts",
-        "server.abi",
         "server.catalog",
         "server.upstream",
         "server.errors",
@@ -94,12 +92,12 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     ),
     "server.marketplace": (
         "server.marketplace",
-        "server.abi",
         "server.contracts",
         "server.chains",
         "server.catalog",
         "server.errors",
         "server.checksum",
+        "runtime",
     ),
     "server.access": ("server.access", "server.storage", "server.errors", "runtime"),
 }

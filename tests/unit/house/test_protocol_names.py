@@ -39,6 +39,7 @@ FOLDERS: dict[str, tuple[str, ...]] = {
 # Where protocols are listed, registered, or are what the room is about.
 ROOMS = (
     "server/catalog/",
+    "server/marketplace/apps/",
     "server/rpc/",
     "server/yields/",
     "server/venues/",

@@ -1,11 +1,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
-from server.catalog.apps import Catalogue, load_catalogue
 from server.chains.facts import load_facts
+from server.marketplace.folders import load_catalogue
+
+if TYPE_CHECKING:
+    from server.marketplace.catalogue import Catalogue
 
 APPS = Path(__file__).parents[2] / "apps"
 

@@ -12,10 +12,12 @@ import pytest
 from cli.__main__ import main
 from runtime.config_errors import ConfigError
 from runtime.settings import Settings
-from server.catalog.apps import FilesRefused, load_catalogue, open_catalogue, signature
+from server.catalog.mistakes import FilesRefused
+from server.marketplace.catalogue import signature
+from server.marketplace.folders import load_catalogue, open_catalogue
 
 if TYPE_CHECKING:
-    from server.catalog.apps import Catalogue
+    from server.marketplace.catalogue import Catalogue
 
 APPS = Path(__file__).parents[2] / "apps"
 BROKEN = sorted(path for path in (APPS / "broken").iterdir() if path.is_dir())

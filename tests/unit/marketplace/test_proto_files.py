@@ -11,13 +11,12 @@ import pytest
 from google.protobuf.descriptor_pb2 import FileDescriptorSet
 
 from cli.__main__ import main
-from server.typed_apps.descriptors import file_descriptor
-from server.typed_apps.design import design_app
-from server.typed_apps.proto_text import proto_text
+from server.marketplace.design import design_app
+from server.marketplace.proto_files import file_descriptor, proto_text
 
 if TYPE_CHECKING:
-    from server.catalog.apps import Catalogue
-    from server.typed_apps.layout import AppFile
+    from server.marketplace.catalogue import Catalogue
+    from server.marketplace.proto_files import AppFile
 
 
 @pytest.fixture(scope="module")

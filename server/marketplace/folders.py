@@ -1,28 +1,41 @@
-"""A folder -> an app with its methods. Every mistake is reported; a folder with mistakes publishes nothing."""
+"""The published apps as folders: one per app, named by its appId.
+
+`app.toml` says what the app is and where it is deployed, JSON files beside it hold the ABIs. Operators add a directory
+of such folders by configuration. Every mistake is reported; a folder with mistakes publishes nothing.
+"""
 
 from __future__ import annotations
 
 import json
 import re
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from server.catalog.apps.abi_items import MOST_ITEMS, check_item, indexed_count, signature
-from server.catalog.apps.published import OPERATION_OF, App, Deployment, PublishedMethod
 from server.catalog.data_file import LARGEST_FILE, DataFile
-from server.catalog.mistakes import FileMistake
+from server.catalog.mistakes import FileMistake, FilesRefused
 from server.checksum import checksum_address
+from server.contracts.events import NAME
+from server.contracts.types import parse_type
+from server.marketplace.catalogue import OPERATION_OF, App, Catalogue, Deployment, PublishedMethod, signature
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
-    from pathlib import Path
+    from collections.abc import Callable, Collection, Iterable, Iterator
 
-    from server.catalog.apps.published import AbiItem, MethodOperation
+    from runtime.settings import Settings
+    from server.marketplace.catalogue import AbiItem, MethodOperation
+
+    Report = Callable[[str, str], None]
 
 PREFIX = "svc"
 TABLE = "app.toml"
 LONGEST_NAME = 80
+KINDS = ("function", "event", "error", "constructor", "fallback", "receive")
+MOST_ITEMS = 1000
+MOST_PARAMETERS = 256
+MOST_INDEXED = 3
 
+_BUILT_IN = Path(__file__).parent / "apps"
 _WORD = re.compile(r"[a-z0-9]{1,64}")
 _ENTRIES = ("name", "template", "deployments")
 _DEPLOYMENT_ENTRIES = ("name", "chain", "address", "abi", "alone")
@@ -34,6 +47,50 @@ class _Item:
 
     operation: MethodOperation
     items: tuple[AbiItem, ...]
+
+
+def open_catalogue(settings: Settings, chains: Collection[str]) -> Catalogue:
+    """Return the built-in apps with those of `marketplace.apps`; `chains` are the slugs of the EVM chains.
+
+    Raises ConfigError with every mistake in the operator's apps.
+    """
+    directory = settings.marketplace.apps
+    try:
+        return load_catalogue(chains, directory)
+    except FilesRefused as refused:
+        raise refused.of_setting("marketplace.apps", directory) from None
+
+
+def load_catalogue(chains: Collection[str], directory: Path | None = None) -> Catalogue:
+    """Return the built-in apps together with those of an operator's directory.
+
+    `chains` are the slugs of the EVM chains. Raises FilesRefused with every mistake; an operator's appId that is taken
+    by a built-in app is one.
+    """
+    reader = FolderReader(chains)
+    folders = sorted(path.parent for path in _BUILT_IN.glob(f"*/{TABLE}"))
+    if directory is not None:
+        folders += _operators_folders(directory, reader.mistakes)
+    apps: dict[str, App] = {}
+    methods: dict[str, PublishedMethod] = {}
+    for folder in folders:
+        read = reader.read(folder)
+        if read is None:
+            continue
+        app, published = read
+        if app.app_id in apps:
+            fix = "an app of this appId is published already: rename the folder"
+            reader.mistakes.append(FileMistake(f"{folder.name}/{TABLE}", "", fix))
+            continue
+        apps[app.app_id] = app
+        for method in published:
+            if method.name in methods:
+                fix = f"the method {method.name} is published already by {methods[method.name].app.app_id}"
+                reader.mistakes.append(FileMistake(f"{folder.name}/{TABLE}", "", fix))
+            methods[method.name] = method
+    if reader.mistakes:
+        raise FilesRefused(reader.mistakes)
+    return Catalogue(apps.values(), methods.values(), chains)
 
 
 class FolderReader:
@@ -209,3 +266,71 @@ def _address_fix(address: Any) -> str | None:
     except ValueError as error:
         return str(error)
     return None if address == right else f"write it with its EIP-55 checksum: {right}"
+
+
+def _operators_folders(directory: Path, mistakes: list[FileMistake]) -> list[Path]:
+    try:
+        entries = sorted(directory.iterdir())
+    except OSError:
+        mistakes.append(FileMistake(directory.name, "", "there is no such directory, or it cannot be read"))
+        return []
+    return [path for path in entries if path.is_dir() and not path.name.startswith((".", "_"))]
+
+
+def check_item(item: Any, report: Report) -> bool:
+    """Return whether the item is well formed; `report(entry, fix)` is told what is not, entries relative to it."""
+    mistakes = list(_item_mistakes(item))
+    for entry, fix in mistakes:
+        report(entry, fix)
+    return not mistakes
+
+
+def indexed_count(item: Any) -> int:
+    """Return how many of an event's inputs are indexed."""
+    return sum(1 for parameter in item["inputs"] if parameter["indexed"])
+
+
+def _item_mistakes(item: Any) -> Iterator[tuple[str, str]]:
+    if not isinstance(item, dict):
+        yield "", "an ABI item is an object"
+        return
+    kind = item.get("type")
+    if kind not in KINDS:
+        yield "type", f"write one of {', '.join(KINDS)}"
+        return
+    if kind in ("fallback", "receive"):
+        return
+    if kind != "constructor" and not (isinstance(item.get("name"), str) and NAME.fullmatch(item["name"])):
+        yield "name", "write the item's name, a Solidity identifier"
+    if kind == "function" and item.get("stateMutability") not in OPERATION_OF:
+        yield "stateMutability", f"write one of {', '.join(OPERATION_OF)}"
+    if kind == "event" and not isinstance(item.get("anonymous", False), bool):
+        yield "anonymous", "write true or false"
+    yield from _parameters(item.get("inputs"), "inputs", in_event=kind == "event")
+    if kind == "function":
+        yield from _parameters(item.get("outputs"), "outputs")
+    if kind == "event" and isinstance(item.get("inputs"), list):
+        indexed = sum(1 for entry in item["inputs"] if isinstance(entry, dict) and entry.get("indexed") is True)
+        most = MOST_INDEXED + bool(item.get("anonymous"))
+        if indexed > most:
+            yield "inputs", f"at most {most} inputs of an event are indexed"
+
+
+def _parameters(given: Any, where: str, *, in_event: bool = False) -> Iterator[tuple[str, str]]:
+    if not isinstance(given, list) or len(given) > MOST_PARAMETERS:
+        yield where, f"write an array of at most {MOST_PARAMETERS} parameters, empty where there are none"
+        return
+    for position, parameter in enumerate(given):
+        entry = f"{where}[{position}]"
+        if not isinstance(parameter, dict):
+            yield entry, "a parameter is an object"
+            continue
+        name = parameter.get("name", "")
+        if not isinstance(name, str) or (name and not NAME.fullmatch(name)):
+            yield f"{entry}.name", "write the parameter's name, a Solidity identifier, empty where it has none"
+        try:
+            parse_type(parameter)
+        except ValueError as error:
+            yield f"{entry}.type", f"{error}; write a Solidity type such as uint256, address, bytes32[] or tuple"
+        if in_event and not isinstance(parameter.get("indexed"), bool):
+            yield f"{entry}.indexed", "say whether the event's input is indexed: true or false"

@@ -1,30 +1,44 @@
-"""Events of an ABI: topics from filters, arguments from logs.
+"""Events and errors of an ABI: topics to look for, the arguments of logs and of reverts.
 
-Indexed arguments are topics; of those that do not fit a word a topic holds the hash only (Solidity documentation,
-"Contract ABI Specification", "Events" and "Encoding of Indexed Event Parameters").
+Indexed arguments are topics; of those that do not fit a word a topic holds the hash only.
+Source: Solidity documentation, "Contract ABI Specification", "Events" and "Encoding of Indexed Event Parameters";
+"Errors and the Revert Statement".
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from eth_abi.abi import encode
 from eth_hash.auto import keccak
 
-from server.abi.arguments import FIELD, accept_argument, counted
-from server.abi.composites import Array, Bytes, Text, Tuple, read_row
-from server.abi.functions import NAME
-from server.abi.parameters import Parameter, parse_parameters, signature
-from server.abi.reader import WORD, Reader, Undecodable
-from server.errors import InvalidArgument
+from server.contracts.types import (
+    Array,
+    Bytes,
+    Parameter,
+    Text,
+    Tuple,
+    parse_parameters,
+    read_row,
+    signature,
+    writer,
+)
+from server.contracts.words import WORD, Reader, Undecodable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from server.abi.composites import Type
+    from server.contracts.types import Type
+
+NAME = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]{0,127}")
+"""What functions, events and errors may be called (Solidity identifiers)."""
 
 _MAX_INDEXED = 3
+_SELECTOR = 4
+# A reason is for people to read: longer ones are cut.
+_MAX_REASON_VALUES = 64
+_MAX_REASON_CHARACTERS = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,26 +71,17 @@ class Event:
         """How many topics its logs have, the signature's included."""
         return 1 + sum(parameter.is_indexed for parameter in self.inputs)
 
-    def filter_topics(self, values: Sequence[Any]) -> tuple[bytes | None, ...]:
-        """Return the topics to look for by position, None for any; filters are JSON values in the order of the inputs.
+    def filter(self, values: Sequence[Any]) -> tuple[bytes | None, ...]:
+        """Return the topics to look for by position, None for any.
 
-        Raises:
-            InvalidArgument: more filters than inputs, one for an input that is not indexed, or one that does not fit.
+        `values` are the inputs in their order as Python values, None for any and for those that are not indexed; those
+        that are missing at the end count as None. ValueError for one that is no value of its type.
         """
-        if len(values) > len(self.inputs):
-            wanted = f"at most {len(self.inputs)}: {', '.join(map(str, self.inputs))}" if self.inputs else "none"
-            raise InvalidArgument(f"args has {counted(len(values), 'value')}; write {wanted}", field=FIELD)
         topics: list[bytes | None] = [self.topic0]
         for index, parameter in enumerate(self.inputs):
             value = values[index] if index < len(values) else None
             if parameter.is_indexed:
-                wanted_value = None if value is None else accept_argument(value, parameter, index)
-                topics.append(None if value is None else topic_of(parameter.type, wanted_value))
-            elif value is not None:
-                path = f"{FIELD}[{index}]"
-                raise InvalidArgument(
-                    f"{path} ({parameter}) is not indexed, so it cannot be filtered by; write null", field=path
-                )
+                topics.append(None if value is None else topic_of(parameter.type, value))
         while topics[-1] is None:
             topics.pop()
         return tuple(topics)
@@ -86,21 +91,13 @@ class Event:
         """The bytes that the data of its logs has at least."""
         return sum(one.type.head_size for one in self.inputs if not one.is_indexed)
 
-    def decode(self, topics: Sequence[bytes], data: bytes) -> list[Any]:
-        """Return the arguments of a log as JSON values in the order of the inputs; see `Function.decode_outputs`.
-
-        Raises:
-            Undecodable: the log is not of this event, or of one with other indexed inputs.
-        """
-        return [
-            "0x" + value.hex() if one.is_indexed and is_hashed(one.type) else one.type.to_json(value)
-            for one, value in zip(self.inputs, self.read(topics, data), strict=True)
-        ]
-
     def read(self, topics: Sequence[bytes], data: bytes) -> tuple[Any, ...]:
         """Return the arguments of a log as Python values in the order of the inputs; see `Type`.
 
-        Of indexed arguments that do not fit a topic that is the 32 bytes of their hash. Raises Undecodable as `decode`.
+        Of indexed arguments that do not fit a topic that is the 32 bytes of their hash.
+
+        Raises:
+            Undecodable: the log is not of this event, or of one with other indexed inputs.
         """
         if len(topics) != self.topics or topics[0] != self.topic0:
             raise Undecodable("the log has other topics")
@@ -113,14 +110,14 @@ class Event:
 
 
 def topic_of(kind: Type, value: Any) -> bytes:
-    """Return the topic that a log carries for an indexed argument, given as `Type.accept` returns it."""
+    """Return the topic that a log carries for an indexed argument, given as a Python value."""
     if isinstance(kind, Bytes):
         return keccak(value)
     if isinstance(kind, Text):
         return keccak(value.encode())
     if isinstance(kind, Array | Tuple):
         return keccak(_in_place(kind, value))
-    return encode([kind.canonical], [value])
+    return writer(kind)(value)
 
 
 def _in_place(kind: Type, value: Any) -> bytes:
@@ -132,7 +129,7 @@ def _in_place(kind: Type, value: Any) -> bytes:
     if isinstance(kind, Bytes | Text):
         raw: bytes = value if isinstance(value, bytes) else value.encode()
         return raw + bytes(-len(raw) % WORD)
-    return encode([kind.canonical], [value])
+    return writer(kind)(value)
 
 
 def is_hashed(kind: Type) -> bool:
@@ -142,3 +139,50 @@ def is_hashed(kind: Type) -> bool:
 
 def _read_topic(kind: Type, topic: bytes) -> Any:
     return topic if is_hashed(kind) else kind.read(Reader(topic), 0)
+
+
+@dataclass(frozen=True, slots=True)
+class CustomError:
+    """One error; `selector` is the first four bytes of the Keccak-256 hash of its signature."""
+
+    name: str
+    inputs: tuple[Parameter, ...]
+    selector: bytes
+
+    @classmethod
+    def parse(cls, item: Mapping[str, Any]) -> CustomError:
+        """Return the error of an ABI item; ValueError where the item is none."""
+        name = item.get("name")
+        if item.get("type") != "error" or not isinstance(name, str) or not NAME.fullmatch(name):
+            raise ValueError("not an error with a name")
+        inputs = parse_parameters(item.get("inputs", []))
+        return cls(name, inputs, keccak(signature(name, inputs).encode())[:_SELECTOR])
+
+    def describe(self, data: bytes) -> str | None:
+        """Return revert data in words, `InsufficientBalance(available: 5, required: 7)`; None where it is no such."""
+        try:
+            values = self.read(data)
+        except Undecodable:
+            return None
+        named = [
+            f"{one.name}: {_text(value)}" if one.name else _text(value)
+            for one, value in zip(self.inputs, values, strict=True)
+        ]
+        text = f"{self.name}({', '.join(named)})"
+        return text if len(text) <= _MAX_REASON_CHARACTERS else text[:_MAX_REASON_CHARACTERS] + "..."
+
+    def read(self, data: bytes) -> tuple[Any, ...]:
+        """Return the arguments of revert data as Python values (see `Type`); Undecodable where it is no such error."""
+        if data[:_SELECTOR] != self.selector:
+            raise Undecodable(f"the data is no {self.name}")
+        return tuple(read_row(Reader(data[_SELECTOR:], _MAX_REASON_VALUES), 0, [one.type for one in self.inputs]))
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_text, value))}]"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, bytes):
+        return "0x" + value.hex()
+    return "".join(character if character.isprintable() else " " for character in str(value))

@@ -8,7 +8,7 @@ import pytest
 from eth_abi import encode
 from eth_utils import keccak
 
-from server.abi.custom_errors import CustomError
+from server.contracts.events import CustomError
 
 VITALIK = "0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045"
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+from bisect import bisect_left
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from runtime.nearest import nearest
+from server.contracts.types import parse_type
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     AbiItem = Mapping[str, Any]
 else:
@@ -22,6 +26,9 @@ OPERATION_OF: dict[str, MethodOperation] = {
     "nonpayable": "simulateCall",
     "payable": "simulateCall",
 }
+
+
+_MOST_COMPARED = 400
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,3 +96,36 @@ class PublishedMethod:
     def abi_type(self) -> str:
         """`function` or `event`."""
         return str(self.abi_item["type"])
+
+
+class Catalogue:
+    """The published apps by appId, sorted, and their methods by published name, sorted.
+
+    `chains` are the slugs of the EVM chains, where templates can be called.
+    """
+
+    def __init__(self, apps: Iterable[App], methods: Iterable[PublishedMethod], chains: Iterable[str]) -> None:
+        self.chains = frozenset(chains)
+        self.apps: Mapping[str, App] = {app.app_id: app for app in sorted(apps, key=lambda app: app.app_id)}
+        self.methods: Mapping[str, PublishedMethod] = {
+            method.name: method for method in sorted(methods, key=lambda method: method.name)
+        }
+        self._by_lower = {name.lower(): name for name in self.methods}
+        self._lower = sorted(self._by_lower)
+
+    def nearest(self, name: str) -> str | None:
+        """Return the published name most like `name`, whatever its casing; None when none is near."""
+        # Of many names, those that stand about where the wanted one would.
+        middle = bisect_left(self._lower, name.lower())
+        near = nearest(name, self._lower[max(0, middle - _MOST_COMPARED // 2) :][:_MOST_COMPARED])
+        return self._by_lower[near] if near else None
+
+
+def signature(item: Any) -> str:
+    """Return name and canonical input types of a well-formed function or event: `transfer(address,uint256)`."""
+    return f"{item['name']}({','.join(map(canonical_type, item['inputs']))})"
+
+
+def canonical_type(parameter: Any) -> str:
+    """Return a well-formed parameter's type as it is hashed: a tuple as its members' types in parentheses."""
+    return parse_type(parameter).canonical

@@ -1,20 +1,34 @@
-"""App -> the layout of its .proto file."""
+"""App -> the layout of its .proto file.
+
+ABI values are fields: integers of up to 64 bits as such, wider ones as decimal text, bytes as bytes. Tuples become
+nested messages. Protobuf has no list of lists: an inner list becomes a message with the field `items`.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from server.abi.events import Event
-from server.abi.functions import Function
-from server.typed_apps.layout import AppFile, Field, Message, Rpc
-from server.typed_apps.names import Scope, pascal, started
-from server.typed_apps.values import event_fields, filter_fields, scalar_of, value_fields
+from server.contracts.events import Event, is_hashed
+from server.contracts.interface import Function
+from server.contracts.types import Array, Bytes, Parameter, Text, Tuple
+from server.contracts.words import Boolean, FixedBytes, Integer
+from server.marketplace.proto_files import (
+    AppFile,
+    Field,
+    Message,
+    Rpc,
+    Scope,
+    is_reserved,
+    pascal,
+    snake,
+    started,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from server.abi.parameters import Parameter
-    from server.catalog.apps import App, Catalogue, PublishedMethod
+    from server.contracts.types import Type
+    from server.marketplace.catalogue import App, Catalogue, PublishedMethod
 
 ROOT = "waypost_apps"
 """First part of the packages: apart from `waypost`, so that stubs of both can lie beside each other."""
@@ -24,6 +38,9 @@ _DOES = {
     "simulateCall": "Simulates {signature}; nothing is sent.",
     "getLogs": "Finds logs of the event {signature}, newest first, at most 10,000 blocks at once.",
 }
+ITEMS = "items"
+"""Field of a message that stands for an inner list."""
+
 _CHAIN = Field("chain", 2, "string", "Chain slug, for example ethereum.")
 _ADDRESS = Field("address", 3, "string", "Address of the contract.")
 _SENDER = {
@@ -62,7 +79,7 @@ def hashed_inputs(method: PublishedMethod) -> list[bool]:
     """Return for each input of an event whether logs hold its hash only, in any version of the event."""
     versions = [Event.parse(item) for item in (method.abi_item, *method.variants)]
     return [
-        any(one.is_indexed and _is_long(one) for one in inputs)
+        any(one.is_indexed and is_hashed(one.type) for one in inputs)
         for inputs in zip(*(v.inputs for v in versions), strict=True)
     ]
 
@@ -79,7 +96,7 @@ def _rpc(name: str, method: PublishedMethod) -> Rpc:
 
 
 def _design_function(method: PublishedMethod, request: Message, response: Message) -> None:
-    function = Function.parse(method.abi_item)
+    function = Function(method.abi_item)
     if function.inputs:
         request.add(Field("args", 1, _group("Args", "The arguments.", value_fields(function.inputs)), "The arguments."))
     _add_place(method, request)
@@ -159,11 +176,6 @@ def _group(name: str, comment: str, fields: Sequence[Field]) -> Message:
     return message
 
 
-def _is_long(parameter: Parameter) -> bool:
-    """Return whether a value does not fit a topic: lists, tuples, and bytes and texts of any length."""
-    return parameter.type.is_dynamic or scalar_of(parameter.type) is None
-
-
 def _signature(method: PublishedMethod) -> str:
     inputs = ", ".join(_declared(one) for one in method.abi_item["inputs"])
     outputs = ", ".join(_declared(one) for one in method.abi_item.get("outputs", ()))
@@ -173,3 +185,111 @@ def _signature(method: PublishedMethod) -> str:
 def _declared(parameter: dict[str, object]) -> str:
     words = (parameter["type"], "indexed" if parameter.get("indexed") else "", parameter.get("name", ""))
     return " ".join(str(word) for word in words if word)
+
+
+def value_fields(parameters: Sequence[Parameter], around: tuple[str, ...] = ()) -> list[Field]:
+    """Return one field for each parameter, numbered by position from 1; `around` are the messages that they are in."""
+    return [_field_of(one, position, name, around) for position, (one, name) in enumerate(_named(parameters), 1)]
+
+
+def filter_fields(parameters: Sequence[Parameter]) -> list[Field]:
+    """Return a field for each indexed parameter, numbered by its position among all; absent means any value."""
+    return [
+        _filter(one, position, name) for position, (one, name) in enumerate(_named(parameters), 1) if one.is_indexed
+    ]
+
+
+def event_fields(parameters: Sequence[Parameter], hashed: Sequence[bool]) -> list[Field]:
+    """Return one field for each argument of an event; of hashed ones logs hold a hash only, which is text here."""
+    return [
+        Field(
+            name,
+            position,
+            "string",
+            f"{one.type.canonical}. Indexed, so that the log holds its Keccak-256 hash only: 0x and hex.",
+        )
+        if is_hashed
+        else _field_of(one, position, name)
+        for position, ((one, name), is_hashed) in enumerate(zip(_named(parameters), hashed, strict=True), 1)
+    ]
+
+
+def scalar_of(kind: Type) -> str | None:
+    """Return the protobuf type of an ABI type that is one value, None for lists and tuples."""
+    if isinstance(kind, Integer):
+        if kind.bits > 64:
+            return "string"
+        return ("int" if kind.is_signed else "uint") + ("32" if kind.bits <= 32 else "64")
+    if isinstance(kind, Boolean):
+        return "bool"
+    if isinstance(kind, FixedBytes | Bytes):
+        return "bytes"
+    return None if isinstance(kind, Array | Tuple) else "string"
+
+
+def _named(parameters: Sequence[Parameter]) -> list[tuple[Parameter, str]]:
+    scope = Scope()
+    named = []
+    for position, one in enumerate(parameters, 1):
+        name = snake(one.name) or ("value" if len(parameters) == 1 else f"value{position}")
+        if is_reserved(name):
+            name = f"{name}_{snake(_word(one.type))}"
+        named.append((one, scope.claim(name)))
+    return named
+
+
+def _field_of(parameter: Parameter, number: int, name: str, around: tuple[str, ...] = ()) -> Field:
+    kind = parameter.type
+    if isinstance(kind, Array):
+        return Field(name, number, _type_of(kind.element, name, around), _comment_of(parameter), "repeated")
+    return Field(name, number, _type_of(kind, name, around), _comment_of(parameter))
+
+
+def _filter(parameter: Parameter, number: int, name: str) -> Field:
+    comment = f"{_comment_of(parameter)} Unset means any."
+    label = "" if scalar_of(parameter.type) is None else "optional"
+    return Field(name, number, _type_of(parameter.type, name), comment, label)
+
+
+def _type_of(kind: Type, name: str, around: tuple[str, ...] = ()) -> str | Message:
+    scalar = scalar_of(kind)
+    if scalar is not None:
+        return scalar
+    if isinstance(kind, Tuple):
+        message = Message(_unlike(around, f"{pascal(name)}Value"), f"The tuple {kind.canonical}.")
+        message.add(*value_fields(members_of(kind), (*around, message.name)))
+        return message
+    assert isinstance(kind, Array)
+    message = Message(_unlike(around, f"{pascal(name)}List"), f"The list {kind.canonical}.")
+    elements = _type_of(kind.element, name, (*around, message.name))
+    message.add(Field(ITEMS, 1, elements, f"Its elements, {kind.element.canonical}.", "repeated"))
+    return message
+
+
+def _unlike(around: tuple[str, ...], name: str) -> str:
+    """Return the name, numbered where a message around has it: Java has no class inside of one of its name."""
+    scope = Scope()
+    for taken in around:
+        scope.claim(taken)
+    return scope.claim(name)
+
+
+def members_of(kind: Tuple) -> list[Parameter]:
+    """Return a tuple's members as parameters."""
+    return [Parameter(name, member) for name, member in zip(kind.names, kind.members, strict=True)]
+
+
+def _comment_of(parameter: Parameter) -> str:
+    kind = parameter.type
+    named = f"{kind.canonical} {parameter.name}".strip()
+    while isinstance(kind, Array):
+        kind = kind.element
+    if isinstance(kind, Integer) and kind.bits > 64:
+        return f"{named}, in decimal."
+    if isinstance(kind, Text):
+        return f"{named}, UTF-8."
+    return f"{named}."
+
+
+def _word(kind: Type) -> str:
+    return "list" if isinstance(kind, Array) else "tuple" if isinstance(kind, Tuple) else kind.canonical

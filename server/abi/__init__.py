@@ -1,1 +1,0 @@
-"""Contract ABIs: types, functions and events; arguments from JSON, outputs and logs to JSON."""
