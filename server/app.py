@@ -41,8 +41,7 @@ from server.sources.prices import open_prices
 from server.storage.database import open_database
 from server.storage.share_records import ShareRecords
 from server.upstream.cache import open_cache
-from server.upstream.observer import Measured
-from server.upstream.transport import open_session
+from server.upstream.transport import PrometheusObserver, open_session
 from server.venues import dydx, hyperliquid
 from server.yields import rebases, share_prices
 from server.yields.opening import open_yield_sources
@@ -113,9 +112,10 @@ class Gateway:
         fetcher = GuardedFetcher(settings.fetcher)
         self._lifetime.push_async_callback(fetcher.close)
         prices, history = open_prices(settings, chains, http, database, cache, self._lifetime)
-        sources = open_yield_sources(settings, http, self._lifetime, observer=Measured())
+        sources = open_yield_sources(settings, http, self._lifetime, observer=PrometheusObserver())
         sources |= {
-            name: opened(settings, http, self._lifetime, observer=Measured()) for name, opened in _VENUES.items()
+            name: opened(settings, http, self._lifetime, observer=PrometheusObserver())
+            for name, opened in _VENUES.items()
         }
         sources[rebases.NAME] = rebases.Rebases(chains.capability)
         shares = sources[share_prices.NAME] = share_prices.SharePrices(ShareRecords(database))
@@ -139,7 +139,7 @@ class Gateway:
             prices,
             history,
             ProtocolReaders(PROTOCOLS, Runner(chains.capability, tables, prices, documents)),
-            open_jupiter(settings, http, self._lifetime, is_kept=cache is not None, observer=Measured()),
+            open_jupiter(settings, http, self._lifetime, is_kept=cache is not None, observer=PrometheusObserver()),
             documents,
         )
         collector.handlers.update(public_handlers(dependencies, servicers=servicers))
@@ -181,7 +181,7 @@ class Gateway:
         http = open_session()
         try:
             cache = open_cache(settings)
-            chains = Chains.load(settings, http, observer=Measured(), cache=cache)
+            chains = Chains.load(settings, http, observer=PrometheusObserver(), cache=cache)
             catalogue = open_catalogue(settings, [slug for slug, family in chains.families.items() if family == "evm"])
             return cls(settings, chains, http, database, servicers, catalogue, cache)
         except BaseException:

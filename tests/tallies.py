@@ -5,14 +5,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Generic, TypeVar
 
-from server.upstream.observer import Measured
+from server.upstream.transport import PrometheusObserver
 
 Noted = TypeVar("Noted")
 
 CALLERS = ("call", "heavy")
 
 
-class Tally(Measured, ABC, Generic[Noted]):
+class Tally(PrometheusObserver, ABC, Generic[Noted]):
     """Lists the requests in their order, each as `note` puts it."""
 
     def __init__(self) -> None:

@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from server.upstream import RestPool
     from server.upstream.cache import CacheUse
     from server.upstream.joining import Patience
-    from server.upstream.observer import Observer
-    from server.upstream.transport import Session
+    from server.upstream.transport import Observer, Session
 
 NAME = "jupiter"
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from server.chains.capabilities import State
-    from server.upstream.policy import ProbeResult
+    from server.upstream.connector import ProbeResult
     from server.upstream.pool import Pool
 
 

@@ -17,8 +17,8 @@ import msgspec
 from runtime.nearest import nearest
 from runtime.nesting import DEEPEST, nests_too_deeply
 from server.errors import InvalidArgument, NotFound
-from server.upstream.confirming import ENDPOINTS_ASKED, confirmed
-from server.upstream.policy import CallPolicy
+from server.upstream.absence import ENDPOINTS_ASKED, confirmed
+from server.upstream.connector import CallPolicy
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

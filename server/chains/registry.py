@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from runtime.settings import Settings
     from server.chains.capabilities import Driver
     from server.upstream.cache import Cache
-    from server.upstream.observer import Observer
-    from server.upstream.transport import Session
+    from server.upstream.transport import Observer, Session
 
 Capability = TypeVar("Capability")
 

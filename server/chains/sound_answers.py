@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, TypeVar
 import msgspec
 
 from server.errors import GatewayError, NotFound, UpstreamUnavailable
-from server.upstream.confirming import ENDPOINTS_ASKED, absent
-from server.upstream.policy import CallPolicy, Reply
+from server.upstream.absence import ENDPOINTS_ASKED, absent
+from server.upstream.connector import CallPolicy, Reply
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence

@@ -15,8 +15,7 @@ if TYPE_CHECKING:
 
     from runtime.settings import Settings
     from server.upstream import ErrorTable
-    from server.upstream.observer import Observer
-    from server.upstream.transport import Session
+    from server.upstream.transport import Observer, Session
 
 AGENT = (("User-Agent", f"waypost/{VERSION}"),)
 """The header by which public APIs know who asks: CoinGecko refuses requests without one (403)."""

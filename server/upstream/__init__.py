@@ -4,10 +4,10 @@
 `Reply`, `ErrorTable`, `Classified` and `Verdict` are their terms.
 """
 
+from server.upstream.connector import CallPolicy, ProbeResult, Reply
 from server.upstream.headers import Ask, Header
 from server.upstream.heads import HeadGrowth
 from server.upstream.identity import IdentityCheck
-from server.upstream.policy import CallPolicy, ProbeResult, Reply
 from server.upstream.polling import HeadQuery
 from server.upstream.pool import Pool
 from server.upstream.rest import NOT_MODIFIED, RestPool, Validators, validators_of

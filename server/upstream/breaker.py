@@ -43,7 +43,10 @@ class Breaker:
         self._doubt_until = 0.0
         self._probing = False
         self._is_hung = False
-        self._is_slow = False
+        self.is_slow = False
+        """Whether the last failure was that no answer came in time."""
+        self.is_closed = True
+        """Whether calls may pass: the state is CLOSED."""
 
     def state(self, now: float) -> Circuit:
         """Return the state at `now`."""
@@ -53,18 +56,15 @@ class Breaker:
             return Circuit.CLOSED
         return Circuit.HALF_OPEN if now >= self._retry_at else Circuit.OPEN
 
-    @property
-    def is_slow(self) -> bool:
-        """Whether the last failure was that no answer came in time."""
-        return self._is_slow
-
     def hang(self) -> None:
         """Let nothing through until `revive`."""
         self._is_hung = True
+        self.is_closed = False
 
     def revive(self) -> None:
         """Take note that a hung endpoint gave an answer, whichever: it is as it was before."""
         self._is_hung = False
+        self.is_closed = self._retry_at is None
 
     def is_doubted(self, now: float) -> bool:
         """Return whether a failure is so recent that others should be asked first: a second per failure in a row."""
@@ -85,10 +85,12 @@ class Breaker:
         """Count an answer; return True if that closed the breaker."""
         self._row = self._late = 0
         self._doubt_until = 0.0
-        self._count(0.0)
+        self._recent += 1
+        self._recent_failures -= self._recent_failures / RATIO_WINDOW
         if self._retry_at is None:
             return False
         self._retry_at = None
+        self.is_closed = not self._is_hung
         self._rest = _FIRST_REST
         self._recent = 0
         self._recent_failures = 0.0
@@ -101,14 +103,16 @@ class Breaker:
         """
         self._late = min(self._late + 1, FAILURES_TO_OPEN)
         self._doubt_until = max(self._doubt_until, now + self._late * _DOUBT)
-        self._is_slow = True
+        self.is_slow = True
 
     def fail(self, now: float, *, is_slow: bool = False) -> bool:
         """Count a failure; return True if that opened the breaker."""
-        self._is_slow = is_slow
+        self.is_slow = is_slow
         self._row += 1
         self._doubt_until = now + min(self._row, FAILURES_TO_OPEN) * _DOUBT
-        self._count(1.0)
+        # A running sum that forgets as a window of that length would, without keeping the window.
+        self._recent += 1
+        self._recent_failures += 1.0 - self._recent_failures / RATIO_WINDOW
         if self._retry_at is not None:
             if now >= self._retry_at:
                 self._rest = min(self._rest * 2, _LONGEST_REST)
@@ -118,9 +122,5 @@ class Breaker:
         if self._row < FAILURES_TO_OPEN and not often:
             return False
         self._retry_at = now + self._rest
+        self.is_closed = False
         return True
-
-    def _count(self, failure: float) -> None:
-        # A running sum that forgets as a window of that length would, without keeping the window.
-        self._recent += 1
-        self._recent_failures += failure - self._recent_failures / RATIO_WINDOW

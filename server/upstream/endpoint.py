@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
 
-from server.upstream.breaker import Breaker, Circuit
-from server.upstream.hangs import HANGS
+from server.upstream.breaker import Breaker
 from server.upstream.http import Address
-from server.upstream.latency import LatencyWindow
-from server.upstream.learnt import Learnt
 from server.upstream.node_words import secrets_of
+from server.upstream.probing import HANGS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from runtime.settings import RemoteSettings
-    from server.upstream.hangs import HangWatch
+    from server.upstream.probing import HangWatch
 
 _BATCH_ITEMS = 100
 _RELEARN_SECONDS = 600.0
@@ -46,7 +46,7 @@ class Endpoint:
         self.clock = clock
         self.breaker = Breaker()
         self.latency = LatencyWindow()
-        self.learnt = Learnt(clock)
+        self.learned = LearnedLimits(clock)
         self.wrong_chain: str | None = None
         self.contradiction: str | None = None
         self.refuted_at = -math.inf
@@ -86,12 +86,7 @@ class Endpoint:
     @property
     def is_sound(self) -> bool:
         """Whether the endpoint is of the right chain and fork, and its breaker is closed."""
-        return self.exclusion is None and self.is_answering
-
-    @property
-    def is_answering(self) -> bool:
-        """Whether its breaker is closed."""
-        return self.breaker.state(self.clock()) is Circuit.CLOSED
+        return self.wrong_chain is None and self.contradiction is None and self.breaker.is_closed
 
     @property
     def is_doubtful(self) -> bool:
@@ -143,7 +138,9 @@ class Endpoint:
         self.refuted_at = self.clock()
 
     def begin(self, exchange: object, *, is_heavy: bool = False) -> None:
-        """Take note that a request left."""
+        """Take note that a request leaves, which counts against the configured rate."""
+        if self._rate is not None:
+            self._rate.spend(self.clock())
         (self._heavy if is_heavy else self._pending)[exchange] = self.clock()
         if self.watch is not None:
             self.watch.start()
@@ -169,11 +166,6 @@ class Endpoint:
         duration = _DEFAULT_PAUSE if seconds is None else min(seconds, _LONGEST_PAUSE)
         self._paused_until = max(self._paused_until, self.clock() + duration)
 
-    def spend(self) -> None:
-        """Count one request against the configured rate."""
-        if self._rate is not None:
-            self._rate.spend(self.clock())
-
     @property
     def batch_items(self) -> int:
         """How many calls one batch may hold; 1 for an endpoint that refuses batches. Tried anew every ten minutes."""
@@ -182,7 +174,7 @@ class Endpoint:
         return self._batch_items
 
     def learn_batch_items(self, items: int) -> None:
-        """Remember for ten minutes that batches of more than `items` are refused."""
+        """Keep for ten minutes that batches of more than `items` are refused."""
         self._batch_items = max(1, min(items, self._batch_items))
         self._relearn_at = self.clock() + _RELEARN_SECONDS
 
@@ -207,3 +199,106 @@ class _Bucket:
     def _refill(self, now: float) -> None:
         self._tokens = min(self._burst, self._tokens + (now - self._at) * self._rate)
         self._at = now
+
+
+_SAMPLES = 64
+_RECOMPUTE_EVERY = 8
+
+
+class LatencyWindow:
+    """Median and 95th percentile of the last 64 measured exchanges, in seconds; None before the first."""
+
+    def __init__(self) -> None:
+        self._samples: deque[float] = deque(maxlen=_SAMPLES)
+        self._since = 0
+        self.median: float | None = None
+        self.p95: float | None = None
+
+    @property
+    def count(self) -> int:
+        """How many measurements the figures rest on."""
+        return len(self._samples)
+
+    def add(self, seconds: float) -> None:
+        """Take one measurement; the figures are refreshed at every one at first, later at every eighth."""
+        self._samples.append(seconds)
+        self._since += 1
+        if self._since >= _RECOMPUTE_EVERY or len(self._samples) <= _RECOMPUTE_EVERY:
+            self._since = 0
+            ordered = sorted(self._samples)
+            self.median = ordered[len(ordered) // 2]
+            self.p95 = ordered[min(len(ordered) * 95 // 100, len(ordered) - 1)]
+
+
+LEARNED_SECONDS = 600.0
+"""How long a refusal counts."""
+
+Lack = Literal["method", "block"]
+"""What a refusal says is missing: the method as a whole, or the data of the block that was asked for."""
+
+
+@dataclass(slots=True)
+class _Method:
+    missing_until: float = 0.0
+    refused: int = -1
+    refused_until: float = 0.0
+    served: int | None = None
+
+
+class LearnedLimits:
+    """What an endpoint's own answers say about what it can do, per method, for ten minutes: never a ban.
+
+    Nodes differ by method: state may be pruned where logs are complete, traces may be switched off. What an endpoint
+    lacks only moves it behind the others for such calls.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._methods: dict[str, _Method] = {}
+
+    def serve(self, method: str, block: int | None, *, is_old: bool = True) -> None:
+        """Take note that the endpoint answered a call, about this block where it is known.
+
+        Only an old block says anything about how far back the endpoint reads.
+        """
+        known = self._methods.get(method)
+        if block is None:
+            if known is not None:
+                known.missing_until = 0.0
+            return
+        if known is None:
+            known = self._methods[method] = _Method()
+        known.missing_until = 0.0
+        if is_old and (known.served is None or block < known.served):
+            known.served = block
+        if block <= known.refused:
+            # A refusal that another machine behind the same address does not share.
+            known.refused = block - 1
+
+    def refuse(self, method: str, lack: Lack, block: int | None) -> None:
+        """Take note that the endpoint said it lacks the method, or what this block and older ones need."""
+        if lack == "block" and block is None:
+            return
+        known = self._methods.setdefault(method, _Method())
+        until = self._clock() + LEARNED_SECONDS
+        if lack == "method":
+            known.missing_until = until
+        elif block is not None:
+            known.refused = block if until - LEARNED_SECONDS >= known.refused_until else max(known.refused, block)
+            known.refused_until = until
+            if known.served is not None and known.served <= block:
+                known.served = None
+
+    def lacks(self, method: str, block: int | None) -> bool:
+        """Return whether the endpoint is known to be unable to answer such a call."""
+        known = self._methods.get(method)
+        if known is None:
+            return False
+        if known.missing_until > self._clock():
+            return True
+        return block is not None and block <= known.refused and known.refused_until > self._clock()
+
+    def oldest(self, method: str) -> int | None:
+        """Return the oldest of the old blocks that the endpoint answered such calls about and has not refused since."""
+        known = self._methods.get(method)
+        return None if known is None else known.served

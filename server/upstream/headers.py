@@ -1,4 +1,4 @@
-"""Proving a head that nobody expects by the header that stands behind it.
+"""What block headers prove: a head that is not expected, and whether the endpoints follow the same fork.
 
 An endpoint that is far ahead of all that was believed may be the only one that is right, after a stall for example, or
 tell what does not exist. Its block is asked for, and the block before it: they have to be there, to be linked, and to
@@ -8,18 +8,23 @@ be of times that fit the chain's pace since the newest block whose time is known
 from __future__ import annotations
 
 import asyncio
+from collections import Counter, OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from server.upstream.policy import CallPolicy, Reply
+import structlog
+
+from server.upstream.connector import CallPolicy, Reply
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-    from server.upstream.carrier import Carrier
+    from server.upstream.connector import Connector
     from server.upstream.endpoint import Endpoint
     from server.upstream.heads import HeadTracker
     from server.upstream.health import Health
+    from server.upstream.transport import Observer, State
+
 
 Ask: TypeAlias = "Callable[[str, Sequence[object]], Awaitable[bytes]]"
 """Returns the result of a call (method, params) as one endpoint answers it; ValueError where it answers none."""
@@ -50,46 +55,23 @@ class Header:
     is_whole: bool | None = None
 
 
-class HeaderReader:
-    """Reads headers from one endpoint at a time; `read` is the family's way (see `HeadQuery.header`)."""
-
-    def __init__(
-        self,
-        read: Callable[[Ask, int], Awaitable[Header]],
-        encode: Callable[[str, Sequence[object]], Any],
-        carriers: Mapping[Endpoint, Carrier[Any]],
-        health: Health,
-    ) -> None:
-        self._read = read
-        self._encode = encode
-        self._carriers = carriers
-        self._health = health
-
-    async def read(self, endpoint: Endpoint, block: int) -> Header:
-        """Return the header of a block as one endpoint reports it; ValueError where it reports none."""
-
-        async def ask(method: str, params: Sequence[object]) -> bytes:
-            call = self._encode(method, params)
-            answer = await self._carriers[endpoint].submit_alone(call, READ_SECONDS, "head")
-            got = self._health.settle(endpoint, answer, _HEAVY, vouches=False)
-            if isinstance(got, Reply):
-                return got.result
-            raise ValueError(got.words)
-
-        return await self._read(ask, block)
-
-
 class HeadProofs:
-    """The proofs of one chain's endpoints. `read` reads a header from one endpoint; ValueError where it has none."""
+    """The proofs of one chain's endpoints. `read` is the family's way to read a header (see `HeadQuery.header`)."""
 
     def __init__(
         self,
         heads: HeadTracker,
-        read: Callable[[Endpoint, int], Awaitable[Header]],
+        read: Callable[[Ask, int], Awaitable[Header]],
+        encode: Callable[[str, Sequence[object]], Any],
+        connectors: Mapping[Endpoint, Connector[Any]],
+        health: Health,
         clock: Callable[[], float],
     ) -> None:
         self._heads = heads
-        self._read = read
+        self._read_header = read
+        self._encode = encode
+        self._connectors = connectors
+        self._health = health
         self._clock = clock
         self._running: dict[str, asyncio.Task[bool]] = {}
         self._tried_at: dict[str, float] = {}
@@ -134,6 +116,19 @@ class HeadProofs:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
+    async def _read(self, endpoint: Endpoint, block: int) -> Header:
+        """Return the header of a block as one endpoint reports it; ValueError where it reports none."""
+
+        async def ask(method: str, params: Sequence[object]) -> bytes:
+            call = self._encode(method, params)
+            answer = await self._connectors[endpoint].submit_alone(call, READ_SECONDS, "head")
+            got = self._health.settle(endpoint, answer, _HEAVY, vouches=False)
+            if isinstance(got, Reply):
+                return got.result
+            raise ValueError(got.words)
+
+        return await self._read_header(ask, block)
+
     async def _prove(self, endpoint: Endpoint) -> bool:
         label, block = endpoint.label, self._heads.of(endpoint.label)
         if block is None:
@@ -169,3 +164,97 @@ class HeadProofs:
             self._odd.add(label)
             return not self._is_layout_known
         return True
+
+
+_log = structlog.get_logger("waypost.upstream")
+
+_BLOCKS = 64
+_QUIET_SECONDS = 60.0
+_FIRST_FITTING = 3
+
+
+class ForkDetector:
+    """The hashes that one chain's endpoints told of its latest blocks.
+
+    Hashes that were told further apart than `apart` seconds are not compared: the block may have been replaced in
+    between, which is no disagreement.
+    """
+
+    def __init__(self, chain: str, observer: Observer, apart: float, clock: Callable[[], float]) -> None:
+        self._chain = chain
+        self._observer = observer
+        self._apart = apart
+        self._clock = clock
+        self._told: OrderedDict[int, dict[str, tuple[str, float]]] = OrderedDict()
+        self._fitting: Counter[str] = Counter()
+        self._quiet_until: dict[str, float] = {}
+
+    async def settle(
+        self,
+        block: int,
+        endpoints: Sequence[Endpoint],
+        read: Callable[[Endpoint, int], Awaitable[Header]],
+        change: Callable[[Endpoint, State], None],
+    ) -> None:
+        """Ask every endpoint for a settled block; exclude those that most others contradict, admit those that agree.
+
+        Endpoints of another chain, throttled ones and those that rest are not asked.
+        """
+        asked = [one for one in endpoints if one.wrong_chain is None and one.paused_for <= 0 and one.breaker.is_closed]
+        headers = await asyncio.gather(*(read(one, block) for one in asked), return_exceptions=True)
+        hashes = {
+            one.label: self._name(one.label, header)
+            for one, header in zip(asked, headers, strict=True)
+            if isinstance(header, Header) and header.number == block
+        }
+        verdicts = self.judge(block, hashes)
+        for one in asked:
+            agrees, was_out = verdicts.get(one.label), one.contradiction is not None
+            if agrees is not None:
+                one.contradiction = None if agrees else f"answered another block {block} than most others"
+            if agrees is was_out:
+                change(one, "admitted" if was_out else "excluded")
+
+    def _name(self, label: str, header: Header) -> str:
+        """Return a header's hash, marked where its contents do not fit and the endpoint's earlier ones did."""
+        if header.is_whole:
+            self._fitting[label] += 1
+        is_odd = header.is_whole is False and self._fitting[label] >= _FIRST_FITTING
+        return f"{header.hash} with other contents" if is_odd else header.hash
+
+    def judge(self, block: int, by_label: Mapping[str, str]) -> dict[str, bool]:
+        """Return who agrees with most others on a settled block, as all of them answer it now, and who is contradicted.
+
+        It takes a strict majority to contradict, and one other to agree; who is not named is neither.
+        """
+        self.compare(block, by_label)
+        [(common, votes)] = Counter(by_label.values()).most_common(1) or [("", 0)]
+        is_settled = votes > 1 and votes * 2 > len(by_label)
+        return {label: named == common for label, named in by_label.items()} if is_settled else {}
+
+    def observe(self, label: str, block: int, block_hash: str) -> None:
+        """Take note of a block's hash as the endpoint tells it now."""
+        self.compare(block, {label: block_hash})
+
+    def compare(self, block: int, by_label: Mapping[str, str]) -> None:
+        """Take note of a block's hash as several endpoints tell it now, and report those who differ from most."""
+        now = self._clock()
+        told = self._told.setdefault(block, {})
+        told.update((label, (block_hash, now)) for label, block_hash in by_label.items())
+        if len(self._told) > _BLOCKS:
+            self._told.popitem(last=False)
+        hashes = {other: told_hash for other, (told_hash, at) in told.items() if now - at <= self._apart}
+        if len(set(hashes.values())) < 2:
+            return
+        counts = Counter(hashes.values())
+        most = max(counts.values())
+        common = [told_hash for told_hash, count in counts.items() if count == most]
+        for other, told_hash in hashes.items():
+            if len(common) > 1 or told_hash != common[0]:
+                self._report(other, block, hashes, now)
+
+    def _report(self, label: str, block: int, hashes: dict[str, str], now: float) -> None:
+        self._observer.disagreed(self._chain, label, block)
+        if now >= self._quiet_until.get(label, 0.0):
+            self._quiet_until[label] = now + _QUIET_SECONDS
+            _log.warning("endpoints disagree", chain=self._chain, endpoint=label, block=block, hashes=dict(hashes))

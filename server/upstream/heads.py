@@ -119,6 +119,21 @@ class HeadTracker:
         self._see(label, block, now, is_dated=made_at is not None)
         self._note_time(block, made_at)
 
+    def repeat(self, label: str, block: int, made_at: float | None) -> bool:
+        """Take note of the head once more, reported by the only endpoint; return False where that is to be observed."""
+        if block != self._head or self._claims or self._empty or self._disputed_since is not None:
+            return False
+        sighting = self._sightings.get(label)
+        is_known = sighting is not None and sighting.block == block and self._is_firm and len(self._labels) == 1
+        if sighting is None or not is_known:
+            return False
+        if made_at is not None and (self._anchor is None or self.is_future(made_at)):
+            return False
+        sighting.seen_at = self._clock()
+        if made_at is not None:
+            self._dated_at[label] = sighting.seen_at
+        return True
+
     def admit(self, label: str, block: int, made_at: float) -> None:
         """Take note that the endpoint proved this block, which it claimed: its header, made then, fits the chain."""
         self._see(label, block, self._clock(), is_dated=True)
@@ -247,7 +262,10 @@ class HeadTracker:
         return outrun * 2 > len(others) + 1
 
     def is_out_of_step(self, label: str) -> bool:
-        """Return whether the endpoint lags behind the others or tells a block that they cannot have reached."""
+        """Return whether the endpoint lags behind the others or reports a block that they cannot have reached."""
+        sighting = self._sightings.get(label)
+        if sighting is not None and sighting.block == self._head and not self._claims and not self._empty:
+            return False
         return self.is_lagging(label) or self.is_ahead(label)
 
     @property

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import structlog
 
-from server.errors import ResponseTooLarge, UpstreamUnavailable
+from server.errors import DeadlineExceeded, GatewayError, ResponseTooLarge, UpstreamUnavailable
+from server.upstream.connector import CallPolicy, Reply
 from server.upstream.failures import Failure, Kind
 from server.upstream.jsonrpc import NodeError
 from server.upstream.node_words import quote_node
-from server.upstream.policy import CallPolicy, Reply
 from server.upstream.verdicts import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from server.errors import GatewayError, NodeWords
-    from server.upstream.carrier import Answer, Exchange
-    from server.upstream.endpoint import Endpoint
-    from server.upstream.learnt import Lack
-    from server.upstream.observer import Observer, State
+    from server.errors import NodeWords
+    from server.upstream.connector import Answer, Exchange
+    from server.upstream.endpoint import Endpoint, Lack
+    from server.upstream.transport import Observer, State
     from server.upstream.verdicts import ErrorTable
 
 _log = structlog.get_logger("waypost.upstream")
@@ -46,8 +46,8 @@ _COSTLY = frozenset({Kind.TIMED_OUT, Kind.TOO_LARGE})
 
 
 @dataclass(frozen=True, slots=True)
-class Setback:
-    """An attempt without a result: short words for the trail, and what follows.
+class AttemptFailure:
+    """An attempt without a result: short words for the log, and what follows.
 
     `final` is raised to the caller at once; `explaining` is what the caller gets if no other endpoint can; `lacks` is
     what the endpoint said to be missing. `suspect` is the exchange that counts against the endpoint if another one
@@ -73,6 +73,78 @@ class Setback:
         return self.explaining is not None and type(self.explaining) is not UpstreamUnavailable
 
 
+class AttemptLog:
+    """Collects, per endpoint label, the last failure in short words, and keeps the first error that explains.
+
+    `refusals` are the errors by which endpoints said that they cannot, by label; `blaming` are those that may blame the
+    call for it, each as often as it was said. `suspects` are endpoints that failed for a reason that may be the call's,
+    with the exchange that counts against them if another one answers.
+    """
+
+    def __init__(self, chain: str) -> None:
+        self._chain = chain
+        self._words: dict[str, str] = {}
+        self._explaining: GatewayError | None = None
+        self._retry_after: float | None = None
+        self._is_time: dict[str, bool] = {}
+        self._is_silence = False
+        self.suspects: list[tuple[Endpoint, Exchange]] = []
+        self._node: NodeWords | None = None
+        self.refusals: dict[str, GatewayError] = {}
+        self.blaming: dict[str, list[GatewayError]] = {}
+
+    def note(self, label: str, failure: AttemptFailure) -> None:
+        """Keep what became of an attempt at the endpoint."""
+        self._words[label] = failure.words
+        self._is_time[label] = failure.is_silent or failure.is_slow
+        self._is_silence = self._is_silence or failure.is_silent
+        if failure.refusal is not None:
+            refusal = copy.copy(failure.refusal)
+            refusal.node = failure.node
+            self.blaming.setdefault(label, []).append(refusal)
+        error = failure.explaining
+        is_explained = self._explaining is not None
+        if error is not None:
+            self.refusals[label] = error
+        # "Unavailable" alone explains nothing: the summary of all endpoints says more.
+        if self._explaining is None and type(error) is not UpstreamUnavailable:
+            self._explaining = error
+        # The words of the node whose error is raised, else of the last that said anything.
+        if failure.node is not None and not is_explained:
+            self._node = failure.node
+        if failure.retry_after is not None and (self._retry_after is None or failure.retry_after < self._retry_after):
+            self._retry_after = failure.retry_after
+
+    def exhausted(self) -> GatewayError:
+        """Return the error of a call that no endpoint answered."""
+        if self._explaining is not None:
+            # A copy: whoever raises it holds this log, and the original is among its own refusals.
+            error = copy.copy(self._explaining)
+        else:
+            retry_after_ms = None if self._retry_after is None else int(self._retry_after * 1000)
+            if self._is_silence and all(self._is_time.values()):
+                # Nothing was wrong but that the time passed while the caller waited.
+                message = f"{self._chain} did not answer in time: {self._summary()}"
+                error = DeadlineExceeded(message, retry_after_ms=retry_after_ms)
+            else:
+                message = f"no endpoint of {self._chain} answered: {self._summary()}"
+                error = UpstreamUnavailable(message, retry_after_ms=retry_after_ms)
+        error.refusals = dict(self.refusals)
+        error.node = self._node
+        return error
+
+    def late(self) -> GatewayError:
+        """Return the error of a call whose deadline passed."""
+        if not self._words:
+            return DeadlineExceeded(f"{self._chain} did not answer before the deadline")
+        error = DeadlineExceeded(f"{self._chain} did not answer before the deadline: {self._summary()}")
+        error.node = self._node
+        return error
+
+    def _summary(self) -> str:
+        return "; ".join(f"{label}: {words}" for label, words in self._words.items()) or "none is configured"
+
+
 class Health:
     """Judges answers and keeps the breakers, pauses and latencies of one chain's endpoints."""
 
@@ -84,8 +156,8 @@ class Health:
 
     def settle(
         self, endpoint: Endpoint, answer: Answer, policy: CallPolicy, *, vouches: bool = True
-    ) -> Reply | Setback:
-        """Return the reply, or the setback, after the endpoint's account is brought up to date.
+    ) -> Reply | AttemptFailure:
+        """Return the reply, or the failure, after the endpoint's account is brought up to date.
 
         Several calls of one exchange count once. Slow and overlong answers to costly calls, and time-outs of impatient
         callers, do not count; neither do throttling and errors by which a node says that it cannot. Without `vouches` a
@@ -94,31 +166,36 @@ class Health:
         outcome, exchange = answer.outcome, answer.exchange
         if exchange.started <= endpoint.refuted_at:
             # Asked before it was known to serve another chain: whatever it answered is of that one.
-            return Setback(endpoint.wrong_chain or "served another chain when it was asked")
-        if isinstance(outcome, bytes | tuple):
-            is_cheap = not (policy.heavy or policy.caller_made)
-            if vouches:
-                self._credit(endpoint, exchange, is_cheap=is_cheap)
-            else:
-                self._measure(endpoint, exchange, is_cheap=is_cheap)
+            return AttemptFailure(endpoint.wrong_chain or "served another chain when it was asked")
+        if isinstance(outcome, (bytes, tuple)):
+            if not (vouches and exchange.credited):
+                # Any answer will do for a first figure: an endpoint without one would be tried first for ever.
+                if not (policy.heavy or policy.caller_made) or endpoint.latency.median is None:
+                    endpoint.latency.add(exchange.seconds)
+                if vouches:
+                    exchange.credited = True
+                    if endpoint.breaker.succeed():
+                        self.announce(endpoint, "closed")
             if isinstance(outcome, tuple):
                 return Reply(b"", endpoint.label, exchange.seconds, exchange.headers, parts=outcome)
             return Reply(outcome, endpoint.label, exchange.seconds, exchange.headers)
         if isinstance(outcome, NodeError):
-            setback = self._settle_error(endpoint, outcome, exchange, policy)
-            return replace(setback, node=quote_node(outcome, endpoint.secrets)) if policy.quotes else setback
+            failure = self._settle_error(endpoint, outcome, exchange, policy)
+            return replace(failure, node=quote_node(outcome, endpoint.secrets)) if policy.quotes else failure
         return self.settle_failure(endpoint, outcome, exchange, policy)
 
-    def settle_failure(self, endpoint: Endpoint, failure: Failure, exchange: Exchange, policy: CallPolicy) -> Setback:
-        """Return the setback of an attempt that brought no JSON-RPC answer."""
+    def settle_failure(
+        self, endpoint: Endpoint, failure: Failure, exchange: Exchange, policy: CallPolicy
+    ) -> AttemptFailure:
+        """Return the failure of an attempt that brought no JSON-RPC answer."""
         self._observer.failed(self._chain, endpoint.label, failure.kind)
         is_excused = self._is_excused(failure.kind, exchange, policy)
         if failure.kind is Kind.TOO_LARGE:
             # A contract that a caller chose may return as much as this: nobody's fault where all nodes say so.
             explaining = ResponseTooLarge("the node's answer is larger than the gateway reads")
-            return Setback(failure.words, explaining=explaining, suspect=None if is_excused else exchange)
+            return AttemptFailure(failure.words, explaining=explaining, suspect=None if is_excused else exchange)
         if failure.kind is Kind.HUNG:
-            return Setback(failure.words, retry_after=failure.retry_after, is_silent=True)
+            return AttemptFailure(failure.words, retry_after=failure.retry_after, is_silent=True)
         if failure.kind is Kind.LIMITED:
             self._pause(endpoint, failure.retry_after)
         elif failure.kind is Kind.TIMED_OUT:
@@ -126,7 +203,7 @@ class Health:
                 self._delay(endpoint, exchange)
         elif not is_excused:
             self._blame(endpoint, exchange)
-        return Setback(failure.words, retry_after=failure.retry_after, is_slow=failure.kind is Kind.TIMED_OUT)
+        return AttemptFailure(failure.words, retry_after=failure.retry_after, is_slow=failure.kind is Kind.TIMED_OUT)
 
     def convict(self, endpoint: Endpoint, exchange: Exchange) -> None:
         """Count an unclear error, or an overlong answer, against the endpoint: another one answered the same call."""
@@ -138,47 +215,45 @@ class Health:
         why = {"why": endpoint.exclusion} if endpoint.exclusion else {}
         getattr(_log, _LEVELS[state])("endpoint " + state, chain=self._chain, endpoint=endpoint.label, **why)
 
-    def _settle_error(self, endpoint: Endpoint, error: NodeError, exchange: Exchange, policy: CallPolicy) -> Setback:
+    def _settle_error(
+        self, endpoint: Endpoint, error: NodeError, exchange: Exchange, policy: CallPolicy
+    ) -> AttemptFailure:
         judged = self._errors.classify(exchange.status, error.code, error.message, error.data)
         refusal = judged.refusal if policy.may_be_refused else None
         if judged.verdict is Verdict.LIMITED or exchange.status == _TOO_MANY_REQUESTS:
             self._observer.failed(self._chain, endpoint.label, Kind.LIMITED)
             retry_after = judged.retry_after if exchange.retry_after is None else exchange.retry_after
             self._pause(endpoint, retry_after)
-            return Setback("throttled", retry_after=retry_after)
+            return AttemptFailure("throttled", retry_after=retry_after)
         if judged.verdict is Verdict.ANSWER:
-            self._credit(endpoint, exchange, is_cheap=False)
-            return Setback("answered", final=judged.error)
+            if not exchange.credited:
+                exchange.credited = True
+                self._measure(endpoint, exchange)
+                if endpoint.breaker.succeed():
+                    self.announce(endpoint, "closed")
+            return AttemptFailure("answered", final=judged.error)
         if judged.verdict is Verdict.ELSEWHERE:
             self._observer.failed(self._chain, endpoint.label, Kind.CANNOT)
-            self._measure(endpoint, exchange, is_cheap=False)
-            return Setback(judged.error.message, explaining=judged.error, lacks=judged.lacks, refusal=refusal)
+            self._measure(endpoint, exchange)
+            return AttemptFailure(judged.error.message, explaining=judged.error, lacks=judged.lacks, refusal=refusal)
         self._observer.failed(self._chain, endpoint.label, Kind.NODE_ERROR)
         # What the outside caller made up may be what the node stumbles over: that proves nothing against it.
         if judged.verdict is Verdict.UNCLEAR:
-            self._measure(endpoint, exchange, is_cheap=False)
+            self._measure(endpoint, exchange)
             suspect = None if policy.caller_made else exchange
-            return Setback(judged.error.message, explaining=judged.error, suspect=suspect, refusal=refusal)
+            return AttemptFailure(judged.error.message, explaining=judged.error, suspect=suspect, refusal=refusal)
         if not policy.caller_made:
             self._blame(endpoint, exchange)
-        return Setback("node error" if error.code is None else f"node error {error.code}")
+        return AttemptFailure("node error" if error.code is None else f"node error {error.code}")
 
     def _is_excused(self, kind: Kind, exchange: Exchange, policy: CallPolicy) -> bool:
         if kind in _COSTLY and (policy.heavy or policy.caller_made):
             return True
         return kind is Kind.TIMED_OUT and self._clock() - exchange.started < _FAIR_WAIT
 
-    def _credit(self, endpoint: Endpoint, exchange: Exchange, *, is_cheap: bool) -> None:
-        if exchange.credited:
-            return
-        exchange.credited = True
-        self._measure(endpoint, exchange, is_cheap=is_cheap)
-        if endpoint.breaker.succeed():
-            self.announce(endpoint, "closed")
-
-    def _measure(self, endpoint: Endpoint, exchange: Exchange, *, is_cheap: bool) -> None:
-        # Any answer will do for a first figure: an endpoint without one would be tried first for ever.
-        if is_cheap or endpoint.latency.median is None:
+    def _measure(self, endpoint: Endpoint, exchange: Exchange) -> None:
+        """Take the time of an error as the endpoint's first figure; later ones say nothing of results."""
+        if endpoint.latency.median is None:
             endpoint.latency.add(exchange.seconds)
 
     def _blame(self, endpoint: Endpoint, exchange: Exchange) -> None:

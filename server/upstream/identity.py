@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Protocol
 
-    from server.upstream.carrier import Answer
+    from server.upstream.connector import Answer
     from server.upstream.endpoint import Endpoint
     from server.upstream.jsonrpc import Outcome
-    from server.upstream.observer import State
+    from server.upstream.transport import State
 
     class AskIdentity(Protocol):
         """Sends the question; with `counts` a failure counts against the endpoint."""
@@ -78,7 +78,8 @@ class Identity:
         self._judge = check.judge
         self._ask = ask
         self._on_change = on_change
-        self._is_proved = False
+        self.is_proved = False
+        """Whether the endpoint passed, and no answer since says otherwise."""
         self._proved_at = -math.inf
         self._used_at = -math.inf
         self._mute_until = -math.inf
@@ -89,37 +90,32 @@ class Identity:
         self._timer: asyncio.TimerHandle | None = None
 
     @property
-    def is_proved(self) -> bool:
-        """Whether the endpoint passed, and no answer since says otherwise."""
-        return self._is_proved
-
-    @property
     def rides(self) -> bool:
         """Whether the question may travel with other calls: the endpoint passed, and answers it."""
-        return self._is_proved and self._mute_until <= self._endpoint.clock()
+        return self.is_proved and self._mute_until <= self._endpoint.clock()
 
     async def prove(self, seconds: float | None = None) -> Failure | None:
         """Return None once the endpoint passed, else why it cannot be used now.
 
         Concurrent callers share one check, and each waits for it no longer than `seconds`.
         """
-        if self._is_proved:
+        if self.is_proved:
             return None
         return await self._wait(self._start(), seconds)
 
     async def confirm(self, since: float) -> bool:
         """Return whether the endpoint serves the right chain, asked now unless it was proved after `since`."""
-        if self._is_proved and (self._proved_at > since or not self.rides):
+        if self.is_proved and (self._proved_at > since or not self.rides):
             return True
         await self._wait(self._start(), None)
-        return self._is_proved
+        return self.is_proved
 
     def watch(self) -> None:
         """Take note that the endpoint is in use: it is asked once more as soon as its last proof is too old.
 
         So every answer is followed by a proof, also the last one before a quiet time: it may have been kept.
         """
-        if not self._is_proved:
+        if not self.is_proved:
             return
         now = self._used_at = self._endpoint.clock()
         if self._timer is None and self._mute_until <= now:
@@ -140,21 +136,17 @@ class Identity:
         Return why it is void, if it is.
         """
         if reason is None:
-            self.vouch(asked_at)
+            if self.is_proved and asked_at > self._proved_at:
+                self._proved_at = asked_at
             return None
         self.refute(reason)
         return Failure(Kind.EXCLUDED, reason)
 
-    def vouch(self, asked_at: float) -> None:
-        """Take note that an answer to what was asked then was of the right chain."""
-        if self._is_proved and asked_at > self._proved_at:
-            self._proved_at = asked_at
-
     def refute(self, reason: str) -> None:
         """Exclude the endpoint, which turned out to serve another chain."""
         endpoint, now = self._endpoint, self._endpoint.clock()
-        was_used = self._is_proved
-        self._is_proved = False
+        was_used = self.is_proved
+        self.is_proved = False
         was_excluded = endpoint.wrong_chain is not None
         endpoint.exclude(reason)
         if was_used:
@@ -195,7 +187,7 @@ class Identity:
         now = self._endpoint.clock()
         # A question that failed is asked again for a while.
         is_open = self._used_at > self._proved_at and now - self._used_at <= _OPEN_SECONDS
-        if self._is_proved and self._mute_until <= now and (is_open or self._endpoint.in_flight > 0):
+        if self.is_proved and self._mute_until <= now and (is_open or self._endpoint.in_flight > 0):
             self._look(now)
 
     def _start(self) -> asyncio.Task[Failure | None]:
@@ -213,7 +205,7 @@ class Identity:
     async def _check(self) -> Failure | None:
         endpoint, asked_at = self._endpoint, self._endpoint.clock()
         # An endpoint in use is judged by its reads: a look that fails says nothing new about it.
-        answer = await self._ask(endpoint, self.call, counts=not self._is_proved)
+        answer = await self._ask(endpoint, self.call, counts=not self.is_proved)
         outcome = answer.outcome
         if isinstance(outcome, Failure):
             self._recheck_at = endpoint.clock() + self._recheck_seconds
@@ -229,7 +221,7 @@ class Identity:
             return Failure(Kind.EXCLUDED, endpoint.wrong_chain or "served another chain when it was asked")
         was_excluded = endpoint.wrong_chain is not None
         endpoint.wrong_chain = None
-        self._is_proved = True
+        self.is_proved = True
         self._proved_at = asked_at
         if was_excluded:
             self._on_change(endpoint, "admitted")

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from server.upstream.deep import split_members
 from server.upstream.failures import Failure, Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
+
 
 _MESSAGE_CHARACTERS = 500
 # Of a longer message only this much is looked at: enough for what is told of it, long addresses in it left out.
@@ -91,10 +91,13 @@ def decode_single(body: bytes, number: int) -> Outcome:
     An error with another id or none is still this request's: nothing else was asked on that exchange. A result is
     believed only under its own id.
     """
-    if not _is_utf8(body):
+    if not (body.isascii() or _is_utf8(body)):
         return Failure(Kind.NOT_JSON_RPC, "an answer that is not UTF-8")
     try:
-        envelope = _open(body)
+        try:
+            envelope: _Envelope | _OddEnvelope = _envelope.decode(body)
+        except msgspec.ValidationError:
+            envelope = _odd_envelope.decode(body)
     except RecursionError:
         return _decode_deep(body, number)
     except msgspec.DecodeError:
@@ -103,7 +106,7 @@ def decode_single(body: bytes, number: int) -> Outcome:
         return error
     if not envelope.result:
         return Failure(Kind.NOT_JSON_RPC, "an answer with neither result nor error")
-    if _number(envelope.id) != number:
+    if bytes(envelope.id) != b"%d" % number and _number(envelope.id) != number:
         return Failure(Kind.WRONG_ID, "the answer to another request")
     return bytes(envelope.result)
 
@@ -114,7 +117,7 @@ def decode_batch(body: bytes, numbers: Sequence[int]) -> dict[int, Outcome] | No
     A single error object instead of a list is returned as such: the node refused the batch as a whole. A number that
     is answered twice has no believable answer.
     """
-    if not _is_utf8(body):
+    if not (body.isascii() or _is_utf8(body)):
         return Failure(Kind.NOT_JSON_RPC, "an answer that is not UTF-8")
     try:
         envelopes = _open_all(body)
@@ -209,8 +212,6 @@ def _is_present(raw: msgspec.Raw) -> bool:
 
 
 def _is_utf8(body: bytes) -> bool:
-    if body.isascii():
-        return True
     try:
         body.decode()
     except UnicodeDecodeError:
@@ -254,3 +255,47 @@ def _beginning(cut: bytes) -> str:
 def describe_text(text: str) -> str:
     """Return a node's own words, cut, without the addresses (and keys) that nodes behind proxies quote."""
     return _URL.sub("(address)", text[:_READ_CHARACTERS])[:_MESSAGE_CHARACTERS]
+
+
+# A string that does not end reaches to the end of the text. If it were none, the search would start anew at every
+# quote in it.
+_TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)|[{}\[\]]', re.DOTALL)
+# Twice of what 1024 calls come to, two levels each: a text of brackets alone is given up early.
+_DEEPEST = 4096
+_COLON = re.compile(rb"\s*:\s*")
+
+
+def tokens(text: bytes) -> Iterator[re.Match[bytes]]:
+    """Return the strings and brackets of a JSON text in their order."""
+    return _TOKEN.finditer(text)
+
+
+def split_members(text: bytes) -> dict[str, bytes]:
+    """Return the members of a JSON object by name, each value in its own bytes, however deep they are.
+
+    Raises:
+        ValueError: the text is no object, nests deeper than traces do, or its brackets do not match.
+    """
+    members: dict[str, bytes] = {}
+    open_brackets: list[bytes] = []
+    name, start = "", -1
+    for token in tokens(text):
+        mark = token[0]
+        if mark in (b"{", b"["):
+            open_brackets.append(mark)
+            if len(open_brackets) > _DEEPEST:
+                raise ValueError("nested more deeply than any trace")
+        elif mark in (b"}", b"]"):
+            if not open_brackets or open_brackets.pop() != (b"{" if mark == b"}" else b"["):
+                raise ValueError("brackets that do not match")
+            if not open_brackets:
+                if mark != b"}" or text[token.end() :].strip():
+                    raise ValueError("not one object")
+                if start >= 0:
+                    members[name] = text[start : token.start()].strip()
+                return members
+        elif len(open_brackets) == 1 and (colon := _COLON.match(text, token.end())):
+            if start >= 0:
+                members[name] = text[start : token.start()].strip().removesuffix(b",").strip()
+            name, start = mark[1:-1].decode(), colon.end()
+    raise ValueError("an object that does not end")

@@ -57,7 +57,7 @@ class HeadPoller:
 
     Where looks tell the time of a block, a number without it is no head. At the beginning of traffic and every ten
     seconds of it `compare` is started, to see whether the endpoints are on the same chain of blocks. A pool with one
-    endpoint has nothing to compare and is never polled. The first reads after a quiet time may wait (`look`) until it
+    endpoint has nothing to compare and has no poller. The first reads after a quiet time may wait (`look`) until it
     is known how far the endpoints are.
     """
 
@@ -86,8 +86,6 @@ class HeadPoller:
 
     def touch(self) -> None:
         """Take note that the chain is asked now."""
-        if len(self._endpoints) < 2:
-            return
         self._asked_at = self._clock()
         if self._running is None:
             loop = asyncio.get_running_loop()
@@ -99,7 +97,7 @@ class HeadPoller:
 
     @property
     def has_looked(self) -> bool:
-        """Whether it is known how far the endpoints are, as far as they tell; always so for a single endpoint."""
+        """Whether it is known how far the endpoints are, as far as they tell."""
         return self._running is None or self._looked.is_set()
 
     async def look(self, until: float) -> None:

@@ -15,33 +15,28 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from server.errors import DeadlineExceeded
-from server.upstream.absence import Absences
-from server.upstream.agreement import Agreement
-from server.upstream.batching import Batcher
-from server.upstream.breaker import Circuit
+from server.upstream.absence import MissingBlockRetry
+from server.upstream.attempt import VERIFY_SECONDS, Attempts, Hedges, UpstreamRequest
+from server.upstream.batcher import Batcher
+from server.upstream.connector import PLAIN, CallPolicy, ProbeResult, Reply
 from server.upstream.endpoint import Endpoint
+from server.upstream.failover import Failover, Selection
 from server.upstream.failures import Failure, Kind
-from server.upstream.hangs import HUNG_SECONDS
-from server.upstream.headers import HeaderReader, HeadProofs
+from server.upstream.headers import ForkDetector, HeadProofs
 from server.upstream.heads import HeadGrowth, HeadTracker
 from server.upstream.health import Health
-from server.upstream.hedging import Hedges
 from server.upstream.identity import Identity, IdentityCheck
 from server.upstream.joining import Flights, Patience
-from server.upstream.journey import VERIFY_SECONDS, Errand, Router
 from server.upstream.jsonrpc import encode_call
-from server.upstream.observer import Measured, Observer, State
-from server.upstream.policy import CallPolicy, ProbeResult, Reply
 from server.upstream.polling import HeadPoller, HeadQuery
-from server.upstream.probing import PROBE_SECONDS, Prober
-from server.upstream.selection import Selection
-from server.upstream.transport import Transport
+from server.upstream.probing import HUNG_SECONDS, PROBE_SECONDS, Prober
+from server.upstream.transport import Observer, PrometheusObserver, State, Transport
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Coroutine, Sequence
 
     from runtime.settings import RemoteSettings
-    from server.upstream.carrier import Answer, Cargo, Carrier
+    from server.upstream.connector import Answer, Connector, Payload
     from server.upstream.transport import Session
     from server.upstream.verdicts import ErrorTable
 
@@ -50,8 +45,6 @@ DEFAULT_DEADLINE_SECONDS = 30.0
 
 # The age of the block whose hashes are compared: nodes that keep pace have it, and seldom replace it.
 _COMPARED_SECONDS = 12.0
-
-_PLAIN = CallPolicy()
 
 
 class Pool:
@@ -86,7 +79,7 @@ class Pool:
     ) -> None:
         self.chain = chain
         self._clock = clock
-        self._observer = observer or Measured()
+        self._observer = observer or PrometheusObserver()
         self._endpoints = tuple(Endpoint.from_settings(settings, clock) for settings in endpoints)
         self._by_label = {endpoint.label: endpoint for endpoint in self._endpoints}
         self._health = Health(chain, errors, self._observer, clock)
@@ -108,37 +101,28 @@ class Pool:
             for endpoint in self._endpoints
             if verify is not None
         }
-        self._carriers = {endpoint: self._open_carrier(endpoint, transport) for endpoint in self._endpoints}
-        self._headers = (
+        self._connectors = {endpoint: self._open_connector(endpoint, transport) for endpoint in self._endpoints}
+        self._proofs = (
             None
             if head is None or head.header is None
-            else HeaderReader(head.header, self._encode, self._carriers, self._health)
+            else HeadProofs(self.heads, head.header, self._encode, self._connectors, self._health, clock)
         )
-        self._proofs = None if self._headers is None else HeadProofs(self.heads, self._headers.read, clock)
         self._distrusts: list[Callable[[], None]] = []
         self._selection = Selection(self._endpoints, self.heads)
-        self._absences = Absences(self.heads, block_time, clock)
         self._hedges = Hedges(chain, self._observer) if hedge and len(self._endpoints) > 1 else None
-        self._router = Router(
-            chain,
-            self._carriers,
-            self._identities,
-            self._selection,
-            self._health,
-            self._absences,
-            clock,
-            self._hedges,
-            state_methods,
-        )
+        selection, retry = self._selection, MissingBlockRetry(self.heads, block_time, clock)
+        known = self._connectors, self._identities
+        attempts = Attempts(chain, *known, selection, self._health, retry, clock, self._hedges)
+        self._failover = Failover(chain, self._endpoints, attempts, selection, retry, clock, state_methods)
         self._head = head
         self._depth = max(2, math.ceil(_COMPARED_SECONDS / block_time))
-        self.agreement = Agreement(chain, self._observer, max(block_time, PROBE_SECONDS), clock)
+        self.forks = ForkDetector(chain, self._observer, max(block_time, PROBE_SECONDS), clock)
         self._poller = (
             None
-            if head is None
+            if head is None or len(self._endpoints) < 2
             else HeadPoller(self._endpoints, self.heads, block_time, self._poll, self._compare, clock)
         )
-        self._prober = Prober(chain, self._carriers, self._identities, self._health, self._see, clock)
+        self._prober = Prober(chain, self._connectors, self._identities, self._health, self._see, clock)
         light = verify if head is None else head
         if watched and light is not None:
             self._prober.watch(self._encode(light.method, light.params))
@@ -158,28 +142,29 @@ class Pool:
     @property
     def median(self) -> float | None:
         """The median latency of the endpoint that answers most calls, in seconds; None before anything was asked."""
-        return self._selection.median
+        favourite = self._selection.favourite
+        return None if favourite is None else favourite.latency.median
 
-    async def call(
+    def call(
         self,
         method: str,
         params: Sequence[object],
-        policy: CallPolicy = _PLAIN,
+        policy: CallPolicy = PLAIN,
         *,
         deadline: float | None = None,
-    ) -> Reply:
+    ) -> Coroutine[Any, Any, Reply]:
         """Return the answer of one endpoint to a JSON-RPC call.
 
         `deadline` is in seconds of the pool's clock (`time.monotonic`). Raises the family's error when a node answered
         with one that is an answer, DeadlineExceeded, the first explaining error when every endpoint says that it
         cannot, else UpstreamUnavailable with what happened per label.
         """
-        return await self._ask(method, self._encode(method, params), policy, deadline)
+        return self._ask(method, self._encode(method, params), policy, deadline)
 
     async def call_together(
         self,
         calls: Sequence[tuple[str, Sequence[object]]],
-        policy: CallPolicy = _PLAIN,
+        policy: CallPolicy = PLAIN,
         *,
         deadline: float | None = None,
     ) -> tuple[Reply, ...]:
@@ -189,20 +174,25 @@ class Pool:
         batches gets them one after the other. Raises as `call` does; an error that is an answer (a revert) is raised
         for the whole.
         """
-        cargo = tuple(self._encode(method, params) for method, params in calls)
-        whole = await self._ask("+".join(method for method, _ in calls), cargo, policy, deadline)
+        payload = tuple(self._encode(method, params) for method, params in calls)
+        whole = await self._ask("+".join(method for method, _ in calls), payload, policy, deadline)
         return tuple(Reply(part, whole.endpoint, whole.latency, refusals=whole.refusals) for part in whole.parts)
 
-    async def _ask(self, method: str, call: Cargo[Any], policy: CallPolicy, deadline: float | None) -> Reply:
+    def _ask(
+        self, method: str, call: Payload[Any], policy: CallPolicy, deadline: float | None
+    ) -> Coroutine[Any, Any, Reply]:
         until = self._clock() + DEFAULT_DEADLINE_SECONDS if deadline is None else deadline
-        if not policy.joinable:
-            return await self._travel(method, call, policy, Patience(until))
+        if policy.joinable:
+            return self._join(method, call, policy, until)
+        return self._route(method, call, policy, Patience(until))
+
+    async def _join(self, method: str, call: Payload[Any], policy: CallPolicy, until: float) -> Reply:
         key = (call, policy)
         if key in self._flights:
             self._observer.joined(self.chain)
         try:
             return await self._flights.join(
-                key, until, lambda patience: self._travel(method, call, policy, patience), self._clock
+                key, until, lambda patience: self._route(method, call, policy, patience), self._clock
             )
         except TimeoutError:
             pass
@@ -221,6 +211,8 @@ class Pool:
 
     def observe_head(self, endpoint: str, block: int, made_at: float | None = None) -> None:
         """Take note of the newest block that an answer of the endpoint told, and of its time where it told that."""
+        if self.heads.repeat(endpoint, block, made_at):
+            return
         before = self.heads.head()
         self.heads.observe(endpoint, block, made_at)
         if self._proofs is not None and self.heads.is_claimed(endpoint):
@@ -282,7 +274,7 @@ class Pool:
             for forget in self._distrusts:
                 forget()
 
-    def _open_carrier(self, endpoint: Endpoint, transport: Transport) -> Carrier[Any]:
+    def _open_connector(self, endpoint: Endpoint, transport: Transport) -> Connector[Any]:
         """Return what brings calls to the endpoint."""
         return Batcher(
             self.chain,
@@ -296,7 +288,7 @@ class Pool:
         )
 
     def _encode(self, method: str, params: Sequence[object]) -> Any:
-        """Return a call as the carriers take it: hashable, no tuple."""
+        """Return a call as the connectors take it: hashable, no tuple."""
         return encode_call(method, params)
 
     async def close(self) -> None:
@@ -316,36 +308,38 @@ class Pool:
                 await endpoint.watch.close()
         for identity in self._identities.values():
             await identity.close()
-        for carrier in self._carriers.values():
-            await carrier.close()
+        for connector in self._connectors.values():
+            await connector.close()
 
     def _describe(self) -> str:
         """Return in a few words per label how the endpoints are."""
         words = (f"{endpoint.label}: {endpoint.describe()}" for endpoint in self._endpoints)
         return "; ".join(words) or "none is configured"
 
-    async def _travel(self, method: str, call: Cargo[Any], policy: CallPolicy, patience: Patience) -> Reply:
+    async def _route(self, method: str, call: Payload[Any], policy: CallPolicy, patience: Patience) -> Reply:
         if patience.until <= self._clock():
             raise DeadlineExceeded(f"{self.chain} was not asked: the deadline had passed")
-        self._wake(call, policy)
         poller = self._poller
+        if poller is not None:
+            poller.touch()
+        self._wake(call, policy)
         if policy.min_block is None and poller is not None and not poller.has_looked:
             await poller.look(patience.until)
-        return await self._router.route(Errand(method, call, policy, patience))
+        is_alone = policy.heavy or policy.caller_made or isinstance(call, tuple)
+        return await self._failover.route(UpstreamRequest(method, call, policy, patience, is_alone))
 
-    def _wake(self, call: Cargo[Any], policy: CallPolicy) -> None:
+    def _wake(self, call: Payload[Any], policy: CallPolicy) -> None:
         """Let resting and excluded endpoints earn their way back beside this call, which does not wait for them."""
-        if self._poller is not None:
-            self._poller.touch()
         now = self._clock()
         for endpoint in self._endpoints:
             if endpoint.wrong_chain is not None:
                 self._identities[endpoint].recheck()
+            elif endpoint.breaker.is_closed:
+                continue
             elif endpoint.watch is not None and endpoint.watch.is_hung:
                 endpoint.watch.want()
             elif (
                 not (policy.heavy or policy.caller_made)
-                and endpoint.breaker.state(now) is Circuit.HALF_OPEN
                 and any(other.is_sound for other in self._endpoints)
                 and endpoint.breaker.claim_probe(now)
             ):
@@ -367,8 +361,8 @@ class Pool:
         if identity is not None and await identity.prove() is not None:
             return
         call = self._encode(self._head.method, self._head.params)
-        answer = await self._carriers[endpoint].submit_alone(call, PROBE_SECONDS, "head")
-        got = self._health.settle(endpoint, answer, _PLAIN, vouches=False)
+        answer = await self._connectors[endpoint].submit_alone(call, PROBE_SECONDS, "head")
+        got = self._health.settle(endpoint, answer, PLAIN, vouches=False)
         if isinstance(got, Reply):
             named = None if identity is None or self._head.judge is None else self._head.judge(got.result)
             if named is not None and identity is not None:
@@ -384,13 +378,13 @@ class Pool:
         block = -1 if head is None else head - self._depth
         if self._proofs is not None and block >= 0:
             voters = [one for one in self._endpoints if not self.heads.is_claimed(one.label)]
-            await self.agreement.settle(block, voters, self._proofs.read_past, self._change)
+            await self.forks.settle(block, voters, self._proofs.read_past, self._change)
 
     async def _ask_identity(self, endpoint: Endpoint, call: Any, *, counts: bool) -> Answer:
         seconds = VERIFY_SECONDS if endpoint.watch is None else HUNG_SECONDS
-        answer = await self._carriers[endpoint].submit_alone(call, seconds, "verify")
+        answer = await self._connectors[endpoint].submit_alone(call, seconds, "verify")
         if counts and isinstance(answer.outcome, Failure):
-            self._health.settle_failure(endpoint, answer.outcome, answer.exchange, _PLAIN)
+            self._health.settle_failure(endpoint, answer.outcome, answer.exchange, PLAIN)
         return answer
 
     def _is_healthy(self, label: str) -> bool:

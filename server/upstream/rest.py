@@ -17,25 +17,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from server.upstream.carrier import Answer, Exchange, explain_status, outcome_of
+from server.upstream.connector import PLAIN, Answer, CallPolicy, Exchange, HttpConnector, Reply, explain_status
 from server.upstream.failures import Failure, Kind
 from server.upstream.jsonrpc import NodeError, describe_text
-from server.upstream.policy import CallPolicy, Reply
 from server.upstream.pool import Pool
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator, Sequence
 
-    from server.upstream.carrier import Cargo
+    from server.upstream.connector import Payload
     from server.upstream.endpoint import Endpoint
     from server.upstream.http import HttpAnswer
     from server.upstream.jsonrpc import Outcome
-    from server.upstream.observer import Observer, Purpose
-    from server.upstream.transport import Transport
+    from server.upstream.transport import Observer, Purpose, Transport
 
 Pairs = tuple[tuple[str, str], ...]
-
-_PLAIN = CallPolicy()
 
 
 class Validators(NamedTuple):
@@ -100,7 +96,7 @@ class RestPool(Pool):
         path: str,
         query: Sequence[tuple[str, str]] = (),
         headers: Sequence[tuple[str, str]] = (),
-        policy: CallPolicy = _PLAIN,
+        policy: CallPolicy = PLAIN,
         *,
         name: str,
         is_text: bool = False,
@@ -122,7 +118,7 @@ class RestPool(Pool):
         path: str,
         body: bytes,
         headers: Sequence[tuple[str, str]] = (),
-        policy: CallPolicy = _PLAIN,
+        policy: CallPolicy = PLAIN,
         *,
         name: str,
         query: Sequence[tuple[str, str]] = (),
@@ -138,14 +134,14 @@ class RestPool(Pool):
         call = RestCall(path, tuple(query), own, body=body, validators=validators)
         return await self._ask(name, call, policy, deadline)
 
-    def _open_carrier(self, endpoint: Endpoint, transport: Transport) -> Getter:
-        return Getter(self.chain, endpoint, transport, self._observer, self._clock)
+    def _open_connector(self, endpoint: Endpoint, transport: Transport) -> RestConnector:
+        return RestConnector(self.chain, endpoint, transport, self._observer, self._clock)
 
     def _encode(self, method: str, params: Sequence[Any]) -> RestCall:
         return RestCall(method, tuple((name, value) for name, value in params))
 
 
-class Getter:
+class RestConnector(HttpConnector):
     """Sends the requests of one REST endpoint, each by itself."""
 
     def __init__(
@@ -156,23 +152,19 @@ class Getter:
         observer: Observer,
         clock: Callable[[], float],
     ) -> None:
-        self._chain = chain
-        self._endpoint = endpoint
-        self._transport = transport
-        self._observer = observer
-        self._clock = clock
+        super().__init__(chain, endpoint, transport, observer, clock)
         self._sending: set[asyncio.Task[Answer]] = set()
         self._given_up: dict[asyncio.Task[Answer], Failure] = {}
 
     async def submit(self, call: RestCall, timeout: float, *, held: bool = False) -> Answer:
         """Return what became of a cheap call; holding it back would gain nothing."""
-        return await self._start(self._exchange(call, timeout, "call"))
+        return await self._start(self._answer(call, timeout, "call"))
 
-    async def submit_alone(self, cargo: Cargo[RestCall], timeout: float, purpose: Purpose = "heavy") -> Answer:
+    async def submit_alone(self, payload: Payload[RestCall], timeout: float, purpose: Purpose = "heavy") -> Answer:
         """Return what became of a call; of a bundle its bodies, or the first that is no body."""
-        if isinstance(cargo, RestCall):
-            return await self._start(self._exchange(cargo, timeout, purpose))
-        return await self._start(self._bundle(cargo, timeout, purpose))
+        if isinstance(payload, RestCall):
+            return await self._start(self._answer(payload, timeout, purpose))
+        return await self._start(self._bundle(payload, timeout, purpose))
 
     def give_up(self, failure: Failure) -> None:
         """End every call in flight with this failure."""
@@ -207,13 +199,13 @@ class Getter:
         bodies: list[bytes] = []
         answer = Answer((), Exchange(self._clock()))
         for call in calls:
-            answer = await self._exchange(call, until - self._clock(), purpose)
+            answer = await self._answer(call, until - self._clock(), purpose)
             if not isinstance(answer.outcome, bytes):
                 return answer
             bodies.append(answer.outcome)
         return Answer(tuple(bodies), answer.exchange)
 
-    async def _exchange(self, call: RestCall, timeout: float, purpose: Purpose) -> Answer:
+    async def _answer(self, call: RestCall, timeout: float, purpose: Purpose) -> Answer:
         exchange = Exchange(self._clock())
         address, headers = self._endpoint.address, call.headers
         known = call.validators
@@ -224,19 +216,9 @@ class Getter:
             request = address.get(call.path, call.query, headers)
         else:
             request = address.post_below(call.path, call.query, headers, call.body)
-        self._endpoint.spend()
-        self._endpoint.begin(exchange, is_heavy=purpose == "heavy")
-        self._observer.sent(self._chain, self._endpoint.label, purpose, 1)
-        got: HttpAnswer | Failure | None = None
-        try:
-            got = await self._transport.send(self._endpoint.address, request, timeout, self._endpoint.note_byte)
-        finally:
-            self._endpoint.end(exchange)
-            exchange.seconds = self._clock() - exchange.started
-            self._observer.ended(self._chain, self._endpoint.label, outcome_of(got), exchange.seconds, 1)
+        got = await self._exchange(exchange, request, timeout, purpose)
         if isinstance(got, Failure):
             return Answer(got, exchange)
-        exchange.take(got)
         if is_conditional and got.status == _UNCHANGED:
             return Answer(NOT_MODIFIED, exchange)
         return Answer(_read(got, is_text=call.is_text), exchange)

@@ -6,15 +6,17 @@ exceptions hold host names and must not travel.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from runtime import metrics
 from server.upstream.failures import Failure, Kind
 from server.upstream.http import Client
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Coroutine
 
     from server.upstream.http import Address, HttpAnswer
+
 
 MAX_ANSWER_BYTES = 32 * 1024 * 1024
 """No upstream answer longer than this is read (design section 7)."""
@@ -35,11 +37,11 @@ class Transport:
         self._http = http
         self._max_bytes = max_bytes
 
-    async def post(
+    def post(
         self, address: Address, body: bytes, timeout: float, hear: Callable[[], None] | None = None
-    ) -> HttpAnswer | Failure:
+    ) -> Coroutine[Any, Any, HttpAnswer | Failure]:
         """Return the answer to a POST of `body`, or why there is none within `timeout` seconds."""
-        return await self.send(address, address.post(body), timeout, hear)
+        return self.send(address, address.post(body), timeout, hear)
 
     async def send(
         self, address: Address, request: bytes, timeout: float, hear: Callable[[], None] | None = None
@@ -66,3 +68,84 @@ class Transport:
 def describe_seconds(seconds: float) -> str:
     """Return a duration for people: `850 ms`, `4.9 s`."""
     return f"{seconds * 1000:.0f} ms" if seconds < 1 else f"{seconds:.1f} s"
+
+
+Purpose = Literal["call", "heavy", "probe", "verify", "head"]
+"""Why a request leaves: for callers, for one costly call, to see how an endpoint is, to check its chain, to learn its
+head."""
+
+State = Literal["closed", "open", "hung", "answers", "limited", "excluded", "admitted"]
+"""What became of an endpoint: its breaker closed or opened, it hangs or answers again, it throttles us, it serves the
+wrong or the right chain."""
+
+
+class Observer(Protocol):
+    """Receives the events of all pools; called on the event loop, so it must be quick and must not raise."""
+
+    def sent(self, chain: str, endpoint: str, purpose: Purpose, calls: int) -> None:
+        """One HTTP request with that many JSON-RPC calls left."""
+        ...
+
+    def ended(self, chain: str, endpoint: str, outcome: metrics.Outcome, seconds: float, calls: int) -> None:
+        """One HTTP request came to its end."""
+        ...
+
+    def failed(self, chain: str, endpoint: str, kind: Kind) -> None:
+        """One call got no result from one endpoint."""
+        ...
+
+    def joined(self, chain: str) -> None:
+        """One call shares the answer of an identical one in flight."""
+        ...
+
+    def hedged(self, chain: str, endpoint: str) -> None:
+        """One call was asked of this endpoint as well, because the first one took long."""
+        ...
+
+    def disagreed(self, chain: str, endpoint: str, block: int) -> None:
+        """An endpoint told another hash of the block than others did."""
+        ...
+
+    def changed(self, chain: str, endpoint: str, state: State) -> None:
+        """An endpoint is in another state than before."""
+        ...
+
+    def moved(self, chain: str, head: int) -> None:
+        """The chain's head is another block than before."""
+        ...
+
+
+class PrometheusObserver:
+    """The observer that counts for Prometheus."""
+
+    def sent(self, chain: str, endpoint: str, purpose: Purpose, calls: int) -> None:
+        """Count nothing: requests are counted when they end."""
+
+    def ended(self, chain: str, endpoint: str, outcome: metrics.Outcome, seconds: float, calls: int) -> None:
+        """Count the request with its outcome, seconds and calls."""
+        metrics.count_upstream(chain, endpoint, outcome, seconds, calls)
+
+    def failed(self, chain: str, endpoint: str, kind: Kind) -> None:
+        """Count the failure by kind."""
+        metrics.count_upstream_failure(chain, endpoint, kind.value)
+
+    def joined(self, chain: str) -> None:
+        """Count the joined call."""
+        metrics.count_joined(chain)
+
+    def hedged(self, chain: str, endpoint: str) -> None:
+        """Count the hedge."""
+        metrics.count_hedge(chain, endpoint)
+
+    def disagreed(self, chain: str, endpoint: str, block: int) -> None:
+        """Count the disagreement."""
+        metrics.count_disagreement(chain, endpoint)
+
+    def changed(self, chain: str, endpoint: str, state: State) -> None:
+        """Show the endpoint as used or passed over; throttling passes by itself and is counted as a failure."""
+        if state != "limited":
+            metrics.set_endpoint_up(chain, endpoint, state in ("closed", "answers", "admitted"))
+
+    def moved(self, chain: str, head: int) -> None:
+        """Show the head."""
+        metrics.set_head(chain, head)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from server.errors import GatewayError
-    from server.upstream.learnt import Lack
+    from server.upstream.endpoint import Lack
 
 
 class Verdict(Enum):

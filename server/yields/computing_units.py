@@ -12,7 +12,7 @@ from server.errors import UpstreamUnavailable
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from server.upstream.observer import Observer, Purpose
+    from server.upstream.transport import Observer, Purpose
 
 _MINUTE, _WEEK = 60.0, 604_800.0
 # What is spent is counted together by so many parts of a window.

@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from runtime.settings import Settings
     from server.sources.documents import DocumentSource
     from server.upstream import RestPool
-    from server.upstream.observer import Observer
-    from server.upstream.transport import Session
+    from server.upstream.transport import Observer, Session
 
 NAME = "morpho"
 

@@ -14,8 +14,7 @@ if TYPE_CHECKING:
 
     from runtime.settings import Settings
     from server.sources.documents import DocumentSource
-    from server.upstream.observer import Observer
-    from server.upstream.transport import Session
+    from server.upstream.transport import Observer, Session
 
 
 def open_yield_sources(

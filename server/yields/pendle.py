@@ -21,7 +21,7 @@ from server.sources.api_errors import WholeApiErrors
 from server.sources.documents import DocumentRequest, Fetched, check_size
 from server.sources.endpoints import AGENT, open_source, source_endpoints
 from server.sources.prices.shape import changed_shape, read_shape
-from server.upstream.observer import Measured
+from server.upstream.transport import PrometheusObserver
 from server.yields.computing_units import KEYLESS, ComputingUnits, CountedRequests, Quota
 
 if TYPE_CHECKING:
@@ -31,9 +31,8 @@ if TYPE_CHECKING:
     from runtime.settings import RemoteSettings, Settings
     from server.sources.documents import DocumentSource
     from server.upstream import RestPool
-    from server.upstream.observer import Observer
-    from server.upstream.policy import Reply
-    from server.upstream.transport import Session
+    from server.upstream.connector import Reply
+    from server.upstream.transport import Observer, Session
 
 NAME = "pendle"
 TRANSACTIONS = "pendle transactions"
@@ -264,7 +263,7 @@ def open_pendle(
     if not endpoints:
         return {}
     units = ComputingUnits(NAME, quota(endpoints, settings.workers))
-    counted: Any = CountedRequests(observer or Measured(), units, _DEAREST)
+    counted: Any = CountedRequests(observer or PrometheusObserver(), units, _DEAREST)
     pool = open_source(settings, NAME, WholeApiErrors(NAME), http, lifetime, counted)
     api = Api(pool, units)
     return {NAME: Markets(api), TRANSACTIONS: Transactions(api)}

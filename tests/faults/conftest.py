@@ -23,8 +23,8 @@ from server.chains.evm.node_errors import EvmErrors
 from server.chains.facts import load_facts
 from server.chains.registry import Chains
 from server.upstream import Pool, open_session
+from server.upstream.batcher import BatchDelay
 from server.upstream.cache import Cache
-from server.upstream.hold import Hold
 from tests.faults.simulator import FaultyNode
 
 if TYPE_CHECKING:
@@ -181,13 +181,13 @@ class Holds:
 def holds(monkeypatch: pytest.MonkeyPatch) -> Holds:
     """What the hold rule said, so that no test has to tell it from the clock of a busy machine."""
     seen = Holds()
-    rule = Hold.seconds
+    rule = BatchDelay.seconds
 
-    def spy(self: Hold, now: float) -> float:
+    def spy(self: BatchDelay, now: float) -> float:
         seen.told.append(rule(self, now))
         return seen.told[-1]
 
-    monkeypatch.setattr(Hold, "seconds", spy)
+    monkeypatch.setattr(BatchDelay, "seconds", spy)
     return seen
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from server.errors import DeadlineExceeded, GatewayError, UpstreamUnavailable
 from server.upstream import CallPolicy, HeadQuery, Pool
-from server.upstream.hangs import DEMAND_SECONDS, HUNG_SECONDS, LEAVING_SECONDS, PROBE_AFTER_SECONDS
+from server.upstream.probing import DEMAND_SECONDS, HUNG_SECONDS, LEAVING_SECONDS, PROBE_AFTER_SECONDS
 from tests.faults import simulator as faults
 from tests.faults.conftest import CHAIN_ID, wait_for_node
 from tests.pausing import pause

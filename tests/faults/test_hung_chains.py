@@ -15,7 +15,7 @@ from waypost.v1 import block_pb2, common_pb2, portfolio_pb2, system_pb2, transac
 
 from devnet.ports import free_port
 from runtime.operations import load_operations
-from server.upstream.hangs import HUNG_SECONDS
+from server.upstream.probing import HUNG_SECONDS
 from tests.e2e.gateway import KEY, RunningGateway, run_gateway_on
 from tests.faults import simulator as faults
 from tests.faults.conftest import wait_for_node

@@ -11,8 +11,8 @@ import pytest
 import pytest_asyncio
 
 from server.chains.evm.chain import EvmChain
-from server.chains.evm.multicall import Call, eth_balance_call
-from server.chains.evm.planner import ReadPlanner
+from server.chains.evm.reads.multicall import Call, eth_balance_call
+from server.chains.evm.reads.planner import ReadPlanner
 from server.chains.facts import load_facts
 from server.chains.view import ReadView
 from tests.contract.evm.nodes import ALICE, USDC, Anvil, build_world, call_data

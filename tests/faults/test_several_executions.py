@@ -15,7 +15,7 @@ import pytest_asyncio
 
 from devnet.evm.artifacts import multicall3
 from runtime.settings import Settings
-from server.chains.evm.executions import MAX_CALLS
+from server.chains.evm.reads.executions import MAX_CALLS
 from server.chains.registry import Chains
 from server.chains.view import ReadView
 from server.contracts.calls import CallGroup, ContractCall

@@ -12,7 +12,7 @@ import pytest
 
 from server.errors import ArchiveRequired, NotFound, UpstreamUnavailable
 from server.upstream import CallPolicy, Header, HeadQuery, Pool
-from server.upstream.hedging import CALLS_PER_HEDGE
+from server.upstream.attempt import CALLS_PER_HEDGE
 from server.upstream.polling import COMPARED_EVERY
 from tests.faults import simulator as faults
 
@@ -235,7 +235,7 @@ async def test_two_endpoints_that_disagree_on_a_block_are_reported_by_label(
 async def test_endpoints_that_agree_are_not_reported(faulty: MakeFaulty, make_pool: MakePool, tally: Tally) -> None:
     pool = make_pool((await faulty()).url, (await faulty()).url)
     for label in ("alpha", "beta"):
-        pool.agreement.observe(label, 7, "0xaa")
+        pool.forks.observe(label, 7, "0xaa")
     assert tally.disagreements == []
 
 
@@ -243,11 +243,11 @@ async def test_a_block_that_was_replaced_in_between_is_no_disagreement(
     faulty: MakeFaulty, make_pool: MakePool, tally: Tally, clock: Clock
 ) -> None:
     pool = make_pool((await faulty()).url, (await faulty()).url, clock=clock)
-    pool.agreement.observe("alpha", 7, "0xaa")
+    pool.forks.observe("alpha", 7, "0xaa")
     clock.ahead += 60
-    pool.agreement.observe("beta", 7, "0xbb")
+    pool.forks.observe("beta", 7, "0xbb")
     assert tally.disagreements == []
-    pool.agreement.observe("alpha", 7, "0xaa")
+    pool.forks.observe("alpha", 7, "0xaa")
     assert sorted(tally.disagreements) == [("alpha", 7), ("beta", 7)]  # of two, nobody knows which is right
 
 

@@ -11,7 +11,7 @@ import pytest
 from server.errors import ArchiveRequired, NotSupported, UpstreamUnavailable
 from server.upstream import CallPolicy, Pool
 from server.upstream.breaker import FAILURES_TO_OPEN
-from server.upstream.learnt import REMEMBERED_SECONDS
+from server.upstream.endpoint import LEARNED_SECONDS
 from tests.faults import simulator as faults
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ async def test_a_pruned_favourite_is_not_asked_first_each_time_for_old_blocks(
     assert tally.states == []
 
     pruned.fault = faults.honest
-    clock.ahead += REMEMBERED_SECONDS + 1
+    clock.ahead += LEARNED_SECONDS + 1
     assert await at(pool, 5) == "alpha"
 
 
@@ -151,7 +151,7 @@ async def test_a_method_that_is_switched_off_is_asked_elsewhere_first(
     with pytest.raises(NotSupported):
         await trace()
     without.fault = faults.honest
-    clock.ahead += REMEMBERED_SECONDS + 1
+    clock.ahead += LEARNED_SECONDS + 1
     assert await trace() == "alpha"
     assert tally.states == []
 

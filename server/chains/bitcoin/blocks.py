@@ -13,8 +13,8 @@ from server.chains.bitcoin.heights import explain_missing_height
 from server.chains.newest import NOBODY, UNTOLD, Told, read_newest
 from server.chains.sound_answers import read_sound
 from server.errors import InvalidArgument, NotFound, UpstreamDisagrees
-from server.upstream.confirming import absent
-from server.upstream.policy import CallPolicy
+from server.upstream.absence import absent
+from server.upstream.connector import CallPolicy
 
 if TYPE_CHECKING:
     from server.chains.facts import ChainFacts
@@ -109,7 +109,7 @@ class BlockReader:
         told = await read_newest(self._pool, read)
         block, payload = told.answer
         if told.block != UNTOLD:
-            self._pool.agreement.observe(told.endpoint, block.height, block_hash)
+            self._pool.forks.observe(told.endpoint, block.height, block_hash)
             view.settle(told.block, told.endpoint)
         native = common_pb2.NativeJson(json=payload)
         message = block_pb2.BitcoinBlock(number=str(block.height), hash=block.hash, native=native)

@@ -14,15 +14,15 @@ from server.chains.judgement import main_trouble
 from server.chains.newest import Told, majority_height, read_newest
 from server.chains.sound_answers import ask_sound, read_sound
 from server.errors import UpstreamUnavailable
+from server.upstream.connector import CallPolicy
 from server.upstream.failures import Trouble
-from server.upstream.policy import CallPolicy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from server.chains.facts import ChainFacts
     from server.chains.view import ReadView
-    from server.upstream.policy import ProbeResult
+    from server.upstream.connector import ProbeResult
     from server.upstream.pool import Pool
     from server.upstream.rest import RestPool
 

@@ -8,8 +8,8 @@ from server.chains.bitcoin.heads import NEWEST, parse_newest
 from server.chains.newest import Told, read_newest
 from server.chains.sound_answers import read_sound
 from server.errors import GatewayError
-from server.upstream.confirming import absent
-from server.upstream.policy import CallPolicy
+from server.upstream.absence import absent
+from server.upstream.connector import CallPolicy
 
 if TYPE_CHECKING:
     from server.chains.view import ReadView

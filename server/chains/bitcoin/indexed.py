@@ -11,13 +11,13 @@ from server.chains.capabilities import Balance
 from server.chains.newest import NOBODY
 from server.chains.sound_answers import ask_sound
 from server.errors import UpstreamDisagrees
-from server.upstream.policy import CallPolicy
+from server.upstream.connector import CallPolicy
 
 if TYPE_CHECKING:
     from server.chains.bitcoin.tips import Tip
     from server.chains.facts import ChainFacts
     from server.chains.view import ReadView
-    from server.upstream.policy import Reply
+    from server.upstream.connector import Reply
     from server.upstream.pool import Pool
     from server.upstream.rest import RestPool
 

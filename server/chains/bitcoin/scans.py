@@ -19,7 +19,7 @@ from server.chains.bitcoin.answers import Height  # noqa: TC001 - msgspec evalua
 from server.chains.capabilities import Balance
 from server.chains.sound_answers import read_sound
 from server.errors import DeadlineExceeded, GatewayError, UpstreamUnavailable
-from server.upstream.policy import CallPolicy
+from server.upstream.connector import CallPolicy
 
 if TYPE_CHECKING:
     from collections.abc import Callable

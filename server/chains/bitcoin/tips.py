@@ -12,13 +12,13 @@ import msgspec
 from server.chains.bitcoin.answers import MAX_HEIGHT, Height, read_height, read_plain_hash
 from server.chains.sound_answers import ask_sound, read_sound
 from server.errors import GatewayError, NotFound
-from server.upstream.policy import CallPolicy
+from server.upstream.connector import CallPolicy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from server.chains.view import ReadView
-    from server.upstream.policy import Reply
+    from server.upstream.connector import Reply
     from server.upstream.pool import Pool
     from server.upstream.rest import RestPool
 

@@ -14,8 +14,8 @@ from server.chains.cosmos.members import Gas, Height, Members, members_of, rest_
 from server.chains.cosmos.names import parse_hash
 from server.chains.sound_answers import Doubtful
 from server.errors import NotFound, UpstreamUnavailable
-from server.upstream.confirming import absent
-from server.upstream.policy import CallPolicy
+from server.upstream.absence import absent
+from server.upstream.connector import CallPolicy
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,7 +11,7 @@ from server.chains.cosmos.members import Height, timestamp_of
 from server.chains.judgement import Heard, Judgement, is_fresh, stale_after
 from server.chains.newest import Told, read_newest
 from server.chains.sound_answers import read_sound
-from server.upstream.policy import CallPolicy
+from server.upstream.connector import CallPolicy
 
 if TYPE_CHECKING:
     from server.chains.capabilities import Health, State

@@ -11,7 +11,7 @@ from server.chains.cosmos.page_walk import PageWalk
 from server.chains.newest import UNTOLD, Told, read_newest
 from server.chains.sound_answers import ask_sound, read_sound
 from server.errors import ArchiveRequired, GatewayError, InvalidArgument, NotFound, NotSupported
-from server.upstream.policy import CallPolicy
+from server.upstream.connector import CallPolicy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from server.chains.cosmos.versions import SdkVersion
     from server.chains.facts import ChainFacts
     from server.chains.view import ReadView
-    from server.upstream.policy import Reply
+    from server.upstream.connector import Reply
     from server.upstream.pool import Pool
     from server.upstream.rest import RestPool
 

@@ -16,7 +16,7 @@ from server.errors import UpstreamUnavailable
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from server.upstream.policy import Reply
+    from server.upstream.connector import Reply
 
 Row = TypeVar("Row")
 

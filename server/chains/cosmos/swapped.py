@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from server.upstream import Pool, RestPool
-from server.upstream.carrier import Answer
+from server.upstream.attempt import VERIFY_SECONDS
+from server.upstream.connector import Answer
 from server.upstream.failures import Failure, Kind
-from server.upstream.journey import VERIFY_SECONDS
 from server.upstream.jsonrpc import NodeError
-from server.upstream.rest import Getter, RestCall
+from server.upstream.rest import RestCall, RestConnector
 
 if TYPE_CHECKING:
     from typing import Any
 
-    from server.upstream.carrier import Carrier
+    from server.upstream.connector import Connector
     from server.upstream.endpoint import Endpoint
     from server.upstream.transport import Transport
 
@@ -58,7 +58,7 @@ class CosmosRestPool(RestPool):
         answer = await super()._ask_identity(endpoint, call, **options)
         if not _has_no_answer(answer) and not isinstance(answer.outcome, NodeError):
             return answer
-        return await _explain(answer, self._carriers[endpoint], REST, COMET)
+        return await _explain(answer, self._connectors[endpoint], REST, COMET)
 
 
 class CosmosCometPool(Pool):
@@ -66,15 +66,15 @@ class CosmosCometPool(Pool):
 
     _transport: Transport
 
-    def _open_carrier(self, endpoint: Endpoint, transport: Transport) -> Carrier[Any]:
+    def _open_connector(self, endpoint: Endpoint, transport: Transport) -> Connector[Any]:
         self._transport = transport
-        return super()._open_carrier(endpoint, transport)
+        return super()._open_connector(endpoint, transport)
 
     async def _ask_identity(self, endpoint: Endpoint, call: Any, **options: Any) -> Answer:
         answer = await super()._ask_identity(endpoint, call, **options)
         if not _has_no_answer(answer):
             return answer
-        getter = Getter(self.chain, endpoint, self._transport, self._observer, self._clock)
+        getter = RestConnector(self.chain, endpoint, self._transport, self._observer, self._clock)
         try:
             return await _explain(answer, getter, COMET, REST)
         finally:
@@ -85,7 +85,7 @@ def _has_no_answer(answer: Answer) -> bool:
     return isinstance(answer.outcome, Failure) and answer.outcome.kind in _NOT_ANSWERED
 
 
-async def _explain(answer: Answer, getter: Carrier[RestCall], wanted: Face, other: Face) -> Answer:
+async def _explain(answer: Answer, getter: Connector[RestCall], wanted: Face, other: Face) -> Answer:
     """Return the answer, or one that `explain_swapped` reads where the endpoint answers as the other face does."""
     found = await getter.submit_alone(RestCall(other.path), VERIFY_SECONDS, "verify")
     if not isinstance(found.outcome, bytes) or not _describes_node(found.outcome):

@@ -11,8 +11,8 @@ from server.chains.cosmos.bech32 import decode_bech32, encode_bech32
 from server.chains.cosmos.members import Gas, Height, Members, members_of, native, rest_of, timestamp_of
 from server.chains.cosmos.names import parse_hash
 from server.errors import NotFound
-from server.upstream.confirming import absent
-from server.upstream.policy import CallPolicy
+from server.upstream.absence import absent
+from server.upstream.connector import CallPolicy
 
 if TYPE_CHECKING:
     from server.chains.cosmos.nodes import CosmosNodes

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from server.chains.capabilities import Balance
-from server.chains.evm.multicall import eth_balance_call
+from server.chains.evm.reads.multicall import eth_balance_call
 from server.contracts.address import address_bytes, parse_address
 from server.contracts.words import word
 from server.errors import UpstreamUnavailable
 
 if TYPE_CHECKING:
     from server.chains.evm.chain import EvmChain
-    from server.chains.evm.reads import RememberedReads
+    from server.chains.evm.reads.cached import RememberedReads
     from server.chains.view import ReadView
 
 

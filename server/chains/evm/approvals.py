@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 from server.catalog.approvals import KnownApprovals, load_known_approvals
 from server.chains.capabilities import Approval, Approvals, UnsignedCall
-from server.chains.evm.multicall import Call
+from server.chains.evm.reads.multicall import Call
 from server.chains.evm.tokens import ALLOWANCE, DECIMALS, read_decimals
 from server.contracts.address import address_bytes, parse_address
 from server.contracts.words import address_word, word
 
 if TYPE_CHECKING:
-    from server.chains.evm.multicall import Outcome
-    from server.chains.evm.reads import RememberedReads
+    from server.chains.evm.reads.cached import RememberedReads
+    from server.chains.evm.reads.multicall import Outcome
     from server.chains.view import ReadView
 
 APPROVE = bytes.fromhex("095ea7b3")

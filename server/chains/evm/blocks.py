@@ -11,8 +11,8 @@ from server.chains.evm.documents import parse_block, parse_block_transactions
 from server.chains.evm.hashes import parse_hash
 from server.chains.sound_answers import ask_sound
 from server.errors import GatewayError, InvalidArgument, NotFound
-from server.upstream.confirming import absent
-from server.upstream.policy import CallPolicy
+from server.upstream.absence import absent
+from server.upstream.connector import CallPolicy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from server.chains.evm.chain import EvmChain
     from server.chains.view import ReadView
-    from server.upstream.policy import Reply
+    from server.upstream.connector import Reply
     from server.upstream.pool import Pool
 
 Document = TypeVar("Document")
@@ -57,7 +57,7 @@ class BlockReader:
             return block
 
         block, endpoint = await self._read("eth_getBlockByNumber", params, read, policy, view, f"block {number}")
-        self._pool.agreement.observe(endpoint, number, block.hash)
+        self._pool.forks.observe(endpoint, number, block.hash)
         return block_pb2.Block(evm=block)
 
     async def read_block_by_hash(self, block_hash: str, view: ReadView) -> block_pb2.Block:

@@ -14,22 +14,22 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from server.chains.capabilities import CallRequest, CallResult, GasEstimate
 from server.chains.evm.newest import NEWEST, NewestBlock, parse_newest, read_newest_height
-from server.chains.evm.proofs import LOOKS, Proofs, look_at, read_look
-from server.chains.evm.quantity import block_tag, json_count, json_data
+from server.chains.evm.reads.proofs import LOOKS, Proofs, look_at, read_look
 from server.chains.newest import NOBODY, Told, read_newest
 from server.chains.sound_answers import read_sound, read_sound_together
 from server.contracts.address import parse_address
+from server.contracts.quantity import block_tag, json_count, json_data
 from server.contracts.reverts import is_revert_payload, reverted
 from server.contracts.words import UINT256_MAX
 from server.errors import InvalidArgument, Reverted, UpstreamDisagrees, UpstreamUnavailable
-from server.upstream.policy import CallPolicy
+from server.upstream.connector import CallPolicy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from server.chains.evm.chain import EvmChain
     from server.chains.view import ReadView
-    from server.upstream.policy import Reply
+    from server.upstream.connector import Reply
     from server.upstream.pool import Pool
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from server.chains.evm.multicall import (
+from server.chains.evm.reads.multicall import (
     GET_BLOCK_NUMBER,
     GET_BLOCK_TIME,
     GET_CHAIN_ID,

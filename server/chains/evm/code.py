@@ -16,18 +16,18 @@ from eth_hash.auto import keccak
 
 from server.chains.capabilities import Code
 from server.chains.evm.newest import read_newest_height
-from server.chains.evm.probe import NO_CODE, CodeProof, code_proof_program, parse_code_proof
-from server.chains.evm.quantity import block_tag, check_count, json_data
+from server.chains.evm.reads.proofs import NO_CODE, CodeProof, code_proof_program, parse_code_proof
 from server.chains.newest import Told
 from server.chains.sound_answers import Doubtful, OtherChain, read_sound
 from server.checksum import checksum_address
 from server.contracts.address import address_bytes, parse_address
+from server.contracts.quantity import block_tag, check_count, json_data
 from server.errors import InvalidArgument, NotSupported, Reverted, UpstreamUnavailable
-from server.upstream.policy import CallPolicy
+from server.upstream.connector import CallPolicy
 
 if TYPE_CHECKING:
     from server.chains.evm.chain import EvmChain
-    from server.chains.evm.planner import ReadPlanner
+    from server.chains.evm.reads.planner import ReadPlanner
     from server.chains.view import ReadView
     from server.upstream.pool import Pool
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from server.chains.evm.log_entries import LogEntry
     from server.chains.facts import ChainFacts
-    from server.upstream.policy import CallPolicy
+    from server.upstream.connector import CallPolicy
     from server.upstream.pool import Pool
 
     Members = dict[str, msgspec.Raw]

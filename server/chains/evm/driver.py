@@ -25,8 +25,8 @@ from server.chains.evm.log_scan import LogScanner
 from server.chains.evm.log_windows import LogWindows
 from server.chains.evm.logs import LogReader
 from server.chains.evm.passthrough import PassThrough
-from server.chains.evm.planner import ReadPlanner
-from server.chains.evm.reads import ContractCaller, RememberedReads
+from server.chains.evm.reads.cached import ContractCaller, RememberedReads
+from server.chains.evm.reads.planner import ReadPlanner
 from server.chains.evm.remembered import RememberedBlocks, RememberedCode, RememberedTransactions
 from server.chains.evm.simulations import Simulator
 from server.chains.evm.token_units import TokenUnits

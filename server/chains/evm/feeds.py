@@ -10,15 +10,15 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, NamedTuple
 
 from server.chains.capabilities import Quote
-from server.chains.evm.multicall import Call
+from server.chains.evm.reads.multicall import Call
 from server.contracts.words import address_word, word
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from server.catalog.feeds import Feed
-    from server.chains.evm.multicall import Outcome
-    from server.chains.evm.reads import RememberedReads
+    from server.chains.evm.reads.cached import RememberedReads
+    from server.chains.evm.reads.multicall import Outcome
     from server.chains.view import ReadView
 
 DECIMALS = bytes.fromhex("313ce567")

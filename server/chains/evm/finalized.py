@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from server.chains.evm.quantity import quantity
 from server.chains.sound_answers import read_sound
+from server.contracts.quantity import quantity
 from server.errors import NotFound
 
 if TYPE_CHECKING:

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from server.chains.capabilities import GasPrice
-from server.chains.evm.multicall import Call
-from server.chains.evm.quantity import quantity
+from server.chains.evm.reads.multicall import Call
 from server.chains.evm.sample_transfer import sample_transfer
 from server.chains.sound_answers import read_sound
+from server.contracts.quantity import quantity
 from server.contracts.words import word
 from server.errors import GatewayError, UpstreamUnavailable
 
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from server.chains.evm.chain import EvmChain
-    from server.chains.evm.planner import ReadPlanner
-    from server.chains.evm.reads import RememberedReads
+    from server.chains.evm.reads.cached import RememberedReads
+    from server.chains.evm.reads.planner import ReadPlanner
     from server.chains.view import ReadView
     from server.upstream.pool import Pool
 

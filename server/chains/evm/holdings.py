@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from server.chains.evm.multicall import Call, Outcome, eth_balance_call
+from server.chains.evm.reads.multicall import Call, Outcome, eth_balance_call
 from server.chains.evm.tokens import BALANCE_OF, DECIMALS
 from server.chains.holdings import Holding, Holdings
 from server.contracts.address import address_bytes, parse_address
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from server.chains.evm.chain import EvmChain
-    from server.chains.evm.reads import RememberedReads
+    from server.chains.evm.reads.cached import RememberedReads
     from server.chains.holdings import KnownAsset
     from server.chains.view import ReadView
 

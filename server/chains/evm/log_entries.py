@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 from waypost.v1 import evm_pb2
 
-from server.chains.evm.quantity import quantity
 from server.checksum import checksum_address
+from server.contracts.quantity import quantity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

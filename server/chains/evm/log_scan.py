@@ -26,7 +26,7 @@ from server.errors import (
     ResponseTooLarge,
     UpstreamUnavailable,
 )
-from server.upstream.policy import CallPolicy
+from server.upstream.connector import CallPolicy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from server.chains.evm.log_cursor import Window
     from server.chains.evm.log_ranges import LogRanges
     from server.chains.view import ReadView
-    from server.upstream.policy import Reply
+    from server.upstream.connector import Reply
     from server.upstream.pool import Pool
 
 LIMIT = 1000

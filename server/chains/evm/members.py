@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from server.chains.evm.quantity import json_quantity, quantity
 from server.checksum import checksum_address
+from server.contracts.quantity import json_quantity, quantity
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

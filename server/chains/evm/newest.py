@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from server.chains.evm.quantity import check_count, quantity
 from server.chains.newest import Told, read_newest
 from server.chains.sound_answers import read_sound
-from server.upstream.policy import CallPolicy
+from server.contracts.quantity import check_count, quantity
+from server.upstream.connector import CallPolicy
 
 if TYPE_CHECKING:
     from server.upstream.pool import Pool

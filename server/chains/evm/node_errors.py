@@ -14,13 +14,13 @@ import msgspec
 from runtime.redaction import redact_text
 from server import errors
 from server.chains.evm.log_limits import read_limit
-from server.chains.evm.quantity import json_data
+from server.contracts.quantity import json_data
 from server.contracts.reverts import reverted
 from server.errors import ArchiveRequired, GatewayError, NotFound, RangeTooLarge, Reverted, UpstreamUnavailable
 from server.upstream.verdicts import Classified, Verdict
 
 if TYPE_CHECKING:
-    from server.upstream.learnt import Lack
+    from server.upstream.endpoint import Lack
 
 _TABLE = Path(__file__).with_name("errors.toml")
 

@@ -11,8 +11,8 @@ from server.chains.evm.driver import EvmDriver
 from server.chains.evm.finalized import FinalizedReader
 from server.chains.evm.newest import NEWEST, parse_newest
 from server.chains.evm.node_errors import EvmErrors
-from server.chains.evm.quantity import quantity
 from server.chains.memory import ChainMemory
+from server.contracts.quantity import quantity
 from server.upstream import Ask, Header, HeadQuery, IdentityCheck, Pool
 
 if TYPE_CHECKING:
@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from runtime.settings import EndpointSettings
     from server.chains.facts import ChainFacts
     from server.upstream.cache import Cache
-    from server.upstream.observer import Observer
-    from server.upstream.transport import Session
+    from server.upstream.transport import Observer, Session
 
 _ERRORS = EvmErrors()
 

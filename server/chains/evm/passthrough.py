@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from server.chains.evm.calls import PLAIN_CALLS
 from server.chains.evm.newest import read_newest_height
-from server.chains.evm.quantity import json_count, quantity
 from server.chains.passthrough import CALLERS_OWN, AllowList, check_members, load_strictly, refuse
 from server.chains.sound_answers import read_sound
+from server.contracts.quantity import json_count, quantity
 from server.errors import RangeTooLarge
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ import msgspec
 
 from server.chains.capabilities import SimulatedLog
 from server.chains.evm.node_errors import EvmErrors
-from server.chains.evm.quantity import quantity
 from server.chains.evm.trace_frames import split_frames
 from server.checksum import checksum_address
+from server.contracts.quantity import quantity
 from server.contracts.reverts import describe_revert
 
 

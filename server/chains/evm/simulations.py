@@ -11,9 +11,9 @@ import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from server.chains.capabilities import Simulation
-from server.chains.evm.quantity import json_count, json_data
 from server.chains.evm.simulation_answers import Ran, parse_simulated_blocks, parse_traced_call
 from server.chains.sound_answers import Doubtful
+from server.contracts.quantity import json_count, json_data
 from server.contracts.reverts import describe_revert, is_revert_payload
 from server.errors import GatewayError, InvalidArgument, NotSupported, OutOfGas, Reverted, UpstreamUnavailable
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from server.chains.evm.calls import CallReader
     from server.chains.view import ReadView
 
-REMEMBERED_SECONDS = 600.0
+LEARNED_SECONDS = 600.0
 """How long an interface that no node of a chain has is not asked for."""
 
 
@@ -95,7 +95,7 @@ class Simulator:
 
     def _settle(self, ran: Ran, unable: list[str], view: ReadView) -> Simulation:
         for method in unable:
-            self._lacking[method] = self._clock() + REMEMBERED_SECONDS
+            self._lacking[method] = self._clock() + LEARNED_SECONDS
         return Simulation(ran.succeeded, ran.data, ran.gas, ran.logs, ran.reason, view.block or 0)
 
     async def _ask_why(self, params: dict[str, Any], view: ReadView) -> str:

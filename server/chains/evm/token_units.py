@@ -11,7 +11,7 @@ import asyncio
 import time
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from server.chains.evm.multicall import Call
+from server.chains.evm.reads.multicall import Call
 from server.chains.evm.tokens import DECIMALS, SYMBOL
 from server.chains.view import ReadView
 from server.contracts.address import address_bytes
@@ -22,7 +22,7 @@ from server.errors import GatewayError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from server.chains.evm.multicall import Outcome
+    from server.chains.evm.reads.multicall import Outcome
 
 MAX_TOKENS = 200
 """Most tokens that are asked about at once; the others stay without symbol."""

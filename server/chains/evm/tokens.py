@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from server.chains.capabilities import Allowance, Balance, TokenFacts
-from server.chains.evm.multicall import Call, Outcome
+from server.chains.evm.reads.multicall import Call, Outcome
 from server.contracts.address import address_bytes, parse_address
 from server.contracts.text import read_text
 from server.contracts.words import address_word, word
@@ -13,7 +13,7 @@ from server.errors import NotAToken
 
 if TYPE_CHECKING:
     from server.chains.evm.chain import EvmChain
-    from server.chains.evm.reads import RememberedReads
+    from server.chains.evm.reads.cached import RememberedReads
     from server.chains.view import ReadView
 
 BALANCE_OF = bytes.fromhex("70a08231")

@@ -12,11 +12,11 @@ from typing import Annotated
 import msgspec
 from waypost.v1 import transaction_pb2
 
-from server.chains.evm.quantity import quantity
 from server.checksum import checksum_address
+from server.contracts.quantity import quantity
 from server.contracts.reverts import ERROR_STRING
 from server.contracts.text import read_text
-from server.upstream.deep import tokens
+from server.upstream.jsonrpc import tokens
 
 # Kinds of call that move no coin of their own; some nodes repeat the caller's value there.
 _WITHOUT_VALUE = frozenset(("STATICCALL", "DELEGATECALL"))

@@ -10,19 +10,19 @@ from waypost.v1 import transaction_pb2
 
 from server.chains.evm.trace_frames import parse_call_tracer, parse_trace_list, read_refusal
 from server.errors import GatewayError, InvalidArgument, NotFound, NotSupported, Pending, UpstreamUnavailable
-from server.upstream.policy import CallPolicy
+from server.upstream.connector import CallPolicy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from server.chains.evm.transactions import TransactionReader
     from server.chains.view import ReadView
-    from server.upstream.policy import Reply
+    from server.upstream.connector import Reply
     from server.upstream.pool import Pool
 
     Frames = list[transaction_pb2.TraceFrame]
 
-REMEMBERED_SECONDS = 600.0
+LEARNED_SECONDS = 600.0
 """How long an endpoint that lacks an interface is not asked for it."""
 
 # Larger answers are taken apart beside the event loop.
@@ -144,7 +144,7 @@ class TraceReader:
         return self._lacking.get((tracer.name, label), 0.0) > self._clock()
 
     def _note(self, tracer: Tracer, label: str) -> None:
-        self._lacking[tracer.name, label] = self._clock() + REMEMBERED_SECONDS
+        self._lacking[tracer.name, label] = self._clock() + LEARNED_SECONDS
 
     def _forbear(self, tracer: Tracer, refusals: Mapping[str, GatewayError]) -> None:
         for label, error in refusals.items():

@@ -14,8 +14,8 @@ from server.chains.evm.hashes import parse_hash
 from server.chains.evm.receipts import is_mined, parse_receipt
 from server.chains.sound_answers import ask_sound
 from server.errors import GatewayError, NotFound, Pending, UpstreamUnavailable
-from server.upstream.confirming import absent, asked_of
-from server.upstream.policy import CallPolicy
+from server.upstream.absence import absent, asked_of
+from server.upstream.connector import CallPolicy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from server.chains.evm.chain import EvmChain
     from server.chains.view import ReadView
-    from server.upstream.policy import Reply
+    from server.upstream.connector import Reply
     from server.upstream.pool import Pool
 
 Document = TypeVar("Document")

@@ -14,9 +14,9 @@ from waypost.v1 import log_pb2
 from server.chains.amounts import decimal_text
 from server.chains.evm.log_entries import place_of
 from server.chains.evm.log_scan import LIMIT, LogFilter
-from server.chains.evm.quantity import quantity
 from server.checksum import checksum_address
 from server.contracts.address import address_bytes, parse_address
+from server.contracts.quantity import quantity
 from server.contracts.words import address_word
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from server.chains.solana.settling import read_settled, read_value
 from server.chains.sound_answers import read_sound, read_sound_together
 from server.chains.view import ReadView
 from server.errors import NotAToken, NotSupported, UpstreamUnavailable
-from server.upstream.policy import CallPolicy
+from server.upstream.connector import CallPolicy
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

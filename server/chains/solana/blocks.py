@@ -22,8 +22,8 @@ from server.errors import (
     Pending,
     UpstreamUnavailable,
 )
-from server.upstream.confirming import absent
-from server.upstream.policy import CallPolicy
+from server.upstream.absence import absent
+from server.upstream.connector import CallPolicy
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from server.chains.facts import ChainFacts
     from server.chains.solana.transfers import Transfer
     from server.chains.view import ReadView
-    from server.upstream.policy import Reply
+    from server.upstream.connector import Reply
     from server.upstream.pool import Pool
 
 Document = TypeVar("Document")

@@ -12,12 +12,12 @@ from server.chains.solana.answers import read_slot
 from server.chains.solana.settling import read_settled
 from server.chains.sound_answers import read_sound
 from server.errors import NotSupported
-from server.upstream.policy import CallPolicy
+from server.upstream.connector import CallPolicy
 
 if TYPE_CHECKING:
     from server.chains.capabilities import Health, State
     from server.chains.view import ReadView
-    from server.upstream.policy import ProbeResult
+    from server.upstream.connector import ProbeResult
     from server.upstream.pool import Pool
 
 COMMITMENT = "confirmed"

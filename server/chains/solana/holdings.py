@@ -15,7 +15,7 @@ from server.chains.solana.heads import COMMITMENT
 from server.chains.solana.keys import TOKEN_2022_PROGRAM, TOKEN_PROGRAM, parse_key
 from server.chains.solana.settling import read_settled
 from server.chains.sound_answers import read_sound_together
-from server.upstream.policy import CallPolicy
+from server.upstream.connector import CallPolicy
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

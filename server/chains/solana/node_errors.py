@@ -14,7 +14,7 @@ from server.errors import ArchiveRequired, GatewayError, NotSupported, UpstreamU
 from server.upstream.verdicts import Classified, Verdict
 
 if TYPE_CHECKING:
-    from server.upstream.learnt import Lack
+    from server.upstream.endpoint import Lack
 
 _TABLE = Path(__file__).with_name("errors.toml")
 

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from runtime.settings import EndpointSettings
     from server.chains.facts import ChainFacts
     from server.upstream.cache import Cache
-    from server.upstream.observer import Observer
-    from server.upstream.transport import Session
+    from server.upstream.transport import Observer, Session
 
 _ERRORS = SolanaErrors()
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from server.chains.newest import Told, read_newest
 from server.chains.sound_answers import read_sound
-from server.upstream.policy import CallPolicy
+from server.upstream.connector import CallPolicy
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence

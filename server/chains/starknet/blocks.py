@@ -10,8 +10,8 @@ from waypost.v1 import block_pb2, common_pb2
 from server.chains.sound_answers import read_sound
 from server.chains.starknet.answers import json_items, json_members, json_number, json_text, without
 from server.errors import InvalidArgument, NotFound
-from server.upstream.confirming import absent
-from server.upstream.policy import CallPolicy
+from server.upstream.absence import absent
+from server.upstream.connector import CallPolicy
 
 if TYPE_CHECKING:
     import msgspec

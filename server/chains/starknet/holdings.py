@@ -12,7 +12,7 @@ from server.chains.starknet.felts import parse_address
 from server.chains.starknet.node_errors import ContractMissing, EntryPointMissing
 from server.chains.starknet.tokens import BALANCE_OF, BALANCE_OF_SNAKE, DECIMALS
 from server.errors import NotAToken, Reverted
-from server.upstream.policy import CallPolicy
+from server.upstream.connector import CallPolicy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

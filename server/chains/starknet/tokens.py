@@ -15,7 +15,7 @@ from server.chains.starknet.answers import amount_of, decimals_of, json_felts, j
 from server.chains.starknet.heads import NEWEST, NewestBlock, parse_newest
 from server.chains.starknet.node_errors import ContractMissing, EntryPointMissing
 from server.errors import ArchiveRequired, GatewayError, NotAToken, NotFound
-from server.upstream.policy import CallPolicy
+from server.upstream.connector import CallPolicy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

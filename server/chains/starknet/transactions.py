@@ -16,8 +16,8 @@ from server.chains.sound_answers import ask_sound
 from server.chains.starknet.answers import json_felt, json_items, json_members, json_number, json_text, without
 from server.chains.starknet.felts import ADDRESS_BOUND, parse_hash
 from server.errors import NotFound, Pending, release
-from server.upstream.confirming import absent
-from server.upstream.policy import CallPolicy
+from server.upstream.absence import absent
+from server.upstream.connector import CallPolicy
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -35,8 +35,7 @@ if TYPE_CHECKING:
     from server.sources.prices.source import HistorySource, PriceSource, TokenSource
     from server.upstream import RestPool
     from server.upstream.cache import Cache
-    from server.upstream.observer import Observer
-    from server.upstream.transport import Session
+    from server.upstream.transport import Observer, Session
 
 _COARSE_SECONDS = 3600.0
 _COLLECTED_SECONDS = 300.0

@@ -9,9 +9,9 @@ import pytest
 import pytest_asyncio
 
 from runtime.settings import Settings
-from server.chains.evm.executions import MAX_CALLS
-from server.chains.evm.multicall import Call
-from server.chains.evm.planner import CallsAtOnce
+from server.chains.evm.reads.executions import MAX_CALLS
+from server.chains.evm.reads.multicall import Call
+from server.chains.evm.reads.planner import CallsAtOnce
 from server.chains.registry import Chains
 from server.chains.view import ReadView
 from server.contracts.calls import CallGroup, ContractCall

@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from server.chains.evm.executions import MAX_CALLS
-from server.chains.evm.multicall import Call, eth_balance_call
+from server.chains.evm.reads.executions import MAX_CALLS
+from server.chains.evm.reads.multicall import Call, eth_balance_call
 from server.chains.view import ReadView
 from server.errors import DeadlineExceeded, UpstreamUnavailable
 from tests.contract.evm.nodes import ALICE, BOB, GAS_BURNER, OWNER, PROBER, SILENT, USDC, call_data

@@ -227,7 +227,7 @@ async def test_what_a_node_lacks_is_learnt_and_forgotten(ethereum, session, tall
         await driver.simulate_transaction(transfer(2), ReadView())
         assert not {SIMULATE, TRACE} & set(front.asked)
         front.results.clear()
-        later = driver._simulator._clock() + simulations.REMEMBERED_SECONDS + 1
+        later = driver._simulator._clock() + simulations.LEARNED_SECONDS + 1
         monkeypatch.setattr(driver._simulator, "_clock", lambda: later)
         told = await driver.simulate_transaction(transfer(3), ReadView())
         assert told.logs is not None

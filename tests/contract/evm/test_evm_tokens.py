@@ -84,7 +84,7 @@ async def test_a_token_that_changes_state_when_asked_does_not_change_what_others
 
 async def test_the_attack_would_work_in_a_shared_execution(driver):
     """What the isolation is for: the planner's shared way, given the hostile token and another read, is deceived."""
-    from server.chains.evm.multicall import Call
+    from server.chains.evm.reads.multicall import Call
 
     balance_of = bytes.fromhex(call_data("balanceOf(address)", ALICE)[2:])
     calls = [Call(bytes.fromhex(address[2:]), balance_of) for address in (HOSTILE, USDC)]

@@ -139,7 +139,7 @@ async def test_what_an_endpoint_lacks_is_learnt_and_forgotten(driver, node, fron
     await driver.read_trace(wanted, ReadView())
     await driver.read_trace(wanted, ReadView())
     assert fronts[0].traces == ["debug_traceTransaction", "trace_transaction", "trace_transaction"]
-    monkeypatch.setattr(driver._traces, "_clock", lambda: traces.time.monotonic() + traces.REMEMBERED_SECONDS)
+    monkeypatch.setattr(driver._traces, "_clock", lambda: traces.time.monotonic() + traces.LEARNED_SECONDS)
     fronts[0].answers.clear()
     assert (await driver.read_trace(wanted, ReadView())).tracer == "callTracer"
 

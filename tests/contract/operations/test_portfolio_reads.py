@@ -27,7 +27,7 @@ from server.sources.portfolio import Portfolio
 from server.sources.prices import Prices
 from server.sources.wallets import ChainAssets, ChainFailure, Wallet
 from server.upstream import open_session
-from server.upstream.observer import Measured
+from server.upstream.transport import PrometheusObserver
 from tests.contract.operations.conftest import OPERATIONS, unchanged
 from tests.e2e.gateway import run_gateway
 from tests.faults import simulator as faults
@@ -43,7 +43,7 @@ CATALOGUE = load_tokens()
 ATOM_ALICE = cosmos_address(COSMOS["cosmoshub"], known_cosmos.ALICE)
 
 
-class Tally(Measured):
+class Tally(PrometheusObserver):
     """Lists the requests that callers cause: chain and number of calls."""
 
     def __init__(self) -> None:

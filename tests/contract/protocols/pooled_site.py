@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from devnet.evm.node import Node
     from devnet.known_lending import Pool
-    from server.upstream.observer import Observer
+    from server.upstream.transport import Observer
 
 LENDING, BALANCE, PRICE = "GetYieldsLending", "GetYieldsBalance", "GetYieldsPrice"
 RPCS = (LENDING, BALANCE, PRICE)

@@ -15,7 +15,7 @@ from runtime.settings import RemoteSettings
 from server.aggregators.jupiter import NAME, Budget, Jupiter, Quote, Swap, _Info, _Step, _step, quota
 from server.errors import InvalidArgument, NotFound, UpstreamUnavailable
 from server.upstream.cache import CacheUse
-from server.upstream.policy import Reply
+from server.upstream.connector import Reply
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.chains.evm.multicall import Call, Outcome
-from server.chains.evm.reads import pack_calls, pack_outcomes, unpack_outcomes
+from server.chains.evm.reads.cached import pack_calls, pack_outcomes, unpack_outcomes
+from server.chains.evm.reads.multicall import Call, Outcome
 from server.chains.memory import ChainMemory
 from server.upstream.cache import Cache, key_prefix
 from server.upstream.heads import HeadTracker

@@ -5,9 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.chains.evm.executions import MAX_BYTES, MAX_CALLS, MAX_GAS, cut
-from server.chains.evm.multicall import Call
-from server.chains.evm.quarantine import QUARANTINE_SECONDS, Quarantine
+from server.chains.evm.reads.executions import MAX_BYTES, MAX_CALLS, MAX_GAS, QUARANTINE_SECONDS, Quarantine, cut
+from server.chains.evm.reads.multicall import Call
 
 TARGET = bytes(20)
 

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import asyncio
 
-from server.chains.evm.gate import Gate
-from server.upstream.hold import Hold
-from server.upstream.latency import LatencyWindow
+from server.chains.evm.reads.window import Gate
+from server.upstream.batcher import BatchDelay
+from server.upstream.endpoint import LatencyWindow
 
 
 class Leaving:
@@ -13,7 +13,7 @@ class Leaving:
     def __init__(self) -> None:
         latency = LatencyWindow()
         latency.add(0.002)
-        self.gate = Gate(self._leave, Hold(latency))
+        self.gate = Gate(self._leave, BatchDelay(latency))
         self.arrived = 0
         self.left: list[int] = []
         self._has_left = asyncio.Event()

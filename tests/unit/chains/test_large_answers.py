@@ -9,7 +9,7 @@ import pytest
 
 from server.chains.sound_answers import ask_sound
 from server.errors import NotFound
-from server.upstream.policy import CallPolicy, Reply
+from server.upstream.connector import CallPolicy, Reply
 
 SMALL, LARGE = Reply(b"1", "a", 0.0), Reply(b"1" * 300_000, "a", 0.0)
 NO_POOL: Any = None

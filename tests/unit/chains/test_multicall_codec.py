@@ -7,7 +7,7 @@ from eth_abi import decode, encode
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.chains.evm.multicall import (
+from server.chains.evm.reads.multicall import (
     AGGREGATE3,
     GET_ETH_BALANCE,
     Call,

@@ -14,8 +14,7 @@ import pytest
 
 from runtime.nesting import nests_too_deeply
 from runtime.redaction import redact
-from server.upstream.deep import split_members
-from server.upstream.jsonrpc import decode_batch, decode_single, describe_text
+from server.upstream.jsonrpc import decode_batch, decode_single, describe_text, split_members
 from transcoder.errors import Failure
 from transcoder.requests import InvalidItem, outline, read_item
 

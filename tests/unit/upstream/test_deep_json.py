@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.upstream.deep import split_members
 from server.upstream.failures import Failure
-from server.upstream.jsonrpc import decode_single
+from server.upstream.jsonrpc import decode_single, split_members
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),

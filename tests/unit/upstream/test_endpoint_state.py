@@ -8,12 +8,11 @@ from pydantic import SecretStr
 
 from runtime.settings import EndpointSettings
 from server.upstream.breaker import FAILURES_TO_OPEN, Breaker, Circuit
-from server.upstream.endpoint import Endpoint
+from server.upstream.connector import CallPolicy
+from server.upstream.endpoint import Endpoint, LatencyWindow
+from server.upstream.failover import Selection
 from server.upstream.heads import HeadTracker
 from server.upstream.http.answer import parse_retry_after
-from server.upstream.latency import LatencyWindow
-from server.upstream.policy import CallPolicy
-from server.upstream.selection import Selection
 
 URL = "https://node.example/v2/very-secret"
 
@@ -118,7 +117,7 @@ def test_a_configured_rate_is_kept_with_a_second_of_burst(clock: Clock) -> None:
     sent = 0
     for _ in range(100):
         while one.paused_for == 0:
-            one.spend()
+            one.begin(object())
             sent += 1
         clock.now += 0.1
     assert 54 <= sent <= 55

@@ -2,15 +2,15 @@ from __future__ import annotations
 
 import pytest
 
-from server.upstream.hold import Hold
-from server.upstream.latency import LatencyWindow
+from server.upstream.batcher import BatchDelay
+from server.upstream.endpoint import LatencyWindow
 
 
 def hold_for(median: float | None, gaps: list[float]) -> list[float]:
     latency = LatencyWindow()
     if median is not None:
         latency.add(median)
-    hold, now, held = Hold(latency), 100.0, []
+    hold, now, held = BatchDelay(latency), 100.0, []
     for gap in gaps:
         now += gap
         held.append(hold.seconds(now))

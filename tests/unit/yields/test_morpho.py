@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from server.errors import UpstreamUnavailable
-from server.upstream.policy import Reply
+from server.upstream.connector import Reply
 from server.yields.morpho import NAME, ListedVault, MorphoApi, _Errors
 from tests.recordings.replay import recorded
 

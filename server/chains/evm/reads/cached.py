@@ -5,10 +5,9 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from server.chains.evm.multicall import Call, Outcome
 from server.chains.evm.newest import read_newest_height
-from server.chains.evm.planner import CallsAtOnce, Grouped
-from server.chains.evm.precompiles import without_precompiles
+from server.chains.evm.reads.multicall import Call, Outcome, without_precompiles
+from server.chains.evm.reads.planner import CallsAtOnce, Grouped
 from server.chains.memory import Codec, Question
 from server.chains.view import ReadView
 from server.contracts.address import address_bytes
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 
     from server.chains.evm.chain import EvmChain
     from server.chains.evm.heights import Heights
-    from server.chains.evm.planner import ReadPlanner
+    from server.chains.evm.reads.planner import ReadPlanner
     from server.chains.memory import ChainMemory
     from server.contracts.calls import CallGroup, ContractCall
     from server.upstream.pool import Pool

@@ -13,16 +13,16 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, NamedTuple
 
-from server.chains.evm.executions import TOO_MUCH, Answer, cut
+from server.chains.evm.reads.executions import TOO_MUCH, Answer, cut
 from server.errors import GatewayError, MovedOn
-from server.upstream.policy import CallPolicy
+from server.upstream.connector import CallPolicy
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Sequence
 
     from server.chains.evm.chain import EvmChain
-    from server.chains.evm.executions import Executions
-    from server.chains.evm.multicall import Call
+    from server.chains.evm.reads.executions import Executions
+    from server.chains.evm.reads.multicall import Call
 
 _RETRY_MS = 1000
 

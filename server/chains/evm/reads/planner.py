@@ -19,19 +19,18 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from server.chains.evm.executions import TOO_MUCH, Answer, Executions, cut, fits
-from server.chains.evm.gate import Gate
-from server.chains.evm.one_block import OneBlock, Piece, newest_of
-from server.chains.evm.quarantine import Quarantine
+from server.chains.evm.reads.executions import TOO_MUCH, Answer, Executions, Quarantine, cut, fits
+from server.chains.evm.reads.one_block import OneBlock, Piece, newest_of
+from server.chains.evm.reads.window import Gate
 from server.errors import GatewayError, UpstreamUnavailable
-from server.upstream.hold import Hold
-from server.upstream.policy import CallPolicy
+from server.upstream.batcher import BatchDelay
+from server.upstream.connector import CallPolicy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from server.chains.evm.chain import EvmChain
-    from server.chains.evm.multicall import Call, Outcome
+    from server.chains.evm.reads.multicall import Call, Outcome
     from server.chains.view import ReadView
     from server.upstream.pool import Pool
 
@@ -76,7 +75,7 @@ class ReadPlanner:
         self._quarantine = Quarantine(clock)
         self._executions = Executions(chain, pool, self._quarantine, clock)
         self._one_block = OneBlock(chain, self._executions)
-        self._gate = Gate(self._leave, Hold(pool))
+        self._gate = Gate(self._leave, BatchDelay(pool))
         self._folds: dict[int | None, list[_Entry]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 

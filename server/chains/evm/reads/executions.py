@@ -10,14 +10,15 @@ run no Multicall3. `one_block` runs as many executions as it takes.
 from __future__ import annotations
 
 import time
+from collections import OrderedDict
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from runtime.metrics import observe_fold
-from server.chains.evm.multicall import Call, Outcome, decode_aggregate3, encode_aggregate3
-from server.chains.evm.quantity import block_tag, check_count, json_data
-from server.chains.evm.singles import SingleReads
+from server.chains.evm.reads.multicall import Call, Outcome, decode_aggregate3, encode_aggregate3
+from server.chains.evm.reads.unbatched import UnbatchedReads
 from server.chains.newest import NOBODY, Told, read_newest
+from server.contracts.quantity import block_tag, check_count, json_data
 from server.contracts.words import word
 from server.errors import (
     GatewayError,
@@ -35,9 +36,10 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
     from server.chains.evm.chain import EvmChain
-    from server.chains.evm.quarantine import Quarantine
-    from server.upstream.policy import CallPolicy, Reply
+    from server.chains.evm.reads.multicall import Call
+    from server.upstream.connector import CallPolicy, Reply
     from server.upstream.pool import Pool
+
 
 # Bounds of one execution: nodes cap the gas of an eth_call (10 million at the strictest met) and the size of a request.
 MAX_CALLS = 200
@@ -83,7 +85,7 @@ class Executions:
         self._quarantine = quarantine
         self._clock = clock
         self._multicall = "0x" + chain.multicall.hex()
-        self._singles = SingleReads(chain, pool, quarantine)
+        self._singles = UnbatchedReads(chain, pool, quarantine)
         self._avoided_until = 0.0
 
     async def run_once(
@@ -237,3 +239,31 @@ def cut(calls: Sequence[Call]) -> list[Sequence[Call]]:
             start, gas, size = index, call.gas, len(call.data)
     pieces.append(calls[start:])
     return pieces
+
+
+QUARANTINE_SECONDS = 600.0
+"""How long an address is kept apart after it burnt the gas."""
+
+_MAX_ADDRESSES = 1024
+
+
+class Quarantine:
+    """The addresses kept apart on one chain, the latest 1024 of them."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._until: OrderedDict[bytes, float] = OrderedDict()
+
+    def add(self, address: bytes) -> None:
+        """Keep the address apart from now on, for ten minutes."""
+        self._until[address] = self._clock() + QUARANTINE_SECONDS
+        self._until.move_to_end(address)
+        if len(self._until) > _MAX_ADDRESSES:
+            self._until.popitem(last=False)
+
+    def holds(self, calls: Sequence[Call]) -> bool:
+        """Return whether any of the calls goes to an address that is kept apart."""
+        if not self._until:
+            return False
+        now = self._clock()
+        return any(self._until.get(call.target, 0.0) > now for call in calls)

@@ -6,23 +6,23 @@ import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from server.chains.evm.multicall import GET_ETH_BALANCE, Call, Outcome
 from server.chains.evm.newest import read_newest_height
-from server.chains.evm.proofs import Proofs
-from server.chains.evm.quantity import block_tag, json_data, json_word
+from server.chains.evm.reads.multicall import GET_ETH_BALANCE, Call, Outcome
+from server.chains.evm.reads.proofs import Proofs
 from server.chains.sound_answers import read_sound
+from server.contracts.quantity import block_tag, json_data, json_word
 from server.errors import OutOfGas, Reverted
-from server.upstream.policy import CallPolicy
+from server.upstream.connector import CallPolicy
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from server.chains.evm.chain import EvmChain
-    from server.chains.evm.quarantine import Quarantine
+    from server.chains.evm.reads.executions import Quarantine
     from server.upstream.pool import Pool
 
 
-class SingleReads:
+class UnbatchedReads:
     """Runs the planner's reads as one `eth_call` or `eth_getBalance` each, in one JSON-RPC batch.
 
     An address that burns all gas even so is put into quarantine.

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from server.upstream.hold import Hold
+    from server.upstream.batcher import BatchDelay
 
 _TURNS = 48
 _TURNS_ALONE = 4
@@ -32,7 +32,7 @@ class Gate:
     `hold` says how long the first of them waits for company before those turns.
     """
 
-    def __init__(self, leave: Callable[[], None], hold: Hold) -> None:
+    def __init__(self, leave: Callable[[], None], hold: BatchDelay) -> None:
         self._leave = leave
         self._hold = hold
         self._waiting: list[asyncio.Future[None]] = []

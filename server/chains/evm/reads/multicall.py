@@ -11,10 +11,12 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from server.contracts.address import PRECOMPILES
 from server.contracts.words import address_word, word
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
 
 AGGREGATE3 = bytes.fromhex("82ad56cb")
 GET_BLOCK_NUMBER = bytes.fromhex("42cbb15c")
@@ -108,3 +110,13 @@ def decode_aggregate3(data: bytes, count: int) -> list[Outcome]:
             raise ValueError("a result lies outside the data")
         outcomes.append(Outcome(lead[31] == 1, data[content + 32 : end]))
     return outcomes
+
+
+_NOTHING = Outcome(True, b"")
+
+
+def without_precompiles(calls: Sequence[Call], outcomes: list[Outcome]) -> list[Outcome]:
+    """Return the outcomes of the calls, where a precompile was called that of an address without code."""
+    if not any(call.target in PRECOMPILES for call in calls):
+        return outcomes
+    return [_NOTHING if call.target in PRECOMPILES else outcome for call, outcome in zip(calls, outcomes, strict=True)]

@@ -1,10 +1,10 @@
 """Folding the calls of one loop turn into one JSON-RPC batch per endpoint.
 
 Calls that are submitted while the loop runs one turn leave together, and a little later if they come in quick
-succession (`hold`); heavy calls leave alone, so that the slowest item and the size limit hit nobody else. Calls that
-belong together (a bundle) leave alone too, in one batch, and come to one answer. An endpoint that refuses batches, or
-long ones, is learnt from its refusal and served in the size it takes. One bad item fails alone, and one whose answer
-leaves no room for the others costs them a second request.
+succession (`BatchDelay`); heavy calls leave alone, so that the slowest item and the size limit hit no other. Calls that
+belong together (a bundle) leave alone too, in one batch, and come to one answer. From an endpoint that refuses batches,
+or long ones, the size that it takes is learned. One bad item fails alone, and one whose answer leaves no room for the
+others costs them a second request.
 
 Where a batch leaves anyway, the question which chain the endpoint serves (`identity`) travels with it: if the answer is
 another chain, the whole batch is void. A look at the head is made a batch for that; no other single call is.
@@ -14,25 +14,24 @@ from __future__ import annotations
 
 import asyncio
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 from server.errors import RangeTooLarge, ResponseTooLarge
-from server.upstream.carrier import TOO_MANY_REQUESTS, Answer, Cargo, Exchange, explain_status, outcome_of
+from server.upstream.connector import TOO_MANY_REQUESTS, Answer, Exchange, HttpConnector, Payload, explain_status
 from server.upstream.failures import Failure, Kind
-from server.upstream.hold import Hold
-from server.upstream.http import HttpAnswer
 from server.upstream.jsonrpc import NodeError, Outcome, decode_batch, decode_single, encode_request
 from server.upstream.transport import describe_seconds
 from server.upstream.verdicts import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Coroutine, Iterator
 
     from server.upstream.endpoint import Endpoint
+    from server.upstream.http import HttpAnswer
     from server.upstream.identity import Identity
-    from server.upstream.observer import Observer, Purpose
-    from server.upstream.transport import Transport
+    from server.upstream.transport import Observer, Purpose, Transport
     from server.upstream.verdicts import ErrorTable
+
 
 MAX_BATCH_BYTES = 256 * 1024
 """A batch is closed before it grows beyond this; one longer call goes alone."""
@@ -68,7 +67,7 @@ class _Item:
             self.future.set_result(Answer(outcome, exchange))
 
 
-class Batcher:
+class Batcher(HttpConnector):
     """Sends the calls of one endpoint. Request numbers come from the pool, so no two of its calls share one."""
 
     def __init__(
@@ -82,20 +81,16 @@ class Batcher:
         clock: Callable[[], float],
         identity: Identity | None = None,
     ) -> None:
-        self._chain = chain
+        super().__init__(chain, endpoint, transport, observer, clock)
         self._identity = identity
-        self._endpoint = endpoint
-        self._transport = transport
         self._errors = errors
-        self._observer = observer
         self._numbers = numbers
-        self._clock = clock
-        self._hold = Hold(endpoint.latency)
+        self._delay = BatchDelay(endpoint.latency)
         self._waiting: list[_Item] = []
         self._is_leaving = False
         self._sending: dict[asyncio.Task[None], list[_Item]] = {}
 
-    async def submit(self, call: bytes, timeout: float, *, held: bool = False) -> Answer:
+    def submit(self, call: bytes, timeout: float, *, held: bool = False) -> asyncio.Future[Answer]:
         """Return what became of a cheap call, which shares a batch with the others of its moment.
 
         A call that was `held` already leaves after one more turn, and whatever waits leaves with it: calls of the same
@@ -103,31 +98,31 @@ class Batcher:
         """
         loop = asyncio.get_running_loop()
         item = _Item(next(self._numbers), call, timeout, loop.create_future())
-        hold = 0.0 if held else self._hold.seconds(self._clock())
+        delay = 0.0 if held else self._delay.seconds(self._clock())
         self._waiting.append(item)
         if held:
             if not self._is_leaving:
                 self._is_leaving = True
                 loop.call_soon(loop.call_soon, self._flush)
         elif len(self._waiting) == 1:
-            if hold > 0:
-                loop.call_later(hold, self._flush)
+            if delay > 0:
+                loop.call_later(delay, self._flush)
             else:
                 loop.call_soon(self._flush)
-        return await item.future
+        return item.future
 
-    async def submit_alone(self, cargo: Cargo[bytes], timeout: float, purpose: Purpose = "heavy") -> Answer:
+    async def submit_alone(self, payload: Payload[bytes], timeout: float, purpose: Purpose = "heavy") -> Answer:
         """Return what became of a call, or of a bundle, that shares its request with no other.
 
         A bundle answers with its results in order; where one is missing, with the error that is an answer, or else
         with the first failure.
         """
-        calls = (cargo,) if isinstance(cargo, bytes) else cargo
+        calls = (payload,) if isinstance(payload, bytes) else payload
         loop = asyncio.get_running_loop()
         items = [_Item(next(self._numbers), call, timeout, loop.create_future()) for call in calls]
         self._start(items, purpose)
         answers = await asyncio.gather(*(item.future for item in items))
-        return answers[0] if isinstance(cargo, bytes) else self._whole(answers)
+        return answers[0] if isinstance(payload, bytes) else self._whole(answers)
 
     def give_up(self, failure: Failure) -> None:
         """End every call in flight with this failure."""
@@ -147,34 +142,35 @@ class Batcher:
     def _flush(self) -> None:
         self._is_leaving = False
         waiting, self._waiting = self._waiting, []
+        if len(waiting) == 1:
+            if not waiting[0].future.done():
+                self._start(waiting, "call")
+            return
         for chunk in _split([item for item in waiting if not item.future.done()], self._endpoint.batch_items):
             self._start(chunk, "call")
 
     def _start(self, items: list[_Item], purpose: Purpose) -> None:
         task = asyncio.get_running_loop().create_task(self._send(items, purpose))
         self._sending[task] = items
-        task.add_done_callback(self._finish(items))
+        task.add_done_callback(self._finish)
 
-    def _finish(self, items: list[_Item]) -> Callable[[asyncio.Task[None]], None]:
-        def finish(task: asyncio.Task[None]) -> None:
-            del self._sending[task]
-            error = None if task.cancelled() else task.exception()
-            for item in items:
-                if not item.future.done():
-                    if error is None:
-                        item.future.cancel()
-                    else:
-                        item.future.set_exception(error)
+    def _finish(self, task: asyncio.Task[None]) -> None:
+        items = self._sending.pop(task)
+        error = None if task.cancelled() else task.exception()
+        for item in items:
+            if not item.future.done():
+                if error is None:
+                    item.future.cancel()
+                else:
+                    item.future.set_exception(error)
 
-        return finish
-
-    async def _send(self, items: list[_Item], purpose: Purpose, *, again: bool = False) -> None:
+    def _send(self, items: list[_Item], purpose: Purpose, *, again: bool = False) -> Coroutine[Any, Any, None]:
+        """Return what sends the calls."""
         if len(items) == 1 and (again or purpose != "head" or not self._completes(items[0])):
-            await self._send_single(items[0], purpose)
-        elif len(items) > self._endpoint.batch_items:
-            await self._resend(items, self._endpoint.batch_items, purpose, learns=False)
-        else:
-            await self._send_batch(items, purpose, again=again)
+            return self._send_single(items[0], purpose)
+        if len(items) > self._endpoint.batch_items:
+            return self._resend(items, self._endpoint.batch_items, purpose, learns=False)
+        return self._send_batch(items, purpose, again=again)
 
     def _completes(self, item: _Item) -> bool:
         """Return whether a single call is to become a batch with that question; not where it is that question."""
@@ -186,7 +182,8 @@ class Batcher:
 
     async def _send_single(self, item: _Item, purpose: Purpose) -> None:
         exchange = Exchange(self._clock())
-        got = await self._post(encode_request(item.number, item.call), [item], exchange, purpose)
+        request = self._endpoint.address.post(encode_request(item.number, item.call))
+        got = await self._exchange(exchange, request, item.timeout, purpose)
         if isinstance(got, Failure):
             item.resolve(got, exchange)
             return
@@ -312,21 +309,11 @@ class Batcher:
             for item in items
             if item.timeout < longest - _TIMER_SLACK
         ]
-        self._endpoint.spend()
-        self._endpoint.begin(exchange, is_heavy=purpose == "heavy")
-        self._observer.sent(self._chain, self._endpoint.label, purpose, len(items))
-        got: HttpAnswer | Failure | None = None
         try:
-            got = await self._transport.post(self._endpoint.address, body, longest, self._endpoint.note_byte)
+            return await self._exchange(exchange, self._endpoint.address.post(body), longest, purpose, len(items))
         finally:
             for timer in timers:
                 timer.cancel()
-            self._endpoint.end(exchange)
-            exchange.seconds = self._clock() - exchange.started
-            self._observer.ended(self._chain, self._endpoint.label, outcome_of(got), exchange.seconds, len(items))
-        if isinstance(got, HttpAnswer):
-            exchange.take(got)
-        return got
 
 
 def _split(items: list[_Item], size: int) -> list[list[_Item]]:
@@ -357,3 +344,41 @@ def _resolve_all(items: list[_Item], outcome: Outcome, exchange: Exchange) -> No
 
 def _timed_out(timeout: float) -> Failure:
     return Failure(Kind.TIMED_OUT, f"no answer within {describe_seconds(timeout)}")
+
+
+_LONGEST = 0.005
+_SHORTEST = 0.001
+_SHARE = 10
+
+
+class HasMedian(Protocol):
+    """What measures how long answers take."""
+
+    @property
+    def median(self) -> float | None:
+        """Seconds, None before the first answer."""
+        ...
+
+
+class BatchDelay:
+    """How long a read waits for company: up to 5 ms or a tenth of the node's median, below 1 ms not at all.
+
+    A read that follows another one closely is likely to be followed by a third: waiting a little folds them into one
+    request. A read that comes after a quiet moment leaves at once, so a lone caller never waits (design section 6).
+    """
+
+    def __init__(self, latency: HasMedian) -> None:
+        self._latency = latency
+        self._previous: float | None = None
+        self.is_quiet = True
+        """Whether the last read came later after the one before it than the node takes to answer."""
+
+    def seconds(self, now: float) -> float:
+        """Return for how long the read that arrives `now` is held; 0 if the one before it is longer ago than that."""
+        previous, self._previous = self._previous, now
+        median = self._latency.median
+        self.is_quiet = previous is None or median is None or now - previous > median
+        if previous is None or median is None:
+            return 0.0
+        hold = min(_LONGEST, median / _SHARE)
+        return hold if hold >= _SHORTEST and now - previous < hold else 0.0

@@ -1,0 +1,1 @@
+"""Reads of state on EVM chains: folded into few executions, each of which proves its block."""

@@ -1,0 +1,204 @@
+"""What carries the calls of one pool to one endpoint, whatever the protocol: a call's policy, its answer, the exchange.
+
+`Batcher` (JSON-RPC) and `RestConnector` (REST) are the connectors; failover, health and checks rest on `Connector`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias, TypeVar
+
+import msgspec
+
+from server.upstream.failures import Failure, Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Coroutine, Mapping
+    from typing import Any
+
+    from runtime import metrics
+    from server.errors import GatewayError
+    from server.upstream.endpoint import Endpoint
+    from server.upstream.failures import Trouble
+    from server.upstream.http import HttpAnswer
+    from server.upstream.jsonrpc import Outcome
+    from server.upstream.transport import Observer, Purpose, Transport
+
+Call = TypeVar("Call")
+SentCall = TypeVar("SentCall", contravariant=True)
+
+Payload: TypeAlias = "Call | tuple[Call, ...]"
+"""A call as the pool's connectors take it (never a tuple), or those of a bundle in order."""
+
+TOO_MANY_REQUESTS = 429
+
+_NO_HEADERS: Mapping[str, str] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class CallPolicy:
+    """What the caller states about a call.
+
+    `heavy`: never shares a batch with cheap calls. `joinable`: identical calls in flight share one answer.
+    `caller_made`: the outside caller chose the cost, so slowness does not count against the endpoint. `min_block`:
+    endpoints known to be behind this block are asked last. `prefer`: label of the endpoint to ask first. `avoid`:
+    labels of endpoints to ask last. `disbelieved`: labels of endpoints that gave no sound answer to this very call, to
+    ask after all others, even those that rest.
+    `may_be_refused`: an error of unknown meaning may be the call's own, if it is repeated and confirmed.
+    `quotes`: the caller gets what a node said itself where it refused the call.
+    `null_elsewhere`: a `null` result, or NotFound, is asked of others that should have it before it is believed.
+    `held`: the call has waited for company already and leaves with the next batch. `names_chain`: the answer names the
+    chain that it is of, and its reader checks that.
+    """
+
+    heavy: bool = False
+    joinable: bool = True
+    caller_made: bool = False
+    min_block: int | None = None
+    prefer: str | None = None
+    avoid: frozenset[str] = frozenset()
+    disbelieved: frozenset[str] = frozenset()
+    null_elsewhere: bool = False
+    held: bool = False
+    may_be_refused: bool = False
+    quotes: bool = False
+    names_chain: bool = False
+
+
+PLAIN = CallPolicy()
+"""The policy of a call about which nothing is stated."""
+
+
+class Reply(msgspec.Struct, frozen=True):
+    """A node's answer: the JSON of `result` in the node's own bytes, the endpoint's label, the seconds it took.
+
+    `refusals` are the errors by which endpoints that were asked before said that they cannot, by label. Of a REST
+    endpoint `result` is the body and `headers` are those of its answer, names in lower case. A bundle has no `result`
+    but `parts`, one for each of its calls. `absences` is how many endpoints said, with this `null`, that there is none.
+    """
+
+    result: bytes
+    endpoint: str
+    latency: float
+    headers: Mapping[str, str] = msgspec.field(default_factory=dict)
+    refusals: Mapping[str, GatewayError] = msgspec.field(default_factory=dict)
+    parts: tuple[bytes, ...] = ()
+    absences: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeResult:
+    """What one endpoint answered to a probe: either `result` (JSON bytes) or `error` is set; `latency` is in seconds.
+
+    `trouble` goes with an error.
+    """
+
+    endpoint: str
+    latency: float
+    result: bytes | None = None
+    error: GatewayError | None = None
+    trouble: Trouble | None = None
+
+
+class Exchange:
+    """One HTTP request and its answer, shared by its calls, so that it counts once for or against the endpoint."""
+
+    __slots__ = ("blamed", "credited", "headers", "retry_after", "seconds", "started", "status")
+
+    def __init__(self, started: float) -> None:
+        self.started = started
+        self.status = 0
+        self.retry_after: float | None = None
+        self.headers: Mapping[str, str] = _NO_HEADERS
+        self.seconds = 0.0
+        self.blamed = False
+        self.credited = False
+
+
+class Answer(NamedTuple):
+    """What became of one call, and the exchange that it was part of; of a bundle the results in its calls' order."""
+
+    outcome: Outcome | tuple[bytes, ...]
+    exchange: Exchange
+
+
+class Connector(Protocol[SentCall]):
+    """Sends the calls of one endpoint; never raises for the endpoint's sake.
+
+    What a call is, only its pool and its connector define: bytes of JSON-RPC, or a structured request of REST. It can
+    be hashed, and equal calls ask the same.
+    """
+
+    def submit(self, call: SentCall, timeout: float, *, held: bool = False) -> Awaitable[Answer]:
+        """Return what became of a cheap call, which may share its request with others."""
+        ...
+
+    def submit_alone(
+        self, payload: SentCall | tuple[SentCall, ...], timeout: float, purpose: Purpose = "heavy"
+    ) -> Coroutine[Any, Any, Answer]:
+        """Return what became of a call, or of a bundle, that shares its request with no other."""
+        ...
+
+    def give_up(self, failure: Failure) -> None:
+        """End every call in flight with this failure."""
+        ...
+
+    async def close(self) -> None:
+        """Give up what is in flight."""
+        ...
+
+
+class HttpConnector:
+    """What the connectors share: one HTTP exchange with the endpoint, accounted to it and reported to the observer."""
+
+    def __init__(
+        self,
+        chain: str,
+        endpoint: Endpoint,
+        transport: Transport,
+        observer: Observer,
+        clock: Callable[[], float],
+    ) -> None:
+        self._chain = chain
+        self._endpoint = endpoint
+        self._transport = transport
+        self._observer = observer
+        self._clock = clock
+
+    async def _exchange(
+        self, exchange: Exchange, request: bytes, timeout: float, purpose: Purpose, calls: int = 1
+    ) -> HttpAnswer | Failure:
+        """Return the answer to a request of so many calls, or why there is none, and note both in the exchange."""
+        endpoint, chain = self._endpoint, self._chain
+        endpoint.begin(exchange, is_heavy=purpose == "heavy")
+        self._observer.sent(chain, endpoint.label, purpose, calls)
+        got: HttpAnswer | Failure | None = None
+        try:
+            got = await self._transport.send(endpoint.address, request, timeout, endpoint.note_byte)
+        finally:
+            endpoint.end(exchange)
+            exchange.seconds = self._clock() - exchange.started
+            self._observer.ended(chain, endpoint.label, outcome_of(got), exchange.seconds, calls)
+        if not isinstance(got, Failure):
+            exchange.status, exchange.retry_after, exchange.headers = got.status, got.retry_after, got.headers
+        return got
+
+
+def outcome_of(got: HttpAnswer | Failure | None) -> metrics.Outcome:
+    """Return how a request ended by its HTTP answer; None is a request that was given up."""
+    if got is None:
+        return "cancelled"
+    if isinstance(got, Failure):
+        return "timeout" if got.kind is Kind.TIMED_OUT else "sick"
+    if got.status == TOO_MANY_REQUESTS:
+        return "limited"
+    return "sick" if got.status >= 500 else "answer"
+
+
+def explain_status(failure: Failure, got: HttpAnswer) -> Failure:
+    """Return the failure of a body that is no answer, by the HTTP status where that says more."""
+    if got.status == TOO_MANY_REQUESTS:
+        return Failure(Kind.LIMITED, "HTTP 429", got.retry_after)
+    if got.status != 200:
+        return Failure(Kind.HTTP_STATUS, f"HTTP {got.status}", got.retry_after)
+    return failure
