@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     import msgspec
 
-    from server.chains.evm.log_entries import LogEntry
+    from server.chains.evm.logs.entries import LogEntry
     from server.chains.facts import ChainFacts
     from server.upstream.connector import CallPolicy
     from server.upstream.pool import Pool

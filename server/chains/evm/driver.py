@@ -14,16 +14,16 @@ from server.chains.evm.calls import CallReader
 from server.chains.evm.chain import EvmChain
 from server.chains.evm.code import CodeReader
 from server.chains.evm.contents import Contents
-from server.chains.evm.contract_logs import ContractLogReader
 from server.chains.evm.feeds import FeedReader
 from server.chains.evm.gas import GasReader
 from server.chains.evm.heads import HeadReader
 from server.chains.evm.heights import Heights
 from server.chains.evm.holdings import HoldingReader
-from server.chains.evm.log_ranges import LogRanges
-from server.chains.evm.log_scan import LogScanner
-from server.chains.evm.log_windows import LogWindows
-from server.chains.evm.logs import LogReader
+from server.chains.evm.logs.cursor import LogWindows
+from server.chains.evm.logs.limits import LogRanges
+from server.chains.evm.logs.scan import LogScanner
+from server.chains.evm.logs.search import ContractLogReader, LogReader
+from server.chains.evm.logs.transfers import TransferReader
 from server.chains.evm.passthrough import PassThrough
 from server.chains.evm.reads.cached import ContractCaller, RememberedReads
 from server.chains.evm.reads.planner import ReadPlanner
@@ -33,7 +33,6 @@ from server.chains.evm.token_units import TokenUnits
 from server.chains.evm.tokens import TokenReader
 from server.chains.evm.traces import TraceReader
 from server.chains.evm.transactions import TransactionReader
-from server.chains.evm.transfers import TransferReader
 from server.chains.holdings import is_accepted
 from server.contracts.address import parse_address
 

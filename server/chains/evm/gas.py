@@ -11,10 +11,10 @@ from statistics import median_low
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
+from eth_hash.auto import keccak
 
 from server.chains.capabilities import GasPrice
 from server.chains.evm.reads.multicall import Call
-from server.chains.evm.sample_transfer import sample_transfer
 from server.chains.sound_answers import read_sound
 from server.contracts.quantity import quantity
 from server.contracts.words import word
@@ -34,6 +34,8 @@ GET_L1_FEE = bytes.fromhex("49948e0e")
 _BLOCKS = 10
 _MEDIAN = 50
 _NOBODY = "0x" + "00" * 20
+_TRANSFER_KIND = b"\x02"
+_TRANSFER_GAS = 21_000
 
 
 class _History(msgspec.Struct, rename="camel"):
@@ -134,6 +136,33 @@ class GasReader:
         data = GET_L1_FEE + (32).to_bytes(32) + len(transfer).to_bytes(32) + transfer + bytes(-len(transfer) % 32)
         [outcome] = await self._reads.read_shared(view, [Call(bytes.fromhex(facts.l1_fee.oracle[2:]), data)])
         return word(outcome.data) if outcome.success and len(outcome.data) >= 32 else None
+
+
+def sample_transfer(chain_id: int, *, signed: bool) -> bytes:
+    """Return a plain transfer as it is posted to layer 1 (EIP-1559, RLP), of usual figures.
+
+    Addresses and signature are digests, which pack no better than real ones.
+    """
+    fields = [chain_id, 1_000, 10**9, 10**10, _TRANSFER_GAS, keccak(b"receiver")[:20], 123_456_789 * 10**9, b"", []]
+    if signed:
+        fields += [1, keccak(b"r"), keccak(b"s")]
+    return _TRANSFER_KIND + _encode(fields)
+
+
+def _encode(item: int | bytes | Sequence[object]) -> bytes:
+    if isinstance(item, int):
+        return _encode(item.to_bytes((item.bit_length() + 7) // 8))
+    if isinstance(item, bytes):
+        return item if len(item) == 1 and item[0] < 0x80 else _length(len(item), 0x80) + item
+    content = b"".join(_encode(part) for part in item)  # type: ignore[arg-type]  # items are of the same kinds
+    return _length(len(content), 0xC0) + content
+
+
+def _length(size: int, offset: int) -> bytes:
+    if size < 56:
+        return bytes([offset + size])
+    digits = size.to_bytes((size.bit_length() + 7) // 8)
+    return bytes([offset + 55 + len(digits)]) + digits
 
 
 def _history_base(answer: bytes, _base: int) -> int | None:

@@ -13,7 +13,7 @@ import msgspec
 
 from runtime.redaction import redact_text
 from server import errors
-from server.chains.evm.log_limits import read_limit
+from server.chains.evm.logs.limits import read_limit
 from server.contracts.quantity import json_data
 from server.contracts.reverts import reverted
 from server.errors import ArchiveRequired, GatewayError, NotFound, RangeTooLarge, Reverted, UpstreamUnavailable

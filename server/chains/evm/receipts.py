@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from waypost.v1 import receipt_pb2
 
-from server.chains.evm.events import decode_logs
-from server.chains.evm.log_entries import parse_logs
+from server.chains.evm.logs.entries import parse_logs
+from server.chains.evm.logs.events import decode_logs
 from server.chains.evm.members import address, convert_members, decimal, is_null, load_forms, number, read_members, text
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ import pytest_asyncio
 
 from runtime.settings import Settings
 from server.chains.capabilities import BlockRange
-from server.chains.evm import log_scan, transfers
-from server.chains.evm.transfers import TRANSFER
+from server.chains.evm.logs import scan, transfers
+from server.chains.evm.logs.transfers import TRANSFER
 from server.chains.registry import Chains
 from server.chains.view import ReadView
 from server.checksum import checksum_address
@@ -168,13 +168,13 @@ async def test_the_cursor_carries_the_window_that_was_left_out(polygon, node, mo
     assert (page.count, page.cursor) == (1000, f"{block}:5:{low}")
     await node.call("anvil_mine", hex(50))
     asked: list[int] = []
-    real = log_scan.LogScanner.read_page
+    real = scan.LogScanner.read_page
 
     async def spy(self, window, *args, **options):
         asked.append(window.low)
         return await real(self, window, *args, **options)
 
-    monkeypatch.setattr(log_scan.LogScanner, "read_page", spy)
+    monkeypatch.setattr(scan.LogScanner, "read_page", spy)
     rest = await polygon.read_transfers(BlockRange(None, "latest", page.cursor), account, ReadView())
     assert (rest.count, rest.has_more, asked) == (5, False, [low])
     assert [one.log_index for one in rest.transfers] == [4, 3, 2, 1, 0]

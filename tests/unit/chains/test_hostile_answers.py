@@ -10,7 +10,7 @@ import pytest
 from server.chains.bitcoin.node_errors import BitcoinErrors
 from server.chains.bitcoin.scans import _read_scan
 from server.chains.cosmos.node_errors import CosmosErrors
-from server.chains.evm.log_entries import place_of, read_entries
+from server.chains.evm.logs.entries import read_entries
 from server.chains.evm.node_errors import EvmErrors
 from server.chains.evm.reads.multicall import decode_aggregate3
 from server.chains.evm.simulation_answers import parse_traced_call
@@ -64,9 +64,8 @@ def test_logs_whose_indices_have_one_hash_are_none() -> None:
         b'{"address":"%b","topics":[],"data":"0x","blockNumber":"0x1","transactionHash":"0x%064x","logIndex":"0x%x"}'
         % (ADDRESS, 1, SAME_HASH)
     )
-    [entry] = read_entries(b"[%b]" % log)
     with pytest.raises(ValueError, match="more logs than any block has"):
-        place_of(entry)
+        read_entries(b"[%b]" % log)
 
 
 def test_logs_of_deep_calls_are_put_in_order_in_linear_time() -> None:

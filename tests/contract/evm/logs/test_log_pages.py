@@ -8,9 +8,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from server.chains.evm.log_cursor import Cursor, Window
-from server.chains.evm.log_entries import Place, place_of
-from server.chains.evm.log_scan import LogFilter
+from server.chains.evm.logs.cursor import Cursor, Window
+from server.chains.evm.logs.entries import Place
+from server.chains.evm.logs.scan import LogFilter
 from server.chains.view import ReadView
 from server.errors import InvalidArgument
 from server.upstream import open_session
@@ -62,7 +62,7 @@ async def test_a_page_that_ends_between_two_blocks_has_a_block_number_for_cursor
     page = await reader._logs._scanner.read_page(
         Window(FIRST, Place(start + 4, 0)), [LogFilter(LOGGER, (), 10_000)], ReadView(), limit=990
     )
-    assert len(page.entries) == 990
+    assert len(page.logs) == 990
     assert Window(FIRST, Place(start + 4, 0)).cursor(page.below) == str(start - 1)
 
 
@@ -183,8 +183,8 @@ async def test_walking_all_pages_gives_every_log_once(reader, node, fronts, limi
     places: list[tuple[int, int]] = []
     for _ in itertools.count():
         page = await scanner.read_page(frame, [LogFilter(None, (), span)], ReadView(), limit=limit)
-        assert len(page.entries) <= limit
-        places += [tuple(place_of(entry)) for entry in page.entries]
+        assert len(page.logs) <= limit
+        places += [tuple(log.place) for log in page.logs]
         if page.below is None:
             break
         cursor = Cursor.parse(frame.cursor(page.below))

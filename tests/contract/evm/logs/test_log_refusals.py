@@ -8,12 +8,12 @@ import time
 import pytest
 from aiohttp import web
 
-from server.chains.evm import log_scan
+from server.chains.evm.logs import scan
 from server.chains.view import ReadView
 from server.errors import ArchiveRequired, DeadlineExceeded, ResponseTooLarge, UpstreamUnavailable
 from tests.contract.evm.log_nodes import LOGGER, OTHER_LOGGER, at_most
 from tests.contract.evm.logs.world import FIRST, TOPIC, truth, walk, window
-from tests.unit.chains.test_log_limits import LASTING
+from tests.unit.chains.evm.logs.test_limits import LASTING
 
 HINTS = [
     "query returned more than 10000 results. Try with this block range [{hex_low}, {hex_good}].",
@@ -82,7 +82,7 @@ async def test_a_block_that_nobody_hands_out_says_what_to_do(reader, fronts):
 
 async def test_a_page_stops_at_its_budget_and_the_next_goes_on(reader, node, fronts, monkeypatch):
     fronts[0].refuse = at_most(2, "exceed maximum block range: 2")
-    monkeypatch.setattr(log_scan, "MAX_QUESTIONS", 6)
+    monkeypatch.setattr(scan, "MAX_QUESTIONS", 6)
     expected = await truth(node, FIRST, FIRST + 100, address=LOGGER)
     page = await reader.read_logs(window(FIRST, FIRST + 100), LOGGER, None, ReadView())
     assert (page.count, page.has_more) == (0, True)
@@ -115,7 +115,7 @@ async def test_a_failure_after_some_blocks_costs_nothing_that_was_read(reader, n
 @pytest.mark.alone("what fits into 1.5 seconds depends on the machine")
 async def test_a_node_that_is_too_slow_for_a_range_is_asked_for_less(reader, node, fronts, monkeypatch):
     """And what was read before the caller's time runs out is answered."""
-    monkeypatch.setattr(log_scan, "_LEAST_SECONDS", 0.1)
+    monkeypatch.setattr(scan, "_LEAST_SECONDS", 0.1)
     fronts[0].delay = lambda low, high: 60.0 if high - low >= 8 else 0.05
     expected = await truth(node, FIRST, FIRST + 15)
     began = time.monotonic()
@@ -128,7 +128,7 @@ async def test_a_node_that_is_too_slow_for_a_range_is_asked_for_less(reader, nod
 
 
 async def test_a_node_that_is_too_slow_for_anything_is_late(reader, fronts, monkeypatch):
-    monkeypatch.setattr(log_scan, "_LEAST_SECONDS", 0.1)
+    monkeypatch.setattr(scan, "_LEAST_SECONDS", 0.1)
     fronts[0].delay = lambda low, high: 60.0
     with pytest.raises(DeadlineExceeded):
         await reader.read_logs(window(FIRST, FIRST + 15), None, None, ReadView(deadline=time.monotonic() + 0.5))

@@ -10,11 +10,11 @@ from __future__ import annotations
 import asyncio
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from server.chains.evm.contents import check_contents
-from server.chains.evm.log_entries import LogEntry, Place, place_of, read_entries
-from server.chains.evm.log_pace import Pace
+from server.chains.evm.logs.entries import Place, PlacedEntry, read_entries
+from server.chains.evm.logs.limits import Pace
 from server.chains.sound_answers import ask_sound
 from server.errors import (
     ArchiveRequired,
@@ -29,14 +29,17 @@ from server.errors import (
 from server.upstream.connector import CallPolicy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Coroutine, Iterable, Sequence
 
     from server.chains.evm.contents import Contents
-    from server.chains.evm.log_cursor import Window
-    from server.chains.evm.log_ranges import LogRanges
+    from server.chains.evm.logs.cursor import Window
+    from server.chains.evm.logs.entries import LogEntry
+    from server.chains.evm.logs.limits import LogRanges
     from server.chains.view import ReadView
     from server.upstream.connector import Reply
     from server.upstream.pool import Pool
+
+Found = TypeVar("Found")
 
 LIMIT = 1000
 """Most logs of a page (contract section 8)."""
@@ -71,21 +74,25 @@ class LogFilter:
             params["topics"] = list(self.topics)
         return params
 
-    def fits(self, entry: LogEntry) -> bool:
-        """Return whether a log is of this contract and has these topics."""
-        if self.address is not None and not _is_same(entry.address, self.address):
-            return False
-        if len(entry.topics) < len(self.topics):
-            return False
-        return all(
-            wanted is None or _is_same(topic, wanted) for wanted, topic in zip(self.topics, entry.topics, strict=False)
-        )
+    def fits(self, entries: Iterable[LogEntry]) -> bool:
+        """Return whether all of the logs are of this contract and have these topics."""
+        address = None if self.address is None else self.address.lower()
+        topics = [(position, topic.lower()) for position, topic in enumerate(self.topics) if topic is not None]
+        for entry in entries:
+            if address is not None and entry.address.lower() != address:
+                return False
+            if len(entry.topics) < len(self.topics):
+                return False
+            for position, topic in topics:
+                if entry.topics[position].lower() != topic:
+                    return False
+        return True
 
 
 class Page(NamedTuple):
     """Logs, newest first, and the place that the next page begins below; None at the window's end."""
 
-    entries: list[LogEntry]
+    logs: list[PlacedEntry]
     below: Place | None
 
 
@@ -145,7 +152,7 @@ class LogScanner:
         filters: Sequence[LogFilter],
         view: ReadView,
         *,
-        keep: Callable[[LogEntry], bool] = lambda entry: True,
+        keep: Callable[[LogEntry], bool] | None = None,
         limit: int = LIMIT,
     ) -> Page:
         """Return the newest logs of the window that match any of the filters, each once, at most `limit`.
@@ -168,9 +175,7 @@ class LogScanner:
         while walk.top >= window.low and len(walk.found) < limit and not walk.is_spent(self._clock()):
             chunks = _next_chunks(walk)
             walk.questions += len(chunks) * len(filters)
-            outcomes = await asyncio.gather(
-                *(self._read(chunk, filters, walk, view) for chunk in chunks), return_exceptions=True
-            )
+            outcomes = await _settle([self._read(chunk, filters, walk, view) for chunk in chunks])
             for chunk, outcome in zip(chunks, outcomes, strict=True):
                 if isinstance(outcome, BaseException):
                     if not self._go_on(chunk, outcome, walk):
@@ -181,19 +186,15 @@ class LogScanner:
 
     async def _read(
         self, chunk: _Chunk, filters: Sequence[LogFilter], walk: _Walk, view: ReadView
-    ) -> list[tuple[Place, LogEntry]]:
-        """Return the logs of the chunk, unordered, with their places."""
+    ) -> list[PlacedEntry]:
+        """Return the logs of the chunk, unordered."""
         plan = self._ranges.plan()
         prefer = plan.endpoint or view.endpoint
         policy = CallPolicy(heavy=True, caller_made=True, min_block=chunk.high, prefer=prefer)
         now = self._clock()
         deadline = min(walk.until, now + max((walk.until - now) * (1 - _RESERVE), _LEAST_SECONDS))
-        answers = await asyncio.gather(
-            *(self._ask(one, chunk, walk, policy, deadline) for one in filters),
-            return_exceptions=True,
-        )
-        found: list[tuple[Place, LogEntry]] = []
-        for answer in answers:
+        found: list[PlacedEntry] = []
+        for answer in await _settle([self._ask(one, chunk, walk, policy, deadline) for one in filters]):
             if isinstance(answer, BaseException):
                 raise answer
             found += answer
@@ -201,18 +202,19 @@ class LogScanner:
 
     async def _ask(
         self, wanted: LogFilter, chunk: _Chunk, walk: _Walk, policy: CallPolicy, deadline: float
-    ) -> list[tuple[Place, LogEntry]]:
-        params = [wanted.params(chunk.low, chunk.high)]
+    ) -> list[PlacedEntry]:
         if self._contents is not None and self._contents.has_blooms and walk.window.low == walk.window.top:
             return await self._ask_block(wanted, chunk, policy, deadline, self._contents)
+        params = [wanted.params(chunk.low, chunk.high)]
         placed, reply = await ask_sound(
             self._pool,
             "eth_getLogs",
             lambda steered: self._pool.call("eth_getLogs", params, steered, deadline=deadline),
-            lambda reply: _placed(reply.result, wanted, chunk),
+            lambda reply: _read_logs(reply.result, wanted, chunk),
             policy,
         )
-        self._ranges.note(reply.refusals)
+        if reply.refusals:
+            self._ranges.note(reply.refusals)
         if reply.endpoint in walk.vague:
             walk.vague.discard(reply.endpoint)
             self._ranges.learn(reply.endpoint, chunk.blocks)
@@ -220,19 +222,19 @@ class LogScanner:
 
     async def _ask_block(
         self, wanted: LogFilter, chunk: _Chunk, policy: CallPolicy, deadline: float, contents: Contents
-    ) -> list[tuple[Place, LogEntry]]:
+    ) -> list[PlacedEntry]:
         """Return the logs of a caller's single block, checked by its header, which comes in the same request."""
         block = ("eth_getBlockByNumber", [hex(chunk.low), False])
         calls = (block, ("eth_getLogs", [wanted.params(chunk.low, chunk.high)]))
         are_all = wanted.address is None and not wanted.topics
 
-        def read(replies: tuple[Reply, ...]) -> tuple[list[tuple[Place, LogEntry]], bool | None]:
+        def read(replies: tuple[Reply, ...]) -> tuple[list[PlacedEntry], bool | None]:
             header, logs = replies
-            placed = _placed(logs.result, wanted, chunk)
+            placed = _read_logs(logs.result, wanted, chunk)
             entries = [entry for _, entry in placed]
             return placed, contents.fits_logs(header.result, entries, are_all=are_all)
 
-        async def ask(steered: CallPolicy) -> tuple[tuple[list[tuple[Place, LogEntry]], bool | None], str]:
+        async def ask(steered: CallPolicy) -> tuple[tuple[list[PlacedEntry], bool | None], str]:
             found, replies = await ask_sound(
                 self._pool,
                 "eth_getLogs",
@@ -274,23 +276,29 @@ class LogScanner:
         return False
 
 
-def _placed(result: bytes, wanted: LogFilter, chunk: _Chunk) -> list[tuple[Place, LogEntry]]:
-    """Return the logs with their places.
+async def _settle(reading: Sequence[Coroutine[None, None, Found]]) -> Sequence[Found | BaseException]:
+    """Return what became of all; a single one needs no task."""
+    if len(reading) > 1:
+        return await asyncio.gather(*reading, return_exceptions=True)
+    try:
+        return [await reading[0]]
+    except Exception as error:
+        return [error]
+
+
+def _read_logs(result: bytes, wanted: LogFilter, chunk: _Chunk) -> list[PlacedEntry]:
+    """Return the logs of an answer.
 
     Raises:
         ValueError: one is malformed, or was not asked for, or stands where another one does: others may be missing.
     """
-    placed = [(place_of(entry), entry) for entry in read_entries(result)]
-    if not all(chunk.low <= place.block <= chunk.high and wanted.fits(entry) for place, entry in placed):
-        raise ValueError("logs that were not asked for")
+    placed = read_entries(result)
     at = dict(placed)
+    if placed and not (chunk.low <= min(at).block and max(at).block <= chunk.high and wanted.fits(at.values())):
+        raise ValueError("logs that were not asked for")
     if len(at) < len(placed) and any(at[place] != entry for place, entry in placed):
         raise ValueError("two logs of one place")
     return placed
-
-
-def _is_same(told: str, wanted: str) -> bool:
-    return told == wanted or told.lower() == wanted.lower()
 
 
 def _may_be_too_much(error: GatewayError) -> bool:
@@ -316,19 +324,20 @@ def _next_chunks(walk: _Walk) -> list[_Chunk]:
 
 
 def _take(
-    walk: _Walk, chunk: _Chunk, found: list[tuple[Place, LogEntry]], keep: Callable[[LogEntry], bool], limit: int
+    walk: _Walk, chunk: _Chunk, found: list[PlacedEntry], keep: Callable[[LogEntry], bool] | None, limit: int
 ) -> None:
     walk.top = chunk.low - 1
-    walk.found.update((place, entry) for place, entry in found if place < walk.window.below and keep(entry))
+    below = walk.window.below
+    walk.found.update(log for log in found if log[0] < below and (keep is None or keep(log[1])))
     walk.pace.found(chunk.blocks, len(found), max(limit - len(walk.found), 1))
 
 
 def _cut(walk: _Walk, limit: int) -> Page:
     """Return the page: at most `limit` logs, and where the next one begins."""
     places = sorted(walk.found, reverse=True)
-    entries = [walk.found[place] for place in places[:limit]]
+    logs = [PlacedEntry(place, walk.found[place]) for place in places[:limit]]
     if len(places) > limit:
         last = places[limit - 1]
         is_whole = places[limit].block < last.block
-        return Page(entries, Place(last.block, 0) if is_whole else last)
-    return Page(entries, Place(walk.top + 1, 0) if walk.top >= walk.window.low else None)
+        return Page(logs, Place(last.block, 0) if is_whole else last)
+    return Page(logs, Place(walk.top + 1, 0) if walk.top >= walk.window.low else None)

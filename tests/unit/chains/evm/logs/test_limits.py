@@ -1,14 +1,28 @@
-"""What nodes say when they refuse a range, and what is made of it. The messages are those that nodes really send."""
+"""What nodes say when they refuse a range, and what is made of it: advice, limits of endpoints, the pace of a page.
+
+The messages are those that nodes really send.
+"""
 
 from __future__ import annotations
 
 from itertools import product
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from server.chains.evm.log_limits import Advice, advice_of, read_limit
+from server.chains.evm.logs.limits import (
+    CEILING,
+    RELEARN_SECONDS,
+    Advice,
+    LogRanges,
+    Pace,
+    Plan,
+    advice_of,
+    read_limit,
+)
 from server.chains.evm.node_errors import EvmErrors
-from server.errors import RangeTooLarge
+from server.errors import RangeTooLarge, UpstreamUnavailable
 from server.upstream.verdicts import Verdict
 from tests.each import each
 
@@ -102,3 +116,64 @@ def test_every_one_of_them_is_a_refusal_of_the_range(message: str, code: int) ->
 )
 def test_advice_that_makes_no_sense_is_not_taken(message: str) -> None:
     assert advice_of(read_limit(message)).blocks is None
+
+
+class Clock:
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def refusal(blocks: int | None, hint: str = "blocks") -> RangeTooLarge:
+    metadata = {"rangeHint": hint} | ({} if blocks is None else {"maxBlocks": str(blocks)})
+    return RangeTooLarge("refused", metadata=metadata)
+
+
+def test_learnt_ranges_steer_to_the_widest_endpoint_and_are_forgotten() -> None:
+    clock = Clock()
+    ranges = LogRanges(["a", "b"], clock)
+    assert ranges.plan() == Plan(None, CEILING)
+    assert ranges.note({"a": refusal(1000)}).blocks == 1000
+    assert ranges.plan() == Plan("b", CEILING)
+    ranges.note({"b": refusal(5000)})
+    assert ranges.plan() == Plan("b", 5000)
+    assert (ranges.limit("a"), ranges.limit("b")) == (1000, 5000)
+    clock.now += RELEARN_SECONDS
+    assert ranges.plan() == Plan(None, CEILING)
+
+
+def test_a_refusal_of_results_teaches_no_limit() -> None:
+    ranges = LogRanges(["a"], Clock())
+    noted = ranges.note({"a": refusal(64, "window")})
+    assert (noted.blocks, noted.vague) == (64, set())
+    assert ranges.note({"a": refusal(None, "results")}).vague == set()
+    assert ranges.note({"a": UpstreamUnavailable("what?")}).vague == {"a"}
+    assert ranges.limit("a") is None
+
+
+def test_the_pace_grows_over_empty_blocks_and_shrinks_over_full_ones() -> None:
+    pace = Pace(10, 1000, 1000)
+    pace.found(10, 0, 1000)
+    assert pace.span == 80
+    pace.found(80, 800, 200)
+    assert pace.span == 25
+    pace.found(25, 5000, 1)
+    assert pace.span == 1
+
+
+@given(st.integers(1, 10**6), st.none() | st.integers(1, 10**7))
+def test_a_refused_span_always_becomes_smaller(blocks: int, advised: int | None) -> None:
+    pace = Pace(blocks, CEILING, 1000)
+    if pace.refused(blocks, advised):
+        assert 1 <= pace.span < blocks
+        assert pace.span == pace.most
+    else:
+        assert blocks == 1
+
+
+def test_halving_ends_at_one_block() -> None:
+    pace, questions = Pace(10_000, CEILING, 1000), 0
+    while pace.refused(pace.span, None):
+        questions += 1
+    assert (pace.span, questions) == (1, 13)

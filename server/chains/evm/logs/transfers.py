@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 from waypost.v1 import log_pb2
 
 from server.chains.amounts import decimal_text
-from server.chains.evm.log_entries import place_of
-from server.chains.evm.log_scan import LIMIT, LogFilter
+from server.chains.evm.logs.scan import LIMIT, LogFilter
 from server.checksum import checksum_address
 from server.contracts.address import address_bytes, parse_address
 from server.contracts.quantity import quantity
@@ -21,9 +20,9 @@ from server.contracts.words import address_word
 
 if TYPE_CHECKING:
     from server.chains.capabilities import BlockRange
-    from server.chains.evm.log_entries import LogEntry
-    from server.chains.evm.log_scan import LogScanner
-    from server.chains.evm.log_windows import LogWindows
+    from server.chains.evm.logs.cursor import LogWindows
+    from server.chains.evm.logs.entries import LogEntry, Place
+    from server.chains.evm.logs.scan import LogScanner
     from server.chains.evm.token_units import TokenUnit, TokenUnits
     from server.chains.facts import ChainFacts
     from server.chains.view import ReadView
@@ -59,7 +58,7 @@ class TransferReader:
         ]
         window = await self._windows.find(blocks, view, DEPTH)
         page = await self._scanner.read_page(window, filters, view, keep=self._is_transfer)
-        transfers = [_transfer(entry) for entry in page.entries]
+        transfers = [_transfer(place, entry) for place, entry in page.logs]
         if transfers:
             units = await self._units.read((transfer.token for transfer in transfers), view.deadline)
             for transfer in transfers:
@@ -77,8 +76,7 @@ class TransferReader:
         return len(entry.topics) == _TOPICS and len(entry.data) == _DATA and entry.address.lower() not in self._silent
 
 
-def _transfer(entry: LogEntry) -> log_pb2.TokenTransfer:
-    place = place_of(entry)
+def _transfer(place: Place, entry: LogEntry) -> log_pb2.TokenTransfer:
     return log_pb2.TokenTransfer(
         token=checksum_address(entry.address),
         from_address=_address(entry.topics[1]),

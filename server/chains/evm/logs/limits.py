@@ -1,0 +1,183 @@
+"""How many blocks to ask for in one `eth_getLogs`: what refusals say, what endpoints answer, and how a page goes on.
+
+A node's refusal names the range that it would answer in words of its own (limits.toml); `LogRanges` keeps the limits of
+a chain's endpoints for a while, `Pace` is the span of one page's next question.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+import tomllib
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from server.errors import ArchiveRequired
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from server.errors import GatewayError
+
+CEILING = 100_000
+"""No question asks for more blocks than this, whatever the endpoint."""
+
+RELEARN_SECONDS = 600.0
+"""How long a limit is believed: plans change, and one machine behind a label may be stricter than another."""
+
+_TABLE = Path(__file__).with_name("limits.toml")
+_HINT, _BLOCKS = "rangeHint", "maxBlocks"
+_THOUSAND = 1000
+_MOST_BLOCKS = 1 << 40
+
+_GROWTH = 8
+_SLACK = 1.2
+_WIDEST = 4
+
+
+class Advice(NamedTuple):
+    """How many blocks to ask for next, as the refusal says: `blocks` None where it names no number.
+
+    `is_lasting` tells a limit of the node (so many blocks, whatever is in them) from one of this answer's size.
+    """
+
+    blocks: int | None
+    is_lasting: bool
+
+
+@cache
+def _patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
+    rows = tomllib.loads(_TABLE.read_text(encoding="utf-8"))["limits"]
+    return tuple((row["hint"], re.compile(row["pattern"])) for row in rows)
+
+
+def read_limit(message: str) -> dict[str, str]:
+    """Return the hint of a node's message as error metadata; empty where no pattern knows it.
+
+    `rangeHint` is the kind of hint, `maxBlocks` the number of blocks that it amounts to.
+    """
+    text = message.lower()
+    for hint, pattern in _patterns():
+        match = pattern.search(text)
+        if match is None:
+            continue
+        blocks = _blocks(hint, match)
+        metadata = {_HINT: hint}
+        if blocks is not None:
+            metadata[_BLOCKS] = str(blocks)
+        return metadata
+    return {}
+
+
+def advice_of(metadata: Mapping[str, str]) -> Advice:
+    """Return the advice in the metadata of a refusal."""
+    blocks = metadata.get(_BLOCKS)
+    is_lasting = metadata.get(_HINT, "blocks") == "blocks"
+    return Advice(None if blocks is None else int(blocks), is_lasting)
+
+
+def _blocks(hint: str, match: re.Match[str]) -> int | None:
+    if hint == "window":
+        base = 16 if match["from"].startswith("0x") else 10
+        blocks = int(match["to"], base) - int(match["from"], base) + 1
+    elif hint == "blocks":
+        digits = match["blocks"].replace(",", "")
+        blocks = int(digits[:-1]) * _THOUSAND if digits.endswith("k") else int(digits)
+    else:
+        return None
+    return blocks if 0 < blocks <= _MOST_BLOCKS else None
+
+
+class Plan(NamedTuple):
+    """Whom to ask first (None: whoever the pool chooses) and for how many blocks at most."""
+
+    endpoint: str | None
+    blocks: int
+
+
+class Noted(NamedTuple):
+    """The widest advice among refusals (None: none gave a number), and the endpoints that refused without a number."""
+
+    blocks: int | None
+    vague: set[str]
+
+
+class LogRanges:
+    """The limits of one chain's endpoints. `clock` in seconds."""
+
+    def __init__(self, labels: Sequence[str], clock: Callable[[], float] = time.monotonic) -> None:
+        self._labels = tuple(labels)
+        self._clock = clock
+        self._limits: dict[str, tuple[int, float]] = {}
+
+    def limit(self, label: str) -> int | None:
+        """Return the most blocks that the endpoint is known to answer, None where it never refused, or long ago."""
+        known = self._limits.get(label)
+        if known is None or known[1] <= self._clock():
+            return None
+        return known[0]
+
+    def learn(self, label: str, blocks: int) -> None:
+        """Remember for ten minutes that the endpoint answers no more blocks."""
+        self._limits[label] = (max(blocks, 1), self._clock() + RELEARN_SECONDS)
+
+    def plan(self) -> Plan:
+        """Return the endpoint with the widest limit: while limits differ, asking the others would be a wasted call."""
+        limits = {label: self.limit(label) for label in self._labels}
+        if all(limit is None for limit in limits.values()):
+            return Plan(None, CEILING)
+        widest = max(self._labels, key=lambda label: CEILING if limits[label] is None else limits[label] or 0)
+        return Plan(widest, min(limits[widest] or CEILING, CEILING))
+
+    def note(self, refusals: Mapping[str, GatewayError]) -> Noted:
+        """Learn the lasting limits that endpoints stated, and return what is left to find out."""
+        widest: int | None = None
+        vague: set[str] = set()
+        for label, error in refusals.items():
+            advice = advice_of(error.metadata)
+            if advice.blocks is not None:
+                widest = max(advice.blocks, widest or 0)
+                if advice.is_lasting:
+                    self.learn(label, advice.blocks)
+            elif advice.is_lasting and not isinstance(error, ArchiveRequired):
+                vague.add(label)
+        return Noted(widest, vague)
+
+
+class Pace:
+    """The span of the next question in blocks, and how many questions may go out at once.
+
+    It begins with `span`, grows by what the blocks held so far, and never exceeds `most`. Several questions go out at
+    once only when the span can grow no further and the blocks are thin.
+    """
+
+    def __init__(self, span: int, most: int, limit: int) -> None:
+        self.most = max(most, 1)
+        self.span = min(max(span, 1), self.most)
+        self.width = 1
+        self._limit = limit
+
+    def found(self, blocks: int, logs: int, missing: int) -> None:
+        """Take note that `blocks` blocks held `logs` logs; `missing` more fill the page."""
+        wanted = blocks * _GROWTH if logs == 0 else int(blocks * missing * _SLACK / logs) + 1
+        self.span = max(1, min(wanted, max(self.span, blocks) * _GROWTH, self.most))
+        is_thin = logs * self.width * 2 <= missing
+        if not is_thin:
+            self.width = 1
+        elif self.span == self.most:
+            self.width = min(self.width * 2, _WIDEST)
+
+    def refused(self, blocks: int, advised: int | None) -> bool:
+        """Take note that a question for `blocks` blocks was refused; return False if there is nothing smaller to ask.
+
+        `advised` is what the refusal names; without it, or where it would not be less, half is tried. The
+        page asks for no more than that again.
+        """
+        if blocks <= 1:
+            return False
+        smaller = advised if advised is not None and advised < blocks else blocks // 2
+        self.span = max(1, min(smaller, blocks - 1))
+        self.most = self.span
+        self.width = 1
+        return True
