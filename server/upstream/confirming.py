@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from server.errors import GatewayError, NotFound
-from server.upstream.joining import Patience
+from server.upstream.single_flight import SharedDeadline
 from server.upstream.policy import Reply
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from server.upstream.trail import Trail
 
     Word = Reply | Setback | None
-    Ask = Callable[[Endpoint, Patience], Awaitable[Word]]
+    Ask = Callable[[Endpoint, SharedDeadline], Awaitable[Word]]
 
 ENDPOINTS_ASKED = 5
 """How many endpoints are asked for something, at most, before it is believed that there is no such thing."""
@@ -69,7 +69,7 @@ class Confirmation:
         return fit
 
     async def confirm(
-        self, null: Reply | None, others: Sequence[Endpoint], patience: Patience, trail: Trail, ask: Ask
+        self, null: Reply | None, others: Sequence[Endpoint], patience: SharedDeadline, trail: Trail, ask: Ask
     ) -> Reply:
         """Return what one of the others has, else the `null` with how many endpoints said so.
 
@@ -81,7 +81,7 @@ class Confirmation:
         """
         absences = 1
         left = patience.until - self._clock()
-        patience = Patience(self._clock() + min(_LONGEST_SECONDS, left * _SHARE))
+        patience = SharedDeadline(self._clock() + min(_LONGEST_SECONDS, left * _SHARE))
         for _ in range(_ROUNDS):
             again: list[Endpoint] = []
             for endpoint, got in await _ask_at_once(others, lambda endpoint: ask(endpoint, patience)):

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from server.upstream.hangs import HangWatch
     from server.upstream.hedging import Hedges
     from server.upstream.identity import Identity
-    from server.upstream.joining import Patience
+    from server.upstream.single_flight import SharedDeadline
     from server.upstream.selection import Selection
 
 _ROUNDS = 2
@@ -55,7 +55,7 @@ class Errand:
     method: str
     cargo: Cargo[Any]
     policy: CallPolicy
-    patience: Patience
+    patience: SharedDeadline
 
     @property
     def is_alone(self) -> bool:
@@ -165,7 +165,7 @@ class Router:
 
         return await confirm_refusal(trail.blaming, self._carriers, ask, is_last=is_last)
 
-    def _is_over(self, patience: Patience) -> bool:
+    def _is_over(self, patience: SharedDeadline) -> bool:
         return patience.until - self._clock() <= _TICK
 
     async def _attempt(
@@ -301,7 +301,7 @@ class Router:
         tried.add(other)
         return other
 
-    async def _is_open(self, endpoint: Endpoint, patience: Patience, trail: Trail, tried: set[Endpoint]) -> bool:
+    async def _is_open(self, endpoint: Endpoint, patience: SharedDeadline, trail: Trail, tried: set[Endpoint]) -> bool:
         """Return whether the endpoint may be asked now, after a short wait if it asked for one."""
         paused = endpoint.paused_for
         if paused > 0:
@@ -344,7 +344,7 @@ class Router:
         usual = max(_SHORTEST_ATTEMPT, min(usual, _LONGEST_ATTEMPT))
         return min(left, max(usual, share) if is_final else usual)
 
-    def _share(self, patience: Patience, tried: set[Endpoint]) -> float:
+    def _share(self, patience: SharedDeadline, tried: set[Endpoint]) -> float:
         """Return the seconds that one endpoint gets if those still to be asked get as many."""
         left = patience.until - self._clock()
         longest_wait = min(_LONGEST_WAIT, left)
@@ -354,7 +354,7 @@ class Router:
         )
         return left / (1 + others)
 
-    async def _pause(self, hopeless: set[Endpoint], slow: set[Endpoint], patience: Patience) -> bool:
+    async def _pause(self, hopeless: set[Endpoint], slow: set[Endpoint], patience: SharedDeadline) -> bool:
         """Wait before the second round; return False if there is nobody to ask again or no time left.
 
         A resting endpoint is asked again only if it was `slow`: one that fails at once would fail once more.
@@ -375,13 +375,13 @@ class Router:
         await asyncio.sleep(wait)
         return True
 
-    def _left(self, patience: Patience) -> float:
+    def _left(self, patience: SharedDeadline) -> float:
         return patience.until - self._clock()
 
     async def _confirm_absence(self, null: Reply | None, errand: Errand, tried: set[Endpoint], trail: Trail) -> Reply:
         """Return what other sound endpoints have of what one does not have; see `Confirmation`."""
 
-        async def ask(endpoint: Endpoint, patience: Patience) -> Reply | Setback | None:
+        async def ask(endpoint: Endpoint, patience: SharedDeadline) -> Reply | Setback | None:
             if not await self._is_open(endpoint, patience, Trail(self._chain), tried):
                 return None
             timeout = self._left(patience)

@@ -27,7 +27,7 @@ from server.upstream.heads import HeadGrowth, HeadTracker
 from server.upstream.health import Health
 from server.upstream.hedging import Hedges
 from server.upstream.identity import Identity, IdentityCheck
-from server.upstream.joining import Flights, Patience
+from server.upstream.single_flight import SharedDeadline, SingleFlight
 from server.upstream.journey import VERIFY_SECONDS, Errand, Router
 from server.upstream.jsonrpc import encode_call
 from server.upstream.observer import Measured, Observer, State
@@ -142,7 +142,7 @@ class Pool:
         light = verify if head is None else head
         if watched and light is not None:
             self._prober.watch(self._encode(light.method, light.params))
-        self._flights: Flights[Reply] = Flights()
+        self._flights: SingleFlight[Reply] = SingleFlight()
         self._background: set[asyncio.Task[None]] = set()
 
     @property
@@ -196,7 +196,7 @@ class Pool:
     async def _ask(self, method: str, call: Cargo[Any], policy: CallPolicy, deadline: float | None) -> Reply:
         until = self._clock() + DEFAULT_DEADLINE_SECONDS if deadline is None else deadline
         if not policy.joinable:
-            return await self._travel(method, call, policy, Patience(until))
+            return await self._travel(method, call, policy, SharedDeadline(until))
         key = (call, policy)
         if key in self._flights:
             self._observer.joined(self.chain)
@@ -324,7 +324,7 @@ class Pool:
         words = (f"{endpoint.label}: {endpoint.describe()}" for endpoint in self._endpoints)
         return "; ".join(words) or "none is configured"
 
-    async def _travel(self, method: str, call: Cargo[Any], policy: CallPolicy, patience: Patience) -> Reply:
+    async def _travel(self, method: str, call: Cargo[Any], policy: CallPolicy, patience: SharedDeadline) -> Reply:
         if patience.until <= self._clock():
             raise DeadlineExceeded(f"{self.chain} was not asked: the deadline had passed")
         self._wake(call, policy)

@@ -39,6 +39,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
         "server.chains.facts",
         "server.chains.amounts",
         "server.upstream.cache",
+        "server.upstream.single_flight",
         "server.errors",
     ),
     # Quotes come by HTTP, decimals from a chain's capability.

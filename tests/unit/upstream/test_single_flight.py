@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from server.errors import NotFound, UpstreamUnavailable
-from server.upstream.joining import Flights, Patience
+from server.upstream.single_flight import SharedDeadline, SingleFlight
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -24,10 +24,10 @@ class Trip:
     def __init__(self) -> None:
         self.starts = 0
         self.is_cancelled = False
-        self.patience: Patience | None = None
+        self.patience: SharedDeadline | None = None
         self._landed: asyncio.Future[str] = asyncio.get_running_loop().create_future()
 
-    async def start(self, patience: Patience) -> str:
+    async def start(self, patience: SharedDeadline) -> str:
         self.starts += 1
         self.patience = patience
         try:
@@ -43,7 +43,7 @@ class Trip:
         self._landed.set_exception(error)
 
 
-def boarding(flights: Flights[str], trip: Trip) -> Callable[..., Coroutine[Any, Any, asyncio.Task[str]]]:
+def boarding(flights: SingleFlight[str], trip: Trip) -> Callable[..., Coroutine[Any, Any, asyncio.Task[str]]]:
     async def board(seconds: float = FAR) -> asyncio.Task[str]:
         until = time.monotonic() + seconds
         task = asyncio.create_task(flights.join("key", until, trip.start, time.monotonic))
@@ -55,7 +55,7 @@ def boarding(flights: Flights[str], trip: Trip) -> Callable[..., Coroutine[Any, 
 
 
 async def test_callers_of_one_key_share_a_flight_and_its_answer() -> None:
-    flights, trip = Flights[str](), Trip()
+    flights, trip = SingleFlight[str](), Trip()
     board = boarding(flights, trip)
     callers = [await board() for _ in range(3)]
     assert "key" in flights
@@ -66,7 +66,7 @@ async def test_callers_of_one_key_share_a_flight_and_its_answer() -> None:
 
 
 async def test_a_flight_goes_on_without_the_caller_who_began_it() -> None:
-    flights, trip = Flights[str](), Trip()
+    flights, trip = SingleFlight[str](), Trip()
     board = boarding(flights, trip)
     first, second = await board(), await board()
     first.cancel()
@@ -78,7 +78,7 @@ async def test_a_flight_goes_on_without_the_caller_who_began_it() -> None:
 
 
 async def test_a_flight_ends_when_nobody_waits_any_more() -> None:
-    flights, trip = Flights[str](), Trip()
+    flights, trip = SingleFlight[str](), Trip()
     board = boarding(flights, trip)
     for task in [await board(), await board()]:
         task.cancel()
@@ -90,7 +90,7 @@ async def test_a_flight_ends_when_nobody_waits_any_more() -> None:
 
 
 async def test_each_caller_waits_as_long_as_it_said() -> None:
-    flights, trip = Flights[str](), Trip()
+    flights, trip = SingleFlight[str](), Trip()
     board = boarding(flights, trip)
     hasty = await board(0.01)
     assert trip.patience is not None
@@ -105,7 +105,7 @@ async def test_each_caller_waits_as_long_as_it_said() -> None:
 
 
 async def test_an_error_is_raised_in_every_caller_as_an_object_of_its_own() -> None:
-    flights, trip = Flights[str](), Trip()
+    flights, trip = SingleFlight[str](), Trip()
     board = boarding(flights, trip)
     callers = [await board() for _ in range(2)]
     error = NotFound("it is not there")
@@ -117,7 +117,7 @@ async def test_an_error_is_raised_in_every_caller_as_an_object_of_its_own() -> N
 
 
 async def test_whoever_waits_is_told_when_a_flight_is_given_up() -> None:
-    flights, trip = Flights[str](), Trip()
+    flights, trip = SingleFlight[str](), Trip()
     board = boarding(flights, trip)
     caller = await board()
     await flights.close()
@@ -127,11 +127,11 @@ async def test_whoever_waits_is_told_when_a_flight_is_given_up() -> None:
 
 
 async def test_the_error_of_a_flight_that_nobody_waits_for_is_no_report_of_the_loop() -> None:
-    flights = Flights[str]()
+    flights = SingleFlight[str]()
     reported: list[dict[str, Any]] = []
     loop = asyncio.get_running_loop()
 
-    async def stumbles(patience: Patience) -> str:
+    async def stumbles(patience: SharedDeadline) -> str:
         try:
             await asyncio.sleep(FAR)
         finally:
