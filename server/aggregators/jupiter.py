@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from runtime.settings import RemoteSettings, Settings
     from server.upstream import RestPool
     from server.upstream.cache import CacheUse
-    from server.upstream.single_flight import SharedDeadline
     from server.upstream.observer import Observer
+    from server.upstream.single_flight import SharedDeadline
     from server.upstream.transport import Session
 
 NAME = "jupiter"

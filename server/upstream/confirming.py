@@ -11,8 +11,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from server.errors import GatewayError, NotFound
-from server.upstream.single_flight import SharedDeadline
 from server.upstream.policy import Reply
+from server.upstream.single_flight import SharedDeadline
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from server.upstream.hangs import HangWatch
     from server.upstream.hedging import Hedges
     from server.upstream.identity import Identity
-    from server.upstream.single_flight import SharedDeadline
     from server.upstream.selection import Selection
+    from server.upstream.single_flight import SharedDeadline
 
 _ROUNDS = 2
 # Loops count time in milliseconds: a timer may fire that much before its moment.

@@ -27,7 +27,6 @@ from server.upstream.heads import HeadGrowth, HeadTracker
 from server.upstream.health import Health
 from server.upstream.hedging import Hedges
 from server.upstream.identity import Identity, IdentityCheck
-from server.upstream.single_flight import SharedDeadline, SingleFlight
 from server.upstream.journey import VERIFY_SECONDS, Errand, Router
 from server.upstream.jsonrpc import encode_call
 from server.upstream.observer import Measured, Observer, State
@@ -35,6 +34,7 @@ from server.upstream.policy import CallPolicy, ProbeResult, Reply
 from server.upstream.polling import HeadPoller, HeadQuery
 from server.upstream.probing import PROBE_SECONDS, Prober
 from server.upstream.selection import Selection
+from server.upstream.single_flight import SharedDeadline, SingleFlight
 from server.upstream.transport import Transport
 
 if TYPE_CHECKING:
