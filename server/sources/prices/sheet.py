@@ -79,11 +79,11 @@ class Sheet:
         elif now >= self._paused_until:
             if use is not None:
                 use.miss()
-            if self._api not in self._fetches:
+            if self._api.name not in self._fetches:
                 self._began = now
             patience = min(until, self._began + LONGEST_WAIT) - now
             # Not cancelled with the caller: the next one gains from it.
-            await asyncio.wait((self._fetches.start(self._api, self._fetch),), timeout=max(patience, 0.0))
+            await asyncio.wait((self._fetches.start(self._api.name, self._fetch),), timeout=max(patience, 0.0))
         wall = self._wall()
         return [
             one

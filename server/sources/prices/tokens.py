@@ -106,7 +106,7 @@ class TokenSheet:
                 return
             self._wanted.update((token, None) for token in missing if token not in self._asked)
             # Not cancelled with the caller: the next one gains from it.
-            done, _ = await asyncio.wait((self._fetches.start(self._api, self._fetch),), timeout=until - now)
+            done, _ = await asyncio.wait((self._fetches.start(self._api.name, self._fetch),), timeout=until - now)
             if not done or any(task.cancelled() for task in done):
                 return
 
