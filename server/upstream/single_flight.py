@@ -145,13 +145,12 @@ class InlineFlight(Generic[Answer]):
     def __len__(self) -> int:
         return len(self._flights)
 
-    def find(self, key: Hashable) -> asyncio.Future[Answer | GatewayError | None] | None:
-        """Return what `follow` waits for; None where the caller is the first and has to `lead`."""
-        return self._flights.get(key)
-
-    def lead(self, key: Hashable) -> None:
-        """Have callers with the same key follow this one from now on."""
-        self._flights[key] = asyncio.get_running_loop().create_future()
+    def join(self, key: Hashable) -> asyncio.Future[Answer | GatewayError | None] | None:
+        """Return what `follow` waits for; None where the caller is the first, whom the next ones follow."""
+        flight = self._flights.get(key)
+        if flight is None:
+            self._flights[key] = asyncio.get_running_loop().create_future()
+        return flight
 
     def land(self, key: Hashable, outcome: Answer | GatewayError | None) -> None:
         """End the read: with its answer, its failure, or None where the caller gives up without either."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import time
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from server.chains.evm.multicall import Call, Outcome
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from server.upstream.pool import Pool
 
 _SIZE_BYTES = 4
+_IS_OPTIONAL = attrgetter("is_optional")
 _STATELESS_SECONDS = 60.0
 # By these nodes say that they have no state of a block; one that answers with another block's has none either.
 _NO_STATE = (ArchiveRequired, NotFound, InvalidArgument, UpstreamDisagrees)
@@ -125,7 +128,7 @@ def unpack_outcomes(packed: bytes) -> list[Outcome]:
 
 
 def _are_there(outcomes: Sequence[Outcome]) -> bool:
-    return all(success and data for success, data in outcomes)
+    return all(itertools.chain.from_iterable(outcomes))
 
 
 def _pack_grouped(answer: Grouped) -> bytes:
@@ -159,7 +162,7 @@ def _question(group: CallsAtOnce) -> Question[Grouped]:
 
 
 def _cached(state: CachedState[list[Outcome]], calls: Sequence[Call]) -> CachedState[list[Outcome]]:
-    return state._replace(lasts=_lasts(calls)) if any(call.is_optional for call in calls) else state
+    return state._replace(lasts=_lasts(calls)) if any(map(_IS_OPTIONAL, calls)) else state
 
 
 def _lasts(calls: Sequence[Call]) -> Callable[[Sequence[Outcome]], bool]:

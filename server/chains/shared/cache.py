@@ -79,7 +79,7 @@ class ChainCache(AnswersByBlock):
                     view.settle(at, self._newest_by if at == self._newest else None)
                     return state.decode(value)
             question = (view.block, state.kind, body)
-            flight = self._flights.find(question)
+            flight = self._flights.join(question)
             if flight is None:
                 break
             found = await self._follow(flight, view)
@@ -98,7 +98,6 @@ class ChainCache(AnswersByBlock):
             return answer
         if cache is not None:
             count_cache("state", "miss")
-        self._flights.lead(question)
         outcome: _Shared | GatewayError | None = None
         try:
             answer = await read()
@@ -142,8 +141,8 @@ class ChainCache(AnswersByBlock):
             if context is not None and cache is not None:
                 context.miss()
             keys = {place: (view.block, questions[place].state.kind, questions[place].body) for place in missing}
-            flights = {place: flight for place in missing if (flight := self._flights.find(keys[place])) is not None}
-            led = {place: keys[place] for place in missing if place not in flights}
+            flights = {place: flight for place, key in keys.items() if (flight := self._flights.join(key)) is not None}
+            led = {place: key for place, key in keys.items() if place not in flights}
             if led:
                 found |= await self._lead(view, questions, led, read)
             # They are on their way by themselves.
@@ -205,10 +204,6 @@ class ChainCache(AnswersByBlock):
         read: Callable[[Sequence[int]], Awaitable[Sequence[Answer]]],
     ) -> dict[int, Answer]:
         """Ask the nodes for what these places want, also for callers who ask the same meanwhile."""
-        # The same question may stand in several places.
-        places = {key: place for place, key in keys.items()}
-        for key in places:
-            self._flights.lead(key)
         outcomes: dict[int, _Shared] = {}
         failure: GatewayError | None = None
         try:
@@ -220,7 +215,7 @@ class ChainCache(AnswersByBlock):
             failure = error
             raise
         finally:
-            for key, place in places.items():
+            for place, key in keys.items():
                 self._flights.land(key, outcomes.get(place, failure))
 
     async def _read_all(

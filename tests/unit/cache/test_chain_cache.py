@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 
 import pytest
 
@@ -233,6 +234,21 @@ async def test_who_asked_first_may_leave_without_taking_the_others_along(node, e
     node.answer = b"answer"
     assert await second == b"answer"
     assert node.asked == 2
+    assert not node.chain_cache._flights
+
+
+async def test_who_follows_waits_no_longer_than_to_its_own_deadline(node):
+    node.delay = 0.2
+    first = asyncio.create_task(node.read(block=5))
+    await asyncio.sleep(0)
+    hasty = ReadView(block=5, deadline=time.monotonic() + 0.01)
+    with pytest.raises(DeadlineExceeded, match="ethereum did not answer before the deadline"):
+        await node.read(hasty)
+    assert not first.done(), "it had more time"
+    patient = ReadView(block=5, deadline=time.monotonic() + 60)
+    assert await node.read(patient) == b"answer"
+    assert await first == b"answer"
+    assert node.asked == 1
     assert not node.chain_cache._flights
 
 

@@ -1,16 +1,17 @@
-"""Callers that share one flight: what each gets, and when the flight ends."""
+"""Callers that share one read: what each gets, when the read ends, and that nothing of it is left."""
 
 from __future__ import annotations
 
 import asyncio
 import gc
 import time
+import weakref
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from server.errors import NotFound, UpstreamUnavailable
-from server.upstream.single_flight import SharedDeadline, SingleFlight
+from server.errors import DeadlineExceeded, NotFound, UpstreamUnavailable
+from server.upstream.single_flight import InlineFlight, SharedDeadline, SingleFlight, follow, outcome_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -75,6 +76,8 @@ async def test_a_flight_goes_on_without_the_caller_who_began_it() -> None:
     assert not trip.is_cancelled
     trip.land("answer")
     assert await second == "answer"
+    assert trip.starts == 1
+    assert len(flights) == 0
 
 
 async def test_a_flight_ends_when_nobody_waits_any_more() -> None:
@@ -150,3 +153,171 @@ async def test_the_error_of_a_flight_that_nobody_waits_for_is_no_report_of_the_l
     finally:
         loop.set_exception_handler(before)
     assert reported == []
+
+
+class _Answer:
+    """An answer that can be watched going away."""
+
+
+async def test_nothing_is_left_of_a_read_that_was_answered() -> None:
+    flights: SingleFlight[_Answer] = SingleFlight()
+    before = len(asyncio.all_tasks())
+
+    async def read(_: SharedDeadline) -> _Answer:
+        await asyncio.sleep(0)
+        return _Answer()
+
+    async def ask() -> weakref.ref[_Answer]:
+        return weakref.ref(await flights.join("key", time.monotonic() + FAR, read, time.monotonic))
+
+    kept = await asyncio.gather(ask(), ask(), ask())
+    await asyncio.sleep(0)
+    assert [one() for one in kept] == [None] * 3, "without the garbage collector"
+    assert len(flights) == 0
+    assert len(asyncio.all_tasks()) == before
+
+
+async def test_who_gives_up_leaves_nothing_behind() -> None:
+    flights, trip = SingleFlight[str](), Trip()
+    board = boarding(flights, trip)
+    hasty, patient = await board(0.01), await board()
+    with pytest.raises(TimeoutError):
+        await hasty
+    patient.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await patient
+    await asyncio.sleep(0)
+    assert (len(flights), trip.is_cancelled) == (0, True)
+
+
+class Build:
+    """A read that is started, and goes on without callers."""
+
+    def __init__(self) -> None:
+        self.starts = 0
+        self.gate = asyncio.Event()
+        self.error: Exception | None = None
+
+    async def run(self) -> str:
+        self.starts += 1
+        await self.gate.wait()
+        if self.error is not None:
+            raise self.error
+        return "built"
+
+
+async def test_a_read_that_is_started_goes_on_without_its_callers() -> None:
+    flights, build = SingleFlight[str](), Build()
+    callers = [asyncio.create_task(flights.share("key", build.run)) for _ in range(2)]
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    for caller in callers:
+        caller.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await caller
+    assert "key" in flights
+    task = flights.start("key", build.run)
+    with pytest.raises(TimeoutError):
+        outcome_of(task)
+    build.gate.set()
+    await asyncio.wait((task,))
+    assert (outcome_of(task), build.starts, len(flights)) == ("built", 1, 0)
+    assert await flights.share("key", build.run) == "built"
+    assert build.starts == 2, "what has landed is not given again"
+
+
+async def test_the_failure_of_a_started_read_is_raised_as_a_copy_per_caller() -> None:
+    flights, build = SingleFlight[str](), Build()
+    build.error = NotFound("none")
+    build.gate.set()
+    raised = await asyncio.gather(*(flights.share("key", build.run) for _ in range(3)), return_exceptions=True)
+    assert [str(one) for one in raised] == ["none"] * 3
+    assert len({id(one) for one in (*raised, build.error)}) == 4
+    assert build.starts == 1
+    assert "key" not in flights
+
+
+async def test_callers_of_a_started_read_that_is_given_up_hear_of_it() -> None:
+    flights, build = SingleFlight[str](), Build()
+    caller = asyncio.create_task(flights.share("key", build.run))
+    await asyncio.sleep(0)
+    await flights.close()
+    with pytest.raises(UpstreamUnavailable, match="abandoned"):
+        await caller
+    assert len(flights) == 0
+
+
+async def follower(flights: InlineFlight[str], until: float | None = None) -> asyncio.Task[str | None]:
+    """Return the task of a caller who follows the first one."""
+    flight = flights.join("key")
+    assert flight is not None
+    task = asyncio.create_task(follow(flight, until))
+    await asyncio.sleep(0)
+    return task
+
+
+async def test_followers_get_what_the_first_caller_read() -> None:
+    flights = InlineFlight[str]()
+    assert flights.join("key") is None, "the first one reads"
+    followers = [await follower(flights) for _ in range(3)]
+    flights.land("key", "answer")
+    assert len(flights) == 0
+    assert await asyncio.gather(*followers) == ["answer"] * 3
+    assert flights.join("key") is None, "what has landed is not given again"
+
+
+async def test_a_follower_who_leaves_takes_nobody_along() -> None:
+    flights = InlineFlight[str]()
+    flights.join("key")
+    first, second = await follower(flights), await follower(flights)
+    first.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await first
+    flights.land("key", "answer")
+    assert await second == "answer"
+
+
+@pytest.mark.parametrize("outcome", [None, DeadlineExceeded("its own")])
+async def test_followers_read_themselves_where_the_first_caller_left_or_had_no_time(outcome: Any) -> None:
+    flights = InlineFlight[str]()
+    flights.join("key")
+    followers = [await follower(flights), await follower(flights)]
+    flights.land("key", outcome)
+    assert await asyncio.gather(*followers) == [None, None]
+    assert flights.join("key") is None, "one of them is the next first"
+    assert flights.join("key") is not None
+
+
+async def test_a_failure_reaches_each_follower_as_an_object_of_its_own() -> None:
+    flights = InlineFlight[str]()
+    flights.join("key")
+    followers = [await follower(flights) for _ in range(3)]
+    error = NotFound("none")
+    flights.land("key", error)
+    raised = await asyncio.gather(*followers, return_exceptions=True)
+    assert [str(one) for one in raised] == ["none"] * 3
+    assert len({id(one) for one in (*raised, error)}) == 4
+
+
+async def test_a_follower_waits_no_longer_than_to_its_own_deadline() -> None:
+    flights = InlineFlight[str]()
+    flights.join("key")
+    hasty = await follower(flights, time.monotonic() + 0.01)
+    patient = await follower(flights, time.monotonic() + FAR)
+    with pytest.raises(TimeoutError):
+        await hasty
+    flights.land("key", "answer")
+    assert await patient == "answer"
+
+
+async def test_nothing_is_left_of_a_read_that_was_followed() -> None:
+    flights: InlineFlight[_Answer] = InlineFlight()
+    flights.join("key")
+    flight = flights.join("key")
+    assert flight is not None
+    kept = _Answer()
+    seen = weakref.ref(kept)
+    flights.land("key", kept)
+    assert await follow(flight, None) is kept
+    del kept, flight
+    assert seen() is None, "without the garbage collector"
