@@ -19,7 +19,7 @@ from server.sources.api_errors import ApiErrors
 from server.sources.endpoints import AGENT, open_source, source_endpoints
 from server.sources.prices.shape import changed_shape, read_shape
 from server.upstream import Classified, Verdict
-from server.upstream.joining import Flights
+from server.upstream.single_flight import SingleFlight
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from runtime.settings import RemoteSettings, Settings
     from server.upstream import RestPool
     from server.upstream.cache import CacheUse
-    from server.upstream.joining import Patience
+    from server.upstream.single_flight import SharedDeadline
     from server.upstream.transport import Observer, Session
 
 NAME = "jupiter"
@@ -188,7 +188,7 @@ class Jupiter:
         self._budget = budget
         self._seconds = kept_seconds
         self._clock = clock
-        self._flights: Flights[Quote] = Flights()
+        self._flights: SingleFlight[Quote] = SingleFlight()
         self._kept: dict[Swap, tuple[float, Quote | GatewayError]] = {}
 
     async def quote(self, swap: Swap, *, deadline: float | None, use: CacheUse | None) -> Quote:
@@ -211,7 +211,7 @@ class Jupiter:
         until = now + ANSWER_SECONDS
         until = until if deadline is None else min(until, deadline)
         try:
-            return await self._flights.join(swap, until, lambda patience: self._ask(swap, patience), self._clock)
+            return await self._flights.join(swap, until, lambda shared: self._ask(swap, shared), self._clock)
         except TimeoutError:
             raise DeadlineExceeded(f"{NAME} did not answer in time; try again", retry_after_ms=1000) from None
 
@@ -219,8 +219,8 @@ class Jupiter:
         """Give up what is in flight."""
         await self._flights.close()
 
-    async def _ask(self, swap: Swap, patience: Patience) -> Quote:
-        await self._budget.wait(patience.until)
+    async def _ask(self, swap: Swap, deadline: SharedDeadline) -> Quote:
+        await self._budget.wait(deadline.until)
         asked_at = self._clock()
         query = (
             ("inputMint", swap.input_mint),
@@ -230,7 +230,7 @@ class Jupiter:
             ("swapMode", "ExactIn"),
         )
         try:
-            reply = await self._pool.get(_PATH, query, AGENT, name=_PATH, deadline=patience.until)
+            reply = await self._pool.get(_PATH, query, AGENT, name=_PATH, deadline=deadline.until)
         except _NotTradable as error:
             found: Quote | GatewayError = _name_mint(error, swap)
         except NotFound as error:

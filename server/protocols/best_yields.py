@@ -19,6 +19,7 @@ import structlog
 from server.chains.view import ReadView
 from server.errors import DeadlineExceeded, GatewayError, Internal, UpstreamUnavailable, release
 from server.upstream.cache import CacheUse
+from server.upstream.single_flight import SingleFlight, outcome_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -56,6 +57,8 @@ _FAILED_SECONDS = 5.0
 # What a call keeps for itself of the time to its deadline.
 _RESERVED_SECONDS = 1.0
 _RESERVED_SHARE = 0.2
+
+_BUILD = "build"
 
 _log = structlog.get_logger("waypost.yields")
 
@@ -164,7 +167,7 @@ class BestYields:
         self._kept: Comparison | None = None
         self._failure: GatewayError | None = None
         self._next_at = -math.inf
-        self._build: asyncio.Task[Comparison] | None = None
+        self._builds: SingleFlight[Comparison] = SingleFlight()
         # What the build in flight has read, by source.
         self._outcomes: dict[Source, _Answered | GatewayError] = {}
 
@@ -187,42 +190,35 @@ class BestYields:
             return kept
         if cache is not None:
             cache.miss()
-        if self._build is None and now < self._next_at and self._failure is not None:
+        if _BUILD not in self._builds and now < self._next_at and self._failure is not None:
             raise self._failed(self._failure, self._next_at - now)
         build = self._begin()
         # The build goes on for the others, and for the next, where a caller leaves.
         await asyncio.wait((build,), timeout=_wait_seconds(deadline))
         if not build.done():
             return self._so_far()
-        error = build.exception()
-        if isinstance(error, UpstreamUnavailable):
-            raise self._failed(error, _FAILED_SECONDS)
-        return build.result()
+        try:
+            return outcome_of(build)
+        except UpstreamUnavailable as error:
+            raise self._failed(error, _FAILED_SECONDS) from None
 
     async def close(self) -> None:
         """Give up the build in flight."""
-        if self._build is not None:
-            self._build.cancel()
-            await asyncio.gather(self._build, return_exceptions=True)
+        await self._builds.close()
 
     def _begin(self) -> asyncio.Task[Comparison]:
-        if self._build is None:
-            # In a context of its own: it outlives the call that needs it first.
-            self._build = asyncio.get_running_loop().create_task(self._run(), context=contextvars.Context())
-            self._build.add_done_callback(self._end)
-        return self._build
-
-    def _end(self, task: asyncio.Task[Comparison]) -> None:
-        self._build = None
-        if task.cancelled():
-            return
-        # Retrieved here too: the callers may all have left.
-        error = task.exception()
-        if error is not None:
-            self._next_at = self._clock() + _FAILED_SECONDS
-            self._failure = error if isinstance(error, GatewayError) else None
+        # In a context of its own: it outlives the call that needs it first.
+        return self._builds.start(_BUILD, self._run, contextvars.Context())
 
     async def _run(self) -> Comparison:
+        try:
+            return await self._build()
+        except Exception as error:
+            self._next_at = self._clock() + _FAILED_SECONDS
+            self._failure = error if isinstance(error, GatewayError) else None
+            raise
+
+    async def _build(self) -> Comparison:
         begun_at = self._clock()
         until = time.monotonic() + _READ_SECONDS
         outcomes = self._outcomes = {}

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
-import copy
 import time
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from server.errors import GatewayError
+from server.upstream.single_flight import SingleFlight
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Hashable
@@ -29,7 +27,7 @@ class TableStore:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._kept: OrderedDict[Hashable, _Kept] = OrderedDict()
-        self._loads: dict[Hashable, asyncio.Task[Any]] = {}
+        self._loads: SingleFlight[Any] = SingleFlight()
 
     def find(self, key: Hashable) -> _Kept | None:
         """Return what is kept of a subject and not too old."""
@@ -44,15 +42,7 @@ class TableStore:
 
         The load goes on where its first caller leaves. Raises what `read` raises.
         """
-        task = self._loads.get(occasion)
-        if task is None:
-            task = self._loads[occasion] = asyncio.get_running_loop().create_task(self._load(key, read))
-            task.add_done_callback(lambda done: self._end(occasion, done))
-        try:
-            return await asyncio.shield(task)
-        except GatewayError as error:
-            # A copy for each: several callers wait for one failure.
-            raise copy.copy(error) from None
+        return await self._loads.share(occasion, lambda: self._load(key, read))
 
     def drop(self, key: Hashable, tables: object) -> None:
         """Forget tables that proved to be old, unless others were read meanwhile."""
@@ -62,10 +52,7 @@ class TableStore:
 
     async def close(self) -> None:
         """Give up the loads in flight."""
-        loads = list(self._loads.values())
-        for task in loads:
-            task.cancel()
-        await asyncio.gather(*loads, return_exceptions=True)
+        await self._loads.close()
 
     def keep(self, key: Hashable, tables: Any) -> None:
         """Keep tables from now on."""
@@ -78,9 +65,3 @@ class TableStore:
         tables = await read()
         self.keep(key, tables)
         return tables
-
-    def _end(self, occasion: Hashable, task: asyncio.Task[Any]) -> None:
-        del self._loads[occasion]
-        if not task.cancelled():
-            # Retrieved here too: the callers may all have left.
-            task.exception()

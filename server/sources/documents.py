@@ -27,6 +27,7 @@ from server.errors import (
     release,
 )
 from server.upstream import NOT_MODIFIED, validators_of
+from server.upstream.single_flight import SingleFlight
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Hashable, Mapping
@@ -158,7 +159,6 @@ class _Entry:
         "began",
         "failure",
         "fetched",
-        "flight",
         "good_until",
         "keeper",
         "paused_until",
@@ -178,7 +178,6 @@ class _Entry:
         self.asked_at = self.began = self.used_at = self.good_until = self.usable_until = self.refresh_at = 0.0
         self.paused_until = 0.0
         self.failure: GatewayError | None = None
-        self.flight: asyncio.Task[None] | None = None
         self.keeper: asyncio.Task[None] | None = None
 
 
@@ -203,6 +202,7 @@ class DocumentStore:
         self._wall = wall
         self._sleep = sleep
         self._entries: dict[str, OrderedDict[tuple[Any, ...], _Entry]] = {name: OrderedDict() for name in self._sources}
+        self._flights: SingleFlight[None] = SingleFlight()
 
     async def read(self, request: DocumentRequest, *, deadline: float | None, cache: CacheUse | None) -> Document:
         """Return a document, waiting for its source until `deadline` (seconds of the clock) where that is needed.
@@ -222,7 +222,7 @@ class DocumentStore:
                 cache.hit()
             self._keep_fresh(entry)
             return Document(entry.fetched.value, entry.read_at, is_stale=False)
-        if entry.flight is None and now < entry.paused_until:
+        if entry not in self._flights and now < entry.paused_until:
             return self._fall_back(entry, cache)
         if cache is not None:
             cache.miss()
@@ -236,13 +236,12 @@ class DocumentStore:
 
     async def close(self) -> None:
         """Give up what is in flight, and refresh nothing more."""
-        tasks = []
-        for entries in self._entries.values():
-            for entry in entries.values():
-                tasks += [task for task in (entry.keeper, entry.flight) if task is not None]
-        for task in tasks:
+        entries = [entry for entries in self._entries.values() for entry in entries.values()]
+        keepers = [entry.keeper for entry in entries if entry.keeper is not None]
+        for task in keepers:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(*keepers, return_exceptions=True)
+        await self._flights.close()
 
     def _entry(self, request: DocumentRequest) -> _Entry:
         entries = self._entries.get(request.source)
@@ -260,7 +259,7 @@ class DocumentStore:
         """Forget the document that was not read for longest, if there are too many. What is being asked for stays."""
         if len(entries) < MOST_KEPT:
             return
-        oldest = next((entry for entry in entries.values() if entry.flight is None), None)
+        oldest = next((entry for entry in entries.values() if entry not in self._flights), None)
         if oldest is None:
             raise UpstreamUnavailable("too many documents are being read at once; try again", retry_after_ms=1000)
         del entries[oldest.request.key]
@@ -285,7 +284,7 @@ class DocumentStore:
             if cache is not None:
                 (cache.stale if is_stale else cache.hit)()
             return Document(entry.fetched.value, entry.read_at, is_stale)
-        if entry.failure is None or entry.flight is not None:
+        if entry.failure is None or entry in self._flights:
             raise DeadlineExceeded(f"{entry.request.source} did not answer in time; try again", retry_after_ms=1000)
         # A copy for each: several readers wait for one failure.
         failure = copy.copy(entry.failure)
@@ -294,11 +293,10 @@ class DocumentStore:
         raise failure
 
     def _start(self, entry: _Entry) -> asyncio.Task[None]:
-        if entry.flight is None:
+        if entry not in self._flights:
             entry.began = self._clock()
-            # In a context of its own: it outlives the call that needs it first.
-            entry.flight = asyncio.get_running_loop().create_task(self._fetch(entry), context=contextvars.Context())
-        return entry.flight
+        # In a context of its own: it outlives the call that needs it first.
+        return self._flights.start(entry, lambda: self._fetch(entry), contextvars.Context())
 
     def _keep_fresh(self, entry: _Entry) -> None:
         if entry.keeper is None and entry.source.is_refreshed and self._is_kept:
@@ -308,8 +306,8 @@ class DocumentStore:
         """Ask for the document again whenever its lifetime is about to end, until it is no longer read."""
         try:
             while True:
-                if entry.flight is not None:
-                    await asyncio.wait((entry.flight,))
+                if entry in self._flights:
+                    await asyncio.wait((self._start(entry),))
                 now = self._clock()
                 await self._sleep(max(entry.refresh_at, entry.paused_until, now) - now)
                 if self._clock() - entry.used_at >= max(ASKED_SECONDS, entry.source.lifetime):
@@ -338,8 +336,6 @@ class DocumentStore:
             )
         else:
             self._note_document(entry, fetched, wall)
-        finally:
-            entry.flight = None
 
     def _note_document(self, entry: _Entry, fetched: Fetched, wall: float) -> None:
         if entry.failure is not None:

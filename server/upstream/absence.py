@@ -17,7 +17,7 @@ import msgspec
 
 from server.errors import GatewayError, NotFound
 from server.upstream.connector import Reply
-from server.upstream.joining import Patience
+from server.upstream.single_flight import SharedDeadline
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from server.upstream.health import AttemptFailure, AttemptLog
 
     Word = Reply | AttemptFailure | None
-    Ask = Callable[[Endpoint, Patience], Awaitable[Word]]
+    Ask = Callable[[Endpoint, SharedDeadline], Awaitable[Word]]
 
 TRIES = 3
 """How often a call is asked again."""
@@ -124,7 +124,7 @@ class Confirmation:
         return fit
 
     async def confirm(
-        self, null: Reply | None, others: Sequence[Endpoint], patience: Patience, log: AttemptLog, ask: Ask
+        self, null: Reply | None, others: Sequence[Endpoint], patience: SharedDeadline, log: AttemptLog, ask: Ask
     ) -> Reply:
         """Return what one of the others has, else the `null` with how many endpoints said so.
 
@@ -136,7 +136,7 @@ class Confirmation:
         """
         absences = 1
         left = patience.until - self._clock()
-        patience = Patience(self._clock() + min(_LONGEST_SECONDS, left * _SHARE))
+        patience = SharedDeadline(self._clock() + min(_LONGEST_SECONDS, left * _SHARE))
         for _ in range(_ROUNDS):
             again: list[Endpoint] = []
             for endpoint, got in await _ask_at_once(others, lambda endpoint: ask(endpoint, patience)):

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from server.upstream.failover import Selection
     from server.upstream.health import AttemptLog, Health
     from server.upstream.identity import Identity
-    from server.upstream.joining import Patience
     from server.upstream.probing import HangWatch
+    from server.upstream.single_flight import SharedDeadline
     from server.upstream.transport import Observer
 
     Outcome = Reply | AttemptFailure
@@ -68,7 +68,7 @@ class UpstreamRequest(msgspec.Struct, frozen=True):
     method: str
     payload: Payload[Any]
     policy: CallPolicy
-    deadline: Patience
+    deadline: SharedDeadline
     is_alone: bool
 
 
@@ -173,7 +173,7 @@ class Attempts:
         return endpoint.is_sound and endpoint.paused_for <= 0 and (identity is None or identity.is_proved)
 
     async def wait_until_ready(
-        self, endpoint: Endpoint, deadline: Patience, log: AttemptLog, tried: Collection[Endpoint]
+        self, endpoint: Endpoint, deadline: SharedDeadline, log: AttemptLog, tried: Collection[Endpoint]
     ) -> bool:
         """Return whether the endpoint may be asked now, after a short wait if it asked for one."""
         paused = endpoint.paused_for
@@ -277,7 +277,7 @@ class Attempts:
         usual = max(_SHORTEST_ATTEMPT, min(usual, _LONGEST_ATTEMPT))
         return min(left, max(usual, self._share(deadline, tried)) if is_final else usual)
 
-    def _share(self, deadline: Patience, tried: Collection[Endpoint]) -> float:
+    def _share(self, deadline: SharedDeadline, tried: Collection[Endpoint]) -> float:
         """Return the seconds that one endpoint gets if those still to be asked get as many."""
         left = deadline.until - self._clock()
         longest_wait = min(LONGEST_WAIT, left)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from server.upstream.connector import CallPolicy
     from server.upstream.endpoint import Endpoint
     from server.upstream.heads import HeadTracker
-    from server.upstream.joining import Patience
+    from server.upstream.single_flight import SharedDeadline
 
 _ROUNDS = 2
 # Loops count time in milliseconds: a timer may fire that much before its moment.
@@ -153,7 +153,7 @@ class Failover:
         explained.refusals, explained.node = error.refusals, error.node
         return explained
 
-    async def _pause(self, hopeless: set[Endpoint], slow: set[Endpoint], deadline: Patience) -> bool:
+    async def _pause(self, hopeless: set[Endpoint], slow: set[Endpoint], deadline: SharedDeadline) -> bool:
         """Wait before the second round; return False if there is no endpoint to ask again or no time left.
 
         A resting endpoint is asked again only if it was `slow`: one that fails at once would fail once more.
@@ -180,7 +180,7 @@ class Failover:
         """Return what other sound endpoints have of what one does not have; see `Confirmation`."""
         attempts = self._attempts
 
-        async def ask(endpoint: Endpoint, deadline: Patience) -> Reply | AttemptFailure | None:
+        async def ask(endpoint: Endpoint, deadline: SharedDeadline) -> Reply | AttemptFailure | None:
             if not attempts.is_ready(endpoint) and not await attempts.wait_until_ready(
                 endpoint, deadline, AttemptLog(self._chain), tried
             ):

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import structlog
 
 from server.upstream.connector import CallPolicy, Reply
+from server.upstream.single_flight import SingleFlight
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -73,7 +74,7 @@ class HeadProofs:
         self._connectors = connectors
         self._health = health
         self._clock = clock
-        self._running: dict[str, asyncio.Task[bool]] = {}
+        self._running: SingleFlight[bool] = SingleFlight()
         self._tried_at: dict[str, float] = {}
         self._is_layout_known = False
         self._odd: set[str] = set()
@@ -92,15 +93,11 @@ class HeadProofs:
     def start(self, endpoint: Endpoint) -> asyncio.Task[bool] | None:
         """Return the proof under way, begun now if need be; None where it failed a moment ago."""
         label = endpoint.label
-        task = self._running.get(label)
-        if task is not None:
-            return task
-        tried_at = self._tried_at.get(label)
-        if tried_at is not None and self._clock() - tried_at < RETRY_SECONDS:
-            return None
-        task = self._running[label] = asyncio.get_running_loop().create_task(self._prove(endpoint))
-        task.add_done_callback(lambda _: self._running.pop(label, None))
-        return task
+        if label not in self._running:
+            tried_at = self._tried_at.get(label)
+            if tried_at is not None and self._clock() - tried_at < RETRY_SECONDS:
+                return None
+        return self._running.start(label, lambda: self._prove(endpoint))
 
     async def read_past(self, endpoint: Endpoint, block: int) -> Header:
         """Return the header of a block as one endpoint reports it; ValueError also for one of a time to come."""
@@ -111,10 +108,7 @@ class HeadProofs:
 
     async def close(self) -> None:
         """Give up what is under way."""
-        tasks = list(self._running.values())
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._running.close()
 
     async def _read(self, endpoint: Endpoint, block: int) -> Header:
         """Return the header of a block as one endpoint reports it; ValueError where it reports none."""

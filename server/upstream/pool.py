@@ -26,10 +26,10 @@ from server.upstream.headers import ForkDetector, HeadProofs
 from server.upstream.heads import HeadGrowth, HeadTracker
 from server.upstream.health import Health
 from server.upstream.identity import Identity, IdentityCheck
-from server.upstream.joining import Flights, Patience
 from server.upstream.jsonrpc import encode_call
 from server.upstream.polling import HeadPoller, HeadQuery
 from server.upstream.probing import HUNG_SECONDS, PROBE_SECONDS, Prober
+from server.upstream.single_flight import SharedDeadline, SingleFlight
 from server.upstream.transport import Observer, PrometheusObserver, State, Transport
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ class Pool:
         light = verify if head is None else head
         if watched and light is not None:
             self._prober.watch(self._encode(light.method, light.params))
-        self._flights: Flights[Reply] = Flights()
+        self._flights: SingleFlight[Reply] = SingleFlight()
         self._background: set[asyncio.Task[None]] = set()
 
     @property
@@ -184,7 +184,7 @@ class Pool:
         until = self._clock() + DEFAULT_DEADLINE_SECONDS if deadline is None else deadline
         if policy.joinable:
             return self._join(method, call, policy, until)
-        return self._route(method, call, policy, Patience(until))
+        return self._route(method, call, policy, SharedDeadline(until))
 
     async def _join(self, method: str, call: Payload[Any], policy: CallPolicy, until: float) -> Reply:
         key = (call, policy)
@@ -316,7 +316,7 @@ class Pool:
         words = (f"{endpoint.label}: {endpoint.describe()}" for endpoint in self._endpoints)
         return "; ".join(words) or "none is configured"
 
-    async def _route(self, method: str, call: Payload[Any], policy: CallPolicy, patience: Patience) -> Reply:
+    async def _route(self, method: str, call: Payload[Any], policy: CallPolicy, patience: SharedDeadline) -> Reply:
         if patience.until <= self._clock():
             raise DeadlineExceeded(f"{self.chain} was not asked: the deadline had passed")
         poller = self._poller

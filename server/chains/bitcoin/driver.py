@@ -16,7 +16,7 @@ from server.chains.bitcoin.passthrough import PassThrough
 from server.chains.bitcoin.scans import ScannedBalances
 from server.chains.capabilities import Balance
 from server.chains.holdings import Holding, Holdings, is_accepted
-from server.chains.memory import ChainMemory, Codec
+from server.chains.shared.cache import CachedState, ChainCache
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -29,8 +29,9 @@ if TYPE_CHECKING:
     from server.upstream.pool import Pool
     from server.upstream.rest import RestPool
 
-_BLOCK = Codec(block_pb2.Block.SerializeToString, block_pb2.Block.FromString)
-_BALANCE = Codec(msgspec.msgpack.encode, msgspec.msgpack.Decoder(Balance).decode)
+_BLOCK = CachedState("block", block_pb2.Block.SerializeToString, block_pb2.Block.FromString)
+_BLOCK_BY_HASH = _BLOCK._replace(kind="block-by-hash")
+_BALANCE = CachedState("balance", msgspec.msgpack.encode, msgspec.msgpack.Decoder(Balance).decode)
 _HEIGHT_BYTES = 4
 
 
@@ -48,8 +49,8 @@ class BitcoinDriver:
         self.core = core
         self.esplora = esplora
         self.scan = scan
-        self._block_memory = ChainMemory(facts.slug, cache, core.heads, block_time=facts.block_time)
-        self._balance_memory = ChainMemory(facts.slug, cache, esplora.heads, block_time=facts.block_time)
+        self._block_memory = ChainCache(facts.slug, cache, core.heads, block_time=facts.block_time)
+        self._balance_memory = ChainCache(facts.slug, cache, esplora.heads, block_time=facts.block_time)
         for pool in (core, esplora, scan):
             pool.on_distrust(self._block_memory.forget)
             pool.on_distrust(self._balance_memory.forget)
@@ -81,21 +82,21 @@ class BitcoinDriver:
         """See `ReadsBlocks`."""
         body = self._blocks.check_height(number).to_bytes(_HEIGHT_BYTES)
         return await self._block_memory.read_state(
-            view, "block", body, _BLOCK, lambda: self._blocks.read_block_by_number(number, view)
+            view, _BLOCK, body, lambda: self._blocks.read_block_by_number(number, view)
         )
 
     async def read_block_by_hash(self, block_hash: str, view: ReadView) -> block_pb2.Block:
         """See `ReadsBlocks`."""
         wanted = self.block_hash(block_hash)
         return await self._block_memory.read_state(
-            view, "block-by-hash", wanted.encode(), _BLOCK, lambda: self._blocks.read_block_by_hash(wanted, view)
+            view, _BLOCK_BY_HASH, wanted.encode(), lambda: self._blocks.read_block_by_hash(wanted, view)
         )
 
     async def read_balance(self, address: str, view: ReadView) -> Balance:
         """See `ReadsBalances`; the confirmed one."""
         self._balances.check(address, view)
         return await self._balance_memory.read_state(
-            view, "balance", address.encode(), _BALANCE, lambda: self._balances.read_balance(address, view)
+            view, _BALANCE, address.encode(), lambda: self._balances.read_balance(address, view)
         )
 
     def check_holder(self, address: str) -> str:

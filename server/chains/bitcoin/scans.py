@@ -7,7 +7,6 @@ configured for it (kind `scan`), one scan per endpoint, and the result outlives 
 from __future__ import annotations
 
 import asyncio
-import copy
 import time
 from collections import OrderedDict
 from decimal import Decimal
@@ -18,8 +17,9 @@ import msgspec
 from server.chains.bitcoin.answers import Height  # noqa: TC001 - msgspec evaluates the annotations
 from server.chains.capabilities import Balance
 from server.chains.sound_answers import read_sound
-from server.errors import DeadlineExceeded, GatewayError, UpstreamUnavailable
+from server.errors import DeadlineExceeded, UpstreamUnavailable
 from server.upstream.connector import CallPolicy
+from server.upstream.single_flight import SingleFlight, outcome_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -63,7 +63,7 @@ class ScannedBalances:
         self._pool = pool
         self._clock = clock
         self._turns = asyncio.Semaphore(max(len(pool.labels), 1))
-        self._running: dict[str, asyncio.Task[_Counted]] = {}
+        self._running: SingleFlight[_Counted] = SingleFlight()
         self._counted: OrderedDict[str, _Counted] = OrderedDict()
 
     async def read_balance(self, address: str, known: str, view: ReadView) -> Balance:
@@ -74,40 +74,25 @@ class ScannedBalances:
         """
         counted = self._counted.get(known)
         if counted is None or self._clock() - counted.at > _KEPT_SECONDS:
-            counted = await self._wait(self._scan_of(known), view)
+            counted = await self._share_scan(known, view.deadline)
         view.settle(counted.height, counted.endpoint)
         return Balance(address, counted.height, counted.raw, self._facts.native.decimals)
 
     async def close(self) -> None:
         """Give up the scans under way."""
-        tasks = list(self._running.values())
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._running.close()
 
-    def _scan_of(self, known: str) -> asyncio.Task[_Counted]:
-        task = self._running.get(known)
-        if task is None:
-            if len(self._running) >= _MOST_WAITING:
-                slug = self._facts.slug
-                raise UpstreamUnavailable(f"too many scans of {slug} wait for their turn", retry_after_ms=_RETRY_MS)
-            task = self._running[known] = asyncio.get_running_loop().create_task(self._scan(known))
-            task.add_done_callback(lambda done: self._finish(known, done))
-        return task
-
-    async def _wait(self, task: asyncio.Task[_Counted], view: ReadView) -> _Counted:
-        left = SCAN_SECONDS if view.deadline is None else view.deadline - time.monotonic()
-        done, _ = await asyncio.wait([task], timeout=max(left, 0.0))
-        if not done:
-            message = f"counting the unspent outputs of {self._facts.slug} takes longer; ask again for the result"
+    async def _share_scan(self, known: str, deadline: float | None) -> _Counted:
+        slug = self._facts.slug
+        if known not in self._running and len(self._running) >= _MOST_WAITING:
+            raise UpstreamUnavailable(f"too many scans of {slug} wait for their turn", retry_after_ms=_RETRY_MS)
+        task = self._running.start(known, lambda: self._scan(known))
+        left = SCAN_SECONDS if deadline is None else deadline - time.monotonic()
+        await asyncio.wait((task,), timeout=max(left, 0.0))
+        if not task.done():
+            message = f"counting the unspent outputs of {slug} takes longer; ask again for the result"
             raise DeadlineExceeded(message, retry_after_ms=_RETRY_MS)
-        if task.cancelled():
-            raise UpstreamUnavailable("the scan was given up; try again")
-        failure = task.exception()
-        if isinstance(failure, GatewayError):
-            # One exception object raised in several tasks would collect all their tracebacks.
-            raise copy.copy(failure)
-        return task.result()
+        return outcome_of(task)
 
     async def _scan(self, known: str) -> _Counted:
         async with self._turns:
@@ -117,16 +102,11 @@ class ScannedBalances:
                 self._pool, "scantxoutset", params, _read_scan, _SCAN, deadline=until
             )
         self._pool.observe_head(endpoint, height)
-        return _Counted(raw, height, endpoint, self._clock())
-
-    def _finish(self, known: str, task: asyncio.Task[_Counted]) -> None:
-        del self._running[known]
-        if task.cancelled() or task.exception() is not None:
-            return
-        self._counted[known] = task.result()
+        counted = self._counted[known] = _Counted(raw, height, endpoint, self._clock())
         self._counted.move_to_end(known)
         if len(self._counted) > _KEPT:
             self._counted.popitem(last=False)
+        return counted
 
 
 def _read_scan(result: bytes) -> tuple[int, int]:

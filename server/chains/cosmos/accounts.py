@@ -11,16 +11,20 @@ from waypost.v1 import cosmos_pb2
 from server.chains.cosmos.members import Digits, members_of, native
 from server.chains.cosmos.names import parse_account
 from server.chains.cosmos.node_errors import HeightMissing
+from server.chains.shared.cache import CachedState
 from server.errors import NotFound
 
 if TYPE_CHECKING:
     from server.chains.cosmos.members import Members
     from server.chains.cosmos.nodes import CosmosNodes
+    from server.chains.shared.cache import ChainCache
     from server.chains.view import ReadView
 
 _ROUTE = "/cosmos/auth/v1beta1/accounts"
 _DEEPEST = 6
 _KEYS = ("pub_key", "public_key")
+
+_ACCOUNT = CachedState("account", cosmos_pb2.CosmosAccount.SerializeToString, cosmos_pb2.CosmosAccount.FromString)
 
 
 class _Answer(msgspec.Struct):
@@ -30,12 +34,16 @@ class _Answer(msgspec.Struct):
 class AccountReader:
     """Reads the auth module of one chain."""
 
-    def __init__(self, nodes: CosmosNodes) -> None:
+    def __init__(self, nodes: CosmosNodes, cache: ChainCache) -> None:
         self._nodes = nodes
+        self._cache = cache
 
     async def read_account(self, address: str, view: ReadView) -> cosmos_pb2.CosmosAccount:
         """Return the account; NotFound for an address that was never used."""
         account = parse_account(address, self._nodes.facts.bech32, "address")
+        return await self._cache.read_state(view, _ACCOUNT, account.encode(), lambda: self._read(account, view))
+
+    async def _read(self, account: str, view: ReadView) -> cosmos_pb2.CosmosAccount:
         try:
             return await self._nodes.get(_ROUTE, view, partial(_read, account), path=f"{_ROUTE}/{account}")
         except HeightMissing:

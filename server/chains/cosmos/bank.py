@@ -12,6 +12,7 @@ from server.chains.capabilities import Balance
 from server.chains.cosmos.members import Digits  # noqa: TC001 - msgspec evaluates the annotations
 from server.chains.cosmos.names import parse_account, parse_denom
 from server.chains.cosmos.node_errors import HeightMissing
+from server.chains.shared.cache import CachedState
 from server.chains.view import ReadView
 from server.errors import NotFound, NotSupported
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from server.chains.cosmos.nodes import CosmosNodes
+    from server.chains.shared.cache import ChainCache
 
 Answer = TypeVar("Answer")
 
@@ -47,6 +49,30 @@ _SUPPLY = _Route("/cosmos/bank/v1beta1/supply/by_denom", since=(0, 46))
 _SUPPLY_PATH = _Route("/cosmos/bank/v1beta1/supply")
 _METADATA = _Route("/cosmos/bank/v1beta1/denoms_metadata_by_query_string", since=(0, 50))
 _METADATA_PATH = _Route("/cosmos/bank/v1beta1/denoms_metadata")
+
+
+_Packed = tuple[str, int | None, str, int | None, str | None]
+_PACKED = msgspec.msgpack.Decoder(_Packed)
+
+
+def _pack(found: Balance) -> bytes:
+    # Amounts go beyond the integers of any packed format.
+    packed: _Packed = (found.address, found.block, str(found.raw), found.decimals, found.token)
+    return msgspec.msgpack.encode(packed)
+
+
+def _unpack(data: bytes) -> Balance:
+    address, block, raw, decimals, token = _PACKED.decode(data)
+    return Balance(address, block, int(raw), decimals, token)
+
+
+_CACHED_BALANCE = CachedState("balance", _pack, _unpack)
+_CACHED_METADATA = CachedState(
+    "metadata",
+    token_pb2.GetTokenMetadataResponse.SerializeToString,
+    token_pb2.GetTokenMetadataResponse.FromString,
+)
+_CACHED_SUPPLY = CachedState("supply", token_pb2.DenomSupply.SerializeToString, token_pb2.DenomSupply.FromString)
 
 
 class _Coin(msgspec.Struct):
@@ -86,14 +112,31 @@ class _MetadataAnswer(msgspec.Struct):
 class BankReader:
     """Reads the bank module of one chain."""
 
-    def __init__(self, nodes: CosmosNodes) -> None:
+    def __init__(self, nodes: CosmosNodes, cache: ChainCache) -> None:
         self._nodes = nodes
+        self._cache = cache
         # Exponents never change once a denom is described; the native one is in the chain's table.
         native = nodes.facts.native
         self._exponents: dict[str, int] = {native.denom: native.decimals} if native.denom else {}
 
     async def read_token_balance(self, address: str, token: str, view: ReadView) -> Balance:
         """Return how much of a denom the account holds; 0 for an account or a denom that nobody knows."""
+        return await self._cache.read_state(
+            view, _CACHED_BALANCE, f"{address} {token}".encode(), lambda: self._balance(address, token, view)
+        )
+
+    async def read_token_metadata(self, address: str, view: ReadView) -> token_pb2.GetTokenMetadataResponse:
+        """Return what the bank module knows of a denom; NotFound where it knows nothing."""
+        return await self._cache.read_state(
+            view, _CACHED_METADATA, address.encode(), lambda: self._token_metadata(address, view)
+        )
+
+    async def read_supply(self, denom: str, view: ReadView) -> token_pb2.DenomSupply:
+        """Return how much of a denom exists; 0 of one that nobody knows."""
+        wanted = parse_denom(denom, "denom")
+        return await self._cache.read_state(view, _CACHED_SUPPLY, wanted.encode(), lambda: self._supply(wanted, view))
+
+    async def _balance(self, address: str, token: str, view: ReadView) -> Balance:
         account = parse_account(address, self._nodes.facts.bech32, "address")
         denom = parse_denom(token, "token")
         path = f"/cosmos/bank/v1beta1/balances/{account}/by_denom"
@@ -104,8 +147,7 @@ class BankReader:
         block = view.block if view.is_chosen else None
         return Balance(address=address, block=block, raw=int(found.amount), decimals=decimals, token=token)
 
-    async def read_token_metadata(self, address: str, view: ReadView) -> token_pb2.GetTokenMetadataResponse:
-        """Return what the bank module knows of a denom; NotFound where it knows nothing."""
+    async def _token_metadata(self, address: str, view: ReadView) -> token_pb2.GetTokenMetadataResponse:
         found = await self._metadata(parse_denom(address, "address"), view)
         if max((unit.exponent for unit in found.denom_units), default=0) > _MOST_EXPONENT:
             raise NotSupported(
@@ -129,9 +171,7 @@ class BankReader:
             address=address, cosmos=token_pb2.CosmosTokenMetadata(metadata=metadata)
         )
 
-    async def read_supply(self, denom: str, view: ReadView) -> token_pb2.DenomSupply:
-        """Return how much of a denom exists; 0 of one that nobody knows."""
-        wanted = parse_denom(denom, "denom")
+    async def _supply(self, wanted: str, view: ReadView) -> token_pb2.DenomSupply:
         found = await self._by_denom(_SUPPLY, _SUPPLY_PATH, wanted, partial(_read_supply, wanted), view)
         return token_pb2.DenomSupply(denom=found.denom, amount=str(int(found.amount)))
 

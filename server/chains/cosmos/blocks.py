@@ -12,6 +12,7 @@ from waypost.v1 import block_pb2, cosmos_validator_pb2
 
 from server.chains.cosmos.members import Gas, Height, Members, members_of, rest_of, timestamp_of
 from server.chains.cosmos.names import parse_hash
+from server.chains.shared.cache import CachedDocument, number_key
 from server.chains.sound_answers import Doubtful
 from server.errors import NotFound, UpstreamUnavailable
 from server.upstream.absence import absent
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from google.protobuf.timestamp_pb2 import Timestamp
 
     from server.chains.cosmos.nodes import CosmosNodes
+    from server.chains.shared.cache import ChainCache
     from server.chains.view import ReadView
 
 Answer = TypeVar("Answer")
@@ -32,6 +34,26 @@ _BY_HEIGHT = "/cosmos/base/tendermint/v1beta1/blocks"
 _MAX_NUMBER = (1 << 63) - 1
 _RESULTS_TYPED = frozenset(("height", "txs_results"))
 _RESULT_TYPED = frozenset(("code", "gas_wanted", "gas_used"))
+
+_BY_NUMBER = CachedDocument(
+    "block",
+    block_pb2.Block.SerializeToString,
+    block_pb2.Block.FromString,
+    block_of=lambda block: int(block.cosmos.number),
+)
+_BY_HASH = CachedDocument("block-by-hash", block_pb2.Block.SerializeToString, block_pb2.Block.FromString)
+_TRANSACTIONS = CachedDocument(
+    "block-transactions",
+    block_pb2.GetBlockTransactionsResponse.SerializeToString,
+    block_pb2.GetBlockTransactionsResponse.FromString,
+    block_of=lambda response: response.cosmos.block_number,
+)
+_RESULTS = CachedDocument(
+    "block-results",
+    cosmos_validator_pb2.GetBlockResultsResponse.SerializeToString,
+    cosmos_validator_pb2.GetBlockResultsResponse.FromString,
+    block_of=lambda response: response.block_number,
+)
 
 
 class _Header(msgspec.Struct):
@@ -90,8 +112,9 @@ class _Listed(NamedTuple):
 class BlockReader:
     """Reads blocks of one chain: by height from the REST gateway, by hash and with results from the CometBFT RPC."""
 
-    def __init__(self, nodes: CosmosNodes) -> None:
+    def __init__(self, nodes: CosmosNodes, cache: ChainCache) -> None:
         self._nodes = nodes
+        self._cache = cache
 
     def block_hash(self, text: str) -> str:
         """Return a block hash as 64 upper-case hex digits; InvalidArgument for anything else."""
@@ -99,11 +122,37 @@ class BlockReader:
 
     async def read_block_by_number(self, number: int, view: ReadView) -> block_pb2.Block:
         """Return the block; `hash` is in hex, the payload as the REST gateway writes it (hashes in base64)."""
-        return await self._by_height(number, view, lambda body: _document(body, _found(body, number)))
+        return await self._cache.read_document(
+            view,
+            _BY_NUMBER,
+            number_key(number),
+            lambda: self._by_height(number, view, lambda body: _document(body, _found(body, number))),
+        )
 
     async def read_block_by_hash(self, block_hash: str, view: ReadView) -> block_pb2.Block:
         """Return the block, the payload as the CometBFT RPC writes it (hashes in hex)."""
         wanted = self.block_hash(block_hash)
+        return await self._cache.read_document(view, _BY_HASH, wanted.encode(), lambda: self._by_hash(wanted, view))
+
+    async def read_block_transactions(self, number: int, view: ReadView) -> block_pb2.GetBlockTransactionsResponse:
+        """Return the outcomes of a block's transactions, joined with the block's transactions by their index.
+
+        Hashes are those of the block's own bytes, so that a transaction that nobody can decode is there too.
+        """
+        return await self._cache.read_document(
+            view, _TRANSACTIONS, number_key(number), lambda: self._transactions(number, view)
+        )
+
+    async def read_block_results(self, number: int, view: ReadView) -> cosmos_validator_pb2.GetBlockResultsResponse:
+        """Return what executing a block did, without `chain`."""
+        return await self._cache.read_document(
+            view,
+            _RESULTS,
+            number_key(number),
+            lambda: self._results(number, view, lambda result, rows: _results_document(result, rows, number)),
+        )
+
+    async def _by_hash(self, wanted: str, view: ReadView) -> block_pb2.Block:
         encoded = base64.b64encode(bytes.fromhex(wanted)).decode()
 
         def read(result: bytes) -> block_pb2.Block:
@@ -119,11 +168,7 @@ class BlockReader:
         policy = CallPolicy(null_elsewhere=True)
         return await self._nodes.call("block_by_hash", {"hash": encoded}, view, read, policy)
 
-    async def read_block_transactions(self, number: int, view: ReadView) -> block_pb2.GetBlockTransactionsResponse:
-        """Return the outcomes of a block's transactions, joined with the block's transactions by their index.
-
-        Hashes are those of the block's own bytes, so that a transaction that nobody can decode is there too.
-        """
+    async def _transactions(self, number: int, view: ReadView) -> block_pb2.GetBlockTransactionsResponse:
         block, results = await asyncio.gather(self._listed(number, view), self._results(number, view, _outcomes))
         if len(block.hashes) != len(results):
             block, results = await self._match(number, block, results, view)
@@ -142,10 +187,6 @@ class BlockReader:
                 transactions=rows,
             )
         )
-
-    async def read_block_results(self, number: int, view: ReadView) -> cosmos_validator_pb2.GetBlockResultsResponse:
-        """Return what executing a block did, without `chain`."""
-        return await self._results(number, view, lambda result, rows: _results_document(result, rows, number))
 
     async def _match(
         self, number: int, block: _Listed, results: list[_TxResult], view: ReadView

@@ -11,7 +11,6 @@ from server.chains.cosmos.heads import HeadReader
 from server.chains.cosmos.holdings import HoldingReader
 from server.chains.cosmos.names import parse_account
 from server.chains.cosmos.passthrough import PassThrough
-from server.chains.cosmos.remembered import RememberedBlocks, RememberedState
 from server.chains.cosmos.staking import StakingReader
 from server.chains.cosmos.transactions import TransactionReader
 from server.chains.holdings import is_accepted
@@ -24,23 +23,24 @@ if TYPE_CHECKING:
     from server.chains.capabilities import Balance, Health, State
     from server.chains.cosmos.nodes import CosmosNodes
     from server.chains.holdings import Holdings, KnownAsset
-    from server.chains.memory import ChainMemory
+    from server.chains.shared.cache import ChainCache
     from server.chains.view import ReadView
 
 
 class CosmosDriver:
     """Reads one Cosmos chain. `judges_age` is False where blocks are made only while somebody asks (local nodes)."""
 
-    def __init__(self, nodes: CosmosNodes, memory: ChainMemory, *, judges_age: bool = True) -> None:
+    def __init__(self, nodes: CosmosNodes, memory: ChainCache, *, judges_age: bool = True) -> None:
         self.capabilities: Mapping[object, object] = {}
         self.nodes = nodes
         self.memory = memory
         self._heads = HeadReader(nodes, judges_age=judges_age)
-        self._blocks = BlockReader(nodes)
+        self._blocks = BlockReader(nodes, memory)
         self._holdings = HoldingReader(nodes)
-        self._transactions = TransactionReader(nodes)
-        self._state = RememberedState(BankReader(nodes), AccountReader(nodes), StakingReader(nodes), memory)
-        self._documents = RememberedBlocks(self._blocks, self._transactions, memory)
+        self._transactions = TransactionReader(nodes, memory)
+        self._bank = BankReader(nodes, memory)
+        self._accounts = AccountReader(nodes, memory)
+        self._staking = StakingReader(nodes, memory)
         self._passthrough = PassThrough(nodes.comet)
 
     async def read_health(self) -> Health:
@@ -61,23 +61,23 @@ class CosmosDriver:
 
     async def read_block_by_number(self, number: int, view: ReadView) -> block_pb2.Block:
         """See `ReadsBlocks`."""
-        return await self._documents.read_block_by_number(number, view)
+        return await self._blocks.read_block_by_number(number, view)
 
     async def read_block_by_hash(self, block_hash: str, view: ReadView) -> block_pb2.Block:
         """See `ReadsBlocks`."""
-        return await self._documents.read_block_by_hash(block_hash, view)
+        return await self._blocks.read_block_by_hash(block_hash, view)
 
     async def read_block_transactions(self, number: int, view: ReadView) -> block_pb2.GetBlockTransactionsResponse:
         """See `ReadsBlockTransactions`."""
-        return await self._documents.read_block_transactions(number, view)
+        return await self._blocks.read_block_transactions(number, view)
 
     async def read_block_results(self, number: int, view: ReadView) -> cosmos_validator_pb2.GetBlockResultsResponse:
         """See `ReadsBlockResults`."""
-        return await self._documents.read_block_results(number, view)
+        return await self._blocks.read_block_results(number, view)
 
     async def read_token_balance(self, address: str, token: str, view: ReadView) -> Balance:
         """See `ReadsTokens`."""
-        return await self._state.read_token_balance(address, token, view)
+        return await self._bank.read_token_balance(address, token, view)
 
     def check_holder(self, address: str) -> str:
         """See `ReadsHoldings`."""
@@ -93,39 +93,39 @@ class CosmosDriver:
 
     async def read_token_metadata(self, address: str, view: ReadView) -> token_pb2.GetTokenMetadataResponse:
         """See `ReadsTokenMetadata`."""
-        return await self._state.read_token_metadata(address, view)
+        return await self._bank.read_token_metadata(address, view)
 
     async def read_supply(self, denom: str, view: ReadView) -> token_pb2.DenomSupply:
         """See `ReadsSupplies`."""
-        return await self._state.read_supply(denom, view)
+        return await self._bank.read_supply(denom, view)
 
     async def read_account(self, address: str, view: ReadView) -> cosmos_pb2.CosmosAccount:
         """See `ReadsAccounts`."""
-        return await self._state.read_account(address, view)
+        return await self._accounts.read_account(address, view)
 
     async def read_delegations(self, delegator: str, view: ReadView) -> list[cosmos_pb2.DelegationResponse]:
         """See `ReadsStaking`."""
-        return await self._state.read_delegations(delegator, view)
+        return await self._staking.read_delegations(delegator, view)
 
     async def read_unbondings(self, delegator: str, view: ReadView) -> list[cosmos_pb2.UnbondingResponse]:
         """See `ReadsStaking`."""
-        return await self._state.read_unbondings(delegator, view)
+        return await self._staking.read_unbondings(delegator, view)
 
     async def read_rewards(self, delegator: str, view: ReadView) -> cosmos_pb2.GetRewardsResponse:
         """See `ReadsStaking`."""
-        return await self._state.read_rewards(delegator, view)
+        return await self._staking.read_rewards(delegator, view)
 
     async def read_pool(self, view: ReadView) -> cosmos_pb2.StakingPool:
         """See `ReadsStaking`."""
-        return await self._state.read_pool(view)
+        return await self._staking.read_pool(view)
 
     async def read_validators(self, status: str | None, view: ReadView) -> list[cosmos_validator_pb2.Validator]:
         """See `ReadsStaking`."""
-        return await self._state.read_validators(status, view)
+        return await self._staking.read_validators(status, view)
 
     async def read_validator(self, operator: str, view: ReadView) -> cosmos_validator_pb2.Validator:
         """See `ReadsStaking`."""
-        return await self._state.read_validator(operator, view)
+        return await self._staking.read_validator(operator, view)
 
     def transaction_hash(self, text: str) -> str:
         """See `ReadsTransactions`."""
@@ -133,11 +133,11 @@ class CosmosDriver:
 
     async def read_transaction(self, text: str, view: ReadView) -> transaction_pb2.Transaction:
         """See `ReadsTransactions`."""
-        return await self._documents.read_transaction(text, view)
+        return await self._transactions.read_transaction(text, view)
 
     async def read_receipt(self, text: str, view: ReadView) -> transaction_pb2.GetReceiptResponse:
         """See `ReadsReceipts`."""
-        return await self._documents.read_receipt(text, view)
+        return await self._transactions.read_receipt(text, view)
 
     async def pass_call(self, method: str, params: bytes | None, view: ReadView) -> bytes:
         """See `PassesCalls`."""

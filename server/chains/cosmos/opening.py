@@ -13,7 +13,7 @@ from server.chains.cosmos.node_errors import CosmosErrors
 from server.chains.cosmos.nodes import CosmosNodes
 from server.chains.cosmos.swapped import CosmosCometPool, CosmosRestPool, explain_swapped
 from server.chains.cosmos.versions import SdkVersion
-from server.chains.memory import ChainMemory
+from server.chains.shared.cache import ChainCache
 from server.chains.sound_answers import read_sound
 from server.upstream import Ask, Header, HeadQuery, IdentityCheck
 
@@ -108,7 +108,7 @@ def open_driver(
         head, _ = await read_sound(rest, LATEST, [], parse_head, deadline=None)
         return head.height
 
-    memory = ChainMemory(facts.slug, cache, rest.heads, block_time=facts.block_time, ask_finalized=ask_final)
+    memory = ChainCache(facts.slug, cache, rest.heads, block_time=facts.block_time, ask_finalized=ask_final)
     for pool in (rest, comet):
         pool.on_distrust(memory.forget)
     return CosmosDriver(CosmosNodes(facts, rest, comet, version), memory, judges_age=not is_local)

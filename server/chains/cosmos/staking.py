@@ -11,10 +11,12 @@ from waypost.v1 import cosmos_pb2, cosmos_validator_pb2
 from server.chains.cosmos.members import Digits, Fraction, Height, members_of, native, rest_of, timestamp_of
 from server.chains.cosmos.names import parse_account, parse_operator
 from server.chains.cosmos.node_errors import HeightMissing
+from server.chains.shared.cache import CachedState
 from server.errors import NotFound, NotSupported
 
 if TYPE_CHECKING:
     from server.chains.cosmos.nodes import CosmosNodes
+    from server.chains.shared.cache import ChainCache
     from server.chains.view import ReadView
 
 _STAKING = "/cosmos/staking/v1beta1"
@@ -39,6 +41,30 @@ _STATES = frozenset(
         cosmos_validator_pb2.BOND_STATUS_UNBONDING,
         cosmos_validator_pb2.BOND_STATUS_UNBONDED,
     )
+)
+
+
+_DELEGATIONS: CachedState[list[cosmos_pb2.DelegationResponse]] = CachedState(
+    "delegations",
+    lambda rows: cosmos_pb2.GetDelegationsResponse(delegation_responses=rows).SerializeToString(),
+    lambda data: list(cosmos_pb2.GetDelegationsResponse.FromString(data).delegation_responses),
+)
+_UNBONDINGS: CachedState[list[cosmos_pb2.UnbondingResponse]] = CachedState(
+    "unbondings",
+    lambda rows: cosmos_pb2.GetUnbondingDelegationsResponse(unbonding_responses=rows).SerializeToString(),
+    lambda data: list(cosmos_pb2.GetUnbondingDelegationsResponse.FromString(data).unbonding_responses),
+)
+_CACHED_REWARDS = CachedState(
+    "rewards", cosmos_pb2.GetRewardsResponse.SerializeToString, cosmos_pb2.GetRewardsResponse.FromString
+)
+_POOL = CachedState("pool", cosmos_pb2.StakingPool.SerializeToString, cosmos_pb2.StakingPool.FromString)
+_VALIDATORS: CachedState[list[cosmos_validator_pb2.Validator]] = CachedState(
+    "validators",
+    lambda rows: cosmos_validator_pb2.GetValidatorsResponse(validators=rows).SerializeToString(),
+    lambda data: list(cosmos_validator_pb2.GetValidatorsResponse.FromString(data).validators),
+)
+_VALIDATOR = CachedState(
+    "validator", cosmos_validator_pb2.Validator.SerializeToString, cosmos_validator_pb2.Validator.FromString
 )
 
 
@@ -152,12 +178,58 @@ class _ValidatorAnswer(msgspec.Struct):
 class StakingReader:
     """Reads the staking and distribution modules of one chain."""
 
-    def __init__(self, nodes: CosmosNodes) -> None:
+    def __init__(self, nodes: CosmosNodes, cache: ChainCache) -> None:
         self._nodes = nodes
+        self._cache = cache
 
     async def read_delegations(self, delegator: str, view: ReadView) -> list[cosmos_pb2.DelegationResponse]:
         """Return what a delegator has staked, one row per validator; none for an address that nobody knows."""
         account = parse_account(delegator, self._nodes.facts.bech32, "delegator")
+        return await self._cache.read_state(
+            view, _DELEGATIONS, account.encode(), lambda: self._delegations(account, view)
+        )
+
+    async def read_unbondings(self, delegator: str, view: ReadView) -> list[cosmos_pb2.UnbondingResponse]:
+        """Return what is on its way back to a delegator, one row per validator."""
+        account = parse_account(delegator, self._nodes.facts.bech32, "delegator")
+        path = f"{_STAKING}/delegators/{account}/unbonding_delegations"
+        route = f"{_STAKING}/delegators/unbonding_delegations"
+        read = partial(_read_unbondings, account)
+        return await self._cache.read_state(
+            view,
+            _UNBONDINGS,
+            account.encode(),
+            lambda: self._nodes.pages(route, view, read, lambda row: row.validator_address, path=path),
+        )
+
+    async def read_rewards(self, delegator: str, view: ReadView) -> cosmos_pb2.GetRewardsResponse:
+        """Return what a delegator can withdraw, without `chain` and `delegator`.
+
+        NotSupported on a chain without the distribution module.
+        """
+        account = parse_account(delegator, self._nodes.facts.bech32, "delegator")
+        return await self._cache.read_state(
+            view, _CACHED_REWARDS, account.encode(), lambda: self._rewards(account, view)
+        )
+
+    async def read_pool(self, view: ReadView) -> cosmos_pb2.StakingPool:
+        """Return how much is staked in all."""
+        return await self._cache.read_state(
+            view, _POOL, b"", lambda: self._nodes.get(f"{_STAKING}/pool", view, _read_pool)
+        )
+
+    async def read_validators(self, status: str | None, view: ReadView) -> list[cosmos_validator_pb2.Validator]:
+        """Return the validators of a status (`BOND_STATUS_BONDED`; None: of every one), those with most stake first."""
+        return await self._cache.read_state(
+            view, _VALIDATORS, (status or "").encode(), lambda: self._validators(status, view)
+        )
+
+    async def read_validator(self, operator: str, view: ReadView) -> cosmos_validator_pb2.Validator:
+        """Return one validator; NotFound for an address that is none."""
+        name = parse_operator(operator, self._nodes.facts.bech32, "validator")
+        return await self._cache.read_state(view, _VALIDATOR, name.encode(), lambda: self._validator(name, view))
+
+    async def _delegations(self, account: str, view: ReadView) -> list[cosmos_pb2.DelegationResponse]:
         route = f"{_STAKING}/delegations"
         try:
             return await self._nodes.pages(
@@ -173,20 +245,7 @@ class StakingReader:
             # Older nodes say so of a delegator without delegations (cosmos-sdk issue 9356); newer ones list none.
             return []
 
-    async def read_unbondings(self, delegator: str, view: ReadView) -> list[cosmos_pb2.UnbondingResponse]:
-        """Return what is on its way back to a delegator, one row per validator."""
-        account = parse_account(delegator, self._nodes.facts.bech32, "delegator")
-        path = f"{_STAKING}/delegators/{account}/unbonding_delegations"
-        route = f"{_STAKING}/delegators/unbonding_delegations"
-        read = partial(_read_unbondings, account)
-        return await self._nodes.pages(route, view, read, lambda row: row.validator_address, path=path)
-
-    async def read_rewards(self, delegator: str, view: ReadView) -> cosmos_pb2.GetRewardsResponse:
-        """Return what a delegator can withdraw, without `chain` and `delegator`.
-
-        NotSupported on a chain without the distribution module.
-        """
-        account = parse_account(delegator, self._nodes.facts.bech32, "delegator")
+    async def _rewards(self, account: str, view: ReadView) -> cosmos_pb2.GetRewardsResponse:
         path = f"/cosmos/distribution/v1beta1/delegators/{account}/rewards"
         try:
             return await self._nodes.get(_REWARDS, view, _read_rewards, path=path)
@@ -194,12 +253,7 @@ class StakingReader:
             words = f"{self._nodes.slug} pays no staking rewards: it has no distribution module"
             raise NotSupported(words, field="chain") from None
 
-    async def read_pool(self, view: ReadView) -> cosmos_pb2.StakingPool:
-        """Return how much is staked in all."""
-        return await self._nodes.get(f"{_STAKING}/pool", view, _read_pool)
-
-    async def read_validators(self, status: str | None, view: ReadView) -> list[cosmos_validator_pb2.Validator]:
-        """Return the validators of a status (`BOND_STATUS_BONDED`; None: of every one), those with most stake first."""
+    async def _validators(self, status: str | None, view: ReadView) -> list[cosmos_validator_pb2.Validator]:
         route = f"{_STAKING}/validators"
         query = [] if status is None else [("status", status)]
         rows = await self._nodes.pages(
@@ -207,9 +261,7 @@ class StakingReader:
         )
         return sorted(rows, key=lambda row: (-int(row.tokens), row.operator_address))
 
-    async def read_validator(self, operator: str, view: ReadView) -> cosmos_validator_pb2.Validator:
-        """Return one validator; NotFound for an address that is none."""
-        name = parse_operator(operator, self._nodes.facts.bech32, "validator")
+    async def _validator(self, name: str, view: ReadView) -> cosmos_validator_pb2.Validator:
         route = f"{_STAKING}/validators/one"
 
         def read(body: bytes) -> cosmos_validator_pb2.Validator:

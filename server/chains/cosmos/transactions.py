@@ -10,12 +10,14 @@ from waypost.v1 import receipt_pb2, transaction_pb2
 from server.chains.cosmos.bech32 import decode_bech32, encode_bech32
 from server.chains.cosmos.members import Gas, Height, Members, members_of, native, rest_of, timestamp_of
 from server.chains.cosmos.names import parse_hash
+from server.chains.shared.cache import CachedDocument
 from server.errors import NotFound
 from server.upstream.absence import absent
 from server.upstream.connector import CallPolicy
 
 if TYPE_CHECKING:
     from server.chains.cosmos.nodes import CosmosNodes
+    from server.chains.shared.cache import ChainCache
     from server.chains.view import ReadView
 
 _ROUTE = "/cosmos/tx/v1beta1/txs"
@@ -47,6 +49,20 @@ _SIGNED_BY_OPERATOR = frozenset(
 _RESPONSE_TYPED = frozenset(("height", "txhash", "code", "gas_wanted", "gas_used", "timestamp", "raw_log", "tx"))
 
 
+_TRANSACTION = CachedDocument(
+    "transaction",
+    transaction_pb2.Transaction.SerializeToString,
+    transaction_pb2.Transaction.FromString,
+    block_of=lambda transaction: int(transaction.cosmos.block_number),
+)
+_RECEIPT = CachedDocument(
+    "receipt",
+    transaction_pb2.GetReceiptResponse.SerializeToString,
+    transaction_pb2.GetReceiptResponse.FromString,
+    block_of=lambda receipt: int(receipt.cosmos.tx_response.height),
+)
+
+
 class _Body(msgspec.Struct):
     messages: list[msgspec.Raw]
 
@@ -73,8 +89,9 @@ class _Answer(msgspec.Struct):
 class TransactionReader:
     """Reads transactions of one chain from the REST gateway, whose node must keep an index of them."""
 
-    def __init__(self, nodes: CosmosNodes) -> None:
+    def __init__(self, nodes: CosmosNodes, cache: ChainCache) -> None:
         self._nodes = nodes
+        self._cache = cache
 
     def transaction_hash(self, text: str) -> str:
         """Return a transaction hash as 64 upper-case hex digits; InvalidArgument for anything else."""
@@ -82,7 +99,20 @@ class TransactionReader:
 
     async def read_transaction(self, text: str, view: ReadView) -> transaction_pb2.Transaction:
         """Return the transaction with its block and the parties that its first message names."""
-        receipt = await self._read(text, view)
+        wanted = self.transaction_hash(text)
+        return await self._cache.read_document(
+            view, _TRANSACTION, wanted.encode(), lambda: self._read_transaction(wanted, view)
+        )
+
+    async def read_receipt(self, text: str, view: ReadView) -> transaction_pb2.GetReceiptResponse:
+        """Return how the transaction ended."""
+        wanted = self.transaction_hash(text)
+        return await self._cache.read_document(
+            view, _RECEIPT, wanted.encode(), lambda: self._read_receipt(wanted, view)
+        )
+
+    async def _read_transaction(self, wanted: str, view: ReadView) -> transaction_pb2.Transaction:
+        receipt = await self._read(wanted, view)
         sender, receiver = _parties(receipt, self._nodes.facts.bech32)
         return transaction_pb2.Transaction(
             cosmos=transaction_pb2.CosmosTransaction(
@@ -90,12 +120,10 @@ class TransactionReader:
             )
         )
 
-    async def read_receipt(self, text: str, view: ReadView) -> transaction_pb2.GetReceiptResponse:
-        """Return how the transaction ended."""
-        return transaction_pb2.GetReceiptResponse(cosmos=await self._read(text, view))
+    async def _read_receipt(self, wanted: str, view: ReadView) -> transaction_pb2.GetReceiptResponse:
+        return transaction_pb2.GetReceiptResponse(cosmos=await self._read(wanted, view))
 
-    async def _read(self, text: str, view: ReadView) -> receipt_pb2.CosmosReceipt:
-        wanted = self.transaction_hash(text)
+    async def _read(self, wanted: str, view: ReadView) -> receipt_pb2.CosmosReceipt:
         try:
             return await self._nodes.get_document(
                 _ROUTE, view, lambda body: _receipt(body, wanted), path=f"{_ROUTE}/{wanted}", policy=_DOUBTED

@@ -9,6 +9,7 @@ from waypost.v1 import block_pb2
 from server.chains.evm.contents import Contents, check_contents
 from server.chains.evm.documents import parse_block, parse_block_transactions
 from server.chains.evm.hashes import parse_hash
+from server.chains.shared.cache import CachedDocument, number_key
 from server.chains.sound_answers import ask_sound
 from server.errors import GatewayError, InvalidArgument, NotFound
 from server.upstream.absence import absent
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from waypost.v1 import evm_pb2
 
     from server.chains.evm.chain import EvmChain
+    from server.chains.shared.cache import ChainCache
     from server.chains.view import ReadView
     from server.upstream.connector import Reply
     from server.upstream.pool import Pool
@@ -31,14 +33,31 @@ _MAX_NUMBER = (1 << 63) - 1
 # A lagging node answers null for a fresh block, so others are asked before a caller reads "not found".
 _BLOCK = CallPolicy(null_elsewhere=True)
 
+_BY_NUMBER = CachedDocument(
+    "block",
+    block_pb2.Block.SerializeToString,
+    block_pb2.Block.FromString,
+    block_of=lambda block: int(block.evm.number),
+    hash_of=lambda block: block.evm.hash,
+)
+_BY_HASH = CachedDocument("block-by-hash", block_pb2.Block.SerializeToString, block_pb2.Block.FromString)
+_TRANSACTIONS = CachedDocument(
+    "block-transactions",
+    block_pb2.GetBlockTransactionsResponse.SerializeToString,
+    block_pb2.GetBlockTransactionsResponse.FromString,
+    block_of=lambda response: response.evm.block_number,
+    hash_of=lambda response: response.evm.hash,
+)
+
 
 class BlockReader:
     """Reads blocks of one chain."""
 
-    def __init__(self, chain: EvmChain, pool: Pool, contents: Contents | None = None) -> None:
+    def __init__(self, chain: EvmChain, pool: Pool, cache: ChainCache) -> None:
         self._chain = chain
         self._pool = pool
-        self._contents = contents or Contents(chain.facts)
+        self._cache = cache
+        self._contents = Contents(chain.facts)
         # The Arbitrum sequencer charges the base fee alone, whatever tip a transaction names.
         self._pays_tips = chain.facts.fees != "arbitrum"
 
@@ -48,6 +67,22 @@ class BlockReader:
 
     async def read_block_by_number(self, number: int, view: ReadView) -> block_pb2.Block:
         """Return the block with the hashes of its transactions."""
+        return await self._cache.read_document(
+            view, _BY_NUMBER, number_key(number), lambda: self._read_number(number, view)
+        )
+
+    async def read_block_by_hash(self, block_hash: str, view: ReadView) -> block_pb2.Block:
+        """Return the block with the hashes of its transactions."""
+        wanted = self.block_hash(block_hash)
+        return await self._cache.read_document(view, _BY_HASH, wanted.encode(), lambda: self._read_hash(wanted, view))
+
+    async def read_block_transactions(self, number: int, view: ReadView) -> block_pb2.GetBlockTransactionsResponse:
+        """Return the block's full transactions with their effective gas prices."""
+        return await self._cache.read_document(
+            view, _TRANSACTIONS, number_key(number), lambda: self._read_transactions(number, view)
+        )
+
+    async def _read_number(self, number: int, view: ReadView) -> block_pb2.Block:
         params = [_tag(number), False]
         policy = CallPolicy(null_elsewhere=True, min_block=number)
 
@@ -60,10 +95,7 @@ class BlockReader:
         self._pool.forks.observe(endpoint, number, block.hash)
         return block_pb2.Block(evm=block)
 
-    async def read_block_by_hash(self, block_hash: str, view: ReadView) -> block_pb2.Block:
-        """Return the block with the hashes of its transactions."""
-        wanted = self.block_hash(block_hash)
-
+    async def _read_hash(self, wanted: str, view: ReadView) -> block_pb2.Block:
         def read(result: bytes) -> evm_pb2.EvmBlock:
             block = parse_block(result)
             _check(block.hash.lower() == wanted)
@@ -72,8 +104,7 @@ class BlockReader:
         block, _ = await self._read("eth_getBlockByHash", [wanted, False], read, _BLOCK, view, f"block {wanted}")
         return block_pb2.Block(evm=block)
 
-    async def read_block_transactions(self, number: int, view: ReadView) -> block_pb2.GetBlockTransactionsResponse:
-        """Return the block's full transactions with their effective gas prices."""
+    async def _read_transactions(self, number: int, view: ReadView) -> block_pb2.GetBlockTransactionsResponse:
         params = [_tag(number), True]
         policy = CallPolicy(heavy=True, null_elsewhere=True, min_block=number)
 

@@ -12,12 +12,14 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+import msgspec
 from eth_hash.auto import keccak
 
 from server.chains.capabilities import Code
 from server.chains.evm.newest import read_newest_height
 from server.chains.evm.reads.proofs import NO_CODE, CodeProof, code_proof_program, parse_code_proof
 from server.chains.newest import Told
+from server.chains.shared.cache import CachedState
 from server.chains.sound_answers import Doubtful, OtherChain, read_sound
 from server.checksum import checksum_address
 from server.contracts.address import address_bytes, parse_address
@@ -28,6 +30,7 @@ from server.upstream.connector import CallPolicy
 if TYPE_CHECKING:
     from server.chains.evm.chain import EvmChain
     from server.chains.evm.reads.planner import ReadPlanner
+    from server.chains.shared.cache import ChainCache
     from server.chains.view import ReadView
     from server.upstream.pool import Pool
 
@@ -35,18 +38,24 @@ if TYPE_CHECKING:
 _DELEGATION = bytes.fromhex("ef0100")
 _DELEGATION_SIZE = 23
 
+_CODE = CachedState("code", msgspec.msgpack.encode, msgspec.msgpack.Decoder(Code).decode, lambda code: bool(code.code))
+
 
 class CodeReader:
     """Reads code on one chain."""
 
-    def __init__(self, chain: EvmChain, pool: Pool, planner: ReadPlanner) -> None:
+    def __init__(self, chain: EvmChain, pool: Pool, planner: ReadPlanner, cache: ChainCache) -> None:
         self._chain = chain
         self._pool = pool
         self._planner = planner
+        self._cache = cache
 
     async def read_code(self, address: str, view: ReadView) -> Code:
         """Return the code at `address`; empty for an account without code, 23 bytes for an EIP-7702 delegation."""
         account = parse_address(address, "address")
+        return await self._cache.read_state(view, _CODE, address_bytes(account), lambda: self._read_code(account, view))
+
+    async def _read_code(self, account: str, view: ReadView) -> Code:
         if view.block is None or not self._chain.history_is_pinned:
             async with view.turn():
                 code = await self._proved(account, view)

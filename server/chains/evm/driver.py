@@ -27,7 +27,6 @@ from server.chains.evm.logs.transfers import TransferReader
 from server.chains.evm.passthrough import PassThrough
 from server.chains.evm.reads.cached import ContractCaller, RememberedReads
 from server.chains.evm.reads.planner import ReadPlanner
-from server.chains.evm.remembered import RememberedBlocks, RememberedCode, RememberedTransactions
 from server.chains.evm.simulations import Simulator
 from server.chains.evm.token_units import TokenUnits
 from server.chains.evm.tokens import TokenReader
@@ -62,7 +61,7 @@ if TYPE_CHECKING:
     )
     from server.chains.facts import ChainFacts
     from server.chains.holdings import Holdings, KnownAsset
-    from server.chains.memory import ChainMemory
+    from server.chains.shared.cache import ChainCache
     from server.chains.view import ReadView
     from server.upstream.pool import Pool
 
@@ -74,7 +73,7 @@ class EvmDriver:
     (ArchiveRequired).
     """
 
-    def __init__(self, facts: ChainFacts, pool: Pool, memory: ChainMemory, *, judges_age: bool = True) -> None:
+    def __init__(self, facts: ChainFacts, pool: Pool, memory: ChainCache, *, judges_age: bool = True) -> None:
         self.chain = EvmChain.of(facts)
         self.pool = pool
         self.memory = memory
@@ -82,18 +81,18 @@ class EvmDriver:
         reads = self._reads = RememberedReads(self.planner, memory)
         self._heights = Heights(facts.slug, pool)
         self._heads = HeadReader(self.chain, pool, judges_age=judges_age)
-        self._blocks = RememberedBlocks(BlockReader(self.chain, pool), memory)
+        self._blocks = BlockReader(self.chain, pool, memory)
         self._accounts = AccountReader(self.chain, reads)
         self._tokens = TokenReader(self.chain, reads)
         self._holdings = HoldingReader(self.chain, reads)
         self._approvals = ApprovalReader(facts.slug, reads)
-        self._code = RememberedCode(CodeReader(self.chain, pool, self.planner), memory)
+        self._code = CodeReader(self.chain, pool, self.planner, memory)
         self._calls = CallReader(self.chain, pool)
         self._simulator = Simulator(self._calls)
         self._passthrough = PassThrough(pool)
         self._gas = GasReader(self.chain, pool, self.planner, reads)
         self._feeds = FeedReader(reads)
-        self._transactions = RememberedTransactions(TransactionReader(self.chain, pool), memory)
+        self._transactions = TransactionReader(self.chain, pool, memory)
         windows = LogWindows(facts.slug, pool)
         scanner = LogScanner(facts.slug, pool, LogRanges(pool.labels), Contents(facts))
         self._logs = LogReader(windows, scanner)
@@ -101,7 +100,7 @@ class EvmDriver:
         self.capabilities: Mapping[object, object] = {
             CallsContracts: ContractCaller(self.chain, pool, reads, self._heights)
         }
-        self._traces = TraceReader(facts.slug, pool, TransactionReader(self.chain, pool))
+        self._traces = TraceReader(facts.slug, pool, self._transactions)
         self._transfers = TransferReader(facts, windows, scanner, TokenUnits(reads))
 
     def canonical_address(self, text: str) -> str:

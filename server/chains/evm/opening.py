@@ -11,7 +11,7 @@ from server.chains.evm.driver import EvmDriver
 from server.chains.evm.finalized import FinalizedReader
 from server.chains.evm.newest import NEWEST, parse_newest
 from server.chains.evm.node_errors import EvmErrors
-from server.chains.memory import ChainMemory
+from server.chains.shared.cache import ChainCache
 from server.contracts.quantity import quantity
 from server.upstream import Ask, Header, HeadQuery, IdentityCheck, Pool
 
@@ -74,7 +74,7 @@ def open_driver(
         state_methods=_STATE_METHODS,
     )
     ask_finalized = FinalizedReader(pool).read if "finalized" in facts.finality else None
-    memory = ChainMemory(facts.slug, cache, pool.heads, block_time=facts.block_time, ask_finalized=ask_finalized)
+    memory = ChainCache(facts.slug, cache, pool.heads, block_time=facts.block_time, ask_finalized=ask_finalized)
     pool.on_distrust(memory.forget)
     return EvmDriver(facts, pool, memory, judges_age=not is_local)
 

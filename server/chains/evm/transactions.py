@@ -12,6 +12,7 @@ from server.chains.evm.contents import Contents, check_contents
 from server.chains.evm.documents import parse_transaction
 from server.chains.evm.hashes import parse_hash
 from server.chains.evm.receipts import is_mined, parse_receipt
+from server.chains.shared.cache import CachedDocument
 from server.chains.sound_answers import ask_sound
 from server.errors import GatewayError, NotFound, Pending, UpstreamUnavailable
 from server.upstream.absence import absent, asked_of
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from waypost.v1 import receipt_pb2
 
     from server.chains.evm.chain import EvmChain
+    from server.chains.shared.cache import ChainCache
     from server.chains.view import ReadView
     from server.upstream.connector import Reply
     from server.upstream.pool import Pool
@@ -31,6 +33,21 @@ Document = TypeVar("Document")
 
 # A lagging node answers null for a fresh transaction, so others are asked before a caller reads "not found".
 _DOUBTED = CallPolicy(null_elsewhere=True)
+
+_TRANSACTION = CachedDocument(
+    "transaction",
+    transaction_pb2.Transaction.SerializeToString,
+    transaction_pb2.Transaction.FromString,
+    block_of=lambda transaction: int(transaction.evm.block_number),
+    hash_of=lambda transaction: transaction.evm.block_hash,
+)
+_RECEIPT = CachedDocument(
+    "receipt",
+    transaction_pb2.GetReceiptResponse.SerializeToString,
+    transaction_pb2.GetReceiptResponse.FromString,
+    block_of=lambda receipt: int(receipt.evm.block_number),
+    hash_of=lambda receipt: receipt.evm.block_hash,
+)
 
 
 class _Lookup(NamedTuple, Generic[Document]):
@@ -47,9 +64,10 @@ _Found = _Lookup[transaction_pb2.EvmMinedTransaction]
 class TransactionReader:
     """Reads transactions of one chain."""
 
-    def __init__(self, chain: EvmChain, pool: Pool) -> None:
+    def __init__(self, chain: EvmChain, pool: Pool, cache: ChainCache) -> None:
         self._chain = chain
         self._pool = pool
+        self._cache = cache
         self._contents = Contents(chain.facts)
 
     def transaction_hash(self, text: str) -> str:
@@ -59,6 +77,11 @@ class TransactionReader:
     async def read_transaction(self, text: str, view: ReadView) -> transaction_pb2.Transaction:
         """Return the transaction with the block that holds it; Pending while none does, NotFound where unknown."""
         wanted = self.transaction_hash(text)
+        return await self._cache.read_document(
+            view, _TRANSACTION, wanted.encode(), lambda: self._read_transaction(wanted, view)
+        )
+
+    async def _read_transaction(self, wanted: str, view: ReadView) -> transaction_pb2.Transaction:
         lookup = await self._transaction(wanted, view)
         transaction = lookup.document
         if transaction is None:
@@ -74,6 +97,11 @@ class TransactionReader:
         unknown one, and the price where an old receipt leaves it out.
         """
         wanted = self.transaction_hash(text)
+        return await self._cache.read_document(
+            view, _RECEIPT, wanted.encode(), lambda: self._read_receipt(wanted, view)
+        )
+
+    async def _read_receipt(self, wanted: str, view: ReadView) -> transaction_pb2.GetReceiptResponse:
         found, lookup = await asyncio.gather(
             self._receipt(wanted, view), self._transaction(wanted, view), return_exceptions=True
         )

@@ -8,7 +8,7 @@ from waypost.v1 import block_pb2, transaction_pb2
 
 from server.chains.capabilities import ReadsMints
 from server.chains.holdings import is_accepted
-from server.chains.memory import Codec
+from server.chains.shared.cache import CachedDocument, number_key
 from server.chains.solana.accounts import AccountReader
 from server.chains.solana.blocks import BlockReader
 from server.chains.solana.heads import HeadReader
@@ -26,20 +26,28 @@ if TYPE_CHECKING:
     from server.chains.capabilities import Balance, Health, State
     from server.chains.facts import ChainFacts
     from server.chains.holdings import Holdings, KnownAsset
-    from server.chains.memory import ChainMemory
+    from server.chains.shared.cache import ChainCache
     from server.chains.view import ReadView
     from server.upstream.pool import Pool
 
-_BLOCK = Codec(block_pb2.Block.SerializeToString, block_pb2.Block.FromString)
-_TRANSACTION = Codec(transaction_pb2.Transaction.SerializeToString, transaction_pb2.Transaction.FromString)
-# Wider than any slot that the reader lets through, and signed: refusing numbers is the reader's part.
-_SLOT_BYTES = 32
+_BLOCK = CachedDocument(
+    "block",
+    block_pb2.Block.SerializeToString,
+    block_pb2.Block.FromString,
+    block_of=lambda block: int(block.solana.number),
+)
+_TRANSACTION = CachedDocument(
+    "transaction",
+    transaction_pb2.Transaction.SerializeToString,
+    transaction_pb2.Transaction.FromString,
+    block_of=lambda transaction: int(transaction.solana.block_number),
+)
 
 
 class SolanaDriver:
     """Reads Solana. Blocks and transactions are remembered, for good once their slot is finalized; state is not."""
 
-    def __init__(self, facts: ChainFacts, pool: Pool, memory: ChainMemory) -> None:
+    def __init__(self, facts: ChainFacts, pool: Pool, memory: ChainCache) -> None:
         self.pool = pool
         self.memory = memory
         self._heads = HeadReader(pool)
@@ -69,12 +77,7 @@ class SolanaDriver:
     async def read_block_by_number(self, number: int, view: ReadView) -> block_pb2.Block:
         """See `ReadsBlocks`; the number is a slot."""
         return await self.memory.read_document(
-            view,
-            "block",
-            number.to_bytes(_SLOT_BYTES, signed=True),
-            _BLOCK,
-            lambda: self._blocks.read_block_by_number(number, view),
-            lambda block: int(block.solana.number),
+            view, _BLOCK, number_key(number), lambda: self._blocks.read_block_by_number(number, view)
         )
 
     async def read_block_by_hash(self, block_hash: str, view: ReadView) -> block_pb2.Block:
@@ -117,11 +120,9 @@ class SolanaDriver:
         """See `ReadsTransactions`."""
         return await self.memory.read_document(
             view,
-            "transaction",
-            self.transaction_hash(text).encode(),
             _TRANSACTION,
+            self.transaction_hash(text).encode(),
             lambda: self._blocks.read_transaction(text, view),
-            lambda transaction: int(transaction.solana.block_number),
         )
 
     async def pass_call(self, method: str, params: bytes | None, view: ReadView) -> bytes:

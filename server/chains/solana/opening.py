@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from server.chains.memory import ChainMemory
+from server.chains.shared.cache import ChainCache
 from server.chains.solana.answers import Count, read_slot
 from server.chains.solana.driver import SolanaDriver
 from server.chains.solana.heads import COMMITMENT, SLOT
@@ -57,7 +57,7 @@ def open_driver(
         slot, _ = await read_sound(pool, "getSlot", [{"commitment": "finalized"}], read_slot, deadline=None)
         return slot
 
-    memory = ChainMemory(facts.slug, cache, pool.heads, block_time=facts.block_time, ask_finalized=ask_finalized)
+    memory = ChainCache(facts.slug, cache, pool.heads, block_time=facts.block_time, ask_finalized=ask_finalized)
     pool.on_distrust(memory.forget)
     return SolanaDriver(facts, pool, memory)
 

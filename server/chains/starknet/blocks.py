@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from google.protobuf.timestamp_pb2 import Timestamp
 from waypost.v1 import block_pb2, common_pb2
 
+from server.chains.shared.cache import CachedDocument, number_key
 from server.chains.sound_answers import read_sound
 from server.chains.starknet.answers import json_items, json_members, json_number, json_text, without
 from server.errors import InvalidArgument, NotFound
@@ -16,6 +17,7 @@ from server.upstream.connector import CallPolicy
 if TYPE_CHECKING:
     import msgspec
 
+    from server.chains.shared.cache import ChainCache
     from server.chains.view import ReadView
     from server.upstream.pool import Pool
 
@@ -25,15 +27,28 @@ _TYPED_IN_BLOCK = frozenset({"chain", "blockNumber", "hash", "timestamp", "trans
 _TYPED_IN_TRANSACTION = frozenset({"hash"})
 
 
-class BlockReader:
-    """Reads blocks of one chain."""
+_BLOCK = CachedDocument(
+    "block-transactions",
+    block_pb2.GetBlockTransactionsResponse.SerializeToString,
+    block_pb2.GetBlockTransactionsResponse.FromString,
+    block_of=lambda response: response.starknet.block_number,
+    hash_of=lambda response: response.starknet.hash,
+)
 
-    def __init__(self, slug: str, pool: Pool) -> None:
+
+class BlockReader:
+    """Reads blocks of one chain; they are cached, for good once they are accepted on layer 1."""
+
+    def __init__(self, slug: str, pool: Pool, cache: ChainCache) -> None:
         self._slug = slug
         self._pool = pool
+        self._cache = cache
 
     async def read_block_transactions(self, number: int, view: ReadView) -> block_pb2.GetBlockTransactionsResponse:
         """Return the block with its transactions; NotFound where no node has it. A pre-confirmed block is none yet."""
+        return await self._cache.read_document(view, _BLOCK, number_key(number), lambda: self._read(number, view))
+
+    async def _read(self, number: int, view: ReadView) -> block_pb2.GetBlockTransactionsResponse:
         if not 0 <= number <= _MAX_NUMBER:
             raise InvalidArgument("a block number is between 0 and 2^63-1", field="blockNumber")
         policy = CallPolicy(heavy=True, null_elsewhere=True, min_block=number)

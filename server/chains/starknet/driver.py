@@ -11,7 +11,6 @@ from server.chains.starknet.felts import parse_address
 from server.chains.starknet.heads import HeadReader
 from server.chains.starknet.holdings import HoldingReader
 from server.chains.starknet.passthrough import PassThrough
-from server.chains.starknet.remembered import Remembered
 from server.chains.starknet.tokens import TokenReader
 from server.chains.starknet.transactions import TransactionReader
 
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from server.chains.capabilities import Health, State
     from server.chains.facts import ChainFacts
     from server.chains.holdings import Holdings, KnownAsset
-    from server.chains.memory import ChainMemory
+    from server.chains.shared.cache import ChainCache
     from server.chains.view import ReadView
     from server.upstream.pool import Pool
 
@@ -37,7 +36,7 @@ class StarknetDriver:
     Answers repeat addresses as the caller wrote them (contract section 2.3: no casing is the right one).
     """
 
-    def __init__(self, facts: ChainFacts, pool: Pool, memory: ChainMemory, *, judges_age: bool = True) -> None:
+    def __init__(self, facts: ChainFacts, pool: Pool, memory: ChainCache, *, judges_age: bool = True) -> None:
         self.capabilities: Mapping[object, object] = {}
         if facts.native.address is None:
             raise ValueError(f"chains.toml names no contract of the native coin of {facts.slug}")
@@ -45,14 +44,10 @@ class StarknetDriver:
         self.memory = memory
         self._native = parse_address(facts.native.address, "native")
         self._heads = HeadReader(facts, pool, judges_age=judges_age)
-        self._transactions = TransactionReader(facts, pool)
-        self._remembered = Remembered(
-            TokenReader(facts.slug, pool, self._native, facts.native.decimals),
-            BlockReader(facts.slug, pool),
-            self._transactions,
-            memory,
-        )
-        self._holdings = HoldingReader(facts, self._native, self._remembered, pool)
+        self._transactions = TransactionReader(facts, pool, memory)
+        self._tokens = TokenReader(facts.slug, pool, self._native, facts.native.decimals, memory)
+        self._blocks = BlockReader(facts.slug, pool, memory)
+        self._holdings = HoldingReader(facts, self._native, self._tokens, pool)
         self._passthrough = PassThrough(pool)
 
     async def read_health(self) -> Health:
@@ -69,18 +64,18 @@ class StarknetDriver:
 
     async def read_block_transactions(self, number: int, view: ReadView) -> block_pb2.GetBlockTransactionsResponse:
         """See `ReadsBlockTransactions`."""
-        return await self._remembered.read_block_transactions(number, view)
+        return await self._blocks.read_block_transactions(number, view)
 
     async def read_balance(self, address: str, view: ReadView) -> Balance:
         """See `ReadsBalances`: the balance of the STRK contract."""
         owner = parse_address(address, "address")
-        amount = await self._remembered.read_amount(self._native, owner, view)
+        amount = await self._tokens.read(self._native, owner, view)
         return Balance(address, view.block or 0, amount.raw, amount.decimals)
 
     async def read_token_balance(self, address: str, token: str, view: ReadView) -> Balance:
         """See `ReadsTokenBalances`; NotAToken where the address answers no balance."""
         owner, contract = parse_address(address, "address"), parse_address(token, "token")
-        amount = await self._remembered.read_amount(contract, owner, view)
+        amount = await self._tokens.read(contract, owner, view)
         return Balance(address, view.block or 0, amount.raw, amount.decimals, token)
 
     def check_holder(self, address: str) -> str:
@@ -102,11 +97,11 @@ class StarknetDriver:
 
     async def read_transaction(self, text: str, view: ReadView) -> transaction_pb2.Transaction:
         """See `ReadsTransactions`."""
-        return await self._remembered.read_transaction(self.transaction_hash(text), view)
+        return await self._transactions.read_transaction(text, view)
 
     async def read_receipt(self, text: str, view: ReadView) -> transaction_pb2.GetReceiptResponse:
         """See `ReadsReceipts`."""
-        return await self._remembered.read_receipt(self.transaction_hash(text), view)
+        return await self._transactions.read_receipt(text, view)
 
     async def pass_call(self, method: str, params: bytes | None, view: ReadView) -> bytes:
         """See `PassesCalls`."""

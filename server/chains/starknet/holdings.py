@@ -10,7 +10,7 @@ from server.chains.sound_answers import Doubtful, read_sound
 from server.chains.starknet.answers import amount_of, decimals_of, json_felts
 from server.chains.starknet.felts import parse_address
 from server.chains.starknet.node_errors import ContractMissing, EntryPointMissing
-from server.chains.starknet.tokens import BALANCE_OF, BALANCE_OF_SNAKE, DECIMALS
+from server.chains.starknet.tokens import BALANCE_OF, BALANCE_OF_SNAKE, DECIMALS, TokenReader
 from server.errors import NotAToken, Reverted
 from server.upstream.connector import CallPolicy
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from server.chains.facts import ChainFacts
     from server.chains.holdings import KnownAsset
-    from server.chains.starknet.remembered import Remembered
     from server.chains.view import ReadView
     from server.upstream.pool import Pool
 
@@ -33,10 +32,10 @@ class HoldingReader:
     Decimals and the writing of `balanceOf` are asked for once, for tokens do not change them.
     """
 
-    def __init__(self, facts: ChainFacts, native: str, remembered: Remembered, pool: Pool) -> None:
+    def __init__(self, facts: ChainFacts, native: str, tokens: TokenReader, pool: Pool) -> None:
         self._facts = facts
         self._native = native
-        self._remembered = remembered
+        self._tokens = tokens
         self._pool = pool
         self._decimals: dict[str, int] = {}
         self._selectors: dict[str, str] = {}
@@ -49,7 +48,7 @@ class HoldingReader:
         unread; where no contract is there is nothing to read.
         """
         owner = parse_address(address, "address")
-        coin = await self._remembered.read_amount(self._native, owner, view)
+        coin = await self._tokens.read(self._native, owner, view)
         found = await asyncio.gather(*(self._read(asset, owner, view) for asset in assets))
         unread = tuple(asset.address for asset, row in zip(assets, found, strict=True) if row is None)
         rows = [Holding(None, coin.raw, self._facts.native.decimals), *filter(None, found)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from server.chains.memory import ChainMemory
+from server.chains.shared.cache import ChainCache
 from server.chains.sound_answers import read_sound
 from server.chains.starknet.answers import json_felt, json_members, json_number, json_text
 from server.chains.starknet.driver import StarknetDriver
@@ -61,7 +61,7 @@ def open_driver(
         block, _ = await read_sound(pool, "starknet_getBlockWithTxHashes", ["l1_accepted"], _read_number, deadline=None)
         return block
 
-    memory = ChainMemory(facts.slug, cache, pool.heads, block_time=facts.block_time, ask_finalized=ask_finalized)
+    memory = ChainCache(facts.slug, cache, pool.heads, block_time=facts.block_time, ask_finalized=ask_finalized)
     pool.on_distrust(memory.forget)
     return StarknetDriver(facts, pool, memory, judges_age=not is_local)
 

@@ -9,7 +9,10 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import TYPE_CHECKING, NamedTuple
 
+import msgspec
+
 from server.chains.newest import Told, read_newest
+from server.chains.shared.cache import CachedState
 from server.chains.sound_answers import Doubtful, read_sound, read_sound_together
 from server.chains.starknet.answers import amount_of, decimals_of, json_felts, json_number
 from server.chains.starknet.heads import NEWEST, NewestBlock, parse_newest
@@ -20,6 +23,7 @@ from server.upstream.connector import CallPolicy
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from server.chains.shared.cache import ChainCache
     from server.chains.view import ReadView
     from server.upstream.pool import Pool
 
@@ -45,6 +49,15 @@ class Amount(NamedTuple):
     decimals: int
 
 
+def _unpack(packed: bytes) -> Amount:
+    raw, decimals = msgspec.msgpack.decode(packed, type=tuple[str, int])
+    return Amount(int(raw), decimals)
+
+
+# Amounts go beyond the integers of any packed format.
+_AMOUNT = CachedState("balance", lambda amount: msgspec.msgpack.encode((str(amount.raw), amount.decimals)), _unpack)
+
+
 class _Habits(NamedTuple):
     """What is known of a token: the entry point that it answers, and its decimals."""
 
@@ -55,9 +68,10 @@ class _Habits(NamedTuple):
 class TokenReader:
     """Reads balances on one chain. Addresses are normalised; decimals are remembered, for tokens do not change them."""
 
-    def __init__(self, slug: str, pool: Pool, native: str, native_decimals: int) -> None:
+    def __init__(self, slug: str, pool: Pool, native: str, native_decimals: int, cache: ChainCache) -> None:
         self._slug = slug
         self._pool = pool
+        self._cache = cache
         self._habits: OrderedDict[str, _Habits] = OrderedDict()
         self._native = (native, _Habits(BALANCE_OF, native_decimals))
 
@@ -69,6 +83,11 @@ class TokenReader:
             NotFound: the block that the caller chose does not exist yet (field `blockHeight`).
             ArchiveRequired: it exists, but no configured node has its state (field `blockHeight`).
         """
+        return await self._cache.read_state(
+            view, _AMOUNT, f"{token} {owner}".encode(), lambda: self._read_explained(token, owner, view)
+        )
+
+    async def _read_explained(self, token: str, owner: str, view: ReadView) -> Amount:
         try:
             return await self._read(token, owner, view)
         except ContractMissing:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from waypost.v1 import common_pb2, receipt_pb2, transaction_pb2
 
+from server.chains.shared.cache import CachedDocument
 from server.chains.sound_answers import ask_sound
 from server.chains.starknet.answers import json_felt, json_items, json_members, json_number, json_text, without
 from server.chains.starknet.felts import ADDRESS_BOUND, parse_hash
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from server.chains.facts import ChainFacts
+    from server.chains.shared.cache import ChainCache
     from server.chains.starknet.answers import Members
     from server.chains.view import ReadView
     from server.upstream.pool import Pool
@@ -40,6 +42,19 @@ _HEAD_CAIRO_1 = 4
 _HEAD_CAIRO_0 = 6
 _NULL = b"null"
 _DOUBTED = CallPolicy(null_elsewhere=True)
+
+_CACHED_TRANSACTION = CachedDocument(
+    "transaction",
+    transaction_pb2.Transaction.SerializeToString,
+    transaction_pb2.Transaction.FromString,
+    block_of=lambda transaction: int(transaction.starknet.block_number),
+)
+_CACHED_RECEIPT = CachedDocument(
+    "receipt",
+    transaction_pb2.GetReceiptResponse.SerializeToString,
+    transaction_pb2.GetReceiptResponse.FromString,
+    block_of=lambda receipt: int(receipt.starknet.block_number),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,21 +75,36 @@ class _Document(NamedTuple):
 
 
 class TransactionReader:
-    """Reads transactions of one chain."""
+    """Reads transactions of one chain; they are cached, for good once their block is accepted on layer 1."""
 
-    def __init__(self, facts: ChainFacts, pool: Pool) -> None:
+    def __init__(self, facts: ChainFacts, pool: Pool, cache: ChainCache) -> None:
         self._facts = facts
         self._pool = pool
+        self._cache = cache
 
     def transaction_hash(self, text: str) -> str:
         """Return a transaction hash as nodes want it; InvalidArgument for what is none."""
         return parse_hash(text)
 
-    async def read(self, wanted: str, view: ReadView) -> Placed:
-        """Return the transaction of a hash that `transaction_hash` returned.
+    async def read_transaction(self, text: str, view: ReadView) -> transaction_pb2.Transaction:
+        """Return the transaction; raises Pending while it is in no block, NotFound where no node knows it."""
+        wanted = self.transaction_hash(text)
 
-        Raises Pending while it is in no block, NotFound where no node knows it.
-        """
+        async def read() -> transaction_pb2.Transaction:
+            return _transaction_message(await self._read(wanted, view))
+
+        return await self._cache.read_document(view, _CACHED_TRANSACTION, wanted.encode(), read)
+
+    async def read_receipt(self, text: str, view: ReadView) -> transaction_pb2.GetReceiptResponse:
+        """Return the receipt without its `chain`; raises as `read_transaction`."""
+        wanted = self.transaction_hash(text)
+
+        async def read() -> transaction_pb2.GetReceiptResponse:
+            return _receipt_message(await self._read(wanted, view))
+
+        return await self._cache.read_document(view, _CACHED_RECEIPT, wanted.encode(), read)
+
+    async def _read(self, wanted: str, view: ReadView) -> Placed:
         transaction, receipt = await asyncio.gather(
             self._ask(_BY_HASH, _read_transaction, wanted, view),
             self._ask(_RECEIPT, _read_receipt, wanted, view),
@@ -98,6 +128,7 @@ class TransactionReader:
             raise self._pending(wanted)
         document, endpoint = receipt
         self._pool.observe_block(endpoint, place[0])
+        self._cache.see_hash(*place)
         return Placed(place[0], place[1], transaction[0].members, document.members)
 
     async def _ask(
@@ -156,7 +187,7 @@ def _members(result: bytes, wanted: int) -> Members:
     return members
 
 
-def transaction_message(placed: Placed) -> transaction_pb2.Transaction:
+def _transaction_message(placed: Placed) -> transaction_pb2.Transaction:
     """Return the transaction as it is answered.
 
     `from` is its sender, or the contract that it belongs to; `to` is whom an invoke calls that makes one call.
@@ -192,7 +223,7 @@ def _receiver(transaction: Members) -> str | None:
     return json_text(items[1]) if is_cairo_1 or is_cairo_0 else None
 
 
-def receipt_message(placed: Placed) -> transaction_pb2.GetReceiptResponse:
+def _receipt_message(placed: Placed) -> transaction_pb2.GetReceiptResponse:
     """Return the receipt as it is answered, without its `chain`."""
     message = receipt_pb2.StarknetReceipt(
         transaction_hash=json_text(placed.receipt["transaction_hash"]),

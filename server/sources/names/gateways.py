@@ -16,11 +16,11 @@ import msgspec
 from server.sources.guarded import FetchError
 from server.sources.names.lookups import HttpError, Query, read_batch, write_batch_answer
 from server.sources.names.resolver import LOCAL_BATCH_GATEWAY
-from server.upstream.joining import Flights
+from server.upstream.single_flight import SingleFlight
 
 if TYPE_CHECKING:
     from server.sources.guarded import Fetched, GuardedFetcher
-    from server.upstream.joining import Patience
+    from server.upstream.single_flight import SharedDeadline
 
 MAX_REQUESTS = 16
 """HTTP requests that answering one caller may take, those that fail included."""
@@ -88,7 +88,7 @@ class Gateways:
 
     def __init__(self, fetcher: GuardedFetcher) -> None:
         self._fetcher = fetcher
-        self._flights: Flights[_Told] = Flights()
+        self._flights: SingleFlight[_Told] = SingleFlight()
 
     async def ask(self, query: Query, budget: Budget, *, depth: int = 0) -> bytes | HttpError:
         """Return what the first gateway that works answers, or why none does, which counts as a failure in the budget.
@@ -135,14 +135,14 @@ class Gateways:
         until = min(budget.deadline, monotonic() + _SECONDS_EACH)
         try:
             told = await self._flights.join(
-                (url, body), until, lambda patience: self._fetch(url, body, patience), monotonic
+                (url, body), until, lambda shared: self._fetch(url, body, shared), monotonic
             )
         except TimeoutError:
             return HttpError(504, "the gateway took too long to answer")
         budget.take_bytes(told.size)
         return told.answer if told.size <= most else HttpError(502, "the gateways answer too much")
 
-    async def _fetch(self, url: str, body: bytes | None, patience: Patience) -> _Told:
+    async def _fetch(self, url: str, body: bytes | None, deadline: SharedDeadline) -> _Told:
         """Ask one URL, for all callers whose look-ups lead there at this moment."""
         try:
             fetched = await self._fetcher.fetch(
@@ -151,7 +151,7 @@ class Gateways:
                 body=body,
                 accept="application/json",
                 max_bytes=MAX_RESPONSE_BYTES,
-                deadline=patience.until,
+                deadline=deadline.until,
                 label=_LABEL,
             )
         except FetchError as error:

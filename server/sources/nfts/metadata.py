@@ -16,7 +16,7 @@ from server.sources.nfts.documents import Document, DocumentError, parse_documen
 from server.sources.nfts.locations import fill_in
 from server.sources.nfts.rewriting import rewrite
 from server.upstream.cache import key_prefix
-from server.upstream.joining import Flights
+from server.upstream.single_flight import SingleFlight
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -73,7 +73,7 @@ class MetadataReader:
         self._fetcher = fetcher
         self._gateways = gateways
         self._cache = cache
-        self._flights: Flights[_Found] = Flights()
+        self._flights: SingleFlight[_Found] = SingleFlight()
         self._resting: dict[str, float] = {}
 
     async def read(

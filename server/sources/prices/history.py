@@ -15,6 +15,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from server.errors import GatewayError, PriceUnavailable
 from server.sources.prices.source import EURO
 from server.storage.price_records import ALL_HOURS, KnownDay, KnownDays, PricedDay, join_days, join_sources
+from server.upstream.single_flight import SingleFlight
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -73,7 +74,7 @@ class PriceHistory:
         # When a symbol's fetch last ended, and until when it is left alone after a failure, on the monotonic clock.
         self._ended: dict[str, float] = {}
         self._paused: dict[str, float] = {}
-        self._fetches: dict[str, asyncio.Task[KnownDays]] = {}
+        self._fetches: SingleFlight[KnownDays] = SingleFlight()
         # What was fetched of each symbol lately, for while the database fails, and of which it has not taken that.
         self._latest: dict[str, _Fetched] = {}
         self._unstored: set[str] = set()
@@ -106,10 +107,10 @@ class PriceHistory:
         """Give up what is in flight; what is being stored may still be."""
         if self._storing:
             await asyncio.wait(self._storing, timeout=_CLOSE_SECONDS)
-        tasks = [*self._fetches.values(), *self._storing]
-        for task in tasks:
+        await self._fetches.close()
+        for task in self._storing:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(*self._storing, return_exceptions=True)
 
     def _now(self) -> datetime:
         return datetime.fromtimestamp(self._wall(), UTC)
@@ -157,29 +158,25 @@ class PriceHistory:
 
     async def _ask(self, symbol: str, days: int, patience: float, deadline: float | None) -> KnownDays | None:
         """Return what the sources tell within the patience, None where they do not; callers share what is under way."""
-        fetch = self._fetches.get(symbol)
-        if fetch is None:
-            fetch = self._fetches[symbol] = asyncio.create_task(self._fetch(symbol, days))
-            fetch.add_done_callback(lambda done: self._settle(symbol, done))
+        fetch = self._fetches.start(symbol, lambda: self._fetch(symbol, days))
         if deadline is not None:
             patience = min(patience, (deadline - self._clock()) * _SHARE)
         # Not cancelled with the caller: the next one finds what was stored.
         await asyncio.wait((fetch,), timeout=max(patience, 0.0))
         return fetch.result() if fetch.done() and not fetch.cancelled() and fetch.exception() is None else None
 
-    def _settle(self, symbol: str, fetch: asyncio.Task[KnownDays]) -> None:
-        del self._fetches[symbol]
-        if fetch.cancelled():
-            return
-        error = fetch.exception()
-        if error is None:
-            self._ended[symbol] = self._clock()
-            return
-        if not isinstance(error, GatewayError):
-            _log.error("past prices cannot be read", symbol=symbol, failure=type(error).__name__)
-        self._paused[symbol] = self._clock() + _AFTER_FAILURE_SECONDS
-
     async def _fetch(self, symbol: str, days: int) -> KnownDays:
+        try:
+            fetched = await self._read_sources(symbol, days)
+        except Exception as error:
+            if not isinstance(error, GatewayError):
+                _log.error("past prices cannot be read", symbol=symbol, failure=type(error).__name__)
+            self._paused[symbol] = self._clock() + _AFTER_FAILURE_SECONDS
+            raise
+        self._ended[symbol] = self._clock()
+        return fetched
+
+    async def _read_sources(self, symbol: str, days: int) -> KnownDays:
         """Return and store the days of the first source that has any; GatewayError where none does and one fails."""
         deadline = self._clock() + _FETCH_SECONDS
         now = self._now()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import time
 from typing import TYPE_CHECKING, Protocol
 
@@ -11,6 +10,7 @@ import structlog
 
 from server.errors import GatewayError
 from server.sources.prices.source import AHEAD_SECONDS
+from server.upstream.single_flight import SingleFlight
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -67,7 +67,7 @@ class Sheet:
         self._good_until = 0.0
         self._paused_until = 0.0
         self._failure = ""
-        self._fetching: asyncio.Task[None] | None = None
+        self._fetches: SingleFlight[None] = SingleFlight()
         self._began = 0.0
 
     async def read(self, symbols: Collection[str], until: float, use: CacheUse | None) -> list[Observation]:
@@ -79,12 +79,11 @@ class Sheet:
         elif now >= self._paused_until:
             if use is not None:
                 use.miss()
-            if self._fetching is None:
+            if self._api.name not in self._fetches:
                 self._began = now
-                self._fetching = asyncio.create_task(self._fetch())
             patience = min(until, self._began + LONGEST_WAIT) - now
             # Not cancelled with the caller: the next one gains from it.
-            await asyncio.wait((self._fetching,), timeout=max(patience, 0.0))
+            await asyncio.wait((self._fetches.start(self._api.name, self._fetch),), timeout=max(patience, 0.0))
         wall = self._wall()
         return [
             one
@@ -94,10 +93,7 @@ class Sheet:
 
     async def close(self) -> None:
         """Give up what is in flight."""
-        if self._fetching is not None:
-            self._fetching.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._fetching
+        await self._fetches.close()
 
     async def _fetch(self) -> None:
         try:
@@ -109,5 +105,3 @@ class Sheet:
             if error.message != self._failure:
                 _log.warning("a source of prices is left out", source=self._api.name, why=error.message)
             self._failure = error.message
-        finally:
-            self._fetching = None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import time
 from collections import OrderedDict
 from typing import TYPE_CHECKING, NamedTuple, Protocol
@@ -13,6 +12,7 @@ import structlog
 from server.errors import GatewayError
 from server.sources.prices.sheet import FETCH_SECONDS, KEPT_SECONDS, LONGEST_WAIT, PAUSE_SECONDS
 from server.sources.prices.source import AHEAD_SECONDS
+from server.upstream.single_flight import SingleFlight
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -69,7 +69,7 @@ class TokenSheet:
         self._asked: frozenset[Token] = frozenset()
         self._paused_until = 0.0
         self._failure = ""
-        self._fetching: asyncio.Task[None] | None = None
+        self._fetches: SingleFlight[None] = SingleFlight()
 
     async def read(self, tokens: Collection[Token], until: float, use: CacheUse | None) -> dict[Token, Observation]:
         """Return the live prices of the tokens, waiting for the source a little, until `until` at most."""
@@ -91,10 +91,7 @@ class TokenSheet:
 
     async def close(self) -> None:
         """Give up what is in flight."""
-        if self._fetching is not None:
-            self._fetching.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._fetching
+        await self._fetches.close()
 
     def _is_due(self, token: Token, now: float) -> bool:
         kept = self._kept.get(token)
@@ -108,10 +105,8 @@ class TokenSheet:
             if now < self._paused_until or now >= until:
                 return
             self._wanted.update((token, None) for token in missing if token not in self._asked)
-            if self._fetching is None:
-                self._fetching = asyncio.create_task(self._fetch())
             # Not cancelled with the caller: the next one gains from it.
-            done, _ = await asyncio.wait((self._fetching,), timeout=until - now)
+            done, _ = await asyncio.wait((self._fetches.start(self._api.name, self._fetch),), timeout=until - now)
             if not done or any(task.cancelled() for task in done):
                 return
 
@@ -134,4 +129,3 @@ class TokenSheet:
             self._failure = error.message
         finally:
             self._asked = frozenset()
-            self._fetching = None

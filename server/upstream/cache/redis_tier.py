@@ -1,8 +1,8 @@
-"""Redis as the shared tier: optional, and never in anybody's way.
+"""Redis as the shared tier: optional, and never in the way of a request.
 
 A look-up waits `PATIENCE` at most. The first failure opens the circuit: from then on every look-up is a miss at once
-and nothing is written, while one task pings until Redis answers again. Writes leave behind the callers' backs, many in
-one exchange, and are dropped when they pile up.
+and nothing is written, while one task pings until Redis answers again. Writes leave in the background, many in one
+exchange, and are dropped when they pile up.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ class RedisTier:
             await self._client.aclose()
 
     def _name(self, key: bytes) -> bytes:
-        # Keys hold calldata of any length; hashed they are short, and an operator's `KEYS` shows nobody's requests.
+        # Keys hold calldata of any length; hashed they are short, and an operator's `KEYS` shows no caller's requests.
         return self._prefix + hashlib.sha256(key).hexdigest().encode()
 
     async def _ask(self, name: bytes) -> object:

@@ -94,10 +94,10 @@ async def test_heights_are_told_apart(cached: Any, tally: EndpointTally) -> None
 
 async def test_amounts_beyond_64_bits_are_kept_whole(cached: Any) -> None:
     from server.chains.capabilities import Balance
-    from server.chains.cosmos.remembered import _BALANCE
+    from server.chains.cosmos.bank import _CACHED_BALANCE
 
     for balance in (Balance("a", None, 2**200, None, "t"), Balance("a", 5, 0, 6, "t")):
-        assert _BALANCE.decode(_BALANCE.encode(balance)) == balance
+        assert _CACHED_BALANCE.decode(_CACHED_BALANCE.encode(balance)) == balance
 
 
 async def test_documents_are_kept_for_good_once_nodes_tell_a_later_head(cached: Any, tally: EndpointTally) -> None:

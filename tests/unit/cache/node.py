@@ -1,12 +1,12 @@
-"""What stands for the nodes of one chain before its memory."""
+"""What stands for the nodes of one chain behind its cache."""
 
 from __future__ import annotations
 
 import asyncio
 from typing import TYPE_CHECKING
 
-from server.chains.finality import Finality
-from server.chains.memory import ChainMemory, Codec
+from server.chains.shared.cache import CachedState, ChainCache
+from server.chains.shared.finality import Finality
 from server.chains.view import ReadView
 from server.upstream.cache import Cache
 from server.upstream.heads import HeadTracker
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tests.unit.cache.conftest import Clock
 
 BLOCK_TIME = 12.0
-CODEC: Codec[bytes] = Codec(bytes, bytes, lambda answer: answer != b"nothing")
+STATE: CachedState[bytes] = CachedState("test", bytes, bytes, lambda answer: answer != b"nothing")
 
 
 class Node:
@@ -32,8 +32,8 @@ class Node:
         self.heads = HeadTracker(["a", "b", "c"], BLOCK_TIME, clock=clock)
         self.cache = Cache(1 << 20, clock=clock)
         ask = self._ask_final if tells_final else None
-        self.memory = ChainMemory("ethereum", self.cache, self.heads, block_time=BLOCK_TIME, ask_finalized=ask)
-        self.memory.finality = Finality(ask, self.heads, clock=clock)
+        self.chain_cache = ChainCache("ethereum", self.cache, self.heads, block_time=BLOCK_TIME, ask_finalized=ask)
+        self.chain_cache.finality = Finality(ask, self.heads, clock=clock)
 
     async def _ask_final(self) -> int:
         self.asked_final += 1
@@ -53,4 +53,4 @@ class Node:
                     view.settle(self.head, self.label)
                 return self.answer
 
-        return await self.memory.read_state(view, "test", body, CODEC, ask)
+        return await self.chain_cache.read_state(view, STATE, body, ask)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from server.chains.evm.reads.cached import pack_calls, pack_outcomes, unpack_outcomes
 from server.chains.evm.reads.multicall import Call, Outcome
-from server.chains.memory import ChainMemory
+from server.chains.shared.cache import ChainCache
 from server.upstream.cache import Cache, key_prefix
 from server.upstream.heads import HeadTracker
 
@@ -30,8 +30,8 @@ Word = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])
 Question = st.tuples(Word, Word, st.integers(0, 2**63), st.binary(max_size=40))
 
 
-def memory(slug: str) -> ChainMemory:
-    return ChainMemory(slug, Cache(1 << 20), HeadTracker(["a"], 12), block_time=12)
+def memory(slug: str) -> ChainCache:
+    return ChainCache(slug, Cache(1 << 20), HeadTracker(["a"], 12), block_time=12)
 
 
 @given(first=Calls, second=Calls)

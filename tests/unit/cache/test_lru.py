@@ -8,7 +8,7 @@ import tracemalloc
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.upstream.cache.lru import OVERHEAD, ByteLru
+from server.upstream.cache import OVERHEAD, ByteLru
 from tests.unit.cache.conftest import Clock
 
 

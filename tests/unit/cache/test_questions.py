@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from server.chains.memory import ChainMemory, Question
+from server.chains.shared.cache import ChainCache, Question
 from server.chains.view import ReadView
 from server.errors import ArchiveRequired, DeadlineExceeded
 from server.upstream.cache import CacheUse
-from tests.unit.cache.node import BLOCK_TIME, CODEC, Node
+from tests.unit.cache.node import BLOCK_TIME, STATE, Node
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -51,8 +51,8 @@ class Nodes(Node):
                     view.settle(head, self.label)
                 return [f"{names[place]}{view.block}".encode() for place in places]
 
-        questions = [Question("test", name.encode(), CODEC) for name in names]
-        return [answer.decode() for answer in await self.memory.read_states(view, questions, read)]
+        questions = [Question(STATE, name.encode()) for name in names]
+        return [answer.decode() for answer in await self.chain_cache.read_states(view, questions, read)]
 
 
 @pytest.fixture
@@ -103,7 +103,7 @@ async def test_equal_questions_of_one_moment_are_asked_once(nodes):
     assert answers == [at(1000, f"a{name}") for name in "xyz"]
     assert sorted(nodes.questions) == [("ax", None), ("y", None), ("z", None)]
     assert {view.cache.status for view in views if view.cache} == {"miss"}
-    assert not nodes.memory._leaders
+    assert not nodes.chain_cache._flights
 
 
 async def test_what_another_request_learns_of_another_block_is_asked_again_at_ones_own(nodes):
@@ -138,7 +138,7 @@ async def test_two_reads_of_others_that_differ_are_brought_to_the_newer_block(no
 async def test_a_question_asked_twice_is_answered_twice(nodes):
     assert await nodes.ask("aba") == at(1000, "aba")
     assert await nodes.ask("aab") == at(1000, "aab")
-    assert not nodes.memory._leaders
+    assert not nodes.chain_cache._flights
 
 
 async def test_who_wants_no_cache_gets_a_nodes_answers_which_are_kept(nodes):
@@ -161,13 +161,13 @@ async def test_the_status_and_how_long_an_answer_holds(nodes):
     assert uses[0].holding is not None
     assert uses[0].holding.is_true()
     assert uses[1].holding is None
-    nodes.memory.drop_recent()
+    nodes.chain_cache.drop_recent()
     assert not uses[0].holding.is_true()
 
 
 async def test_a_replaced_block_is_read_again(nodes):
     await nodes.ask("ab")
-    nodes.memory.drop_recent()
+    nodes.chain_cache.drop_recent()
     await nodes.ask("ab")
     assert nodes.questions == [("ab", None)] * 2
 
@@ -195,7 +195,7 @@ async def test_a_failure_reaches_all_who_asked_the_same_each_with_an_error_of_it
     assert all(isinstance(failure, ArchiveRequired) for failure in failures)
     assert len({id(failure) for failure in failures}) == 3
     await asyncio.sleep(0.02)
-    assert not nodes.memory._leaders
+    assert not nodes.chain_cache._flights
 
 
 @pytest.mark.parametrize("ends", ["cancelled", "late"])
@@ -215,12 +215,12 @@ async def test_who_asked_first_may_leave_without_taking_the_others_along(nodes, 
         await first
     assert await second == at(5, "bc")
     assert nodes.questions == [("ab", 5), ("c", 5), ("b", 5)]
-    assert not nodes.memory._leaders
+    assert not nodes.chain_cache._flights
 
 
 async def test_without_a_cache_equal_questions_of_one_moment_are_one_and_nothing_is_kept(clock):
     nodes = Nodes(clock)
-    nodes.memory = ChainMemory("ethereum", None, nodes.heads, block_time=BLOCK_TIME)
+    nodes.chain_cache = ChainCache("ethereum", None, nodes.heads, block_time=BLOCK_TIME)
     nodes.delay = 0.01
     views = [ReadView(cache=CacheUse()) for _ in range(2)]
     answers = await asyncio.gather(nodes.ask("ab", views[0]), nodes.ask("cb", views[1]))

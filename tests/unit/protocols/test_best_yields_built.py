@@ -236,5 +236,5 @@ async def test_closing_ends_the_build() -> None:
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     await best.close()
-    assert isinstance((await asyncio.gather(waiting, return_exceptions=True))[0], asyncio.CancelledError)
+    assert isinstance((await asyncio.gather(waiting, return_exceptions=True))[0], UpstreamUnavailable)
     await best.close()

@@ -1,14 +1,16 @@
-"""The planner's reads with a memory, and contract calls by them: what was asked before at a block asks no node."""
+"""The planner's reads through the cache, and contract calls by them: what was asked before at a block asks no node."""
 
 from __future__ import annotations
 
+import itertools
 import time
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from server.chains.evm.newest import read_newest_height
 from server.chains.evm.reads.multicall import Call, Outcome, without_precompiles
 from server.chains.evm.reads.planner import CallsAtOnce, Grouped
-from server.chains.memory import Codec, Question
+from server.chains.shared.cache import CachedState, Question
 from server.chains.view import ReadView
 from server.contracts.address import address_bytes
 from server.contracts.calls import ContractOutcome
@@ -20,11 +22,12 @@ if TYPE_CHECKING:
     from server.chains.evm.chain import EvmChain
     from server.chains.evm.heights import Heights
     from server.chains.evm.reads.planner import ReadPlanner
-    from server.chains.memory import ChainMemory
+    from server.chains.shared.cache import ChainCache
     from server.contracts.calls import CallGroup, ContractCall
     from server.upstream.pool import Pool
 
 _SIZE_BYTES = 4
+_IS_OPTIONAL = attrgetter("is_optional")
 _STATELESS_SECONDS = 60.0
 # By these nodes say that they have no state of a block; one that answers with another block's has none either.
 _NO_STATE = (ArchiveRequired, NotFound, InvalidArgument, UpstreamDisagrees)
@@ -45,33 +48,33 @@ _SIZES = _Sizes()
 
 
 class RememberedReads:
-    """Reads like the planner, and remembers.
+    """Reads like the planner, through the chain's cache.
 
-    The calls of one read are remembered together, under all of them in their order: a contract that a caller chose may
-    change what the calls after it see, and that must reach nobody who did not ask for the same.
+    The calls of one read are cached together, under all of them in their order: a contract that a caller chose may
+    change what the calls after it see, and that must reach no caller who did not ask for the same.
     """
 
-    def __init__(self, planner: ReadPlanner, memory: ChainMemory) -> None:
+    def __init__(self, planner: ReadPlanner, cache: ChainCache) -> None:
         self._planner = planner
-        self._memory = memory
+        self._cache = cache
 
     async def read_shared(self, view: ReadView, calls: Sequence[Call]) -> list[Outcome]:
         """See `ReadPlanner.read_shared`."""
-        return await self._memory.read_state(
-            view, "shared", pack_calls(calls), _codec(calls), lambda: self._planner.read_shared(view, calls)
+        return await self._cache.read_state(
+            view, _cached(_SHARED, calls), pack_calls(calls), lambda: self._planner.read_shared(view, calls)
         )
 
     async def read_alone(self, view: ReadView, calls: Sequence[Call]) -> list[Outcome]:
         """See `ReadPlanner.read_alone`; addresses of callers may be those of precompiles, which are no contracts."""
-        outcomes = await self._memory.read_state(
-            view, "alone", pack_calls(calls), _codec(calls), lambda: self._planner.read_alone(view, calls)
+        outcomes = await self._cache.read_state(
+            view, _cached(_ALONE, calls), pack_calls(calls), lambda: self._planner.read_alone(view, calls)
         )
         return without_precompiles(calls, outcomes)
 
     async def read_groups(self, view: ReadView, groups: Sequence[CallsAtOnce]) -> list[list[Outcome]]:
-        """See `ReadPlanner.read_groups`; each group is looked up and kept by itself.
+        """See `ReadPlanner.read_groups`; each group is looked up and cached by itself.
 
-        What is kept names its block as what is read does: if the block was replaced meanwhile, all is read again.
+        What is cached names its block as what is read does: if the block was replaced meanwhile, all is read again.
         """
         wanted = [place for place, group in enumerate(groups) if group.calls]
 
@@ -79,10 +82,10 @@ class RememberedReads:
             return await self._planner.read_groups(view, [groups[wanted[place]] for place in places])
 
         questions = [_question(groups[place]) for place in wanted]
-        answers = await self._memory.read_states(view, questions, read)
+        answers = await self._cache.read_states(view, questions, read)
         if _differ(answers):
-            self._memory.drop_recent()
-            answers = await self._memory.read_states(view, questions, read)
+            self._cache.drop_recent()
+            answers = await self._cache.read_states(view, questions, read)
             if _differ(answers):
                 raise MovedOn("the block was replaced while it was read; try again", retry_after_ms=1000)
         outcomes: list[list[Outcome]] = [[] for _ in groups]
@@ -124,10 +127,22 @@ def unpack_outcomes(packed: bytes) -> list[Outcome]:
 
 
 def _are_there(outcomes: Sequence[Outcome]) -> bool:
-    return all(success and data for success, data in outcomes)
+    return all(itertools.chain.from_iterable(outcomes))
 
 
-_OUTCOMES: Codec[list[Outcome]] = Codec(pack_outcomes, unpack_outcomes, _are_there)
+def _pack_grouped(answer: Grouped) -> bytes:
+    return bytes([len(answer.marks)]) + answer.marks + pack_outcomes(answer.outcomes)
+
+
+def _unpack_grouped(packed: bytes) -> Grouped:
+    end = 1 + packed[0]
+    return Grouped(unpack_outcomes(packed[end:]), packed[1:end])
+
+
+_SHARED = CachedState("shared", pack_outcomes, unpack_outcomes, _are_there)
+_ALONE = CachedState("alone", pack_outcomes, unpack_outcomes, _are_there)
+_GROUP = CachedState("group", _pack_grouped, _unpack_grouped)
+_KNOWN_GROUP = CachedState("known group", _pack_grouped, _unpack_grouped)
 
 
 def _differ(answers: Sequence[Grouped]) -> bool:
@@ -140,29 +155,25 @@ def _differ(answers: Sequence[Grouped]) -> bool:
 
 
 def _question(group: CallsAtOnce) -> Question[Grouped]:
-    codec = _codec(group.calls)
-
-    def encode(answer: Grouped) -> bytes:
-        return bytes([len(answer.marks)]) + answer.marks + codec.encode(answer.outcomes)
-
-    def decode(packed: bytes) -> Grouped:
-        end = 1 + packed[0]
-        return Grouped(codec.decode(packed[end:]), packed[1:end])
-
-    kind = "known group" if group.is_known else "group"
-    return Question(kind, pack_calls(group.calls), Codec(encode, decode, lambda answer: codec.lasts(answer.outcomes)))
+    are_there = _lasts(group.calls)
+    state = _KNOWN_GROUP if group.is_known else _GROUP
+    return Question(state._replace(lasts=lambda answer: are_there(answer.outcomes)), pack_calls(group.calls))
 
 
-def _codec(calls: Sequence[Call]) -> Codec[list[Outcome]]:
-    """Return how outcomes of these calls are kept: nothing is missing where only optional calls failed."""
-    if not any(call.is_optional for call in calls):
-        return _OUTCOMES
+def _cached(state: CachedState[list[Outcome]], calls: Sequence[Call]) -> CachedState[list[Outcome]]:
+    return state._replace(lasts=_lasts(calls)) if any(map(_IS_OPTIONAL, calls)) else state
+
+
+def _lasts(calls: Sequence[Call]) -> Callable[[Sequence[Outcome]], bool]:
+    """Return whether nothing is missing in outcomes of these calls: of optional ones nothing ever is."""
     wanted = [index for index, call in enumerate(calls) if not call.is_optional]
-    return _OUTCOMES._replace(lasts=lambda outcomes: _are_there([outcomes[index] for index in wanted]))
+    if len(wanted) == len(calls):
+        return _are_there
+    return lambda outcomes: _are_there([outcomes[index] for index in wanted])
 
 
 class ContractCaller:
-    """Calls contracts through the chain's planner and memory; failures at a chosen block are explained."""
+    """Calls contracts through the chain's planner and cache; failures at a chosen block are explained."""
 
     def __init__(
         self,

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from server.upstream.pool import Pool
 
 # What waited for company at the gate does not wait once more in the pool, and no two executions are the same: equal
-# reads were joined before (`ChainMemory.read_state`). A flight of its own would only cost the caller a task.
+# reads were joined before (`ChainCache.read_state`). A flight of its own would only cost the caller a task.
 _LATEST = CallPolicy(joinable=False, held=True, names_chain=True)
 # What a caller chose may fail in whatever words.
 _LATEST_CHOSEN = replace(_LATEST, may_be_refused=True)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import time
 
 import pytest
 
-from server.chains.finality import ASK_SECONDS
-from server.chains.memory import FAILURE_SECONDS, ChainMemory
+from server.chains.shared.cache import CachedDocument, ChainCache
+from server.chains.shared.finality import FAILURE_SECONDS, FINALITY_SECONDS
 from server.chains.view import ReadView
 from server.errors import ArchiveRequired, DeadlineExceeded, UpstreamUnavailable
 from server.upstream.cache import Cache, CacheUse
-from tests.unit.cache.node import BLOCK_TIME, CODEC, Node
+from tests.unit.cache.node import BLOCK_TIME, Node
 
 
 @pytest.fixture
@@ -46,7 +47,7 @@ async def test_near_the_head_an_answer_lives_one_block_time(node, clock):
 async def test_the_operators_bound_shortens_that(clock):
     node = Node(clock)
     node.cache = Cache(1 << 20, near_seconds=2, clock=clock)
-    node.memory = ChainMemory("ethereum", node.cache, node.heads, block_time=BLOCK_TIME)
+    node.chain_cache = ChainCache("ethereum", node.cache, node.heads, block_time=BLOCK_TIME)
     await node.read()
     clock.pass_seconds(2)
     await node.read()
@@ -104,11 +105,11 @@ async def test_a_label_with_machines_one_block_apart_drops_nothing(node):
 
 
 async def test_another_hash_of_a_block_drops_what_is_near_the_head_and_keeps_what_is_final(node):
-    node.memory.see_hash(999, "0xaa")
+    node.chain_cache.see_hash(999, "0xaa")
     await node.read()
     await node.read(block=800)
-    await node.memory.finality.settled()
-    node.memory.see_hash(999, "0xbb")
+    await node.chain_cache.finality.settled()
+    node.chain_cache.see_hash(999, "0xbb")
     await node.read()
     assert node.asked == 3
     await node.read(block=800)
@@ -119,8 +120,8 @@ async def test_an_answer_that_was_under_way_during_a_reorganisation_is_not_kept(
     node.delay = 0.02
     reading = asyncio.create_task(node.read(block=998))
     await asyncio.sleep(0.005)
-    node.memory.see_hash(998, "0xaa")
-    node.memory.see_hash(998, "0xbb")
+    node.chain_cache.see_hash(998, "0xaa")
+    node.chain_cache.see_hash(998, "0xbb")
     await reading
     await node.read(block=998)
     assert node.asked == 2
@@ -129,7 +130,7 @@ async def test_an_answer_that_was_under_way_during_a_reorganisation_is_not_kept(
 async def test_a_final_answer_is_kept_for_good(node, clock):
     await node.read()
     await node.read(block=800)
-    await node.memory.finality.settled()
+    await node.chain_cache.finality.settled()
     clock.pass_seconds(1e7)
     await node.read(block=800)
     assert node.asked == 2
@@ -139,7 +140,7 @@ async def test_a_final_answer_is_kept_for_good(node, clock):
 async def test_what_is_not_final_yet_is_not_kept_for_good(node, clock):
     await node.read()
     await node.read(block=950)
-    await node.memory.finality.settled()
+    await node.chain_cache.finality.settled()
     clock.pass_seconds(BLOCK_TIME)
     await node.read(block=950)
     assert node.asked == 3
@@ -152,11 +153,11 @@ async def test_finality_is_not_asked_for_near_the_head_nor_all_the_time(node, cl
     assert node.asked_final == 0
     for block in range(920, 950):
         await node.read(block=block)
-    await node.memory.finality.settled()
+    await node.chain_cache.finality.settled()
     assert node.asked_final == 1
-    clock.pass_seconds(ASK_SECONDS)
+    clock.pass_seconds(FINALITY_SECONDS)
     await node.read(block=930)
-    await node.memory.finality.settled()
+    await node.chain_cache.finality.settled()
     assert node.asked_final == 2
 
 
@@ -172,15 +173,15 @@ async def test_a_node_that_calls_the_future_final_is_not_believed(node):
     await node.read()
     node.final = 10**9
     await node.read(block=800)
-    await node.memory.finality.settled()
-    assert node.memory.finality.block == -1
+    await node.chain_cache.finality.settled()
+    assert node.chain_cache.finality.block == -1
 
 
 async def test_that_something_is_not_there_is_believed_for_seconds_only(node, clock):
     node.answer = b"nothing"
     await node.read()
     await node.read(block=800)
-    await node.memory.finality.settled()
+    await node.chain_cache.finality.settled()
     await node.read(block=800)
     assert node.asked == 2
     clock.pass_seconds(FAILURE_SECONDS)
@@ -233,7 +234,22 @@ async def test_who_asked_first_may_leave_without_taking_the_others_along(node, e
     node.answer = b"answer"
     assert await second == b"answer"
     assert node.asked == 2
-    assert not node.memory._leaders
+    assert not node.chain_cache._flights
+
+
+async def test_who_follows_waits_no_longer_than_to_its_own_deadline(node):
+    node.delay = 0.2
+    first = asyncio.create_task(node.read(block=5))
+    await asyncio.sleep(0)
+    hasty = ReadView(block=5, deadline=time.monotonic() + 0.01)
+    with pytest.raises(DeadlineExceeded, match="ethereum did not answer before the deadline"):
+        await node.read(hasty)
+    assert not first.done(), "it had more time"
+    patient = ReadView(block=5, deadline=time.monotonic() + 60)
+    assert await node.read(patient) == b"answer"
+    assert await first == b"answer"
+    assert node.asked == 1
+    assert not node.chain_cache._flights
 
 
 async def test_two_reads_of_one_view_are_of_one_block_even_if_memory_holds_an_older_one(node):
@@ -261,7 +277,7 @@ async def test_who_wants_no_cache_gets_a_nodes_answer_which_is_kept_for_the_othe
 
 async def test_without_a_cache_every_read_is_asked(clock):
     node = Node(clock)
-    node.memory = ChainMemory("ethereum", None, node.heads, block_time=BLOCK_TIME)
+    node.chain_cache = ChainCache("ethereum", None, node.heads, block_time=BLOCK_TIME)
     use = CacheUse()
     for _ in range(2):
         await node.read(ReadView(cache=use))
@@ -277,14 +293,15 @@ async def test_documents_of_one_hash_are_kept_for_good_and_others_once_they_are_
             asked.append(name)
             return name.encode()
 
-        return await node.memory.read_document(ReadView(), "doc", name.encode(), CODEC, ask, lambda _: block)
+        kind = CachedDocument("doc", bytes, bytes, block_of=None if block is None else lambda _: block)
+        return await node.chain_cache.read_document(ReadView(), kind, name.encode(), ask)
 
     await node.read()
     for _ in range(2):
         await document("by hash", None)
         await document("final", 800)
         await document("fresh", 999)
-        await node.memory.finality.settled()
+        await node.chain_cache.finality.settled()
     assert asked == ["by hash", "final", "fresh"]
     clock.pass_seconds(BLOCK_TIME)
     for name, block in (("by hash", None), ("final", 800), ("fresh", 999)):
@@ -309,7 +326,7 @@ def test_the_status_of_a_request_says_the_worst_that_happened():
 
 async def test_without_a_cache_equal_reads_of_one_moment_are_one_and_nothing_is_kept(clock):
     node = Node(clock)
-    node.memory = ChainMemory("ethereum", None, node.heads, block_time=BLOCK_TIME)
+    node.chain_cache = ChainCache("ethereum", None, node.heads, block_time=BLOCK_TIME)
     node.delay = 0.01
     views = [ReadView(cache=CacheUse()) for _ in range(3)]
     assert await asyncio.gather(*(node.read(view) for view in views)) == [b"answer"] * 3

@@ -1,0 +1,265 @@
+"""The cache of one chain's reads: what is cached answers, the rest is read once for all who ask at the same moment."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+from runtime.metrics import count_cache
+from server.chains.shared.finality import AnswersByBlock, CachedDocument, CachedState, Question, number_key
+from server.errors import DeadlineExceeded, GatewayError
+from server.upstream.single_flight import InlineFlight, follow
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Awaitable, Callable, Hashable, Sequence
+
+    from server.chains.shared.finality import AskFinalized
+    from server.chains.view import ReadView
+    from server.upstream.cache import Cache
+    from server.upstream.heads import HeadTracker
+
+__all__ = ["CachedDocument", "CachedState", "ChainCache", "Question", "number_key"]
+
+Answer = TypeVar("Answer")
+
+
+class _Shared(NamedTuple):
+    """The answer of a read for those that follow it."""
+
+    block: int
+    endpoint: str | None
+    answer: Any
+
+
+class ChainCache(AnswersByBlock):
+    """Answers of one chain's nodes. Without a `cache` nothing is cached, but equal reads of one moment are one.
+
+    The parameters are those of `AnswersByBlock`.
+    """
+
+    def __init__(
+        self,
+        chain: str,
+        cache: Cache | None,
+        heads: HeadTracker,
+        *,
+        block_time: float,
+        ask_finalized: AskFinalized | None = None,
+    ) -> None:
+        super().__init__(chain, cache, heads, block_time=block_time, ask_finalized=ask_finalized)
+        self._flights: InlineFlight[_Shared] = InlineFlight()
+
+    async def read_state(
+        self, view: ReadView, state: CachedState[Answer], body: bytes, read: Callable[[], Awaitable[Answer]]
+    ) -> Answer:
+        """Return an answer about the state at the view's block, cached or read; settles the view.
+
+        `state` and `body` together are the question; `read` asks the nodes and settles the view. The same question of
+        several requests at once is asked by one of them.
+        """
+        cache, context = self._cache, view.cache
+        question: Hashable | None = None
+        while context is None or not context.bypass:
+            if view.is_settling:
+                # Another read of this view is finding out its block: an answer of any other block must not join it.
+                async with view.turn():
+                    pass
+            block = view.block
+            if cache is not None and (at := self._latest(cache) if block is None else block) is not None:
+                near = self._near_key(state.kind, at, body)
+                value = cache.near.get(near)
+                if value is None and block is not None and at <= self.finality.block:
+                    value = await cache.recall(self._lasting_key(state.kind, at, body))
+                if value is not None:
+                    count_cache("state", "hit")
+                    if context is not None:
+                        context.hit()
+                        if view.block is None:
+                            self._hold(cache, context, at, (near,))
+                    view.settle(at, self._newest_by if at == self._newest else None)
+                    return state.decode(value)
+            question = (view.block, state.kind, body)
+            flight = self._flights.join(question)
+            if flight is None:
+                break
+            found = await self._follow(flight, view)
+            if found is not None and view.block in (None, found.block):
+                view.settle(found.block, found.endpoint)
+                if context is not None and cache is not None:
+                    context.miss()
+                answer: Answer = found.answer
+                return answer
+        if cache is not None and context is not None:
+            context.miss()
+        was_open, generation = view.block is None, self._generation
+        if question is None:
+            answer = await read()
+            self._note_answers(view, was_open, generation, (Question(state, body),), (answer,))
+            return answer
+        if cache is not None:
+            count_cache("state", "miss")
+        outcome: _Shared | GatewayError | None = None
+        try:
+            answer = await read()
+            self._note_answers(view, was_open, generation, (Question(state, body),), (answer,))
+            outcome = None if view.block is None else _Shared(view.block, view.endpoint, answer)
+            return answer
+        except GatewayError as error:
+            outcome = error
+            raise
+        finally:
+            self._flights.land(question, outcome)
+
+    async def read_states(
+        self,
+        view: ReadView,
+        questions: Sequence[Question[Answer]],
+        read: Callable[[Sequence[int]], Awaitable[Sequence[Answer]]],
+    ) -> list[Answer]:
+        """Return the answers to several questions about the state at the view's block; settles the view.
+
+        Each question is looked up and cached by itself, and asked once for several requests. What is cached of the
+        latest state is of the newest block known: the rest is asked for at that block then. `read` gets the places of
+        the questions to ask the nodes, asks them at one block and settles the view.
+        """
+        cache, context = self._cache, view.cache
+        found: dict[int, Answer] = {}
+        if context is not None and context.bypass:
+            if cache is not None:
+                context.miss()
+            return list(await self._read_all(view, questions, range(len(questions)), read))
+        while len(found) < len(questions):
+            missing = [place for place in range(len(questions)) if place not in found]
+            if view.is_settling:
+                # Another read of this view is finding out its block.
+                async with view.turn():
+                    pass
+            if cache is not None:
+                missing = await self._find_all(cache, view, questions, missing, found)
+            if not missing:
+                break
+            if context is not None and cache is not None:
+                context.miss()
+            keys = {place: (view.block, questions[place].state.kind, questions[place].body) for place in missing}
+            flights = {place: flight for place, key in keys.items() if (flight := self._flights.join(key)) is not None}
+            led = {place: key for place, key in keys.items() if place not in flights}
+            if led:
+                found |= await self._lead(view, questions, led, read)
+            # They are on their way by themselves.
+            others = [await self._follow(flight, view) for flight in flights.values()]
+            blocks = [(other.block, other.endpoint) for other in others if other is not None]
+            if blocks:
+                # Reads under way elsewhere: those of another block are asked again, at the view's.
+                view.settle(*max(blocks, key=lambda at: at[0]))
+            for place, other in zip(flights, others, strict=True):
+                if other is not None and other.block == view.block:
+                    found[place] = other.answer
+        return [found[place] for place in range(len(questions))]
+
+    async def read_document(
+        self, view: ReadView, document: CachedDocument[Answer], body: bytes, read: Callable[[], Awaitable[Answer]]
+    ) -> Answer:
+        """Return a document, cached or read; `document` and `body` are the question. No failure is cached."""
+        cache, context, kind = self._cache, view.cache, document.kind
+        if cache is None:
+            return await read()
+        lasting = self._lasting_key(kind, 0, body)
+        if context is None or not context.bypass:
+            value = cache.near.get(self._near_key(kind, 0, body)) or await cache.recall(lasting)
+            if value is not None:
+                count_cache("document", "hit")
+                if context is not None:
+                    context.hit()
+                return document.decode(value)
+        count_cache("document", "miss")
+        if context is not None:
+            context.miss()
+        distrusts = self._distrusts
+        answer = await read()
+        block = None if document.block_of is None else document.block_of(answer)
+        if block is not None and document.hash_of is not None:
+            self.see_hash(block, document.hash_of(answer))
+        if distrusts == self._distrusts:
+            if block is None:
+                cache.keep(lasting, document.encode(answer))
+            else:
+                self._keep(cache, kind, 0, body, block, document.encode(answer))
+        return answer
+
+    async def close(self) -> None:
+        """Give up what is in flight."""
+        await self.finality.close()
+
+    async def _follow(self, flight: asyncio.Future[_Shared | GatewayError | None], view: ReadView) -> _Shared | None:
+        try:
+            return await follow(flight, view.deadline)
+        except TimeoutError:
+            raise DeadlineExceeded(f"{self._chain} did not answer before the deadline") from None
+
+    async def _lead(
+        self,
+        view: ReadView,
+        questions: Sequence[Question[Answer]],
+        keys: dict[int, tuple[int | None, str, bytes]],
+        read: Callable[[Sequence[int]], Awaitable[Sequence[Answer]]],
+    ) -> dict[int, Answer]:
+        """Ask the nodes for what these places want, also for callers who ask the same meanwhile."""
+        outcomes: dict[int, _Shared] = {}
+        failure: GatewayError | None = None
+        try:
+            answers = dict(zip(keys, await self._read_all(view, questions, tuple(keys), read), strict=True))
+            if view.block is not None:
+                outcomes = {place: _Shared(view.block, view.endpoint, answer) for place, answer in answers.items()}
+            return answers
+        except GatewayError as error:
+            failure = error
+            raise
+        finally:
+            for place, key in keys.items():
+                self._flights.land(key, outcomes.get(place, failure))
+
+    async def _read_all(
+        self,
+        view: ReadView,
+        questions: Sequence[Question[Answer]],
+        places: Sequence[int],
+        read: Callable[[Sequence[int]], Awaitable[Sequence[Answer]]],
+    ) -> Sequence[Answer]:
+        was_open, generation = view.block is None, self._generation
+        answers = await read(places)
+        self._note_answers(view, was_open, generation, [questions[place] for place in places], answers)
+        return answers
+
+    async def _find_all(
+        self,
+        cache: Cache,
+        view: ReadView,
+        questions: Sequence[Question[Answer]],
+        places: Sequence[int],
+        found: dict[int, Answer],
+    ) -> list[int]:
+        """Put what is cached of the view's block, or of the newest known, into `found`; return the other places."""
+        was_open, context = view.block is None, view.cache
+        block = self._latest(cache) if was_open else view.block
+        if block is None:
+            return list(places)
+        nears = [self._near_key(questions[place].state.kind, block, questions[place].body) for place in places]
+        values = [cache.near.get(near) for near in nears]
+        if not was_open and block <= self.finality.block:
+            for index, place in enumerate(places):
+                if values[index] is None:
+                    state, body = questions[place]
+                    values[index] = await cache.recall(self._lasting_key(state.kind, block, body))
+        if view.block not in (None, block):
+            return list(places)
+        missing = [place for place, value in zip(places, values, strict=True) if value is None]
+        for place, value in zip(places, values, strict=True):
+            count_cache("state", "miss" if value is None else "hit")
+            if value is not None:
+                view.settle(block, self._newest_by if block == self._newest else None)
+                found[place] = questions[place].state.decode(value)
+        if found and context is not None:
+            context.hit()
+            if was_open and not missing:
+                self._hold(cache, context, block, nears)
+        return missing

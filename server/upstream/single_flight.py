@@ -1,0 +1,193 @@
+"""Equal reads in flight share one answer.
+
+`SingleFlight` runs a read in a task of its own, which does not end with its first caller. `InlineFlight` costs no task:
+the first caller reads itself, the others wait for it, and one of them reads again if it gives up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import time
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from server.errors import DeadlineExceeded, GatewayError, UpstreamUnavailable
+
+if TYPE_CHECKING:
+    import contextvars
+    from collections.abc import Callable, Coroutine, Hashable
+
+Answer = TypeVar("Answer")
+
+# A read that ends at its own deadline fails with a better text than this clock can; it gets the moment that takes.
+_SLACK = 0.03
+
+
+class SharedDeadline:
+    """Until when the most patient caller of a read waits; moves later when a more patient one joins."""
+
+    __slots__ = ("until",)
+
+    def __init__(self, until: float) -> None:
+        self.until = until
+
+
+class _Flight(Generic[Answer]):
+    __slots__ = ("deadline", "task", "waiting")
+
+    def __init__(self, task: asyncio.Task[Answer], deadline: SharedDeadline | None) -> None:
+        self.task = task
+        self.deadline = deadline
+        self.waiting: list[asyncio.Future[None]] = []
+
+
+class SingleFlight(Generic[Answer]):
+    """Reads in flight by key, each in a task of its own.
+
+    One that is joined (`join`) is cancelled when no caller waits any more; one that is started (`start`, `share`) goes
+    on without callers. The same keys are not used for both.
+    """
+
+    def __init__(self) -> None:
+        self._flights: dict[Hashable, _Flight[Answer]] = {}
+
+    def __len__(self) -> int:
+        return len(self._flights)
+
+    def __contains__(self, key: Hashable) -> bool:
+        flight = self._flights.get(key)
+        return flight is not None and not flight.task.done()
+
+    async def join(
+        self,
+        key: Hashable,
+        until: float,
+        start: Callable[[SharedDeadline], Coroutine[Any, Any, Answer]],
+        clock: Callable[[], float],
+    ) -> Answer:
+        """Return the answer of the read `key`, begun by `start` if it is not in flight.
+
+        Raises TimeoutError at `until` (seconds of `clock`), and what the read raises, as a copy per caller.
+        """
+        loop = asyncio.get_running_loop()
+        flight = self._flights.get(key)
+        if flight is None:
+            deadline = SharedDeadline(until)
+            flight = self._launch(key, loop.create_task(start(deadline)), deadline)
+        elif flight.deadline is not None:
+            flight.deadline.until = max(flight.deadline.until, until)
+        turn: asyncio.Future[None] = loop.create_future()
+        flight.waiting.append(turn)
+        timer = loop.call_later(max(until - clock(), 0.0) + _SLACK, _wake, turn)
+        try:
+            await turn
+        finally:
+            timer.cancel()
+            flight.waiting.remove(turn)
+            if not flight.waiting and not flight.task.done():
+                self._forget(key, flight)
+                flight.task.cancel()
+        return outcome_of(flight.task)
+
+    def start(
+        self,
+        key: Hashable,
+        start: Callable[[], Coroutine[Any, Any, Answer]],
+        context: contextvars.Context | None = None,
+    ) -> asyncio.Task[Answer]:
+        """Return the task of the read `key`, begun by `start` if it is not in flight; it goes on without callers.
+
+        Wait for it with `asyncio.wait`, which does not cancel it; `outcome_of` is its answer then.
+        """
+        flight = self._flights.get(key)
+        if flight is None or flight.task.done():
+            task = asyncio.get_running_loop().create_task(start(), context=context)
+            flight = self._launch(key, task, None)
+        return flight.task
+
+    async def share(self, key: Hashable, start: Callable[[], Coroutine[Any, Any, Answer]]) -> Answer:
+        """Return the answer of the read `key` that `start` began; raises what it raises, as a copy per caller."""
+        task = self.start(key, start)
+        await asyncio.wait((task,))
+        return outcome_of(task)
+
+    async def close(self) -> None:
+        """Give up every read."""
+        tasks = [flight.task for flight in self._flights.values()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _launch(self, key: Hashable, task: asyncio.Task[Answer], deadline: SharedDeadline | None) -> _Flight[Answer]:
+        flight = self._flights[key] = _Flight(task, deadline)
+        task.add_done_callback(lambda _task: self._land(key, flight))
+        return flight
+
+    def _land(self, key: Hashable, flight: _Flight[Answer]) -> None:
+        self._forget(key, flight)
+        if not flight.task.cancelled():
+            # Retrieves an error that no caller waits for any more.
+            flight.task.exception()
+        for turn in flight.waiting:
+            _wake(turn)
+
+    def _forget(self, key: Hashable, flight: _Flight[Answer]) -> None:
+        if self._flights.get(key) is flight:
+            del self._flights[key]
+
+
+class InlineFlight(Generic[Answer]):
+    """Reads in flight by key, each made by its first caller, who ends it by `land`, whatever becomes of it."""
+
+    def __init__(self) -> None:
+        self._flights: dict[Hashable, asyncio.Future[Answer | GatewayError | None]] = {}
+
+    def __len__(self) -> int:
+        return len(self._flights)
+
+    def join(self, key: Hashable) -> asyncio.Future[Answer | GatewayError | None] | None:
+        """Return what `follow` waits for; None where the caller is the first, whom the next ones follow."""
+        flight = self._flights.get(key)
+        if flight is None:
+            self._flights[key] = asyncio.get_running_loop().create_future()
+        return flight
+
+    def land(self, key: Hashable, outcome: Answer | GatewayError | None) -> None:
+        """End the read: with its answer, its failure, or None where the caller gives up without either."""
+        # A copy that is never raised: callers may change what they raise, and a traceback holds what was read.
+        self._flights.pop(key).set_result(copy.copy(outcome) if isinstance(outcome, GatewayError) else outcome)
+
+
+async def follow(flight: asyncio.Future[Answer | GatewayError | None], until: float | None) -> Answer | None:
+    """Return the answer of the first caller's read; None where the caller gave up, or its own deadline ended the read.
+
+    Raises TimeoutError at `until` (seconds of the monotonic clock), and what the read raises, as a copy per caller.
+    """
+    await asyncio.wait((flight,), timeout=None if until is None else max(until - time.monotonic(), 0.0))
+    if not flight.done():
+        raise TimeoutError
+    outcome = flight.result()
+    if isinstance(outcome, DeadlineExceeded):
+        return None
+    if isinstance(outcome, GatewayError):
+        raise copy.copy(outcome)
+    return outcome
+
+
+def outcome_of(task: asyncio.Task[Answer]) -> Answer:
+    """Return the answer of a shared task; raises TimeoutError where it has none yet, else what it raises, as a copy."""
+    if not task.done():
+        raise TimeoutError
+    if task.cancelled():
+        # The read was given up, not this caller.
+        raise UpstreamUnavailable("the read was abandoned; try again")
+    error = task.exception()
+    if isinstance(error, GatewayError):
+        # One exception object raised in several tasks would collect all their tracebacks.
+        raise copy.copy(error) from None
+    return task.result()
+
+
+def _wake(turn: asyncio.Future[None]) -> None:
+    if not turn.done():
+        turn.set_result(None)
