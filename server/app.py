@@ -159,7 +159,8 @@ class Gateway:
 
         credential = settings.grpc.credential
         secret = credential.get_secret_value() if credential else None
-        responses = None if cache is None else ResponseCache(cache, settings.cache.max_bytes, chains.canonical_address)
+        canonical = chains.canonical_address
+        responses = None if cache is None else ResponseCache(cache, settings.cache.max_bytes, canonical)
         boundary = CallBoundary(secret, AdmissionStage(admission, responses))
         execution = build_execution(chains.families, admission, responses)
         by_path |= typed.operations(by_path[CALL_METHOD])

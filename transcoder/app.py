@@ -22,7 +22,7 @@ from transcoder.connections import Connections
 from transcoder.discover import Discovery
 from transcoder.dispatch import MIRRORED, Answer, Batch, Index, NotAdmitted, failed, joined
 from transcoder.errors import Failure, internal
-from transcoder.exchange import Clients, Cors, Exchange, request_id_from, wants_fresh
+from transcoder.exchange import REQUEST_ID, SERVER, Clients, Cors, Exchange, request_id_from, wants_fresh
 from transcoder.pages import JSON, Pages, accepts_gzip, base_of, document_response, vary_by_coding
 from transcoder.requests import NULL, SMALL, BodyError, BodyReader, OpenBodies, arrived, identity_of, is_soon, outline
 
@@ -36,10 +36,6 @@ if TYPE_CHECKING:
     from transcoder.pages import Parts
 
 DEMO = "demo"
-REQUEST_ID = "X-Request-Id"
-SERVER = "waypost"
-"""What answers call the server: not the library and its version, as they would otherwise."""
-
 ANSWER: web.AppKey[Callable[[Any], Awaitable[web.StreamResponse]]] = web.AppKey("answer")
 """The application's only handler, for a server that needs no routing."""
 CONNECTIONS: web.AppKey[Connections] = web.AppKey("connections")
@@ -74,11 +70,11 @@ def create_app(
     """
     clients = Clients(settings.trusted_proxies)
     connections = Connections(settings, clients)
-    face = Face(channel, settings, credential, is_stopping, workers, clients, connections.admitted)
+    rpc = JsonRpcApp(channel, settings, credential, is_stopping, workers, clients, connections.admitted)
     app = web.Application(client_max_size=settings.max_body_bytes)
-    app[ANSWER] = face.handle
+    app[ANSWER] = rpc.handle
     app[CONNECTIONS] = connections
-    app.router.add_route("*", "/{path:.*}", face.handle, expect_handler=_leave_expectations)
+    app.router.add_route("*", "/{path:.*}", rpc.handle, expect_handler=_leave_expectations)
     return app
 
 
@@ -86,8 +82,8 @@ async def _leave_expectations(_: web.Request) -> None:
     """Do nothing: the face answers expectations itself."""
 
 
-class Face:
-    """Answers HTTP requests."""
+class JsonRpcApp:
+    """Answers HTTP requests: JSON-RPC at `/<key>/v1`, plain pages beside it."""
 
     def __init__(
         self,
@@ -119,37 +115,37 @@ class Face:
 
     async def handle(self, request: web.Request) -> web.Response:
         """Answer any request; every failure becomes a JSON error object."""
-        response = await self._answer(request)
-        count_http_request(response.status)
-        return response
-
-    async def _answer(self, request: web.Request) -> web.Response:
         began = asyncio.get_running_loop().time()
-        request_id = request_id_from(request.headers.get(REQUEST_ID))
-        fresh = wants_fresh(request.headers.get(hdrs.CACHE_CONTROL))
+        given = request.headers
+        request_id = request_id_from(given.get(REQUEST_ID))
+        fresh = hdrs.CACHE_CONTROL in given and wants_fresh(given[hdrs.CACHE_CONTROL])
         exchange = Exchange(request_id, self._clients.address_of(request), self._credential, fresh)
         headers = {hdrs.SERVER: SERVER, hdrs.CONTENT_TYPE: JSON, REQUEST_ID: request_id}
         if self._cors.enabled:
-            headers.update(self._cors.headers(request.headers))
+            headers.update(self._cors.headers(given))
         path = request.rel_url.raw_path
         try:
-            broken = _unacceptable(request)
-            if broken is not None:
-                return _closing(error_response(*broken, exchange, headers))
+            is_usual = hdrs.EXPECT not in given and request.version >= HttpVersion11
+            broken = None if is_usual else _unacceptable(request)
             api = _API.fullmatch(path)
-            if api is None:
-                return await self._page(request, path, exchange, headers)
-            if request.method != hdrs.METH_POST:
-                return self._not_post(request, exchange, headers)
-            try:
-                return await self._post(request, api[1], exchange, headers, began)
-            except Failure as failure:
-                return await _refused(request, failure, exchange, headers, began)
+            if broken is not None:
+                response = _closing(error_response(*broken, exchange, headers))
+            elif api is None:
+                response = await self._page(request, path, exchange, headers)
+            elif request.method != hdrs.METH_POST:
+                response = self._not_post(request, exchange, headers)
+            else:
+                try:
+                    response = await self._post(request, api[1], exchange, headers, began)
+                except Failure as failure:
+                    response = await _refused(request, failure, exchange, headers, began)
         except ConnectionError:
             raise  # the client went away while it was sending
         except Exception:
             _log.exception("a request failed", extra={"request_id": request_id})
-            return error_response(internal(), 500, exchange, headers)
+            response = error_response(internal(), 500, exchange, headers)
+        count_http_request(response.status)
+        return response
 
     async def _post(
         self, request: web.Request, segment: str | None, exchange: Exchange, headers: dict[str, str], began: float
@@ -161,11 +157,12 @@ class Face:
             await self._check_demo(request, exchange, headers)
             bodies, owner = self._demo_bodies, client_network(exchange.client)
         else:
-            check_key(segment)
             if not self._admission.knows(segment):
+                check_key(segment)
                 await self._admission.find(segment, exchange)
             bodies, owner = self._bodies, segment
-        self._check_room()
+        if self._in_flight >= self._most:
+            raise self._too_busy()
         content, broken, soon = await _content(bodies, request, owner, began)
         base = partial(self._base, request)
         answer = None
@@ -212,16 +209,16 @@ class Face:
             headers.update(quota_headers(left))
             raise over_quota(left)
 
-    def _check_room(self) -> None:
-        if self._in_flight >= self._most:
-            message = f"the gateway already has {self._most} requests in progress; try again shortly"
-            raise Failure(503, "UPSTREAM_UNAVAILABLE", message, retry_after_ms=1000)
+    def _too_busy(self) -> Failure:
+        message = f"the gateway already has {self._most} requests in progress; try again shortly"
+        return Failure(503, "UPSTREAM_UNAVAILABLE", message, retry_after_ms=1000)
 
     async def _fly(
         self, request: web.Request, execute: Callable[P, Awaitable[T]], *what: P.args, **more: P.kwargs
     ) -> T:
         """Return what executing an admitted request returns; it is in flight meanwhile. Raises Failure (503)."""
-        self._check_room()
+        if self._in_flight >= self._most:
+            raise self._too_busy()
         connection, admitted = request.protocol, self._admitted
         self._in_flight += 1
         admitted.add(connection)
@@ -352,6 +349,8 @@ def _single(answer: Answer, request: web.Request, headers: dict[str, str]) -> we
         headers.update(answer.headers)
     if answer.retry_after_ms and answer.status in MIRRORED:
         headers[hdrs.RETRY_AFTER] = seconds(answer.retry_after_ms)
+    if isinstance(answer.body, bytes):
+        return web.Response(body=answer.body, status=answer.status, headers=headers)
     return _response(answer.body, answer.status, request, headers)
 
 

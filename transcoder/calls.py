@@ -17,7 +17,7 @@ from grpc.aio import AioRpcError, UsageError
 from waypost.internal.v1 import access_pb2
 
 from transcoder.errors import STATUSES, Failure, from_status
-from transcoder.exchange import CREDENTIAL, TOLD
+from transcoder.exchange import CREDENTIAL
 
 if TYPE_CHECKING:
     from google.protobuf.message import Message
@@ -37,26 +37,20 @@ async def finish(call: Any) -> Any:
     """Return the call's response message. Raises Failure; CancelledError only when the caller itself is cancelled."""
     try:
         return await call
-    except AioRpcError as error:
-        raise _failure(error) from error
-    except asyncio.CancelledError:
+    except (AioRpcError, asyncio.CancelledError) as error:
+        raise failure_of(error) from error
+
+
+def failure_of(error: AioRpcError | asyncio.CancelledError) -> Failure:
+    """Return the failure that ended a call. Raises the CancelledError of a caller that is cancelled itself."""
+    if isinstance(error, asyncio.CancelledError):
         task = asyncio.current_task()
         if task is not None and task.cancelling():
-            raise
-        raise given_up() from None
-
-
-def _failure(error: AioRpcError) -> Failure:
+            raise error
+        return given_up()
     failure = from_status(error)
     # A credential that is refused is the operator's mistake: no caller's key is at fault.
     return mismatched() if failure.field == CREDENTIAL else failure
-
-
-async def headers_of(call: Any) -> dict[str, str]:
-    """Return the HTTP headers that the server's trailing metadata stands for: the cache's part, the caller's quota."""
-    told = await call.trailing_metadata()
-    # Not "told or ()": metadata counts its entries one by one.
-    return {} if told is None else {TOLD[name]: value for name, value in told if name in TOLD}
 
 
 def mismatched() -> Failure:

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import logging
 import sys
 from typing import TYPE_CHECKING, Any, cast
 
-from aiohttp import EMPTY_PAYLOAD, StreamReader, web
+from aiohttp import EMPTY_PAYLOAD, StreamReader, hdrs, web
+from aiohttp.http_exceptions import HttpProcessingError
 
 from runtime.addresses import client_network
-from transcoder.errors import Failure
+from runtime.log_limits import LogLimit
+from transcoder.errors import Failure, internal
+from transcoder.exchange import REQUEST_ID, SERVER, request_id_from
+from transcoder.pages import JSON
 from transcoder.requests import GRACE, NULL
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Coroutine, Iterator
 
     from runtime.settings import HttpSettings
     from transcoder.exchange import Clients
@@ -35,6 +40,9 @@ _EVICTED_SHARE = 128
 _HOPELESS_SECONDS = 0.05
 _MOST_SPARE = 1024
 _UNLIMITED = 1 << 30
+
+_log = logging.getLogger(__name__)
+_malformed = LogLimit()
 
 
 def _canned(status: str, failure: Failure) -> bytes:
@@ -57,10 +65,12 @@ class Connections:
     """Counts the connections by client and lets new ones in.
 
     `admitted` are those whose request is being executed: they are never closed for others. The face keeps it.
+    `is_leaving` says that each is closed after its next answer.
     """
 
     def __init__(self, settings: HttpSettings, clients: Clients) -> None:
         self.admitted: set[Any] = set()
+        self.is_leaving = False
         self.total = 0
         self._most = settings.max_connections
         self._most_per_client = settings.max_connections_per_client
@@ -171,7 +181,7 @@ def _address(client: str) -> str:
 class Connection(web.RequestHandler):
     """One connection, known to `Connections`."""
 
-    __slots__ = ("_body", "_connections", "_unparsed", "client")
+    __slots__ = ("_body", "_connections", "_is_addressed", "_unparsed", "client")
 
     def __init__(self, manager: web.Server, connections: Connections, **options: Any) -> None:
         super().__init__(manager, **options)
@@ -179,6 +189,7 @@ class Connection(web.RequestHandler):
         # What came last: the body of the latest request, and how many bytes since that began none.
         self._body: StreamReader = EMPTY_PAYLOAD
         self._unparsed = 0
+        self._is_addressed = False
         self.client = ""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -200,6 +211,8 @@ class Connection(web.RequestHandler):
 
     def data_received(self, data: bytes) -> None:
         """Take bytes; headers without end, and bodies that are only dropped, end the connection."""
+        if self._connections.is_leaving:
+            self._is_addressed = True
         count, belongs_to_body = self._request_count, not self._body.is_eof()
         super().data_received(data)
         if self._request_count != count:
@@ -260,3 +273,57 @@ class Connection(web.RequestHandler):
         self.force_close()
         if transport is not None:
             transport.abort()
+
+    def owes(self, *, first: bool) -> bool:
+        """Return whether an answer is owed, or on its way; with `first`, also to a client that has not asked yet.
+
+        What a client has sent since the face takes leave is the beginning of a request: the answer to one before would
+        have closed the connection.
+        """
+        is_idle = self._waiter is not None and not self._messages and not self._is_addressed
+        return not is_idle or (first and self._request_count == 0)
+
+    def finish_response(
+        self, request: web.BaseRequest, resp: web.StreamResponse, start_time: float | None
+    ) -> Coroutine[Any, Any, tuple[web.StreamResponse, bool]]:
+        """Send the answer; the last one when the face takes leave, unless further requests have come already."""
+        if self._connections.is_leaving and not self._messages:
+            resp.force_close()
+        return super().finish_response(request, resp, start_time)
+
+    def handle_error(
+        self,
+        request: web.BaseRequest,
+        status: int = 500,
+        exc: BaseException | None = None,
+        message: str | None = None,
+    ) -> web.StreamResponse:
+        """Answer what is no HTTP request, or a handler's defect, with a JSON error object; closes the connection."""
+        request_id = request_id_from(None)
+        # The exception's own text repeats what was sent, perhaps a key: its type must do.
+        kind = type(exc).__name__
+        unwritten = 0 if status >= 500 else _malformed.count((kind, client_network(request.remote or "")))
+        if unwritten is not None:
+            more = {"request_id": request_id, "unwritten": unwritten}
+            _log.warning("an HTTP request failed: %s", kind, extra=more)
+        if request.writer.output_size > 0:
+            raise ConnectionError("the answer has begun already")
+        failure = internal() if status >= 500 else Failure(400, "INVALID_REQUEST", "this is not a valid HTTP request")
+        response = _json(failure, status, request_id)
+        response.force_close()
+        return response
+
+    def log_exception(self, *args: Any, **details: Any) -> None:
+        """Log a defect with its traceback; a broken body, met again when its rest is read away, is a client's own.
+
+        So is a connection that was closed meanwhile.
+        """
+        failure = details.get("exc_info")
+        is_closed = isinstance(failure, RuntimeError) and self.transport is None
+        if not is_closed and not isinstance(failure, HttpProcessingError | web.RequestPayloadError):
+            super().log_exception(*args, **details)
+
+
+def _json(failure: Failure, status: int, request_id: str) -> web.Response:
+    headers = {hdrs.SERVER: SERVER, hdrs.CONTENT_TYPE: JSON, REQUEST_ID: request_id}
+    return web.Response(body=failure.body(NULL, request_id), status=status, headers=headers)

@@ -112,6 +112,7 @@ class Discovered:
     """Stands where a called operation stands: renders what was asked for as the document itself."""
 
     name = DISCOVER
+    status_of = None
 
     def __init__(self, discovery: Discovery, base: str) -> None:
         self._discovery = discovery
@@ -120,10 +121,6 @@ class Discovered:
     def render(self, response: Any) -> Parts:
         """Return the parts of `result`."""
         return self._discovery.document(response).parts(self._base)
-
-    def status_of(self, _: Any) -> int:
-        """Return the HTTP status of a single call."""
-        return 200
 
 
 def openrpc(

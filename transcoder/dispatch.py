@@ -11,11 +11,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from grpc.aio import AioRpcError, UsageError
+
 from runtime.nearest import nearest
 from runtime.operations import literal
-from transcoder.calls import begin, finish, headers_of
+from transcoder.calls import failure_of, given_up
 from transcoder.discover import DISCOVER, Discovered
 from transcoder.errors import Failure, clipped, internal
+from transcoder.exchange import TOLD
 from transcoder.params import parameters_reader
 from transcoder.render import result_renderer
 from transcoder.requests import NULL, InvalidItem, Item, read_item
@@ -93,14 +96,7 @@ class Method:
             request_serializer=operation.request.SerializeToString,
             response_deserializer=operation.response.FromString if self._repeated is None else self._repeated.parse,
         )
-        self._names_itself = operation.stands_for_many
-
-    def request(self, name: str, params: bytes | msgspec.Raw) -> Message:
-        """Return the request message of a call under this name. Raises Failure (400)."""
-        request = self.read(params)
-        if self._names_itself:
-            request.method = name  # type: ignore[attr-defined]  # every such request has it (options.proto)
-        return request
+        self.names_itself = operation.stands_for_many
 
     @cached_property
     def read(self) -> Parameters:
@@ -120,11 +116,11 @@ class Method:
         return self._compiled(response)
 
     @cached_property
-    def status_of(self) -> Callable[[Message], int]:
-        """The function from a response message to the HTTP status of a single call."""
+    def status_of(self) -> Callable[[Message], int] | None:
+        """The function from a response message to the HTTP status of a single call; None where that is always 200."""
         name = self.operation.options.http_status_from
         if not name:
-            return lambda _: 200
+            return None
         field = self.operation.response.DESCRIPTOR.fields_by_name[name]
         statuses = {value.number: literal(value).http_status or 200 for value in field.enum_type.values}
         return lambda response: statuses.get(getattr(response, name), 200)
@@ -193,7 +189,7 @@ class Answer:
     refusal: Failure | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Started:
     """A call on its way."""
 
@@ -223,7 +219,13 @@ class Batch:
             return entry
         try:
             answer = await self._finish(entry, exchange)
-            answer.headers = await headers_of(entry.call)
+            metadata = await entry.call.trailing_metadata()
+            answer.headers = headers = {}
+            # Not "metadata or ()": it counts its entries one by one.
+            if metadata is not None:
+                for name, value in metadata:
+                    if name in TOLD:
+                        headers[TOLD[name]] = value
             return answer
         except asyncio.CancelledError:
             entry.call.cancel()
@@ -258,8 +260,12 @@ class Batch:
             if item.method == DISCOVER:
                 return self._discover(item, exchange, base)
             method = self._index.find(item.method)
-            request = method.request(item.method, item.params)
-            call = begin(method.call, request, method.timeout, exchange)
+            request = method.read(item.params)
+            if method.names_itself:
+                request.method = item.method  # type: ignore[attr-defined]  # every such request has it (options.proto)
+            call = method.call(request, timeout=method.timeout, metadata=exchange.metadata)
+        except UsageError:
+            return failed(given_up(), item.identity, exchange)
         except Failure as failure:
             return failed(failure, item.identity, exchange)
         except NotAdmitted:
@@ -269,14 +275,22 @@ class Batch:
         return _Started(method, call, item.identity)
 
     async def _finish(self, started: _Started, exchange: Exchange) -> Answer:
-        method = started.method
+        method, identity = started.method, started.identity
         try:
-            response = await finish(started.call)
-            return succeeded(method.render(response), started.identity, method.status_of(response))
+            response = await started.call
+            result = method.render(response)
+            status = 200 if method.status_of is None else method.status_of(response)
+        except (AioRpcError, asyncio.CancelledError) as error:
+            return failed(failure_of(error), identity, exchange)
         except Failure as failure:
-            return failed(failure, started.identity, exchange)
+            return failed(failure, identity, exchange)
         except Exception:
-            return _defect(method.name, started.identity, exchange)
+            return _defect(method.name, identity, exchange)
+        if identity is None:
+            return Answer(None, 204)
+        if isinstance(result, bytes):
+            return Answer(b"".join((b'{"jsonrpc":"2.0","result":', result, b',"id":', identity, b"}")), status)
+        return Answer((b'{"jsonrpc":"2.0","result":', *result, b',"id":' + identity + b"}"), status)
 
     def _discover(self, item: Item, exchange: Exchange, base: Callable[[], str]) -> _Started:
         if bytes(item.params) and parsed(item.params, "") not in ({}, [], None):
@@ -296,15 +310,6 @@ def joined(bodies: Sequence[bytes | Parts]) -> bytes | Parts:
         parts.append(b"," if parts else b"[")
         parts += [body] if isinstance(body, bytes) else body
     return [*parts, b"]"]
-
-
-def succeeded(result: bytes | Parts, identity: bytes | None, status: int = 200) -> Answer:
-    """Return the answer of an item that has a result."""
-    if identity is None:
-        return Answer(None, 204)
-    if not isinstance(result, bytes):
-        return Answer((b'{"jsonrpc":"2.0","result":', *result, b',"id":' + identity + b"}"), status)
-    return Answer(b"".join((b'{"jsonrpc":"2.0","result":', result, b',"id":', identity, b"}")), status)
 
 
 def failed(failure: Failure, identity: bytes | None, exchange: Exchange) -> Answer:

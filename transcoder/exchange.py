@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import re
-from dataclasses import dataclass, field
 from functools import lru_cache
 from ipaddress import ip_network
 from typing import TYPE_CHECKING
@@ -18,6 +17,10 @@ if TYPE_CHECKING:
     from aiohttp import web
 
 
+REQUEST_ID = "X-Request-Id"
+SERVER = "waypost"
+"""What answers call the server: not the library and its version, as they would otherwise."""
+
 CACHE_CONTROL = "x-waypost-cache-control"
 CREDENTIAL = "x-waypost-credential"
 
@@ -29,7 +32,6 @@ _FRESH = frozenset({"no-cache", "no-store", "max-age=0"})
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
-@dataclass(slots=True)
 class Exchange:
     """Identity of one HTTP request.
 
@@ -37,18 +39,16 @@ class Exchange:
     charged it, so that its calls need no key.
     """
 
-    request_id: str
-    client: str
-    credential: str | None = None
-    fresh: bool = False
-    admitted: bool = field(init=False, default=False)
-    metadata: tuple[tuple[str, str], ...] = field(init=False)
+    __slots__ = ("admitted", "client", "metadata", "request_id")
 
-    def __post_init__(self) -> None:
-        self.metadata = (("x-request-id", self.request_id), ("x-waypost-client", self.client))
-        if self.credential is not None:
-            self.metadata += ((CREDENTIAL, self.credential),)
-        if self.fresh:
+    def __init__(self, request_id: str, client: str, credential: str | None = None, fresh: bool = False) -> None:
+        self.request_id = request_id
+        self.client = client
+        self.admitted = False
+        self.metadata: tuple[tuple[str, str], ...] = (("x-request-id", request_id), ("x-waypost-client", client))
+        if credential is not None:
+            self.metadata += ((CREDENTIAL, credential),)
+        if fresh:
             self.metadata += ((CACHE_CONTROL, "no-cache"),)
 
     def present(self, key: str) -> None:

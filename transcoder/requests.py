@@ -106,7 +106,7 @@ class BodyReader:
                     body = await self._arriving(request)
             if len(body) > limit:
                 raise TooLongError
-            return _decoded(request, body, limit)
+            return _decoded(request, body, limit) if hdrs.CONTENT_ENCODING in request.headers else body
         except TooLongError:
             message = f"the body is larger than {limit} bytes; send less at once"
             raise BodyError(Failure(400, "BODY_TOO_LARGE", message), 413) from None
@@ -204,7 +204,7 @@ _DECODER = msgspec.json.Decoder(_Envelope)
 _ARRAY: msgspec.json.Decoder[list[msgspec.Raw]] = msgspec.json.Decoder(list[msgspec.Raw])
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Item:
     """One request object. `identity` is the id as it stood in the body, None for a notification."""
 
@@ -263,7 +263,8 @@ def read_item(raw: bytes | msgspec.Raw) -> Item:
         raise InvalidItem(Failure(400, "INVALID_REQUEST", message)) from None
     except (msgspec.DecodeError, RecursionError) as error:
         raise _unreadable(bytes(raw), error) from None
-    identity = _identity(envelope.id)
+    text = bytes(envelope.id)
+    identity = text if _INTEGER.fullmatch(text) else _identity(text)
     if envelope.jsonrpc != "2.0":
         raise _invalid('"jsonrpc" must be the text "2.0"', identity)
     if not isinstance(envelope.method, str):
@@ -279,8 +280,7 @@ def identity_of(raw: bytes | msgspec.Raw) -> bytes:
         return invalid.identity
 
 
-def _identity(raw: msgspec.Raw) -> bytes | None:
-    text = bytes(raw)
+def _identity(text: bytes) -> bytes | None:
     if not text:
         return None
     # Strings were parsed with the body; integers of any size are echoed without ever becoming numbers.
@@ -314,7 +314,7 @@ def _unreadable(text: bytes, error: Exception) -> InvalidItem:
     mended = _mended(text)
     if mended is not text:
         try:
-            identity = _identity(_DECODER.decode(mended).id) or NULL
+            identity = _identity(bytes(_DECODER.decode(mended).id)) or NULL
         except (msgspec.DecodeError, RecursionError, InvalidItem):
             pass
         else:

@@ -13,6 +13,6 @@ What it does not imitate:
 """
 
 from server.inprocess.channel import InProcessChannel
-from server.inprocess.trust import TRUSTED
+from server.inprocess.context import TRUSTED
 
 __all__ = ["InProcessChannel", "TRUSTED"]

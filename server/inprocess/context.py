@@ -1,32 +1,90 @@
-"""The servicer's side of a call over the in-process channel."""
+"""The servicer's side of a call over the in-process channel, and the syntax of metadata in gRPC's HTTP/2 mapping."""
 
 from __future__ import annotations
 
 import logging
+import re
+from contextvars import ContextVar
 from time import monotonic
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import grpc
 
-from server.inprocess.metadata import check_types, received
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from server.inprocess.metadata import Entries
+    Entries = tuple[tuple[str, str | bytes], ...]
 
+TRUSTED: ContextVar[bool] = ContextVar("waypost_trusted", default=False)
+"""True within calls that came over the in-process channel, and nowhere else."""
+UNARY_ONLY = "the in-process channel carries unary calls only; streams (health Watch, reflection) need a socket"
+
+_WANTED = "trailing metadata is a sequence of (text, text or bytes) tuples"
+_legal_key = re.compile(r"[0-9a-z_.-]+").fullmatch
+_legal_text = re.compile(r"[\x20-\x7e]*").fullmatch
+# Keys found legal, of text values: both faces send the same few with every call.
+_known_keys: set[str] = set()
+_MOST_KNOWN = 256
 _log = logging.getLogger(__name__)
-_UNARY_ONLY = "the in-process channel carries unary calls only"
+
+
+def received(metadata: Iterable[tuple[str, str | bytes]] | None) -> Entries:
+    """Return the metadata as the other side receives it: bytes under `-bin` keys, text under all others.
+
+    Raises TypeError for entries that are not pairs of text and text or bytes, and ValueError for keys with other
+    characters than `[0-9a-z_.-]` and for text outside of printable ASCII.
+    """
+    if not metadata:
+        return ()
+    entries: list[tuple[str, str | bytes]] = []
+    for key, value in metadata:
+        # Every call comes by here a few times: what both faces send with each is known at a glance.
+        if key in _known_keys and value.__class__ is str and value.isascii() and value.isprintable():
+            entries.append((key, value))
+        else:
+            entries.append(_received(key, value))
+    return tuple(entries)
+
+
+def check_types(metadata: object) -> None:
+    """Raise TypeError unless the metadata is an iterable of (text, text or bytes) tuples; keys may be illegal still."""
+    if isinstance(metadata, dict) or not hasattr(metadata, "__iter__"):
+        raise TypeError(_WANTED)
+    for entry in metadata:
+        if not isinstance(entry, tuple) or len(entry) != 2:
+            raise TypeError(_WANTED)
+        if not isinstance(entry[0], str) or not isinstance(entry[1], str | bytes):
+            raise TypeError(_WANTED)
+
+
+def _received(key: str, value: str | bytes) -> tuple[str, str | bytes]:
+    if not isinstance(key, str):
+        raise TypeError(f"metadata keys are text, not {type(key).__name__}")
+    if not _legal_key(key):
+        raise ValueError(f"metadata key {key!r} is not made of 0-9 a-z _ . -")
+    if key.endswith("-bin"):
+        if not isinstance(value, bytes):
+            raise TypeError(f"metadata {key} holds bytes, not {type(value).__name__}")
+        return key, value
+    if isinstance(value, bytes):
+        value = value.decode("latin-1")
+    if not isinstance(value, str):
+        raise TypeError(f"metadata {key} holds text, not {type(value).__name__}")
+    if not _legal_text(value):
+        raise ValueError(f"metadata {key} holds more than printable ASCII; name it {key}-bin and give bytes")
+    if len(_known_keys) < _MOST_KNOWN:
+        _known_keys.add(key)
+    return key, value
 
 
 class InProcessContext(grpc.aio.ServicerContext[Any, Any]):  # type: ignore[misc]  # grpc has no types
     """What the servicer learns and sets; `InProcessCall` reads the outcome from it."""
 
     __slots__ = (
-        "_callbacks",
         "_deadline",
         "_invocation",
         "aborted",
+        "callbacks",
         "finished",
         "initial",
         "status",
@@ -37,7 +95,7 @@ class InProcessContext(grpc.aio.ServicerContext[Any, Any]):  # type: ignore[misc
     def __init__(self, invocation: Entries, deadline: float | None) -> None:
         self._invocation = invocation
         self._deadline = deadline
-        self._callbacks: list[Callable[[Any], None]] | None = None
+        self.callbacks: list[Callable[[Any], None]] | None = None
         self.initial: Entries | None = None
         self.trailing: Any = ()
         self.status: grpc.StatusCode | None = None
@@ -47,11 +105,11 @@ class InProcessContext(grpc.aio.ServicerContext[Any, Any]):  # type: ignore[misc
 
     async def read(self) -> Any:
         """Refuse: there are no streams in process."""
-        raise grpc.aio.UsageError(_UNARY_ONLY)
+        raise grpc.aio.UsageError(UNARY_ONLY)
 
     async def write(self, message: Any) -> None:
         """Refuse: there are no streams in process."""
-        raise grpc.aio.UsageError(_UNARY_ONLY)
+        raise grpc.aio.UsageError(UNARY_ONLY)
 
     async def send_initial_metadata(self, initial_metadata: Any) -> None:
         """Send initial metadata; UsageError the second time, and after the end of the call."""
@@ -139,9 +197,9 @@ class InProcessContext(grpc.aio.ServicerContext[Any, Any]):  # type: ignore[misc
 
     def add_done_callback(self, callback: Callable[[Any], None]) -> None:
         """Call back with this context once the servicer has ended."""
-        if self._callbacks is None:
-            self._callbacks = []
-        self._callbacks.append(callback)
+        if self.callbacks is None:
+            self.callbacks = []
+        self.callbacks.append(callback)
 
     def cancelled(self) -> bool:
         """Return whether the servicer set CANCELLED as the status, as grpc.aio has it."""
@@ -157,7 +215,7 @@ class InProcessContext(grpc.aio.ServicerContext[Any, Any]):  # type: ignore[misc
         if self.aborted is not None:
             # Its frames hold this context, which holds it.
             self.aborted.__traceback__ = self.aborted.__context__ = None
-        for callback in self._callbacks or ():
+        for callback in self.callbacks or ():
             try:
                 callback(self)
             except Exception:
