@@ -150,7 +150,9 @@ class Batcher(HttpConnector):
             self._start(chunk, "call")
 
     def _start(self, items: list[_Item], purpose: Purpose) -> None:
-        task = asyncio.get_running_loop().create_task(self._send(items, purpose))
+        is_single = purpose != "head" and len(items) == 1
+        sending = self._send_single(items[0], purpose) if is_single else self._send(items, purpose)
+        task = asyncio.get_running_loop().create_task(sending)
         self._sending[task] = items
         task.add_done_callback(self._finish)
 

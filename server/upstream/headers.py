@@ -101,7 +101,7 @@ class HeadProofs:
 
     async def read_past(self, endpoint: Endpoint, block: int) -> Header:
         """Return the header of a block as one endpoint reports it; ValueError also for one of a time to come."""
-        header = await self._read(endpoint, block)
+        header = await self.read(endpoint, block)
         if self._heads.is_future(header.made_at):
             raise ValueError("a block of a time to come")
         return header
@@ -110,7 +110,7 @@ class HeadProofs:
         """Give up what is under way."""
         await self._running.close()
 
-    async def _read(self, endpoint: Endpoint, block: int) -> Header:
+    async def read(self, endpoint: Endpoint, block: int) -> Header:
         """Return the header of a block as one endpoint reports it; ValueError where it reports none."""
 
         async def ask(method: str, params: Sequence[object]) -> bytes:
@@ -128,11 +128,11 @@ class HeadProofs:
         if block is None:
             return False
         try:
-            header = await self._read(endpoint, block)
+            header = await self.read(endpoint, block)
             is_sound = header.number == block and self._heads.fits(block, header.made_at)
             is_sound = is_sound and self._is_whole(label, header)
             if is_sound and header.parent_hash:
-                parent = await self._read(endpoint, header.parent)
+                parent = await self.read(endpoint, header.parent)
                 is_linked = parent.hash == header.parent_hash and parent.number == header.parent
                 is_sound = is_linked and parent.made_at <= header.made_at and self._is_whole(label, parent)
         except ValueError:

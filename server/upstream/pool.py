@@ -60,6 +60,9 @@ class Pool:
     the state of a block, which endpoints keep or lack as a whole.
     """
 
+    _encode: Callable[[str, Sequence[Any]], Any] = staticmethod(encode_call)
+    """Returns a call as the connectors take it: hashable, no tuple."""
+
     def __init__(
         self,
         chain: str,
@@ -287,10 +290,6 @@ class Pool:
             self._identities.get(endpoint),
         )
 
-    def _encode(self, method: str, params: Sequence[object]) -> Any:
-        """Return a call as the connectors take it: hashable, no tuple."""
-        return encode_call(method, params)
-
     async def close(self) -> None:
         """Give up everything in flight."""
         await self._flights.close()
@@ -322,30 +321,28 @@ class Pool:
         poller = self._poller
         if poller is not None:
             poller.touch()
-        self._wake(call, policy)
+        for endpoint in self._endpoints:
+            if endpoint.wrong_chain is not None or not endpoint.breaker.is_closed:
+                self._revive(endpoint, call, policy)
         if policy.min_block is None and poller is not None and not poller.has_looked:
             await poller.look(patience.until)
         is_alone = policy.heavy or policy.caller_made or isinstance(call, tuple)
         return await self._failover.route(UpstreamRequest(method, call, policy, patience, is_alone))
 
-    def _wake(self, call: Payload[Any], policy: CallPolicy) -> None:
-        """Let resting and excluded endpoints earn their way back beside this call, which does not wait for them."""
-        now = self._clock()
-        for endpoint in self._endpoints:
-            if endpoint.wrong_chain is not None:
-                self._identities[endpoint].recheck()
-            elif endpoint.breaker.is_closed:
-                continue
-            elif endpoint.watch is not None and endpoint.watch.is_hung:
-                endpoint.watch.want()
-            elif (
-                not (policy.heavy or policy.caller_made)
-                and any(other.is_sound for other in self._endpoints)
-                and endpoint.breaker.claim_probe(now)
-            ):
-                task = asyncio.get_running_loop().create_task(self._prober.mirror(endpoint, call))
-                self._background.add(task)
-                task.add_done_callback(self._background.discard)
+    def _revive(self, endpoint: Endpoint, call: Payload[Any], policy: CallPolicy) -> None:
+        """Let a resting or excluded endpoint earn its way back beside this call, which does not wait for it."""
+        if endpoint.wrong_chain is not None:
+            self._identities[endpoint].recheck()
+        elif endpoint.watch is not None and endpoint.watch.is_hung:
+            endpoint.watch.want()
+        elif (
+            not (policy.heavy or policy.caller_made)
+            and any(other.is_sound for other in self._endpoints)
+            and endpoint.breaker.claim_probe(self._clock())
+        ):
+            task = asyncio.get_running_loop().create_task(self._prober.mirror(endpoint, call))
+            self._background.add(task)
+            task.add_done_callback(self._background.discard)
 
     def _see(self, endpoint: Endpoint, result: bytes) -> None:
         """Take note of what an endpoint answered when it was asked for its head; an unreadable one is none."""

@@ -137,7 +137,8 @@ class RestPool(Pool):
     def _open_connector(self, endpoint: Endpoint, transport: Transport) -> RestConnector:
         return RestConnector(self.chain, endpoint, transport, self._observer, self._clock)
 
-    def _encode(self, method: str, params: Sequence[Any]) -> RestCall:
+    @staticmethod
+    def _encode(method: str, params: Sequence[Any]) -> RestCall:
         return RestCall(method, tuple((name, value) for name, value in params))
 
 

@@ -110,13 +110,13 @@ async def test_headers_are_read_from_every_kind_of_endpoint_and_are_linked(rig: 
     for path in pools[rig.subject.slug]:
         pool = attrgetter(path)(rig.driver)
         endpoint = pool._endpoints[-1]
-        header = await pool._headers.read(endpoint, rig.head)
-        parent = await pool._headers.read(endpoint, header.parent)
+        header = await pool._proofs.read(endpoint, rig.head)
+        parent = await pool._proofs.read(endpoint, header.parent)
         assert (header.number, parent.number) == (rig.head, header.parent)
         assert header.parent_hash == parent.hash != header.hash
         assert parent.made_at <= header.made_at <= time.time() + 60
         with pytest.raises(ValueError, match=r"\w"):
-            await pool._headers.read(endpoint, rig.head + 10**6)
+            await pool._proofs.read(endpoint, rig.head + 10**6)
 
 
 async def test_where_every_endpoint_is_of_another_chain_it_is_said(rig: Rig) -> None:

@@ -60,4 +60,4 @@ def test_the_quarantine_has_room_for_so_many() -> None:
         quarantine.add(number.to_bytes(20, "big"))
     assert quarantine.holds([Call((4999).to_bytes(20, "big"), b"")])
     assert not quarantine.holds([Call((0).to_bytes(20, "big"), b"")])
-    assert len(quarantine._until) == 1024
+    assert len(quarantine.until) == 1024

@@ -2,18 +2,18 @@ from __future__ import annotations
 
 import asyncio
 
-from server.chains.evm.reads.window import Gate
+from server.chains.evm.reads.window import CollectionWindow
 from server.upstream.batcher import BatchDelay
 from server.upstream.endpoint import LatencyWindow
 
 
 class Leaving:
-    """A gate before a node that answers in 2 ms, and how many arrivals left together each time."""
+    """A window before a node that answers in 2 ms, and how many arrivals left together each time."""
 
     def __init__(self) -> None:
         latency = LatencyWindow()
         latency.add(0.002)
-        self.gate = Gate(self._leave, BatchDelay(latency))
+        self.window = CollectionWindow(self._leave, BatchDelay(latency))
         self.arrived = 0
         self.left: list[int] = []
         self._has_left = asyncio.Event()
@@ -25,7 +25,7 @@ class Leaving:
 
     def arrive(self) -> None:
         self.arrived += 1
-        self.gate.arrive()
+        self.window.arrive()
 
     async def until_left(self, times: int) -> None:
         """Wait until arrivals left so many times, however slow the machine is."""
@@ -63,7 +63,7 @@ async def test_reads_in_quick_succession_wait_for_each_other() -> None:
     assert max([await most_turns() for _ in range(10)]) > 20
 
 
-async def test_a_burst_at_a_quiet_gate_leaves_in_two_at_most() -> None:
+async def test_a_burst_at_a_quiet_window_leaves_in_two_at_most() -> None:
     for _ in range(50):
         leaving = Leaving()
         await leaving.turns_until_it_left()

@@ -85,8 +85,9 @@ class Executions:
         self._quarantine = quarantine
         self._clock = clock
         self._multicall = "0x" + chain.multicall.hex()
-        self._singles = UnbatchedReads(chain, pool, quarantine)
+        self._unbatched = UnbatchedReads(chain, pool, quarantine)
         self._avoided_until = 0.0
+        self._chain_word = int(chain.facts.chain_id).to_bytes(_WORD, "big")
 
     async def run_once(
         self,
@@ -106,6 +107,18 @@ class Executions:
         """
         if self.are_single(block, calls):
             return await self.run_one_by_one(block, calls, policy, deadline)
+        return await self.execute(block, calls, policy, deadline, is_marked=is_marked)
+
+    async def execute(
+        self,
+        block: int | None,
+        calls: Sequence[Call],
+        policy: CallPolicy,
+        deadline: float | None,
+        *,
+        is_marked: bool = False,
+    ) -> Answer:
+        """Return what `run_once` does, of calls that are not to be asked one by one."""
         # A fold that fails as a whole says nothing of the calls in it.
         folded = replace(policy, may_be_refused=False) if policy.may_be_refused else policy
         mark_calls = self._chain.mark_calls if is_marked else ()
@@ -115,7 +128,7 @@ class Executions:
 
         marks: list[bytes] = []
 
-        async def execute(avoid: frozenset[str]) -> Told[list[Outcome]]:
+        async def ask(avoid: frozenset[str]) -> Told[list[Outcome]]:
             while True:
                 steered = replace(folded, avoid=avoid) if avoid else folded
                 reply = await self._pool.call("eth_call", params, steered, deadline=deadline)
@@ -123,7 +136,9 @@ class Executions:
                     whole = decode_aggregate3(json_data(reply.result), len(calls) + places)
                     number, made_at, chain_id = whole[:3]
                     outcomes = whole[places:]
-                    if not self._is_of_this_chain(reply, chain_id):
+                    if chain_id.data == self._chain_word and chain_id.success:
+                        self._pool.hear_chain(reply, None)
+                    elif not self._is_of_this_chain(reply, chain_id):
                         continue
                     self._check_own(calls, outcomes)
                     if is_marked:
@@ -139,7 +154,7 @@ class Executions:
                 avoid = frozenset({reply.endpoint})
 
         try:
-            told = await (read_newest(self._pool, execute) if block is None else self._at(block, execute))
+            told = await (read_newest(self._pool, ask) if block is None else self._at(block, ask))
         except TOO_MUCH:
             raise
         except _REFUSALS as error:
@@ -183,17 +198,18 @@ class Executions:
         """Return the outcomes of calls that share no execution, and the block that they are of."""
         if policy.names_chain:
             policy = replace(policy, names_chain=False)
-        return Answer(*await self._singles.read(block, calls, policy, deadline))
+        return Answer(*await self._unbatched.read(block, calls, policy, deadline))
 
     def are_single(self, block: int | None, calls: Sequence[Call]) -> bool:
         """Return whether the calls are to be asked one by one."""
-        if any(call.sender is not None for call in calls):
-            return True
+        for call in calls:
+            if call.sender is not None:
+                return True
         if not self._chain.history_is_pinned:
             return False
         if block is not None and block < self._chain.deploy_block:
             return True
-        return self._avoided_until > self._clock() or self._quarantine.holds(calls)
+        return self._avoided_until > self._clock() or (bool(self._quarantine.until) and self._quarantine.holds(calls))
 
     async def fall_back(
         self,
@@ -215,7 +231,7 @@ class Executions:
 
 def _time_of(outcome: Outcome) -> int | None:
     """Return the time of a block in unix seconds; None where Multicall3 does not tell it."""
-    return word(outcome.data) if outcome.success and len(outcome.data) == _WORD else None
+    return int.from_bytes(outcome.data) if outcome.success and len(outcome.data) == _WORD else None
 
 
 def _join_marks(*marks: Outcome) -> bytes:
@@ -252,18 +268,17 @@ class Quarantine:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._until: OrderedDict[bytes, float] = OrderedDict()
+        self.until: OrderedDict[bytes, float] = OrderedDict()
+        """Until when, by address, in seconds of the clock."""
 
     def add(self, address: bytes) -> None:
         """Keep the address apart from now on, for ten minutes."""
-        self._until[address] = self._clock() + QUARANTINE_SECONDS
-        self._until.move_to_end(address)
-        if len(self._until) > _MAX_ADDRESSES:
-            self._until.popitem(last=False)
+        self.until[address] = self._clock() + QUARANTINE_SECONDS
+        self.until.move_to_end(address)
+        if len(self.until) > _MAX_ADDRESSES:
+            self.until.popitem(last=False)
 
     def holds(self, calls: Sequence[Call]) -> bool:
         """Return whether any of the calls goes to an address that is kept apart."""
-        if not self._until:
-            return False
         now = self._clock()
-        return any(self._until.get(call.target, 0.0) > now for call in calls)
+        return any(self.until.get(call.target, 0.0) > now for call in calls)

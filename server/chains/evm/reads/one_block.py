@@ -60,13 +60,12 @@ class OneBlock:
         """
         if self._executions.are_single(block, calls):
             return await self._executions.run_one_by_one(block, calls, policy, deadline)
-        pieces = [Piece(piece, policy) for piece in cut(calls)]
-        if len(pieces) > 1:
-            return merge(await self.run_pieces(block, pieces, deadline))
+        if len(calls) > 1 and len(cuts := cut(calls)) > 1:
+            return merge(await self.run_pieces(block, [Piece(calls, policy) for calls in cuts], deadline))
         try:
-            return await self._executions.run_once(block, calls, policy, deadline, is_marked=is_marked)
+            return await self._executions.execute(block, calls, policy, deadline, is_marked=is_marked)
         except TOO_MUCH as error:
-            return await self._run_halves(block, pieces[0], error, deadline)
+            return await self._run_halves(block, Piece(calls, policy), error, deadline)
 
     async def run_pieces(
         self,

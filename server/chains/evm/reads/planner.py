@@ -16,12 +16,13 @@ from __future__ import annotations
 import asyncio
 import copy
 import time
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from server.chains.evm.reads.executions import TOO_MUCH, Answer, Executions, Quarantine, cut, fits
 from server.chains.evm.reads.one_block import OneBlock, Piece, newest_of
-from server.chains.evm.reads.window import Gate
+from server.chains.evm.reads.window import CollectionWindow
 from server.errors import GatewayError, UpstreamUnavailable
 from server.upstream.batcher import BatchDelay
 from server.upstream.connector import CallPolicy
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 # What waited for company at the gate does not wait once more in the pool, and no two executions are the same: equal
 # reads were joined before (`ChainCache.read_state`). A flight of its own would only cost the caller a task.
 _LATEST = CallPolicy(joinable=False, held=True, names_chain=True)
+_FREE = nullcontext()
 # What a caller chose may fail in whatever words.
 _LATEST_CHOSEN = replace(_LATEST, may_be_refused=True)
 
@@ -75,7 +77,7 @@ class ReadPlanner:
         self._quarantine = Quarantine(clock)
         self._executions = Executions(chain, pool, self._quarantine, clock)
         self._one_block = OneBlock(chain, self._executions)
-        self._gate = Gate(self._leave, BatchDelay(pool))
+        self._window = CollectionWindow(self._leave, BatchDelay(pool))
         self._folds: dict[int | None, list[_Entry]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -87,20 +89,24 @@ class ReadPlanner:
         Raises:
             GatewayError: the node could not answer (archive state missing, unreachable, answer of another block).
         """
-        if view.block is None:
-            async with view.turn():
-                return await self._shared(view, calls)
-        return await self._shared(view, calls)
+        async with view.turn() if view.block is None else _FREE:
+            if (len(calls) > 1 and len(cut(calls)) > 1) or (self._quarantine.until and self._quarantine.holds(calls)):
+                return await self._alone(view, calls, is_chosen=False)
+            self._window.arrive()
+            answer = await self._line_up(view, calls)
+            if answer is None:
+                policy = _LATEST if view.block is None else _policy(view)
+                answer = await self._one_block.run(view.block, calls, policy, view.deadline)
+            doubtful = self._accept(view, calls, answer)
+            return await self._ask_again(view, calls, answer, doubtful) if doubtful else answer.outcomes
 
     async def read_alone(self, view: ReadView, calls: Sequence[Call]) -> list[Outcome]:
         """Return the outcomes of `calls` to addresses that one caller chose, in an execution of their own.
 
         Raises: as `read_shared`.
         """
-        if view.block is None:
-            async with view.turn():
-                return await self._alone(view, calls)
-        return await self._alone(view, calls)
+        async with view.turn() if view.block is None else _FREE:
+            return await self._alone(view, calls)
 
     async def read_groups(self, view: ReadView, groups: Sequence[CallsAtOnce]) -> list[Grouped]:
         """Return the outcomes of several groups, all of one block; settles the view.
@@ -112,32 +118,21 @@ class ReadPlanner:
             MovedOn: the chain moved on, or replaced the block, faster than it was read.
             GatewayError: as `read_shared`.
         """
-        if view.block is None:
-            async with view.turn():
-                return await self._groups(view, groups)
-        return await self._groups(view, groups)
+        async with view.turn() if view.block is None else _FREE:
+            return await self._groups(view, groups)
 
-    async def in_turn(self) -> None:
-        """Wait until all planned reads leave, so that more can leave with them."""
-        await self._gate.wait()
+    def in_turn(self) -> asyncio.Future[None]:
+        """Return what is done once all planned reads leave, so that more can leave with them."""
+        return self._window.wait()
 
     async def close(self) -> None:
-        """Give up the chunks that wait or are in flight; their readers are outcome_at to try again."""
+        """Give up the chunks that wait or are in flight; their readers are to try again."""
         folds, self._folds = self._folds, {}
         for entries in folds.values():
             _abandon(entries)
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-
-    async def _shared(self, view: ReadView, calls: Sequence[Call]) -> list[Outcome]:
-        if len(cut(calls)) > 1 or self._quarantine.holds(calls):
-            return await self._alone(view, calls, is_chosen=False)
-        self._gate.arrive()
-        answer = await self._line_up(view, calls)
-        if answer is None:
-            answer = await self._one_block.run(view.block, calls, _policy(view), view.deadline)
-        return await self._accept(view, calls, answer)
 
     def _line_up(
         self, view: ReadView, calls: Sequence[Call], *, is_marked: bool = False
@@ -152,9 +147,10 @@ class ReadPlanner:
         return entry.future
 
     async def _alone(self, view: ReadView, calls: Sequence[Call], *, is_chosen: bool = True) -> list[Outcome]:
-        await self._gate.wait()
+        await self._window.wait()
         answer = await self._one_block.run(view.block, calls, _policy(view, is_chosen=is_chosen), view.deadline)
-        return await self._accept(view, calls, answer)
+        doubtful = self._accept(view, calls, answer)
+        return await self._ask_again(view, calls, answer, doubtful) if doubtful else answer.outcomes
 
     async def _groups(self, view: ReadView, groups: Sequence[CallsAtOnce]) -> list[Grouped]:
         block, shared, alone = view.block, _policy(view), _policy(view, is_chosen=True)
@@ -174,26 +170,30 @@ class ReadPlanner:
 
         async def ask(piece: Piece) -> Answer:
             if piece.error is None and piece.policy is shared and not self._executions.are_single(block, piece.calls):
-                self._gate.arrive()
+                self._window.arrive()
                 answer = await self._line_up(view, piece.calls, is_marked=is_marked)
                 if answer is not None:
                     return answer
             else:
-                await self._gate.wait()
+                await self._window.wait()
             return await self._executions.run_once(block, piece.calls, piece.policy, view.deadline, is_marked=is_marked)
 
         if block is None and all(self._executions.are_single(block, piece.calls) for piece in pieces):
             # Nothing is folded: what is asked one by one leaves with that of others all the same.
-            await self._gate.wait()
+            await self._window.wait()
         answers = await self._one_block.run_pieces(block, pieces, view.deadline, ask)
         newest = newest_of(answers)
-        in_order, wanted = iter(answers), []
+        in_order, settled, again = iter(answers), [], []
         for (calls, _), (order, count) in zip(groups, layout, strict=True):
             outcome_at = dict(zip(order, (one for _ in range(count) for one in next(in_order).outcomes), strict=True))
-            outcomes = [outcome_at[place] for place in range(len(calls))]
-            wanted.append(self._accept(view, calls, newest._replace(outcomes=outcomes)))
-        accepted = [await wanted[0]] if len(wanted) == 1 else await asyncio.gather(*wanted)
-        return [Grouped(outcomes, newest.marks) for outcomes in accepted]
+            answer = newest._replace(outcomes=[outcome_at[place] for place in range(len(calls))])
+            doubtful = self._accept(view, calls, answer)
+            if doubtful:
+                again.append(self._ask_again(view, calls, answer, doubtful))
+            settled.append(Grouped(answer.outcomes, newest.marks))
+        if again:
+            await asyncio.gather(*again)
+        return settled
 
     def _apart(self, block: int | None, calls: Sequence[Call]) -> list[int]:
         """Return the places of those calls that are to be asked one by one, so that the others need not be."""
@@ -205,7 +205,7 @@ class ReadPlanner:
     def _leave(self) -> None:
         folds, self._folds = self._folds, {}
         for block, entries in folds.items():
-            for chunk in _chunks(entries):
+            for chunk in (entries,) if len(entries) == 1 else _chunks(entries):
                 if len(chunk) == 1:
                     # A task of its own would only stand between the caller and the node.
                     if not chunk[0].future.done():
@@ -252,29 +252,32 @@ class ReadPlanner:
                 entry.future.set_result(answer._replace(outcomes=answer.outcomes[start:end]))
             start = end
 
-    async def _accept(self, view: ReadView, calls: Sequence[Call], answer: Answer) -> list[Outcome]:
-        """Return the outcomes if they are of the view's block, and settle the view on it.
+    def _accept(self, view: ReadView, calls: Sequence[Call], answer: Answer) -> list[int]:
+        """Settle the view on the answer's block, if it is the view's; return the places of doubtful outcomes.
 
-        Failures without return data are asked again alone first: they may have been starved of gas by their neighbours.
-        Optional calls are not.
+        These are failures without return data, of calls that are not optional: they may have been starved of gas by
+        their neighbours.
         """
-        self._chain.check_block(view, answer.block)
+        if view.block is not None:
+            self._chain.check_block(view, answer.block)
         view.settle(answer.block, answer.endpoint)
-        outcomes = answer.outcomes
-        doubtful = [
-            index
-            for index, (success, data) in enumerate(outcomes)
-            if not success and not data and not calls[index].is_optional
-        ]
-        if not doubtful or not self._chain.history_is_pinned:
-            return outcomes
+        doubtful: list[int] = []
+        for index, (success, data) in enumerate(answer.outcomes):
+            if not success and not data and not calls[index].is_optional:
+                doubtful.append(index)
+        return doubtful if self._chain.history_is_pinned else []
+
+    async def _ask_again(
+        self, view: ReadView, calls: Sequence[Call], answer: Answer, doubtful: Sequence[int]
+    ) -> list[Outcome]:
+        """Return the outcomes, those in the doubtful places asked again alone."""
         # That they fail is known: what is asked for is whether it was their own doing.
         block, policy = view.block, _policy(view, is_chosen=True)
         suspects = [calls[index] for index in doubtful]
         again = await self._executions.run_one_by_one(block, suspects, policy, view.deadline)
         for index, outcome in zip(doubtful, again.outcomes, strict=True):
-            outcomes[index] = outcome
-        return outcomes
+            answer.outcomes[index] = outcome
+        return answer.outcomes
 
 
 def _policy(view: ReadView, *, is_chosen: bool = False) -> CallPolicy:

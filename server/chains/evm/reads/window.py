@@ -26,15 +26,15 @@ LONGEST_SECONDS = 0.008
 """A loop that is busy all this time is saturated: whoever waits here would wait for the processor otherwise."""
 
 
-class Gate:
+class CollectionWindow:
     """Collects arrivals until none came for some turns, then calls `leave` once for all of them.
 
-    `hold` says how long the first of them waits for company before those turns.
+    `delay` says how long the first of them waits for company before those turns.
     """
 
-    def __init__(self, leave: Callable[[], None], hold: BatchDelay) -> None:
+    def __init__(self, leave: Callable[[], None], delay: BatchDelay) -> None:
         self._leave = leave
-        self._hold = hold
+        self._delay = delay
         self._waiting: list[asyncio.Future[None]] = []
         self._is_closed = True
         self._turns = 0
@@ -45,14 +45,14 @@ class Gate:
         """Take note that a read is there: `leave` is called in a moment."""
         loop = asyncio.get_running_loop()
         now = loop.time()
-        hold = self._hold.seconds(now)
+        delay = self._delay.seconds(now)
         self._arrivals += 1
-        is_alone = self._is_closed and self._hold.is_quiet and not self._had_company
+        is_alone = self._is_closed and self._delay.is_quiet and not self._had_company
         self._turns = _TURNS_ALONE if is_alone else _TURNS
         if self._is_closed:
             self._is_closed = False
-            if hold > 0:
-                loop.call_later(hold, self._turn, loop, now + hold + LONGEST_SECONDS)
+            if delay > 0:
+                loop.call_later(delay, self._turn, loop, now + delay + LONGEST_SECONDS)
             else:
                 loop.call_soon(self._turn, loop, now + LONGEST_SECONDS)
 
