@@ -52,22 +52,25 @@ lint: .venv/dev.stamp ## style, types, protobuf rules
 	@$(BIN)/buf lint
 	@$(BIN)/buf format --diff --exit-code
 
-# First what cannot stand beside others (each says why); then everything else on all processors, a file's tests together.
-# Beside it run lint and the set-up of what Starknet's tests need. All three parts always run; what fails is said at the
-# end. All processes hash alike: they must name the same tests in the same order. Bytecode is kept, or each of the
-# hundreds of processes would compile everything anew.
-ALONE = $$(grep -rl --include='test_*.py' 'mark[.]alone(' tests)
-
+# The tests are collected once and run in forked processes (tests/forked.py); what cannot stand beside others (each says
+# why) comes last, when nothing else runs any more. Beside the first run lint and the set-up of what Starknet's tests
+# need. What fails is said at the end. Bytecode is kept, or each of the hundreds of processes would compile everything
+# anew.
 test: .venv/dev.stamp ## run every check
-	@export PYTHONHASHSEED=$$RANDOM PYTHONDONTWRITEBYTECODE=; alone=passed; others=passed; lint=passed; \
-	$(BIN)/python -m pytest -q -m alone $(ALONE) || alone=failed; \
+	@export PYTHONDONTWRITEBYTECODE=; tests=passed; lint=passed; \
 	nice $(BIN)/python -m tests.environments & \
 	said=$$(mktemp); nice $(MAKE) lint >$$said 2>&1 & linting=$$!; \
 	trap 'kill $$linting 2>/dev/null || true; rm -f $$said' EXIT; \
-	$(BIN)/python -m pytest -q -m "not alone" -n auto --dist loadfile --no-loadscope-reorder || others=failed; \
+	$(BIN)/python -m pytest -q --processes auto || tests=failed; \
 	wait $$linting || lint=failed; cat $$said; \
-	echo "tests by themselves: $$alone; all other tests: $$others; lint: $$lint"; \
-	test "$$alone $$others $$lint" = "passed passed passed"
+	echo "tests: $$tests; lint: $$lint"; \
+	test "$$tests $$lint" = "passed passed"
+
+test-fast: .venv/dev.stamp ## the tests that need no nodes
+	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q --processes auto tests/unit
+
+coverage: .venv/dev.stamp ## every test, and which lines and branches none of them runs (.coverage.d/index.html)
+	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q --processes auto --cov --cov-report=term:skip-covered --cov-report=html
 
 bench: .venv/dev.stamp ## ratios against bare echoes and the bare node
 	@$(BIN)/python -m bench
@@ -87,4 +90,4 @@ locks: ## rewrite all lock files of Python packages (needs uv)
 clean: ## remove everything that set-up and tests made
 	@rm -rf .venv .devnet .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
-.PHONY: help setup setup-dev generate operations run lint test bench soak locks clean
+.PHONY: help setup setup-dev generate operations run lint test test-fast coverage bench walk soak locks clean

@@ -1,18 +1,17 @@
-"""Local nodes for every test that reads a chain. Each worker of pytest-xdist starts its own."""
+"""Local nodes for every test that reads a chain; each test process starts its own."""
 
 from __future__ import annotations
 
 import gc
-import os
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
-from xdist.scheduler import LoadFileScheduling
 
 from devnet.install import anvil_binary as installed_anvil
 from devnet.launcher import Devnet
+from tests import forked
 from tests.postgresql import PostgreSql, run_postgresql
 
 if TYPE_CHECKING:
@@ -49,32 +48,18 @@ _STARKNET = ("starknet", "tests/faults/families/")
 _INSTALLING_SECONDS = 600
 
 
-# Folders whose tests stay in one process: starting the Starknet engine takes longer than most of their files.
-TOGETHER = {"tests/contract/starknet", "tests/faults/families"}
+def pytest_addoption(parser: pytest.Parser) -> None:
+    forked.add_options(parser)
 
 
-class FolderOrFile(LoadFileScheduling):  # type: ignore[misc]  # no types
-    """Gives a process a whole file, or a whole folder where its tests share what is dear."""
-
-    def _split_scope(self, nodeid: str) -> str:
-        file = str(super()._split_scope(nodeid))
-        folder = file.rpartition("/")[0]
-        return folder if folder in TOGETHER else file
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> FolderOrFile | None:
-    """Return what hands tests out under `--dist loadfile`."""
-    return FolderOrFile(config, log) if config.getvalue("dist") == "loadfile" else None
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_auto_num_workers() -> int | None:
-    """Return how many processes `-n auto` is: two more than processors, as many tests wait for a clock or a node."""
-    if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop(session: pytest.Session) -> bool | None:
+    """Run the tests in processes of their own where `--processes` asks for it."""
+    processes = forked.count(session.config)
+    if not processes or session.config.option.collectonly:
         return None
-    has_affinity = hasattr(os, "sched_getaffinity")
-    return (len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1) + 2
+    forked.run(session, processes)
+    return True
 
 
 @pytest.fixture(scope="session", autouse=True)

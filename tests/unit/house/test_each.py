@@ -29,3 +29,28 @@ def test_no_case_is_a_failure() -> None:
 
     with pytest.raises(AssertionError, match="there is no case"):
         of_nothing()
+
+
+@pytest.fixture
+def shared() -> list[int]:
+    return []
+
+
+@each([1, 2, 3])
+def test_cases_come_before_fixtures_which_they_share(case: int, shared: list[int]) -> None:
+    shared.append(case)
+    assert shared == list(range(1, case + 1))
+
+
+async def test_cases_of_coroutines() -> None:
+    ran = []
+
+    @each([1, 2])
+    async def fails(case: int) -> None:
+        ran.append(case)
+        pytest.fail(f"{case} is refused")
+
+    for _ in range(2):
+        with pytest.raises(BaseExceptionGroup, match="2 of 2 cases failed"):
+            await fails()
+    assert ran == [1, 2, 1, 2]
