@@ -22,6 +22,7 @@ from server.access.quotas import Quotas
 from server.access.service import AccessServicer
 from server.aggregators.jupiter import open_jupiter
 from server.catalog.apps import open_catalogue
+from server.chains.capabilities import ReadsHealth
 from server.chains.registry import Chains
 from server.inprocess import InProcessChannel
 from server.leaving import refuse_calls
@@ -200,7 +201,7 @@ class Gateway:
 
     def states(self) -> dict[str, str]:
         """Return the state of every chain as last seen: `ok`, `degraded`, `down`, or `unknown` before its first use."""
-        return {chain.slug: (chain.driver and chain.driver.last_state()) or "unknown" for chain in self.chains}
+        return {chain.slug: chain.capability(ReadsHealth).last_state() or "unknown" for chain in self.chains}
 
     async def start(self) -> int:
         """Bind the public gRPC face, and the private listener where one is configured; return the public port.

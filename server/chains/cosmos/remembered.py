@@ -154,6 +154,14 @@ class RememberedBlocks:
         self._transactions = transactions
         self._memory = memory
 
+    def block_hash(self, text: str) -> str:
+        """See `BlockReader`."""
+        return self._blocks.block_hash(text)
+
+    def transaction_hash(self, text: str) -> str:
+        """See `TransactionReader`."""
+        return self._transactions.transaction_hash(text)
+
     async def read_block_by_number(self, number: int, view: ReadView) -> block_pb2.Block:
         """See `BlockReader`."""
         return await self._by_number(
@@ -162,7 +170,7 @@ class RememberedBlocks:
 
     async def read_block_by_hash(self, block_hash: str, view: ReadView) -> block_pb2.Block:
         """See `BlockReader`."""
-        wanted = self._blocks.block_hash(block_hash)
+        wanted = self.block_hash(block_hash)
         return await self._memory.read_document(
             view,
             "block-by-hash",
@@ -190,7 +198,7 @@ class RememberedBlocks:
 
     async def read_transaction(self, text: str, view: ReadView) -> transaction_pb2.Transaction:
         """See `TransactionReader`."""
-        wanted = self._transactions.transaction_hash(text)
+        wanted = self.transaction_hash(text)
         return await self._memory.read_document(
             view,
             "transaction",
@@ -202,7 +210,7 @@ class RememberedBlocks:
 
     async def read_receipt(self, text: str, view: ReadView) -> transaction_pb2.GetReceiptResponse:
         """See `TransactionReader`."""
-        wanted = self._transactions.transaction_hash(text)
+        wanted = self.transaction_hash(text)
         return await self._memory.read_document(
             view,
             "receipt",

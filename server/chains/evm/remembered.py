@@ -18,6 +18,7 @@ from server.contracts.address import address_bytes, parse_address
 if TYPE_CHECKING:
     from server.chains.evm.blocks import BlockReader
     from server.chains.evm.code import CodeReader
+    from server.chains.evm.heights import Heights
     from server.chains.evm.transactions import TransactionReader
     from server.chains.memory import ChainMemory
     from server.chains.view import ReadView
@@ -125,12 +126,20 @@ class RememberedTransactions:
 class RememberedCode:
     """See `CodeReader`."""
 
-    def __init__(self, code: CodeReader, memory: ChainMemory) -> None:
+    def __init__(self, code: CodeReader, memory: ChainMemory, heights: Heights) -> None:
         self._code = code
         self._memory = memory
+        self._heights = heights
 
     async def read_code(self, address: str, view: ReadView) -> Code:
         """See `CodeReader.read_code`."""
+        return await self._heights.explain(self._read(address, view), view)
+
+    async def read_program_size(self, address: str, view: ReadView) -> int:
+        """Return how many bytes of code are at the address."""
+        return len((await self._read(address, view)).code)
+
+    async def _read(self, address: str, view: ReadView) -> Code:
         account = address_bytes(parse_address(address, "address"))
         return await self._memory.read_state(view, "code", account, _CODE, lambda: self._code.read_code(address, view))
 

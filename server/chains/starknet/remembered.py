@@ -64,8 +64,13 @@ class Remembered:
         body = number.to_bytes(_NUMBER_BYTES, signed=True)
         return await self._memory.read_document(view, "block-transactions", body, _BLOCK, read, lambda _: number)
 
-    async def read_transaction(self, wanted: str, view: ReadView) -> transaction_pb2.Transaction:
+    def transaction_hash(self, text: str) -> str:
+        """See `TransactionReader.transaction_hash`."""
+        return self._transactions.transaction_hash(text)
+
+    async def read_transaction(self, text: str, view: ReadView) -> transaction_pb2.Transaction:
         """See `TransactionReader.read`."""
+        wanted = self.transaction_hash(text)
 
         async def read() -> transaction_pb2.Transaction:
             return transaction_message(await self._placed(wanted, view))
@@ -74,8 +79,9 @@ class Remembered:
             view, "transaction", wanted.encode(), _TRANSACTION, read, lambda found: int(found.starknet.block_number)
         )
 
-    async def read_receipt(self, wanted: str, view: ReadView) -> transaction_pb2.GetReceiptResponse:
+    async def read_receipt(self, text: str, view: ReadView) -> transaction_pb2.GetReceiptResponse:
         """See `TransactionReader.read`."""
+        wanted = self.transaction_hash(text)
 
         async def read() -> transaction_pb2.GetReceiptResponse:
             return receipt_message(await self._placed(wanted, view))

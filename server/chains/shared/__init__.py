@@ -1,0 +1,1 @@
+"""What the readers of all families of chains are built on."""
