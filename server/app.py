@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import AsyncExitStack
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from grpc_health.v1 import health_pb2_grpc
@@ -20,59 +19,41 @@ from server.access.keys import KeyStore
 from server.access.principals import DEMO, Policy
 from server.access.quotas import Quotas
 from server.access.service import AccessServicer
-from server.aggregators.jupiter import open_jupiter
 from server.catalog.apps import open_catalogue
 from server.chains.capabilities import ReadsHealth
 from server.chains.registry import Chains
 from server.inprocess import InProcessChannel
 from server.leaving import refuse_calls
 from server.listeners import ListenError, bind, open_listener
-from server.protocols.book import ProtocolReaders
-from server.protocols.runner import Runner
-from server.protocols.tables import TableStore
 from server.rpc.health import HealthServicer
 from server.rpc.interceptor import StagesInterceptor
 from server.rpc.pipeline import build_stages
 from server.rpc.publication import PublicationServicer
 from server.rpc.reflection import reflection_servicer, working_services
-from server.rpc.registration import PROTOCOLS, SERVICERS, Dependencies, HandlerCollector, PathHandlers, public_handlers
+from server.rpc.registration import HandlerCollector, PathHandlers, build_servicers, public_handlers
 from server.rpc.stages.admission import AdmissionStage
 from server.rpc.stages.answers import Answers
 from server.rpc.stages.frame import Frame
 from server.rpc.stages.recall import Recall
 from server.rpc.unauthenticated import Unauthenticated
-from server.sources.documents import DocumentStore
-from server.sources.guarded import GuardedFetcher
-from server.sources.prices import open_prices
 from server.storage.database import open_database
-from server.storage.share_records import ShareRecords
 from server.typed_apps.services import CALL_METHOD, TypedServices
 from server.upstream.cache import open_cache
 from server.upstream.observer import Measured
 from server.upstream.transport import open_session
-from server.venues import dydx, hyperliquid
-from server.yields import rebases, share_prices
-from server.yields.opening import open_yield_sources
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     import grpc
     from sqlalchemy.ext.asyncio import AsyncEngine
 
     from runtime.settings import Settings
     from server.catalog.apps import Catalogue
-    from server.sources.documents import DocumentSource
     from server.upstream.cache import Cache
     from server.upstream.transport import Session
 
 __all__ = ["Gateway", "ListenError"]
-
-# The venues whose documents tell funding rates.
-_VENUES: dict[str, Callable[..., DocumentSource]] = {
-    hyperliquid.NAME: hyperliquid.open_hyperliquid,
-    dydx.NAME: dydx.open_dydx,
-}
 
 # Longer than any drain; `drain` shortens it.
 _UNTIL_DRAINED = 3600.0
@@ -93,9 +74,9 @@ class Gateway:
         chains: Chains,
         http: Session,
         database: AsyncEngine,
-        servicers: Iterable[type],
         catalogue: Catalogue,
         cache: Cache | None = None,
+        servicers: Iterable[object] | None = None,
     ) -> None:
         self.chains = chains
         self.keys = KeyStore(database)
@@ -117,37 +98,9 @@ class Gateway:
         self._health = HealthServicer((*working_services(operations), *typed.names))
 
         collector = HandlerCollector()
-        fetcher = GuardedFetcher(settings.fetcher)
-        self._lifetime.push_async_callback(fetcher.close)
-        prices, history = open_prices(settings, chains, http, database, cache, self._lifetime)
-        sources = open_yield_sources(settings, http, self._lifetime, observer=Measured())
-        sources |= {
-            name: opened(settings, http, self._lifetime, observer=Measured()) for name, opened in _VENUES.items()
-        }
-        sources[rebases.NAME] = rebases.Rebases(chains.capability)
-        shares = sources[share_prices.NAME] = share_prices.SharePrices(ShareRecords(database))
-        self._lifetime.push_async_callback(shares.close)
-        documents = DocumentStore(sources, is_kept=cache is not None)
-        self._lifetime.push_async_callback(documents.close)
-        tables = TableStore()
-        self._lifetime.push_async_callback(tables.close)
-        dependencies = Dependencies(
-            chains,
-            settings,
-            datetime.now(UTC),
-            http,
-            database,
-            cache,
-            self._lifetime,
-            catalogue,
-            fetcher,
-            prices,
-            history,
-            ProtocolReaders(PROTOCOLS, Runner(chains.capability, tables, prices, documents)),
-            open_jupiter(settings, http, self._lifetime, is_kept=cache is not None, observer=Measured()),
-            documents,
-        )
-        collector.handlers.update(public_handlers(dependencies, servicers=servicers))
+        if servicers is None:
+            servicers = build_servicers(settings, chains, http, database, cache, catalogue, self._lifetime, Measured())
+        collector.handlers.update(public_handlers(servicers))
         access_pb2_grpc.add_AccessServiceServicer_to_server(self._access, collector)  # type: ignore[no-untyped-call]
         publications = PublicationServicer(catalogue)
         publication_pb2_grpc.add_PublicationServiceServicer_to_server(publications, collector)  # type: ignore[no-untyped-call]
@@ -177,8 +130,10 @@ class Gateway:
         self._access.ready = True
 
     @classmethod
-    async def create(cls, settings: Settings, *, servicers: Iterable[type] = SERVICERS) -> Gateway:
+    async def create(cls, settings: Settings, *, servicers: Iterable[object] | None = None) -> Gateway:
         """Return a gateway for the settings: database migrated, chains loaded, nothing bound and nothing asked yet.
+
+        Its servicers are those of `build_servicers` unless others are given.
 
         Raises what `server.storage.failures.STORAGE_FAILURES` names when the database cannot be opened, ConfigError for
         chains or apps of the settings that cannot be.
@@ -189,7 +144,7 @@ class Gateway:
             cache = open_cache(settings)
             chains = Chains.load(settings, http, observer=Measured(), cache=cache)
             catalogue = open_catalogue(settings, [slug for slug, family in chains.families.items() if family == "evm"])
-            return cls(settings, chains, http, database, servicers, catalogue, cache)
+            return cls(settings, chains, http, database, catalogue, cache, servicers)
         except BaseException:
             await http.close()
             await database.dispose()
