@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import AsyncExitStack
-from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -17,7 +16,7 @@ from runtime.operations import load_operations
 from server.access.admission import DEMO, Admission, ConcurrencyLimiter, Policy, Quotas
 from server.access.keys import KeyDirectory, KeyStore
 from server.access.service import AccessServicer
-from server.aggregators.jupiter import open_jupiter
+from server.chains.capabilities import ReadsHealth
 from server.chains.registry import Chains
 from server.inprocess import InProcessChannel
 from server.leaving import refuse_calls
@@ -25,46 +24,29 @@ from server.listeners import ListenError, bind, open_listener
 from server.marketplace.calls import PublishedCalls
 from server.marketplace.folders import open_catalogue
 from server.marketplace.typed import CALL_METHOD, TypedServices
-from server.protocols.book import ProtocolReaders
-from server.protocols.runner import Runner
-from server.protocols.tables import TableStore
 from server.rpc.marketplace import PublicationServicer, answer_call
 from server.rpc.pipeline.admission import AdmissionStage
 from server.rpc.pipeline.boundary import CallBoundary
 from server.rpc.pipeline.interceptor import StagesInterceptor, build_execution
 from server.rpc.pipeline.response_cache import ResponseCache
-from server.rpc.registration import PROTOCOLS, SERVICERS, Dependencies, HandlerCollector, PathHandlers, public_handlers
+from server.rpc.registration import HandlerCollector, PathHandlers, build_servicers, public_handlers
 from server.rpc.unauthenticated import HealthServicer, Unauthenticated, reflection_servicer, working_services
-from server.sources.documents import DocumentStore
-from server.sources.guarded import GuardedFetcher
-from server.sources.prices import open_prices
 from server.storage.database import open_database
-from server.storage.share_records import ShareRecords
 from server.upstream.cache import open_cache
 from server.upstream.transport import PrometheusObserver, open_session
-from server.venues import dydx, hyperliquid
-from server.yields import rebases, share_prices
-from server.yields.opening import open_yield_sources
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     import grpc
     from sqlalchemy.ext.asyncio import AsyncEngine
 
     from runtime.settings import Settings
     from server.marketplace.catalogue import Catalogue
-    from server.sources.documents import DocumentSource
     from server.upstream.cache import Cache
     from server.upstream.transport import Session
 
 __all__ = ["Gateway", "ListenError"]
-
-# The venues whose documents tell funding rates.
-_VENUES: dict[str, Callable[..., DocumentSource]] = {
-    hyperliquid.NAME: hyperliquid.open_hyperliquid,
-    dydx.NAME: dydx.open_dydx,
-}
 
 # Longer than any drain; `drain` shortens it.
 _UNTIL_DRAINED = 3600.0
@@ -85,9 +67,9 @@ class Gateway:
         chains: Chains,
         http: Session,
         database: AsyncEngine,
-        servicers: Iterable[type],
         catalogue: Catalogue,
         cache: Cache | None = None,
+        servicers: Iterable[object] | None = None,
     ) -> None:
         self.chains = chains
         self.keys = KeyStore(database)
@@ -109,45 +91,17 @@ class Gateway:
         self._health = HealthServicer((*working_services(operations), *typed.names))
 
         collector = HandlerCollector()
-        fetcher = GuardedFetcher(settings.fetcher)
-        self._lifetime.push_async_callback(fetcher.close)
-        prices, history = open_prices(settings, chains, http, database, cache, self._lifetime)
-        sources = open_yield_sources(settings, http, self._lifetime, observer=PrometheusObserver())
-        sources |= {
-            name: opened(settings, http, self._lifetime, observer=PrometheusObserver())
-            for name, opened in _VENUES.items()
-        }
-        sources[rebases.NAME] = rebases.Rebases(chains.capability)
-        shares = sources[share_prices.NAME] = share_prices.SharePrices(ShareRecords(database))
-        self._lifetime.push_async_callback(shares.close)
-        documents = DocumentStore(sources, is_kept=cache is not None)
-        self._lifetime.push_async_callback(documents.close)
-        tables = TableStore()
-        self._lifetime.push_async_callback(tables.close)
-        published_calls = PublishedCalls(catalogue, chains)
-        dependencies = Dependencies(
-            chains,
-            settings,
-            datetime.now(UTC),
-            http,
-            database,
-            cache,
-            self._lifetime,
-            catalogue,
-            published_calls,
-            fetcher,
-            prices,
-            history,
-            ProtocolReaders(PROTOCOLS, Runner(chains.capability, tables, prices, documents)),
-            open_jupiter(settings, http, self._lifetime, is_kept=cache is not None, observer=PrometheusObserver()),
-            documents,
-        )
-        collector.handlers.update(public_handlers(dependencies, servicers=servicers))
+        published = PublishedCalls(catalogue, chains)
+        if servicers is None:
+            servicers = build_servicers(
+                settings, chains, http, database, cache, catalogue, published, self._lifetime, PrometheusObserver()
+            )
+        collector.handlers.update(public_handlers(servicers))
         access_pb2_grpc.add_AccessServiceServicer_to_server(self._access, collector)  # type: ignore[no-untyped-call]
         publications = PublicationServicer(catalogue)
         publication_pb2_grpc.add_PublicationServiceServicer_to_server(publications, collector)  # type: ignore[no-untyped-call]
         staged = dict(collector.handlers)
-        collector.handlers.update(typed.handlers(partial(answer_call, published_calls)))
+        collector.handlers.update(typed.handlers(partial(answer_call, published)))
         keyless = HandlerCollector()
         health_pb2_grpc.add_HealthServicer_to_server(self._health, keyless)
         if settings.grpc.reflection:
@@ -172,8 +126,10 @@ class Gateway:
         self._access.ready = True
 
     @classmethod
-    async def create(cls, settings: Settings, *, servicers: Iterable[type] = SERVICERS) -> Gateway:
+    async def create(cls, settings: Settings, *, servicers: Iterable[object] | None = None) -> Gateway:
         """Return a gateway for the settings: database migrated, chains loaded, nothing bound and nothing asked yet.
+
+        Its servicers are those of `build_servicers` unless others are given.
 
         Raises what `server.storage.failures.STORAGE_FAILURES` names when the database cannot be opened, ConfigError for
         chains or apps of the settings that cannot be.
@@ -184,7 +140,7 @@ class Gateway:
             cache = open_cache(settings)
             chains = Chains.load(settings, http, observer=PrometheusObserver(), cache=cache)
             catalogue = open_catalogue(settings, [slug for slug, family in chains.families.items() if family == "evm"])
-            return cls(settings, chains, http, database, servicers, catalogue, cache)
+            return cls(settings, chains, http, database, catalogue, cache, servicers)
         except BaseException:
             await http.close()
             await database.dispose()
@@ -196,7 +152,7 @@ class Gateway:
 
     def states(self) -> dict[str, str]:
         """Return the state of every chain as last seen: `ok`, `degraded`, `down`, or `unknown` before its first use."""
-        return {chain.slug: (chain.driver and chain.driver.last_state()) or "unknown" for chain in self.chains}
+        return {chain.slug: chain.capability(ReadsHealth).last_state() or "unknown" for chain in self.chains}
 
     async def start(self) -> int:
         """Bind the public gRPC face, and the private listener where one is configured; return the public port.

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
+from server.chains.capabilities import ReadsPrograms
 from server.chains.view import ReadView
 from server.errors import GatewayError
 
@@ -14,14 +15,6 @@ if TYPE_CHECKING:
 
     from server.catalog.protocols import AddressBook
     from server.chains.registry import Chain
-
-
-class ReadsPrograms(Protocol):
-    """Can tell whether there is code at an address."""
-
-    async def read_program_size(self, address: str, view: ReadView) -> int:
-        """Return how many bytes of it there are, 0 where there is none."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from runtime.settings import EndpointSettings
-from server.chains.bitcoin import opening as bitcoin
+from server.chains.bitcoin.factory import BitcoinFactory
 from server.chains.capabilities import WritesAddresses
 from server.chains.configured import check_configured
-from server.chains.cosmos import opening as cosmos
-from server.chains.evm import opening as evm
-from server.chains.facts import ChainFacts, load_facts
-from server.chains.solana import opening as solana
-from server.chains.starknet import opening as starknet
+from server.chains.cosmos.factory import CosmosFactory
+from server.chains.evm.factory import EvmFactory
+from server.chains.facts import load_facts
+from server.chains.solana.factory import SolanaFactory
+from server.chains.starknet.factory import StarknetFactory
 from server.chains.suggestions import advise_chain
 from server.errors import ChainUnknown, NotAvailable
 
@@ -22,26 +21,27 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from runtime.settings import Settings
-    from server.chains.capabilities import Driver
+    from server.chains.facts import ChainFacts
+    from server.chains.shared.factory import ChainFactory, Driver
     from server.upstream.cache import Cache
     from server.upstream.transport import Observer, Session
 
 Capability = TypeVar("Capability")
 
-# The families that this build reads, each with the function that opens a chain's driver.
-_OPENERS: Mapping[str, Callable[..., Driver]] = {
-    "evm": evm.open_driver,
-    "bitcoin": bitcoin.open_driver,
-    "solana": solana.open_driver,
-    "starknet": starknet.open_driver,
-    "cosmos": cosmos.open_driver,
+# The families that this build reads.
+_FACTORIES: Mapping[str, Callable[[ChainFacts], ChainFactory]] = {
+    "evm": EvmFactory,
+    "bitcoin": BitcoinFactory,
+    "solana": SolanaFactory,
+    "starknet": StarknetFactory,
+    "cosmos": CosmosFactory,
 }
 
 
 class Chain:
-    """One chain: its facts, its endpoints and, where this build reads the family, its driver."""
+    """One chain: its facts, its endpoints and its driver."""
 
-    def __init__(self, facts: ChainFacts, endpoints: Sequence[EndpointSettings], driver: Driver | None) -> None:
+    def __init__(self, facts: ChainFacts, endpoints: Sequence[EndpointSettings], driver: Driver) -> None:
         self.facts = facts
         self.slug = facts.slug
         self.name = facts.name
@@ -52,22 +52,19 @@ class Chain:
         self.hex_id = facts.hex_id
         self.endpoints = tuple(endpoints)
         self.driver = driver
+        self._capabilities: Mapping[Any, Any] = driver.capabilities
 
     def capability(self, wanted: Callable[..., Capability]) -> Capability:
-        """Return what has the capability, one of the protocols of `capabilities`: an entry of the driver's, or itself.
+        """Return the driver's object that has the capability, one of the protocols of `capabilities`.
 
         Raises:
             NotAvailable: this build does not read that from chains of this family.
         """
         # A protocol counts as abstract, so the type checker takes it as a callable only, not as type[Capability].
-        driver: Any = self.driver
-        if driver is not None:
-            entry = driver.capabilities.get(wanted)
-            if entry is not None:
-                return entry  # type: ignore[no-any-return]
-            if _has(driver, wanted):
-                return driver  # type: ignore[no-any-return]
-        raise NotAvailable(f"this build does not answer that for {self.slug} yet")
+        found: Capability | None = self._capabilities.get(wanted)
+        if found is None:
+            raise NotAvailable(f"this build does not answer that for {self.slug} yet")
+        return found
 
     def __repr__(self) -> str:
         return f"Chain({self.slug})"
@@ -79,6 +76,11 @@ class Chains:
     def __init__(self, chains: Sequence[Chain]) -> None:
         self._chains = {chain.slug: chain for chain in chains}
         self.families: Mapping[str, str] = {chain.slug: chain.family for chain in chains}
+        self._writings = {
+            chain.slug: chain.capability(WritesAddresses)
+            for chain in chains
+            if WritesAddresses in chain.driver.capabilities
+        }
 
     @classmethod
     def load(
@@ -96,20 +98,7 @@ class Chains:
         does not exist.
         """
         check_configured(settings)
-        chains = []
-        for facts in load_facts().values():
-            endpoints = _endpoints(facts, settings)
-            open_driver = _OPENERS.get(facts.family)
-            configured = settings.chains.get(facts.slug)
-            hedge = configured is not None and configured.hedge
-            is_local = settings.profile == "devnet"
-            if configured is not None and configured.mines_at_will is not None:
-                is_local = configured.mines_at_will
-            driver = open_driver and open_driver(
-                facts, endpoints, http, observer, cache, is_local=is_local, hedge=hedge
-            )
-            chains.append(Chain(facts, endpoints, driver))
-        return cls(chains)
+        return cls([open_chain(facts, settings, http, observer, cache) for facts in load_facts().values()])
 
     def get(self, slug: str) -> Chain:
         """Return the chain of that slug; ChainUnknown, naming the nearest slug, where there is none."""
@@ -127,8 +116,8 @@ class Chains:
 
         Where answers repeat the caller's writing, that is the text itself.
         """
-        driver: Any = self._chains[slug].driver
-        return str(driver.canonical_address(text)) if driver is not None and _has(driver, WritesAddresses) else text
+        writing = self._writings.get(slug)
+        return text if writing is None else writing.canonical_address(text)
 
     def __iter__(self) -> Iterator[Chain]:
         return iter(self._chains.values())
@@ -138,7 +127,25 @@ class Chains:
 
     async def close(self) -> None:
         """Give up everything in flight on every chain."""
-        await asyncio.gather(*(chain.driver.close() for chain in self if chain.driver is not None))
+        await asyncio.gather(*(chain.driver.close() for chain in self))
+
+
+def open_chain(
+    facts: ChainFacts,
+    settings: Settings,
+    http: Session,
+    observer: Observer | None = None,
+    cache: Cache | None = None,
+) -> Chain:
+    """Return the chain of a table with its driver, as `Chains.load` opens it."""
+    configured = settings.chains.get(facts.slug)
+    is_local, hedge = settings.profile == "devnet", False
+    if configured is not None:
+        hedge = configured.hedge
+        is_local = is_local if configured.mines_at_will is None else configured.mines_at_will
+    endpoints = _endpoints(facts, settings)
+    factory = _FACTORIES[facts.family](facts)
+    return Chain(facts, endpoints, factory.open(endpoints, http, observer, cache, is_local=is_local, hedge=hedge))
 
 
 def _endpoints(facts: ChainFacts, settings: Settings) -> tuple[EndpointSettings, ...]:
@@ -151,13 +158,3 @@ def _endpoints(facts: ChainFacts, settings: Settings) -> tuple[EndpointSettings,
         EndpointSettings.model_validate({"label": endpoint.label, "url": endpoint.url, "kind": endpoint.kind})
         for endpoint in facts.endpoints
     )
-
-
-def _has(driver: Driver, wanted: object) -> bool:
-    """Return whether the driver has the protocol's methods."""
-    return _class_has(type(driver), wanted)
-
-
-@cache
-def _class_has(driver: type, wanted: object) -> bool:
-    return all(hasattr(driver, name) for name in vars(wanted) if not name.startswith("_"))

@@ -1,19 +1,19 @@
-"""Which servicers there are, and the handlers of their rpcs.
+"""The servicers of this build, made of explicit arguments, and the handlers of their rpcs by path.
 
-A servicer of ours is listed once, in `SERVICERS`. Services of `waypost.v1` without one are registered with the
-generated base class, so that every rpc of the contract exists; the availability stage answers before it is reached.
+A service of `waypost.v1` without a servicer of ours is registered with the generated base class, so that every rpc of
+the contract exists; the availability stage answers before it is reached.
 """
 
 from __future__ import annotations
 
 import importlib
-import inspect
-from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import grpc
 
 from runtime.operations import public_files
+from server.aggregators.jupiter import open_jupiter
 from server.protocols import (
     aave_v2,
     aave_v3,
@@ -33,6 +33,9 @@ from server.protocols import (
     uniswap_v4,
     yearn,
 )
+from server.protocols.book import ProtocolReaders
+from server.protocols.runner import Runner
+from server.protocols.tables import TableStore
 from server.rpc.account import AccountServicer
 from server.rpc.approval import ApprovalServicer
 from server.rpc.block import BlockServicer
@@ -54,55 +57,32 @@ from server.rpc.system import SystemServicer
 from server.rpc.token import TokenServicer
 from server.rpc.transaction import TransactionServicer
 from server.rpc.yields import YieldServicer
+from server.sources.documents import DocumentStore
+from server.sources.guarded import GuardedFetcher
+from server.sources.prices import open_prices
+from server.storage.share_records import ShareRecords
+from server.venues import dydx, hyperliquid
+from server.yields import rebases, share_prices
+from server.yields.opening import open_yield_sources
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from contextlib import AsyncExitStack
-    from datetime import datetime
     from types import ModuleType
 
     from google.protobuf.descriptor import FileDescriptor
     from sqlalchemy.ext.asyncio import AsyncEngine
 
     from runtime.settings import Settings
-    from server.aggregators.jupiter import Jupiter
     from server.chains.registry import Chains
     from server.marketplace.calls import PublishedCalls
     from server.marketplace.catalogue import Catalogue
-    from server.protocols.book import ProtocolReaders
     from server.protocols.reader import ProtocolEntry
-    from server.sources.documents import DocumentStore
-    from server.sources.guarded import GuardedFetcher
-    from server.sources.prices import PriceHistory, Prices
+    from server.sources.documents import DocumentSource
     from server.upstream.cache import Cache
-    from server.upstream.transport import Session
+    from server.upstream.transport import Observer, Session
 
     Handlers = dict[str, grpc.RpcMethodHandler[Any, Any]]
-
-SERVICERS: tuple[type, ...] = (
-    SystemServicer,
-    BlockServicer,
-    AccountServicer,
-    TokenServicer,
-    GasServicer,
-    ContractServicer,
-    TransactionServicer,
-    ApprovalServicer,
-    LogServicer,
-    RawServicer,
-    NftServicer,
-    CosmosServicer,
-    NameServicer,
-    PortfolioServicer,
-    PriceServicer,
-    RegistryServicer,
-    MarketplaceServicer,
-    PositionServicer,
-    QuoteServicer,
-    FundingServicer,
-    YieldServicer,
-)
-"""Our servicer classes, each extending the generated `<Service>Servicer` of its service."""
 
 PROTOCOLS: tuple[ProtocolEntry, ...] = tuple(
     folder.PROTOCOL
@@ -128,31 +108,82 @@ PROTOCOLS: tuple[ProtocolEntry, ...] = tuple(
 )
 """What the folders of `server/protocols` export."""
 
+# The venues whose documents report funding rates.
+_VENUES: dict[str, Callable[..., DocumentSource]] = {
+    hyperliquid.NAME: hyperliquid.open_hyperliquid,
+    dydx.NAME: dydx.open_dydx,
+}
 
-@dataclass(frozen=True, slots=True)
-class Dependencies:
-    """What servicers may ask for, by parameter name of their `__init__`.
 
-    `started_at` carries its zone. `cache` is None where it is switched off. `http` is for addresses out of the
-    configuration; what a contract or a server it names has chosen goes through `fetcher` alone. What a
-    servicer opens it registers with `lifetime`, which is closed when the gateway ends, after the last call.
+def build_servicers(
+    settings: Settings,
+    chains: Chains,
+    http: Session,
+    database: AsyncEngine,
+    cache: Cache | None,
+    catalogue: Catalogue,
+    published: PublishedCalls,
+    lifetime: AsyncExitStack,
+    observer: Observer,
+) -> list[object]:
+    """Return the servicers, each with what it reads; `lifetime` closes that after the last call.
+
+    `http` is for addresses out of the configuration; what a contract, or a server that it names, has chosen goes
+    through the guarded fetcher alone. Without a `cache` every read goes to its source. Nothing is sent yet.
     """
+    is_kept = cache is not None
+    fetcher = GuardedFetcher(settings.fetcher)
+    lifetime.push_async_callback(fetcher.close)
+    prices, history = open_prices(settings, chains, http, database, cache, lifetime)
+    documents = _open_documents(settings, chains, http, database, lifetime, observer, is_kept=is_kept)
+    tables = TableStore()
+    lifetime.push_async_callback(tables.close)
+    protocols = ProtocolReaders(PROTOCOLS, Runner(chains.capability, tables, prices, documents))
+    aggregator = open_jupiter(settings, http, lifetime, is_kept=is_kept, observer=observer)
+    return [
+        SystemServicer(chains, datetime.now(UTC), settings),
+        BlockServicer(chains),
+        AccountServicer(chains),
+        TokenServicer(chains, prices),
+        GasServicer(chains, prices),
+        ContractServicer(chains),
+        TransactionServicer(chains),
+        ApprovalServicer(chains),
+        LogServicer(chains),
+        RawServicer(chains),
+        NftServicer(chains, settings, fetcher, cache, lifetime),
+        CosmosServicer(chains),
+        NameServicer(chains, fetcher),
+        PortfolioServicer(chains, prices),
+        PriceServicer(prices, history),
+        RegistryServicer(chains),
+        MarketplaceServicer(catalogue, published),
+        PositionServicer(chains, protocols),
+        QuoteServicer(chains, protocols, aggregator),
+        FundingServicer(documents),
+        YieldServicer(chains, protocols, lifetime),
+    ]
 
-    chains: Chains
-    settings: Settings
-    started_at: datetime
-    http: Session
-    database: AsyncEngine
-    cache: Cache | None
-    lifetime: AsyncExitStack
-    catalogue: Catalogue
-    published_calls: PublishedCalls
-    fetcher: GuardedFetcher
-    prices: Prices
-    history: PriceHistory
-    protocols: ProtocolReaders
-    aggregator: Jupiter
-    documents: DocumentStore
+
+def _open_documents(
+    settings: Settings,
+    chains: Chains,
+    http: Session,
+    database: AsyncEngine,
+    lifetime: AsyncExitStack,
+    observer: Observer,
+    *,
+    is_kept: bool,
+) -> DocumentStore:
+    """Return the store of the documents that yields and funding rates are read from, of every source by its name."""
+    sources = open_yield_sources(settings, http, lifetime, observer=observer)
+    sources |= {name: opened(settings, http, lifetime, observer=observer) for name, opened in _VENUES.items()}
+    sources[rebases.NAME] = rebases.Rebases(chains.capability)
+    shares = sources[share_prices.NAME] = share_prices.SharePrices(ShareRecords(database))
+    lifetime.push_async_callback(shares.close)
+    documents = DocumentStore(sources, is_kept=is_kept)
+    lifetime.push_async_callback(documents.close)
+    return documents
 
 
 class HandlerCollector:
@@ -184,36 +215,25 @@ class PathHandlers(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc has no
         return self._handlers.get(handler_call_details.method)
 
 
-def public_handlers(dependencies: Dependencies, servicers: Iterable[type] = SERVICERS) -> Handlers:
+def public_handlers(servicers: Iterable[object]) -> Handlers:
     """Return the handlers of every rpc of `waypost.v1` by path.
 
-    Raises TypeError when a servicer extends no generated servicer, two serve the same service, or one asks for a
-    dependency that does not exist.
+    Raises TypeError when a servicer extends no generated servicer, or two serve the same service.
     """
-    own: dict[Any, type] = {}
+    own: dict[type, object] = {}
     for servicer in servicers:
-        base = _generated_base(servicer)
+        base = _generated_base(type(servicer))
         if base in own:
-            raise TypeError(f"{servicer.__name__} and {own[base].__name__} both serve {base.__name__}")
+            raise TypeError(f"{servicer!r} and {own[base]!r} both serve {base.__name__}")
         own[base] = servicer
     collector = HandlerCollector()
     for file in public_files():
         for service in file.services_by_name.values():
             module = _stubs(file)
             base = getattr(module, f"{service.name}Servicer")
-            servicer = own.get(base, base)
             register: Callable[[Any, Any], None] = getattr(module, f"add_{service.name}Servicer_to_server")
-            register(build(servicer, dependencies), collector)
+            register(own.get(base) or base(), collector)
     return collector.handlers
-
-
-def build(servicer: type, dependencies: Dependencies) -> Any:
-    """Return an instance of the servicer, given the dependencies that its `__init__` names."""
-    wanted = list(inspect.signature(servicer).parameters)
-    unknown = [name for name in wanted if not hasattr(dependencies, name)]
-    if unknown:
-        raise TypeError(f"{servicer.__name__} asks for {', '.join(unknown)}, which is no dependency")
-    return servicer(**{name: getattr(dependencies, name) for name in wanted})
 
 
 def _generated_base(servicer: type) -> type:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import structlog
 
 from server.catalog.tokens import NATIVE
-from server.chains.holdings import KnownAsset, ReadsHoldings
+from server.chains.capabilities import KnownAsset, ReadsHoldings
 from server.chains.view import ReadView
 from server.errors import DeadlineExceeded, GatewayError, InvalidArgument
 from server.sources.wallets import Asset, ChainAssets, ChainFailure, Wallet, by_value
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from decimal import Decimal
 
     from server.catalog.tokens import Listing, TokenCatalogue
-    from server.chains.holdings import Holding
+    from server.chains.capabilities import Holding
     from server.chains.registry import Chain, Chains
     from server.sources.prices import Prices, Token
     from server.upstream.cache import CacheUse

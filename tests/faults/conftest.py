@@ -18,19 +18,18 @@ import pytest_asyncio
 from devnet.install import anvil_binary
 from devnet.ports import free_port
 from runtime.settings import EndpointSettings, Settings
-from server.chains import registry
 from server.chains.evm.node_errors import EvmErrors
 from server.chains.facts import load_facts
-from server.chains.registry import Chains
+from server.chains.registry import Chains, open_chain
 from server.upstream import Pool, open_session
 from server.upstream.batcher import BatchDelay
 from server.upstream.cache import Cache
 from tests.faults.simulator import FaultyNode
+from tests.operations import Operations
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
 
-    from server.chains.evm.driver import EvmDriver
 
 CHAIN_ID = 31337
 LABELS = ("alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta")
@@ -193,10 +192,7 @@ def holds(monkeypatch: pytest.MonkeyPatch) -> Holds:
 
 def load_alone(slug: str, settings: Settings, http: aiohttp.ClientSession, **options: Any) -> Chains:
     """Return this chain alone: opening all two dozen for each of a thousand drivers takes longer than their reads."""
-    facts = load_facts()[slug]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(registry, "load_facts", lambda: {slug: facts})
-        return Chains.load(settings, http, **options)
+    return Chains([open_chain(load_facts()[slug], settings, http, **options)])
 
 
 def endpoints_of(*urls: str, weights: tuple[int, ...]) -> list[dict[str, Any]]:
@@ -208,14 +204,14 @@ def endpoints_of(*urls: str, weights: tuple[int, ...]) -> list[dict[str, Any]]:
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def make_driver(http: aiohttp.ClientSession) -> AsyncIterator[Callable[..., EvmDriver]]:
+async def make_driver(http: aiohttp.ClientSession) -> AsyncIterator[Callable[..., Operations]]:
     """Makes drivers by their chain's settings."""
     made: list[Chains] = []
 
-    def make(chain: str, facts: dict[str, Any], cache: Cache | None = None) -> EvmDriver:
+    def make(chain: str, facts: dict[str, Any], cache: Cache | None = None) -> Operations:
         settings = Settings.model_validate({"profile": "devnet", "chains": {chain: facts}})
         made.append(load_alone(chain, settings, http, cache=cache))
-        driver: Any = made[-1].get(chain).driver
+        driver: Any = Operations(made[-1].get(chain))
         return driver
 
     yield make
@@ -224,10 +220,10 @@ async def make_driver(http: aiohttp.ClientSession) -> AsyncIterator[Callable[...
 
 
 @pytest.fixture
-def open_driver(make_driver: Callable[..., EvmDriver]) -> Callable[..., EvmDriver]:
+def open_driver(make_driver: Callable[..., Operations]) -> Callable[..., Operations]:
     """Opens drivers of ethereum on endpoints alpha (the favourite), beta, gamma; with a cache of their own."""
 
-    def open_on(*urls: str) -> EvmDriver:
+    def open_on(*urls: str) -> Operations:
         endpoints = endpoints_of(*urls, weights=(1000, 1, 1))
         return make_driver("ethereum", {"endpoints": endpoints}, Cache(1 << 24))
 

@@ -17,7 +17,7 @@ from tests.faults import simulator as faults
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
-    from server.chains.evm.driver import EvmDriver
+    from tests.operations import Operations
 
 LOGGER = "0x00000000000000000000000000000000000000ee"
 # PUSH1 topic, PUSH1 0, PUSH1 0, LOG1; PUSH1 topic, PUSH1 0, PUSH1 0, LOG1; STOP
@@ -49,15 +49,15 @@ def change_root(one: dict[str, Any]) -> None:
     one["result"]["stateRoot"] = FALSE_ROOT
 
 
-async def logs_of(driver: EvmDriver, sent: str) -> int:
+async def logs_of(driver: Operations, sent: str) -> int:
     return len((await driver.read_receipt(sent, ReadView())).evm.logs)
 
 
-async def root_of(driver: EvmDriver, number: int) -> str:
+async def root_of(driver: Operations, number: int) -> str:
     return (await driver.read_block_by_number(number, ReadView())).evm.state_root
 
 
-def exclusion(driver: EvmDriver) -> str | None:
+def exclusion(driver: Operations) -> str | None:
     """Why the first endpoint is not asked, if it is not."""
     return driver.pool._by_label["alpha"].exclusion
 
@@ -67,7 +67,7 @@ async def test_a_receipt_with_a_log_too_few_or_too_many_is_asked_of_another_endp
     change: Callable[[dict[str, Any]], None],
     node: tuple[Anvil, list[str]],
     faulty: Callable[..., Any],
-    open_driver: Callable[..., EvmDriver],
+    open_driver: Callable[..., Operations],
 ) -> None:
     real, sent = node
     alpha = await faulty(real.url)
@@ -80,7 +80,7 @@ async def test_a_receipt_with_a_log_too_few_or_too_many_is_asked_of_another_endp
 
 
 async def test_a_header_that_was_changed_is_asked_of_another_endpoint(
-    node: tuple[Anvil, list[str]], faulty: Callable[..., Any], open_driver: Callable[..., EvmDriver]
+    node: tuple[Anvil, list[str]], faulty: Callable[..., Any], open_driver: Callable[..., Operations]
 ) -> None:
     real, _ = node
     alpha = await faulty(real.url)
@@ -94,7 +94,7 @@ async def test_a_header_that_was_changed_is_asked_of_another_endpoint(
 
 
 async def test_it_excludes_none_before_the_first_ones_fitted(
-    node: tuple[Anvil, list[str]], faulty: Callable[..., Any], open_driver: Callable[..., EvmDriver]
+    node: tuple[Anvil, list[str]], faulty: Callable[..., Any], open_driver: Callable[..., Operations]
 ) -> None:
     """A provider that leaves members out, always, is none that lies."""
     real, sent = node
@@ -108,7 +108,7 @@ async def test_it_excludes_none_before_the_first_ones_fitted(
 
 @pytest.mark.parametrize("endpoints", [1, 2])
 async def test_it_excludes_none_where_no_other_endpoint_contradicts(
-    endpoints: int, node: tuple[Anvil, list[str]], faulty: Callable[..., Any], open_driver: Callable[..., EvmDriver]
+    endpoints: int, node: tuple[Anvil, list[str]], faulty: Callable[..., Any], open_driver: Callable[..., Operations]
 ) -> None:
     """A fork that changes the layout for all."""
     real, _ = node
@@ -125,7 +125,7 @@ async def test_it_excludes_none_where_no_other_endpoint_contradicts(
 
 @pytest.mark.parametrize("asked", ["all", "by address"])
 async def test_the_logs_of_a_single_block_are_checked_by_its_header(
-    asked: str, node: tuple[Anvil, list[str]], faulty: Callable[..., Any], open_driver: Callable[..., EvmDriver]
+    asked: str, node: tuple[Anvil, list[str]], faulty: Callable[..., Any], open_driver: Callable[..., Operations]
 ) -> None:
     """One that is missing among all, or one that was made up."""
     real, sent = node

@@ -18,9 +18,9 @@ from tests.faults.test_other_chain import ACCOUNTS, FIRST, RIGHT, WRONG, build, 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
-    from server.chains.evm.driver import EvmDriver
     from tests.contract.evm.nodes import Anvil
     from tests.faults.test_other_chain import Worlds
+    from tests.operations import Operations
 
 __all__ = ["worlds"]
 
@@ -43,18 +43,18 @@ async def fork(worlds: Worlds) -> AsyncIterator[Anvil]:
     node.stop()
 
 
-async def read(driver: EvmDriver) -> tuple[int, str]:
+async def read(driver: Operations) -> tuple[int, str]:
     driver.memory.forget()
     block = (await driver.read_block_by_number(next(NUMBERS), ReadView())).evm
     return int(block.number), block.hash
 
 
-def reason(driver: EvmDriver, label: str) -> str | None:
+def reason(driver: Operations, label: str) -> str | None:
     """Why the endpoint is not asked, if it is not."""
     return driver.pool._by_label[label].exclusion
 
 
-async def until_left(driver: EvmDriver, front: Any) -> None:
+async def until_left(driver: Operations, front: Any) -> None:
     """Read until a second has passed in which the endpoint was asked for no read."""
     until = time.monotonic() + PATIENCE
     while True:
@@ -72,7 +72,7 @@ async def test_an_endpoint_that_most_others_contradict_loses_its_traffic_until_i
     worlds: Worlds,
     fork: Anvil,
     faulty: Callable[..., Any],
-    open_driver: Callable[..., EvmDriver],
+    open_driver: Callable[..., Operations],
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     fronts = [await faulty(worlds.right.url) for _ in range(3)]
@@ -104,7 +104,7 @@ async def test_an_endpoint_that_most_others_contradict_loses_its_traffic_until_i
 
 
 async def test_of_two_it_is_not_known_which_is_right(
-    worlds: Worlds, fork: Anvil, faulty: Callable[..., Any], open_driver: Callable[..., EvmDriver]
+    worlds: Worlds, fork: Anvil, faulty: Callable[..., Any], open_driver: Callable[..., Operations]
 ) -> None:
     fronts = [await faulty(worlds.right.url), await faulty(fork.url)]
     driver = open_driver(*(front.url for front in fronts))
@@ -116,7 +116,7 @@ async def test_of_two_it_is_not_known_which_is_right(
 
 
 async def test_where_the_others_are_gone_the_contradicted_one_is_not_read_either(
-    worlds: Worlds, fork: Anvil, faulty: Callable[..., Any], open_driver: Callable[..., EvmDriver]
+    worlds: Worlds, fork: Anvil, faulty: Callable[..., Any], open_driver: Callable[..., Operations]
 ) -> None:
     fronts = [await faulty(url) for url in (fork.url, worlds.right.url, worlds.right.url)]
     driver = open_driver(*(front.url for front in fronts))

@@ -25,12 +25,12 @@ from server.upstream import open_session, polling
 from tests.e2e.gateway import run_gateway
 from tests.faults import simulator as faults
 from tests.faults.test_other_chain import ACCOUNTS, RIGHT, WRONG, build
+from tests.operations import Operations
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
-    from server.chains.evm.driver import EvmDriver
     from tests.contract.evm.nodes import Anvil
 
 FAR = 1_000_000
@@ -115,17 +115,17 @@ def settings_of(*urls: str, chain: str = "ethereum", **more: Any) -> dict[str, A
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def open_driver() -> AsyncIterator[Callable[..., EvmDriver]]:
+async def open_driver() -> AsyncIterator[Callable[..., Operations]]:
     """Opens drivers on endpoints alpha, beta and gamma, preferred in that order, without a cache; of ethereum if not
     told otherwise.
     """
     opened: list[Chains] = []
     async with open_session() as http:
 
-        def open_on(*urls: str, chain: str = "ethereum") -> EvmDriver:
+        def open_on(*urls: str, chain: str = "ethereum") -> Operations:
             chains = Chains.load(Settings.model_validate(settings_of(*urls, chain=chain)), http)
             opened.append(chains)
-            driver: Any = chains.get(chain).driver
+            driver: Any = Operations(chains.get(chain))
             return driver
 
         yield open_on
@@ -136,7 +136,7 @@ async def open_driver() -> AsyncIterator[Callable[..., EvmDriver]]:
 @pytest.mark.parametrize("liars", [(0, 1), (0,), (1, 2)], ids=["the favourites", "the favourite", "the others"])
 @pytest.mark.parametrize("lie", LIES.values(), ids=LIES)
 async def test_most_endpoints_from_the_future_cost_no_read_its_answer(
-    lie: Ahead, liars: tuple[int, ...], node: Anvil, faulty: Callable[..., Any], open_driver: Callable[..., EvmDriver]
+    lie: Ahead, liars: tuple[int, ...], node: Anvil, faulty: Callable[..., Any], open_driver: Callable[..., Operations]
 ) -> None:
     """Once it was known how far the chain is: not one failure and not one wrong answer."""
     fronts = [await faulty(node.url) for _ in range(3)]
@@ -160,7 +160,7 @@ async def test_most_endpoints_from_the_future_cost_no_read_its_answer(
     "lie", ["the next block, of tomorrow", "fifty blocks, of tomorrow", "blocks that are other ones"]
 )
 async def test_most_endpoints_that_callers_do_not_ask_neither_move_the_head_nor_outvote_the_favourite(
-    lie: str, faulty: Callable[..., Any], open_driver: Callable[..., EvmDriver], monkeypatch: pytest.MonkeyPatch
+    lie: str, faulty: Callable[..., Any], open_driver: Callable[..., Operations], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Callers are answered by the favourite; the others are looked at once a block time, and compared with it."""
     monkeypatch.setattr(polling, "COMPARED_EVERY", 2.0)
@@ -197,7 +197,7 @@ async def test_most_endpoints_that_callers_do_not_ask_neither_move_the_head_nor_
     ["numbers without blocks", "blocks of tomorrow", "the next block, of tomorrow", "fifty blocks, of tomorrow"],
 )
 async def test_at_the_start_the_header_decides(
-    lie: str, node: Anvil, faulty: Callable[..., Any], open_driver: Callable[..., EvmDriver]
+    lie: str, node: Anvil, faulty: Callable[..., Any], open_driver: Callable[..., Operations]
 ) -> None:
     fronts = [await faulty(node.url) for _ in range(3)]
     fronts[0].fault = fronts[1].fault = LIES[lie]
@@ -211,7 +211,7 @@ async def test_at_the_start_the_header_decides(
 
 @pytest.mark.parametrize("lie", ["numbers without blocks", "blocks of tomorrow", "the next block, of tomorrow"])
 async def test_an_only_endpoint_from_the_future_is_not_believed(
-    lie: str, node: Anvil, faulty: Callable[..., Any], open_driver: Callable[..., EvmDriver]
+    lie: str, node: Anvil, faulty: Callable[..., Any], open_driver: Callable[..., Operations]
 ) -> None:
     front = await faulty(node.url)
     driver = open_driver(front.url)
@@ -227,7 +227,7 @@ async def test_an_only_endpoint_from_the_future_is_not_believed(
 
 
 async def test_a_first_read_of_tomorrow_is_not_believed(
-    node: Anvil, faulty: Callable[..., Any], open_driver: Callable[..., EvmDriver]
+    node: Anvil, faulty: Callable[..., Any], open_driver: Callable[..., Operations]
 ) -> None:
     front = await faulty(node.url)
     front.fault = LIES["blocks of tomorrow"]
@@ -238,7 +238,7 @@ async def test_a_first_read_of_tomorrow_is_not_believed(
 
 
 async def test_a_first_read_of_an_only_endpoint_costs_nothing_more(
-    node: Anvil, faulty: Callable[..., Any], open_driver: Callable[..., EvmDriver]
+    node: Anvil, faulty: Callable[..., Any], open_driver: Callable[..., Operations]
 ) -> None:
     front = await faulty(node.url)
     driver = open_driver(front.url)
@@ -247,7 +247,7 @@ async def test_a_first_read_of_an_only_endpoint_costs_nothing_more(
 
 
 async def test_a_jump_that_its_header_explains_is_believed_at_once(
-    faulty: Callable[..., Any], open_driver: Callable[..., EvmDriver]
+    faulty: Callable[..., Any], open_driver: Callable[..., Operations]
 ) -> None:
     """An endpoint that was two hours behind, the only one, has caught up."""
     async with aiohttp.ClientSession() as session:
@@ -264,14 +264,14 @@ async def test_a_jump_that_its_header_explains_is_believed_at_once(
 
 
 async def test_local_nodes_that_mine_at_will_are_exempt(
-    faulty: Callable[..., Any], open_driver: Callable[..., EvmDriver]
+    faulty: Callable[..., Any], open_driver: Callable[..., Operations]
 ) -> None:
     async with aiohttp.ClientSession() as session, open_session() as http:
         node, _ = await build(session, 1, RIGHT, timestamp=int(time.time()), interval=10)
         settings = settings_of(node.url)
         settings["chains"]["ethereum"]["mines_at_will"] = True
         chains = Chains.load(Settings.model_validate(settings), http)
-        driver: Any = chains.get("ethereum").driver
+        driver: Any = Operations(chains.get("ethereum"))
         try:
             before = await driver.read_height(ReadView())
             await node.call("anvil_mine", hex(400), hex(DAY))

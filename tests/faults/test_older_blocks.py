@@ -19,6 +19,7 @@ from server.errors import GatewayError, UpstreamUnavailable
 from server.upstream import open_session
 from tests.contract.evm.nodes import MULTICALL3, Anvil, contracts_of
 from tests.faults.simulator import FaultyNode, write_answer
+from tests.operations import Operations
 from tests.tallies import EndpointTally
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ async def asked(fronts: tuple[FaultyNode, FaultyNode]) -> AsyncIterator[tuple[An
     settings = Settings.model_validate({"profile": "devnet", "chains": {"ethereum": {"endpoints": rows}}})
     async with open_session() as http:
         chains = Chains.load(settings, http, observer=tally)
-        driver: Any = chains.get("ethereum").driver
+        driver: Any = Operations(chains.get("ethereum"))
         await driver.pool.probe("eth_chainId", [])
         contracts = contracts_of(driver)
         await contracts.call_groups([CLOCK], ReadView())

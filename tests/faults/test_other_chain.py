@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
-    from server.chains.evm.driver import EvmDriver
+    from tests.operations import Operations
 
 FIRST = 20_000_000
 BLOCKS = 300
@@ -134,7 +134,7 @@ async def test_folded_reads_are_never_of_the_other_chain(
 
 
 async def test_a_first_read_of_the_other_chain_is_noticed_where_it_has_no_multicall(
-    worlds: Worlds, faulty: Callable[..., Any], open_driver: Callable[..., EvmDriver]
+    worlds: Worlds, faulty: Callable[..., Any], open_driver: Callable[..., Operations]
 ) -> None:
     bare = await Anvil.start(worlds.right.session, "--chain-id", "137", "--number", str(FIRST))
     alpha = await faulty(worlds.right.url)
@@ -150,7 +150,7 @@ async def test_a_first_read_of_the_other_chain_is_noticed_where_it_has_no_multic
 
 @pytest.mark.parametrize("has_other", [True, False], ids=["another endpoint is right", "the only endpoint"])
 async def test_unfolded_reads_are_wrong_for_two_seconds_at_most(
-    has_other: bool, worlds: Worlds, faulty: Callable[..., Any], open_driver: Callable[..., EvmDriver]
+    has_other: bool, worlds: Worlds, faulty: Callable[..., Any], open_driver: Callable[..., Operations]
 ) -> None:
     """Blocks one by one: none is wrong after that, not out of the cache either."""
     alpha = await faulty(worlds.right.url)
@@ -188,7 +188,7 @@ async def test_unfolded_reads_are_wrong_for_two_seconds_at_most(
 
 
 async def test_what_is_under_way_when_the_change_is_seen_is_thrown_away(
-    worlds: Worlds, faulty: Callable[..., Any], open_driver: Callable[..., EvmDriver]
+    worlds: Worlds, faulty: Callable[..., Any], open_driver: Callable[..., Operations]
 ) -> None:
     alpha = await faulty(worlds.right.url)
     driver = open_driver(alpha.url, worlds.right.url)
@@ -214,7 +214,7 @@ async def test_what_is_under_way_when_the_change_is_seen_is_thrown_away(
 
 
 async def test_the_change_is_seen_while_a_long_read_is_all_that_is_asked(
-    worlds: Worlds, faulty: Callable[..., Any], open_driver: Callable[..., EvmDriver]
+    worlds: Worlds, faulty: Callable[..., Any], open_driver: Callable[..., Operations]
 ) -> None:
     alpha = await faulty(worlds.right.url)
     driver = open_driver(alpha.url, worlds.right.url)
@@ -232,7 +232,7 @@ async def test_the_change_is_seen_while_a_long_read_is_all_that_is_asked(
 
 
 async def test_the_endpoint_returns_once_it_proves_to_be_of_the_chain_again(
-    worlds: Worlds, faulty: Callable[..., Any], open_driver: Callable[..., EvmDriver]
+    worlds: Worlds, faulty: Callable[..., Any], open_driver: Callable[..., Operations]
 ) -> None:
     alpha, beta = await faulty(worlds.right.url), await faulty(worlds.right.url)
     driver = open_driver(alpha.url, beta.url)
@@ -260,7 +260,9 @@ async def test_the_endpoint_returns_once_it_proves_to_be_of_the_chain_again(
     assert alpha.methods[0] == "eth_chainId"
 
 
-async def test_what_it_costs(worlds: Worlds, faulty: Callable[..., Any], open_driver: Callable[..., EvmDriver]) -> None:
+async def test_what_it_costs(
+    worlds: Worlds, faulty: Callable[..., Any], open_driver: Callable[..., Operations]
+) -> None:
     """Folded reads and batches bring the proof along; single reads cost one question in 1.4 s; idle, nothing."""
     alpha = await faulty(worlds.right.url)
     driver = open_driver(alpha.url)
@@ -292,7 +294,7 @@ async def test_what_it_costs(worlds: Worlds, faulty: Callable[..., Any], open_dr
 
 
 async def test_an_answer_of_the_other_chain_that_was_the_last_one_for_long_is_not_kept(
-    worlds: Worlds, faulty: Callable[..., Any], open_driver: Callable[..., EvmDriver]
+    worlds: Worlds, faulty: Callable[..., Any], open_driver: Callable[..., Operations]
 ) -> None:
     alpha = await faulty(worlds.right.url)
     driver = open_driver(alpha.url)
@@ -306,7 +308,7 @@ async def test_an_answer_of_the_other_chain_that_was_the_last_one_for_long_is_no
 
 
 async def test_an_endpoint_without_the_question_is_still_read(
-    worlds: Worlds, faulty: Callable[..., Any], open_driver: Callable[..., EvmDriver]
+    worlds: Worlds, faulty: Callable[..., Any], open_driver: Callable[..., Operations]
 ) -> None:
     alpha = await faulty(worlds.right.url)
 

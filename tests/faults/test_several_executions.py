@@ -24,6 +24,7 @@ from server.upstream import open_session
 from server.upstream.cache import Cache
 from tests.contract.evm.nodes import MULTICALL3, Anvil, contracts_of
 from tests.faults import simulator as faults
+from tests.operations import Operations
 from tests.tallies import CallTally
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ async def open_driver(tally: CallTally) -> AsyncIterator[Callable[..., Awaitable
             cache = Cache(1 << 24, clock=lambda: 0.0) if cached else None
             chains = Chains.load(Settings.model_validate(settings), http, observer=tally, cache=cache)
             opened.append(chains)
-            driver: Any = chains.get("ethereum").driver
+            driver: Any = Operations(chains.get("ethereum"))
             await driver.pool.probe("eth_chainId", [])
             await driver.pool.call("eth_chainId", [])
             tally.requests.clear()

@@ -11,6 +11,7 @@ from waypost.v1 import block_pb2, common_pb2
 from server.chains.bitcoin.answers import MAX_HEIGHT, Height, read_hash
 from server.chains.bitcoin.heights import explain_missing_height
 from server.chains.newest import NOBODY, UNTOLD, Told, read_newest
+from server.chains.shared.cache import CachedState
 from server.chains.sound_answers import read_sound
 from server.errors import InvalidArgument, NotFound, UpstreamDisagrees
 from server.upstream.absence import absent
@@ -18,11 +19,15 @@ from server.upstream.connector import CallPolicy
 
 if TYPE_CHECKING:
     from server.chains.facts import ChainFacts
+    from server.chains.shared.cache import ChainCache
     from server.chains.view import ReadView
     from server.upstream.pool import Pool
 
 _HASH_DIGITS = 64
 _TRIES = 3
+_HEIGHT_BYTES = 4
+_CACHED = CachedState("block", block_pb2.Block.SerializeToString, block_pb2.Block.FromString)
+_CACHED_BY_HASH = _CACHED._replace(kind="block-by-hash")
 
 # Transactions as their ids: a full block is megabytes.
 _VERBOSITY = 1
@@ -40,11 +45,16 @@ class _Found(NamedTuple):
 
 
 class BlockReader:
-    """Reads blocks of the chain; each read settles its view at the head that the block's confirmations count from."""
+    """Reads blocks of the chain; each read settles its view at the head that the block's confirmations count from.
 
-    def __init__(self, facts: ChainFacts, pool: Pool) -> None:
+    No block is cached for good: its `confirmations` count with every new block, so it is cached like a balance, under
+    the newest block known.
+    """
+
+    def __init__(self, facts: ChainFacts, pool: Pool, cache: ChainCache) -> None:
         self._facts = facts
         self._pool = pool
+        self._cache = cache
 
     def block_hash(self, text: str) -> str:
         """Return a block hash in lower case; InvalidArgument unless it is 64 hex digits."""
@@ -64,7 +74,10 @@ class BlockReader:
         Raises:
             NotFound: the chain has none, or not yet.
         """
-        self.check_height(number)
+        body = self.check_height(number).to_bytes(_HEIGHT_BYTES)
+        return await self._cache.read_state(view, _CACHED, body, lambda: self._read_height(number, view))
+
+    async def _read_height(self, number: int, view: ReadView) -> block_pb2.Block:
         avoid = NOBODY
         for _ in range(_TRIES):
             policy = CallPolicy(null_elsewhere=True, min_block=number, avoid=avoid)
@@ -88,6 +101,12 @@ class BlockReader:
         Raises:
             NotFound: no node knows it.
         """
+        wanted = self.block_hash(block_hash)
+        return await self._cache.read_state(
+            view, _CACHED_BY_HASH, wanted.encode(), lambda: self._read_hash(wanted, view)
+        )
+
+    async def _read_hash(self, block_hash: str, view: ReadView) -> block_pb2.Block:
         try:
             block, _ = await self._read(block_hash, None, view)
         except NotFound as error:

@@ -1,16 +1,44 @@
 """What a chain's driver can do, one small protocol per group of operations, a module per noun.
 
-Servicers ask a chain for a capability, never for a family. A driver has a capability by an entry in its map of
-capabilities, or by having its methods. All reads take the request's `ReadView` and settle it. Figures that other
-operations build on are frozen values; documents are messages.
+Servicers ask a chain for a capability, never for a family; a driver has one by an entry in its map of capabilities. All
+reads take the request's `ReadView` and settle it. Figures that other operations build on are frozen values; documents
+are messages.
 """
 
-from server.chains.capabilities.accounts import Balance, ReadsBalances
+from server.chains.capabilities.accounts import (
+    Allowance,
+    Approval,
+    Approvals,
+    Balance,
+    Holding,
+    Holdings,
+    KnownAsset,
+    ReadsAccounts,
+    ReadsAllowances,
+    ReadsApprovals,
+    ReadsBalances,
+    ReadsHoldings,
+    ReadsMints,
+    ReadsStaking,
+    ReadsSupplies,
+    ReadsTokenBalances,
+    ReadsTokenMetadata,
+    TokenFacts,
+    UnsignedCall,
+    WritesAddresses,
+    is_accepted,
+)
 from server.chains.capabilities.blocks import (
+    Health,
+    PassesCalls,
+    ReadsBlockResults,
     ReadsBlocks,
     ReadsBlockTransactions,
+    ReadsHeads,
+    ReadsHealth,
     ReadsReceipts,
     ReadsTransactions,
+    State,
     TracesTransactions,
 )
 from server.chains.capabilities.contracts import (
@@ -18,24 +46,19 @@ from server.chains.capabilities.contracts import (
     CallResult,
     CallsContracts,
     Code,
+    EstimatesGas,
+    GasEstimate,
+    GasPrice,
     Quote,
     ReadsCode,
     ReadsFeeds,
+    ReadsGasPrices,
+    ReadsPrograms,
     SimulatedLog,
     SimulatesCalls,
     SimulatesTransactions,
     Simulation,
 )
-from server.chains.capabilities.drivers import (
-    Driver,
-    Health,
-    PassesCalls,
-    ReadsHeads,
-    ReadsHealth,
-    State,
-    WritesAddresses,
-)
-from server.chains.capabilities.gas import EstimatesGas, GasEstimate, GasPrice, ReadsGasPrices
 from server.chains.capabilities.logs import (
     BlockRange,
     ContractLog,
@@ -43,18 +66,6 @@ from server.chains.capabilities.logs import (
     ReadsLogs,
     ReadsTransfers,
     SearchesEvents,
-)
-from server.chains.capabilities.tokens import (
-    Allowance,
-    Approval,
-    Approvals,
-    ReadsAllowances,
-    ReadsApprovals,
-    ReadsMints,
-    ReadsTokenBalances,
-    ReadsTokenMetadata,
-    TokenFacts,
-    UnsignedCall,
 )
 
 __all__ = [
@@ -68,17 +79,21 @@ __all__ = [
     "CallsContracts",
     "Code",
     "ContractLog",
-    "Driver",
     "EstimatesGas",
     "EventPage",
     "GasEstimate",
     "GasPrice",
     "Health",
+    "Holding",
+    "Holdings",
+    "KnownAsset",
     "PassesCalls",
     "Quote",
+    "ReadsAccounts",
     "ReadsAllowances",
     "ReadsApprovals",
     "ReadsBalances",
+    "ReadsBlockResults",
     "ReadsBlockTransactions",
     "ReadsBlocks",
     "ReadsCode",
@@ -86,9 +101,13 @@ __all__ = [
     "ReadsGasPrices",
     "ReadsHeads",
     "ReadsHealth",
+    "ReadsHoldings",
     "ReadsLogs",
     "ReadsMints",
+    "ReadsPrograms",
     "ReadsReceipts",
+    "ReadsStaking",
+    "ReadsSupplies",
     "ReadsTokenBalances",
     "ReadsTokenMetadata",
     "ReadsTransactions",
@@ -103,4 +122,5 @@ __all__ = [
     "TracesTransactions",
     "UnsignedCall",
     "WritesAddresses",
+    "is_accepted",
 ]

@@ -1,13 +1,54 @@
-"""Capabilities to read blocks, their transactions, how those ended and what they called."""
+"""Capabilities to read a chain's head and health, its blocks, their transactions, and to pass callers' calls on."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, Protocol
 
 if TYPE_CHECKING:
-    from waypost.v1 import block_pb2, transaction_pb2
+    from datetime import datetime
+
+    from waypost.v1 import block_pb2, cosmos_validator_pb2, transaction_pb2
 
     from server.chains.view import ReadView
+    from server.upstream.failures import Trouble
+
+State = Literal["ok", "degraded", "down"]
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """Whether a chain can be read (decisions section 3.1).
+
+    `height` is the newest block known, None when no node ever reported one; `latency` the seconds of the fastest
+    answer, None when no node answered; `asked_at` carries UTC. `trouble` is why it is not `ok`.
+    """
+
+    state: State
+    height: int | None
+    latency: float | None
+    asked_at: datetime
+    trouble: Trouble | None = None
+
+
+class ReadsHealth(Protocol):
+    """Can tell whether its nodes answer."""
+
+    async def read_health(self) -> Health:
+        """Ask every node now; never raises for a node's sake."""
+        ...
+
+    def last_state(self) -> State | None:
+        """Return the last known state without asking a node, None before the first answer."""
+        ...
+
+
+class ReadsHeads(Protocol):
+    """Can tell the newest block."""
+
+    async def read_height(self, view: ReadView) -> int:
+        """Return the number of the newest block (Solana: slot)."""
+        ...
 
 
 class ReadsBlocks(Protocol):
@@ -59,4 +100,23 @@ class TracesTransactions(Protocol):
 
     async def read_trace(self, text: str, view: ReadView) -> transaction_pb2.TraceTransactionResponse:
         """Return the answer without its `chain` and `hash`; NotSupported where no node of the chain traces."""
+        ...
+
+
+class ReadsBlockResults(Protocol):
+    """Can tell what executing a block did."""
+
+    async def read_block_results(self, number: int, view: ReadView) -> cosmos_validator_pb2.GetBlockResultsResponse:
+        """Return the answer without its `chain`; NotFound where the chain has no block of that number."""
+        ...
+
+
+class PassesCalls(Protocol):
+    """Can pass a caller's own call on to a node."""
+
+    async def pass_call(self, method: str, params: bytes | None, view: ReadView) -> bytes:
+        """Return the JSON of the node's result, byte for byte; `params` is the JSON that the caller wrote.
+
+        InvalidArgument (fields `method`, `params`) for what is not passed on.
+        """
         ...

@@ -1,4 +1,4 @@
-"""Capabilities to call contracts, to read their code, and to read price feeds, which are contracts.
+"""Capabilities to call contracts, to read their code and price feeds, and to read what gas costs.
 
 `CallsContracts` is for readers of contracts that are no family's business: names, NFTs, published methods, protocols.
 They share the planner: what they read folds with everybody else's reads of the same block.
@@ -78,6 +78,14 @@ class ReadsCode(Protocol):
         ...
 
 
+class ReadsPrograms(Protocol):
+    """Can tell whether there is code at an address."""
+
+    async def read_program_size(self, address: str, view: ReadView) -> int:
+        """Return how many bytes of it there are, 0 where there is none."""
+        ...
+
+
 class CallsContracts(Protocol):
     """Can call contracts without changing anything."""
 
@@ -153,4 +161,41 @@ class ReadsFeeds(Protocol):
 
     async def read_feeds(self, feeds: Sequence[Feed], view: ReadView) -> list[Quote | None]:
         """Return what each feed reports, None for one that reports nothing usable."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class GasEstimate:
+    """Gas that a transaction would use, and the newest block when that was asked."""
+
+    gas: int
+    block: int
+
+
+@dataclass(frozen=True, slots=True)
+class GasPrice:
+    """What gas costs now, in wei: base fee of the newest block (0 on chains without one) and priority fee per gas.
+
+    `l1_fee` is what posting a plain transfer to layer 1 costs besides, None where nothing is charged for it or the
+    chain does not tell.
+    """
+
+    base_fee: int
+    priority_fee: int
+    l1_fee: int | None
+
+
+class ReadsGasPrices(Protocol):
+    """Can tell what gas costs."""
+
+    async def read_gas_price(self, view: ReadView) -> GasPrice:
+        """Return the fees of the newest block."""
+        ...
+
+
+class EstimatesGas(Protocol):
+    """Can estimate a transaction's gas."""
+
+    async def estimate_gas(self, call: CallRequest, view: ReadView) -> GasEstimate:
+        """Return the estimate; Reverted with the decoded reason where the transaction would revert."""
         ...

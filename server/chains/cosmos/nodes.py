@@ -121,11 +121,6 @@ class CosmosNodes:
         answer, _ = await read_sound(self.comet, method, named, read, policy, deadline=view.deadline)
         return answer
 
-    async def close(self) -> None:
-        """Give up everything in flight."""
-        await self.rest.close()
-        await self.comet.close()
-
     async def _get(
         self,
         route: str,

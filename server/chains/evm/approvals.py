@@ -12,6 +12,7 @@ from server.contracts.address import address_bytes, parse_address
 from server.contracts.words import address_word, word
 
 if TYPE_CHECKING:
+    from server.chains.evm.heights import Heights
     from server.chains.evm.reads.cached import RememberedReads
     from server.chains.evm.reads.multicall import Outcome
     from server.chains.view import ReadView
@@ -24,9 +25,10 @@ _NOTHING = KnownApprovals((), ())
 class ApprovalReader:
     """Reads the allowances of one chain's known spenders for its known tokens, all in one execution."""
 
-    def __init__(self, slug: str, reads: RememberedReads) -> None:
+    def __init__(self, slug: str, reads: RememberedReads, heights: Heights) -> None:
         self._known = load_known_approvals().get(slug, _NOTHING)
         self._reads = reads
+        self._heights = heights
 
     async def read_approvals(self, address: str, view: ReadView) -> Approvals:
         """Return the allowances that are not zero, token by token.
@@ -34,7 +36,7 @@ class ApprovalReader:
         A token that was not deployed at the block, or refuses to tell, has none.
         """
         owner = parse_address(address, "address")
-        outcomes = await self._reads.read_shared(view, self._calls(owner))
+        outcomes = await self._heights.explain(self._reads.read_shared(view, self._calls(owner)), view)
         found = []
         rows = iter(outcomes)
         for token in self._known.tokens:

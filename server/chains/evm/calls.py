@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from server.chains.evm.chain import EvmChain
+    from server.chains.evm.heights import Heights
     from server.chains.view import ReadView
     from server.upstream.connector import Reply
     from server.upstream.pool import Pool
@@ -42,14 +43,16 @@ PLAIN_CALLS = frozenset({"eth_call", "eth_estimateGas"})
 class CallReader:
     """Runs callers' own calls on one chain."""
 
-    def __init__(self, chain: EvmChain, pool: Pool) -> None:
+    def __init__(self, chain: EvmChain, pool: Pool, heights: Heights) -> None:
         self._chain = chain
         self._pool = pool
+        self._heights = heights
         self._proofs = Proofs(chain, pool)
 
     async def simulate_call(self, call: CallRequest, view: ReadView) -> CallResult:
         """Return the raw return data and the block that the call ran at; raises Reverted with the decoded reason."""
-        data = await self.run("eth_call", self.params(call), view, json_data)
+        read = self.run("eth_call", self.params(call), view, json_data)
+        data = await self._heights.explain(read, view, "block")
         if is_revert_payload(data):
             raise reverted(data)
         return CallResult(data, view.block or 0)

@@ -29,6 +29,7 @@ from server.upstream.connector import CallPolicy
 
 if TYPE_CHECKING:
     from server.chains.evm.chain import EvmChain
+    from server.chains.evm.heights import Heights
     from server.chains.evm.reads.planner import ReadPlanner
     from server.chains.shared.cache import ChainCache
     from server.chains.view import ReadView
@@ -44,14 +45,22 @@ _CODE = CachedState("code", msgspec.msgpack.encode, msgspec.msgpack.Decoder(Code
 class CodeReader:
     """Reads code on one chain."""
 
-    def __init__(self, chain: EvmChain, pool: Pool, planner: ReadPlanner, cache: ChainCache) -> None:
+    def __init__(self, chain: EvmChain, pool: Pool, planner: ReadPlanner, cache: ChainCache, heights: Heights) -> None:
         self._chain = chain
         self._pool = pool
         self._planner = planner
         self._cache = cache
+        self._heights = heights
 
     async def read_code(self, address: str, view: ReadView) -> Code:
         """Return the code at `address`; empty for an account without code, 23 bytes for an EIP-7702 delegation."""
+        return await self._heights.explain(self._read_cached(address, view), view)
+
+    async def read_program_size(self, address: str, view: ReadView) -> int:
+        """Return how many bytes of code are at the address."""
+        return len((await self._read_cached(address, view)).code)
+
+    async def _read_cached(self, address: str, view: ReadView) -> Code:
         account = parse_address(address, "address")
         return await self._cache.read_state(view, _CODE, address_bytes(account), lambda: self._read_code(account, view))
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from server.chains.capabilities import Holding, Holdings, is_accepted
 from server.chains.evm.reads.multicall import Call, Outcome, eth_balance_call
 from server.chains.evm.tokens import BALANCE_OF, DECIMALS
-from server.chains.holdings import Holding, Holdings
 from server.contracts.address import address_bytes, parse_address
 from server.contracts.words import address_word, word
 from server.errors import UpstreamUnavailable
@@ -14,9 +14,9 @@ from server.errors import UpstreamUnavailable
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from server.chains.capabilities import KnownAsset
     from server.chains.evm.chain import EvmChain
     from server.chains.evm.reads.cached import RememberedReads
-    from server.chains.holdings import KnownAsset
     from server.chains.view import ReadView
 
 _MOST_DECIMALS = 255
@@ -29,6 +29,14 @@ class HoldingReader:
         self._chain = chain
         self._reads = reads
         self._decimals: dict[str, int] = {}
+
+    def check_holder(self, address: str) -> str:
+        """Return the address with its EIP-55 checksum; InvalidArgument for what is none."""
+        return parse_address(address, "address")
+
+    def is_holder(self, address: str) -> bool:
+        """Return whether the text is an EVM address."""
+        return is_accepted(self.check_holder, address)
 
     async def read_holdings(self, address: str, assets: Sequence[KnownAsset], view: ReadView) -> Holdings:
         """Return the balances that are not zero, all of one block: one request.

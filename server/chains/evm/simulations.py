@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from server.chains.capabilities import CallRequest
     from server.chains.evm.calls import CallReader
+    from server.chains.evm.heights import Heights
     from server.chains.view import ReadView
 
 LEARNED_SECONDS = 600.0
@@ -66,13 +67,17 @@ _LACKS = (NotSupported, InvalidArgument)
 class Simulator:
     """Simulates on one chain. `clock` in seconds."""
 
-    def __init__(self, calls: CallReader, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, calls: CallReader, heights: Heights, clock: Callable[[], float] = time.monotonic) -> None:
         self._calls = calls
+        self._heights = heights
         self._clock = clock
         self._lacking: dict[str, float] = {}
 
     async def simulate_transaction(self, call: CallRequest, view: ReadView) -> Simulation:
         """See `SimulatesTransactions`."""
+        return await self._heights.explain(self._simulate(call, view), view, "height")
+
+    async def _simulate(self, call: CallRequest, view: ReadView) -> Simulation:
         params = self._calls.params(call)
         unable: list[str] = []
         for interface in _INTERFACES:

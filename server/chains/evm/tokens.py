@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from waypost.v1 import token_pb2
+
 from server.chains.capabilities import Allowance, Balance, TokenFacts
 from server.chains.evm.reads.multicall import Call, Outcome
 from server.contracts.address import address_bytes, parse_address
@@ -12,7 +14,10 @@ from server.contracts.words import address_word, word
 from server.errors import NotAToken
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Sequence
+
     from server.chains.evm.chain import EvmChain
+    from server.chains.evm.heights import Heights
     from server.chains.evm.reads.cached import RememberedReads
     from server.chains.view import ReadView
 
@@ -29,9 +34,10 @@ _MAX_DECIMALS = 255
 class TokenReader:
     """Reads token contracts that callers name, each request in an execution of its own."""
 
-    def __init__(self, chain: EvmChain, reads: RememberedReads) -> None:
+    def __init__(self, chain: EvmChain, reads: RememberedReads, heights: Heights) -> None:
         self._chain = chain
         self._reads = reads
+        self._heights = heights
 
     async def read_token_balance(self, address: str, token: str, view: ReadView) -> Balance:
         """Return how much of `token` the account holds, in the smallest unit; decimals 0 where it states none."""
@@ -39,7 +45,7 @@ class TokenReader:
         contract = parse_address(token, "token")
         target = address_bytes(contract)
         calls = (Call(target, BALANCE_OF + address_word(address_bytes(account))), Call(target, DECIMALS))
-        balance, decimals = await self._reads.read_alone(view, calls)
+        balance, decimals = await self._read(calls, view)
         raw = self._required(balance, contract, "balanceOf", "token")
         return Balance(account, view.block or 0, raw, read_decimals(decimals), contract)
 
@@ -48,7 +54,7 @@ class TokenReader:
         contract = parse_address(address, "address")
         target = address_bytes(contract)
         calls = [Call(target, selector) for selector in (TOTAL_SUPPLY, NAME, SYMBOL, DECIMALS)]
-        supply, name, symbol, decimals = await self._reads.read_alone(view, calls)
+        supply, name, symbol, decimals = await self._read(calls, view)
         return TokenFacts(
             address=contract,
             block=view.block or 0,
@@ -56,6 +62,20 @@ class TokenReader:
             symbol=_text(symbol),
             decimals=read_decimals(decimals),
             total_supply=self._required(supply, contract, "totalSupply", "address"),
+        )
+
+    async def read_token_metadata(self, address: str, view: ReadView) -> token_pb2.GetTokenMetadataResponse:
+        """Return what `read_token` returns as a message, without `chain`."""
+        token = await self.read_token(address, view)
+        return token_pb2.GetTokenMetadataResponse(
+            address=token.address,
+            evm=token_pb2.EvmTokenMetadata(
+                block_height=token.block,
+                name=token.name,
+                symbol=token.symbol,
+                decimals=token.decimals,
+                total_supply=str(token.total_supply),
+            ),
         )
 
     async def read_allowance(self, token: str, owner: str, spender: str, view: ReadView) -> Allowance:
@@ -66,7 +86,7 @@ class TokenReader:
         target = address_bytes(contract)
         arguments = address_word(address_bytes(holder)) + address_word(address_bytes(mover))
         calls = (Call(target, ALLOWANCE + arguments), Call(target, SYMBOL), Call(target, DECIMALS))
-        allowance, symbol, decimals = await self._reads.read_alone(view, calls)
+        allowance, symbol, decimals = await self._read(calls, view)
         return Allowance(
             token=contract,
             owner=holder,
@@ -76,6 +96,10 @@ class TokenReader:
             decimals=read_decimals(decimals),
             symbol=_text(symbol),
         )
+
+    def _read(self, calls: Sequence[Call], view: ReadView) -> Awaitable[list[Outcome]]:
+        read = self._reads.read_alone(view, calls)
+        return read if view.block is None else self._heights.explain(read, view)
 
     def _required(self, outcome: Outcome, contract: str, function: str, field: str) -> int:
         if outcome.success and len(outcome.data) >= 32:

@@ -85,7 +85,7 @@ class AccountReader:
         accounts, raw = told.answer
         return Balance(address, told.block, raw, self._mint(accounts, token, "token").decimals, token)
 
-    async def read_metadata(self, address: str, view: ReadView) -> token_pb2.GetTokenMetadataResponse:
+    async def read_token_metadata(self, address: str, view: ReadView) -> token_pb2.GetTokenMetadataResponse:
         """Return what is known of a mint, without `chain`; NotAToken where the address holds none.
 
         The texts are those of the mint's own extension, else of the account that its pointer names, else

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import msgspec
 from waypost.v1 import block_pb2, common_pb2, transaction_pb2
 
+from server.chains.shared.cache import CachedDocument, number_key
 from server.chains.solana.answers import Count  # noqa: TC001 - msgspec evaluates the annotations
 from server.chains.solana.heads import COMMITMENT
 from server.chains.solana.keys import parse_signature
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from server.chains.facts import ChainFacts
+    from server.chains.shared.cache import ChainCache
     from server.chains.solana.transfers import Transfer
     from server.chains.view import ReadView
     from server.upstream.connector import Reply
@@ -37,6 +39,19 @@ if TYPE_CHECKING:
 Document = TypeVar("Document")
 
 _MAX_SLOT = (1 << 63) - 1
+# Wider than any slot that is let through, and signed: what is no slot is refused by the read.
+_CACHED_BLOCK = CachedDocument(
+    "block",
+    block_pb2.Block.SerializeToString,
+    block_pb2.Block.FromString,
+    block_of=lambda block: int(block.solana.number),
+)
+_CACHED_TRANSACTION = CachedDocument(
+    "transaction",
+    transaction_pb2.Transaction.SerializeToString,
+    transaction_pb2.Transaction.FromString,
+    block_of=lambda transaction: int(transaction.solana.block_number),
+)
 _REISSUES = 2
 _NULL = b"null"
 
@@ -85,11 +100,24 @@ class _Statuses(msgspec.Struct):
 
 
 class BlockReader:
-    """Reads blocks and transactions of the chain."""
+    """Reads blocks and transactions of the chain; they are cached, for good once their slot is finalized."""
 
-    def __init__(self, facts: ChainFacts, pool: Pool) -> None:
+    def __init__(self, facts: ChainFacts, pool: Pool, cache: ChainCache) -> None:
         self._facts = facts
         self._pool = pool
+        self._cache = cache
+
+    def block_hash(self, text: str) -> str:
+        """Raise NotSupported: no node finds blocks by hash."""
+        raise _no_search_by_hash()
+
+    async def read_block_by_hash(self, block_hash: str, view: ReadView) -> block_pb2.Block:
+        """Raise what `block_hash` raises."""
+        raise _no_search_by_hash()
+
+    def transaction_hash(self, text: str) -> str:
+        """Return a transaction's first signature; InvalidArgument (field `hash`) for what is none."""
+        return str(parse_signature(text, "hash"))
 
     async def read_block_by_number(self, number: int, view: ReadView) -> block_pb2.Block:
         """Return the block of a slot with its transactions' signatures.
@@ -98,6 +126,11 @@ class BlockReader:
             NotFound: the slot was skipped, or is not there yet.
             ArchiveRequired: no configured node keeps it any more.
         """
+        return await self._cache.read_document(
+            view, _CACHED_BLOCK, number_key(number), lambda: self._read_block(number, view)
+        )
+
+    async def _read_block(self, number: int, view: ReadView) -> block_pb2.Block:
         if not 0 <= number <= _MAX_SLOT:
             raise InvalidArgument("a slot is between 0 and 2^63-1", field="block")
         policy = CallPolicy(null_elsewhere=True, min_block=number)
@@ -124,7 +157,12 @@ class BlockReader:
             Pending: it is processed, but its block is not confirmed yet.
             NotFound: no node knows it.
         """
-        signature = str(parse_signature(text, "hash"))
+        signature = self.transaction_hash(text)
+        return await self._cache.read_document(
+            view, _CACHED_TRANSACTION, signature.encode(), lambda: self._read_transaction(signature, view)
+        )
+
+    async def _read_transaction(self, signature: str, view: ReadView) -> transaction_pb2.Transaction:
         policy = CallPolicy(null_elsewhere=True)
         found, reply = await self._versioned(
             "getTransaction", signature, _TRANSACTION, lambda result: _transaction(result, signature), policy, view
@@ -184,6 +222,10 @@ class BlockReader:
 
     def _no_block(self, slot: int, absences: GatewayError | int) -> NotFound:
         return absent(f"{self._facts.slug} has no block in slot {slot}: it was skipped, or is not there yet", absences)
+
+
+def _no_search_by_hash() -> NotSupported:
+    return NotSupported("Solana nodes do not find blocks by hash; ask for the slot", field="hash")
 
 
 def _status(result: bytes) -> _Status | None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from solders.pubkey import Pubkey
 
-from server.chains.holdings import Holding, Holdings
+from server.chains.capabilities import Holding, Holdings, is_accepted
 from server.chains.newest import Told
 from server.chains.solana import layouts
 from server.chains.solana.answers import Accounts, account_bytes, read_accounts, read_amount
@@ -20,8 +20,8 @@ from server.upstream.connector import CallPolicy
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from server.chains.capabilities import KnownAsset
     from server.chains.facts import ChainFacts
-    from server.chains.holdings import KnownAsset
     from server.chains.view import ReadView
     from server.upstream.pool import Pool
 
@@ -44,6 +44,14 @@ class HoldingReader:
         self._facts = facts
         self._pool = pool
         self._decimals: dict[str, int] = {}
+
+    def check_holder(self, address: str) -> str:
+        """Return the address; InvalidArgument for what is no public key."""
+        return str(parse_key(address, "address"))
+
+    def is_holder(self, address: str) -> bool:
+        """Return whether the text is a public key."""
+        return is_accepted(self.check_holder, address)
 
     async def read_holdings(self, address: str, assets: Sequence[KnownAsset], view: ReadView) -> Holdings:
         """Return lamports and the amounts of the mints, an owner's several accounts of one mint added up.

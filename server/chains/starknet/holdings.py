@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from server.chains.holdings import Holding, Holdings
+from server.chains.capabilities import Holding, Holdings, is_accepted
 from server.chains.sound_answers import Doubtful, read_sound
 from server.chains.starknet.answers import amount_of, decimals_of, json_felts
 from server.chains.starknet.felts import parse_address
@@ -17,11 +17,12 @@ from server.upstream.connector import CallPolicy
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from server.chains.capabilities import KnownAsset
     from server.chains.facts import ChainFacts
-    from server.chains.holdings import KnownAsset
     from server.chains.view import ReadView
     from server.upstream.pool import Pool
 
+_EVM_LENGTH = 42
 # What a contract says that does not answer a call.
 _NO_ANSWER = (EntryPointMissing, NotAToken, Reverted)
 
@@ -39,6 +40,15 @@ class HoldingReader:
         self._pool = pool
         self._decimals: dict[str, int] = {}
         self._selectors: dict[str, str] = {}
+
+    def check_holder(self, address: str) -> str:
+        """Return the caller's own writing; InvalidArgument for what is no address."""
+        parse_address(address, "address")
+        return address
+
+    def is_holder(self, address: str) -> bool:
+        """Return whether the text is an address of Starknet and not of an EVM chain: each of those is a felt too."""
+        return len(address) > _EVM_LENGTH and is_accepted(self.check_holder, address)
 
     async def read_holdings(self, address: str, assets: Sequence[KnownAsset], view: ReadView) -> Holdings:
         """Return the balances that are not zero, all of one block.

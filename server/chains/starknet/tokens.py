@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from server.chains.capabilities import Balance
 from server.chains.newest import Told, read_newest
 from server.chains.shared.cache import CachedState
 from server.chains.sound_answers import Doubtful, read_sound, read_sound_together
 from server.chains.starknet.answers import amount_of, decimals_of, json_felts, json_number
+from server.chains.starknet.felts import parse_address
 from server.chains.starknet.heads import NEWEST, NewestBlock, parse_newest
 from server.chains.starknet.node_errors import ContractMissing, EntryPointMissing
 from server.errors import ArchiveRequired, GatewayError, NotAToken, NotFound
@@ -63,6 +65,29 @@ class _Habits(NamedTuple):
 
     selector: str
     decimals: int
+
+
+class BalanceReader:
+    """Reads balances of the native coin's contract and of others; answers repeat addresses as the caller wrote them.
+
+    No casing of an address is the right one (contract section 2.3).
+    """
+
+    def __init__(self, native: str, tokens: TokenReader) -> None:
+        self._native = native
+        self._tokens = tokens
+
+    async def read_balance(self, address: str, view: ReadView) -> Balance:
+        """Return the balance of the STRK contract."""
+        owner = parse_address(address, "address")
+        amount = await self._tokens.read(self._native, owner, view)
+        return Balance(address, view.block or 0, amount.raw, amount.decimals)
+
+    async def read_token_balance(self, address: str, token: str, view: ReadView) -> Balance:
+        """Return how much of the token the address holds; NotAToken where the contract answers no balance."""
+        owner, contract = parse_address(address, "address"), parse_address(token, "token")
+        amount = await self._tokens.read(contract, owner, view)
+        return Balance(address, view.block or 0, amount.raw, amount.decimals, token)
 
 
 class TokenReader:

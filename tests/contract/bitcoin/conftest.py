@@ -12,13 +12,13 @@ from devnet.launcher import Devnet
 from runtime.settings import Settings
 from server.chains.registry import Chains
 from server.upstream import open_session
+from tests.operations import Operations
 from tests.tallies import EndpointTally
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from devnet.bitcoin.node import BitcoinNode
-    from server.chains.bitcoin.driver import BitcoinDriver
     from server.upstream.cache import Cache
 
 
@@ -64,13 +64,13 @@ def endpoints_of(node: BitcoinNode, name: str = "bcoin") -> list[dict[str, str]]
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def driver(node: BitcoinNode, tally: EndpointTally) -> AsyncIterator[BitcoinDriver]:
+async def driver(node: BitcoinNode, tally: EndpointTally) -> AsyncIterator[Operations]:
     """A driver on the seeded node, whose endpoints have proved themselves before the test counts."""
     async with open_session() as session:
         chains = open_chains(session, tally, endpoints_of(node))
-        driver = chains.get("bitcoin").driver
-        await driver.read_health()  # type: ignore[union-attr]
-        await driver.esplora.probe("/blocks", [])  # type: ignore[union-attr]
+        driver = Operations(chains.get("bitcoin"))
+        await driver.read_health()
+        await driver.pools["esplora"].probe("/blocks", [])
         tally.requests.clear()
         yield driver  # type: ignore[misc]
         await chains.close()

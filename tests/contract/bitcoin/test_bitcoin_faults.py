@@ -16,6 +16,7 @@ from server.upstream import open_session
 from tests.contract.bitcoin.conftest import endpoints_of, open_chains
 from tests.contract.bitcoin.fronts import Front, front
 from tests.faults.families import relay as faults
+from tests.operations import Operations
 from tests.tallies import EndpointTally
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ async def fronts(node: BitcoinNode, http: aiohttp.ClientSession) -> AsyncIterato
 async def drive(endpoints: list[dict[str, str]]) -> AsyncIterator[Any]:
     async with open_session() as session:
         chains = open_chains(session, EndpointTally(), endpoints)
-        yield chains.get("bitcoin").driver
+        yield Operations(chains.get("bitcoin"))
         await chains.close()
 
 
@@ -248,5 +249,5 @@ async def test_a_block_outside_of_the_best_chain_says_nothing_about_its_node(
             block = await driver.read_block_by_hash(known.PAYMENTS_HASH, view)
             assert b'"confirmations": -1,' in block.bitcoin.native.json
             assert view.block is None
-            assert driver.core.heads.of("core") == known.HEIGHT
-            assert not driver.core.heads.is_lagging("core")
+            assert driver.pools["core"].heads.of("core") == known.HEIGHT
+            assert not driver.pools["core"].heads.is_lagging("core")

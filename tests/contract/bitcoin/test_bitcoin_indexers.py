@@ -10,6 +10,7 @@ import pytest
 import pytest_asyncio
 
 from devnet import known_bitcoin as known
+from server.chains.capabilities import ReadsBalances
 from server.chains.view import ReadView
 from server.errors import InvalidArgument, UpstreamDisagrees, UpstreamUnavailable
 from tests.contract.bitcoin.fronts import Front, front
@@ -163,7 +164,7 @@ async def test_a_block_replaced_at_its_height_is_noticed(fronts: list[Front]) ->
 async def test_a_tip_is_placed_anew_after_a_while(fronts: list[Front]) -> None:
     """An indexer that stops is found out though its own tip stays what it was."""
     async with drive([fronts[2].endpoints("node")[0], *indexers(fronts[0])]) as driver:
-        tips = driver._balances._ways[0]._tips
+        tips = driver.of(ReadsBalances)._ways[0]._tips
         clock = [1000.0]
         tips._clock = lambda: clock[0]
         for seconds, asked in ((0, 1), (10, 1), (16, 2), (20, 2)):

@@ -13,6 +13,7 @@ from server.chains.view import ReadView
 from server.upstream import open_session
 from server.upstream.cache import Cache
 from tests.contract.bitcoin.conftest import endpoints_of, open_chains
+from tests.operations import Operations
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 async def remembering(moving: BitcoinNode, tally: EndpointTally) -> AsyncIterator[Any]:
     async with open_session() as session:
         chains = open_chains(session, tally, endpoints_of(moving), Cache(1 << 20))
-        yield chains.get("bitcoin").driver
+        yield Operations(chains.get("bitcoin"))
         await chains.close()
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import aiohttp
 
     from devnet.bitcoin.node import BitcoinNode
-    from server.chains.bitcoin.driver import BitcoinDriver
+    from tests.operations import Operations
     from tests.tallies import EndpointTally
 
 
@@ -29,12 +29,12 @@ async def ask(http: aiohttp.ClientSession, node: BitcoinNode, method: str, *para
     return text.removeprefix(b'{"jsonrpc":"2.0","result":').removesuffix(b',"id":7}')
 
 
-async def test_the_height_is_the_nodes(driver: BitcoinDriver, tally: EndpointTally) -> None:
+async def test_the_height_is_the_nodes(driver: Operations, tally: EndpointTally) -> None:
     assert await driver.read_height(ReadView()) == known.HEIGHT
     assert tally.requests == ["bcoin-core"]
 
 
-async def test_health_tells_the_head(driver: BitcoinDriver) -> None:
+async def test_health_tells_the_head(driver: Operations) -> None:
     health = await driver.read_health()
     assert (health.state, health.height) == ("ok", known.HEIGHT)
     assert health.latency is not None
@@ -44,7 +44,7 @@ async def test_health_tells_the_head(driver: BitcoinDriver) -> None:
 
 @pytest.mark.parametrize("number", [0, 1, known.PAYMENTS, known.HEIGHT])
 async def test_a_block_is_the_nodes_own_bytes(
-    driver: BitcoinDriver, node: BitcoinNode, http: aiohttp.ClientSession, tally: EndpointTally, number: int
+    driver: Operations, node: BitcoinNode, http: aiohttp.ClientSession, tally: EndpointTally, number: int
 ) -> None:
     view = ReadView()
     block = (await driver.read_block_by_number(number, view)).bitcoin
@@ -59,7 +59,7 @@ async def test_a_block_is_the_nodes_own_bytes(
     assert tally.requests == ["bcoin-core"] * 3
 
 
-async def test_blocks_that_are_not_there(driver: BitcoinDriver) -> None:
+async def test_blocks_that_are_not_there(driver: Operations) -> None:
     with pytest.raises(NotFound, match="no block 99999"):
         await driver.read_block_by_number(99999, ReadView())
     with pytest.raises(NotFound, match="no block abab"):
@@ -67,7 +67,7 @@ async def test_blocks_that_are_not_there(driver: BitcoinDriver) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "0x" + "ab" * 32, "ab" * 31, "zz" * 32, "ab" * 32 + " ", "٣" * 64])
-async def test_what_is_no_block_hash(driver: BitcoinDriver, tally: EndpointTally, text: str) -> None:
+async def test_what_is_no_block_hash(driver: Operations, tally: EndpointTally, text: str) -> None:
     with pytest.raises(InvalidArgument) as caught:
         await driver.read_block_by_hash(text, ReadView())
     assert caught.value.field == "hash"
@@ -75,7 +75,7 @@ async def test_what_is_no_block_hash(driver: BitcoinDriver, tally: EndpointTally
 
 
 @pytest.mark.parametrize("number", [-1, 1 << 31, 1 << 70])
-async def test_no_node_is_asked_for_what_is_no_height(driver: BitcoinDriver, tally: EndpointTally, number: int) -> None:
+async def test_no_node_is_asked_for_what_is_no_height(driver: Operations, tally: EndpointTally, number: int) -> None:
     with pytest.raises(NotFound):
         await driver.read_block_by_number(number, ReadView())
     assert tally.requests == []
@@ -83,7 +83,7 @@ async def test_no_node_is_asked_for_what_is_no_height(driver: BitcoinDriver, tal
 
 @pytest.mark.parametrize("address", known.CONFIRMED)
 async def test_balances_are_confirmed_and_exact(
-    driver: BitcoinDriver, node: BitcoinNode, http: aiohttp.ClientSession, tally: EndpointTally, address: str
+    driver: Operations, node: BitcoinNode, http: aiohttp.ClientSession, tally: EndpointTally, address: str
 ) -> None:
     balance = await driver.read_balance(address, ReadView())
     assert (balance.address, balance.raw, balance.decimals) == (address, known.CONFIRMED[address], 8)
@@ -100,26 +100,26 @@ async def test_balances_are_confirmed_and_exact(
         assert scan["total_amount"] * 10**8 == balance.raw
 
 
-async def test_an_address_in_capitals_is_the_same_one(driver: BitcoinDriver) -> None:
+async def test_an_address_in_capitals_is_the_same_one(driver: Operations) -> None:
     balance = await driver.read_balance(known.P2WPKH.upper(), ReadView())
     assert (balance.address, balance.raw) == (known.P2WPKH.upper(), known.CONFIRMED[known.P2WPKH])
 
 
-async def test_the_past_is_refused(driver: BitcoinDriver, tally: EndpointTally) -> None:
+async def test_the_past_is_refused(driver: Operations, tally: EndpointTally) -> None:
     with pytest.raises(NotSupported) as caught:
         await driver.read_balance(known.P2PKH, ReadView(block=500))
     assert caught.value.field == "blockHeight"
     assert tally.requests == []
 
 
-async def test_bad_addresses_reach_no_node(driver: BitcoinDriver, tally: EndpointTally) -> None:
+async def test_bad_addresses_reach_no_node(driver: Operations, tally: EndpointTally) -> None:
     with pytest.raises(InvalidArgument) as caught:
         await driver.read_balance("1BoatSLRHtKNngkdXEeobR76b53LETtpyX", ReadView())
     assert caught.value.field == "address"
     assert tally.requests == []
 
 
-async def test_callers_own_calls(driver: BitcoinDriver, node: BitcoinNode, http: aiohttp.ClientSession) -> None:
+async def test_callers_own_calls(driver: Operations, node: BitcoinNode, http: aiohttp.ClientSession) -> None:
     params = f'["{known.PAYMENTS_HASH}", 2]'.encode()
     answer = await driver.pass_call("getblock", params, ReadView())
     assert answer == await ask(http, node, "getblock", known.PAYMENTS_HASH, 2)
@@ -144,7 +144,7 @@ async def test_callers_own_calls(driver: BitcoinDriver, node: BitcoinNode, http:
     ],
 )
 async def test_calls_that_are_not_passed_on(
-    driver: BitcoinDriver, tally: EndpointTally, method: str, params: bytes | None, field: str
+    driver: Operations, tally: EndpointTally, method: str, params: bytes | None, field: str
 ) -> None:
     with pytest.raises(InvalidArgument) as caught:
         await driver.pass_call(method, params, ReadView())
@@ -152,7 +152,7 @@ async def test_calls_that_are_not_passed_on(
     assert tally.requests == []
 
 
-async def test_many_at_once_get_their_own_answers(driver: BitcoinDriver) -> None:
+async def test_many_at_once_get_their_own_answers(driver: Operations) -> None:
     blocks = await asyncio.gather(*(driver.read_block_by_number(number, ReadView()) for number in range(50)))
     assert [block.bitcoin.number for block in blocks] == [str(number) for number in range(50)]
     balances = await asyncio.gather(*(driver.read_balance(address, ReadView()) for address in known.CONFIRMED))

@@ -12,6 +12,7 @@ import pytest
 from devnet import known_bitcoin as known
 from runtime.config_errors import ConfigError
 from runtime.settings import Settings
+from server.chains.capabilities import ReadsBalances
 from server.chains.configured import check_configured
 from server.chains.view import ReadView
 from server.errors import DeadlineExceeded, InvalidArgument, NotSupported, TooMuchWork, UpstreamUnavailable
@@ -141,7 +142,7 @@ async def test_too_many_scans_are_refused_at_once(node: BitcoinNode, http: aioht
 
         relay.twist = stuck
         async with drive([scanning(relay.url)]) as driver:
-            scans = driver._scans
+            scans = driver.of(ReadsBalances)._ways[-1]
             reads = [asyncio.create_task(driver.read_balance(one, ReadView())) for one in addresses]
             await asyncio.sleep(0.05)
             for number in range(4):

@@ -15,6 +15,7 @@ from server.upstream import open_session
 from server.upstream.cache import Cache
 from tests.contract.evm.nodes import Anvil, build_world
 from tests.e2e.gateway import run_gateway
+from tests.operations import Operations
 from tests.unit.cache.conftest import Clock
 
 if TYPE_CHECKING:
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from server.chains.evm.driver import EvmDriver
     from tests.e2e.gateway import RunningGateway
 
 # Anvil calls the block 64 below its head final.
@@ -40,7 +40,7 @@ class Site:
     url: str
     clock: Clock
     cache: Cache
-    driver: EvmDriver
+    driver: Operations
 
     async def asked(self) -> int:
         """Return how many requests reached the node since this was asked last."""
@@ -78,8 +78,8 @@ async def site(node: Anvil) -> AsyncIterator[Site]:
     cache = Cache(1 << 22, clock=clock)
     async with open_session() as http:
         chains = Chains.load(settings_for(url), http, cache=cache)
-        driver = chains.get("ethereum").driver
-        await driver.pool.call("eth_chainId", [])  # type: ignore[union-attr]
+        driver = Operations(chains.get("ethereum"))
+        await driver.pool.call("eth_chainId", [])
         relay.requests = 0
         yield Site(node, relay, url, clock, cache, driver)  # type: ignore[arg-type]
         await chains.close()

@@ -14,6 +14,7 @@ from server.upstream.cache import Cache, RedisTier, open_cache, open_redis
 from tests.contract.cache.conftest import FINAL_DEPTH, settings_for
 from tests.contract.evm.nodes import ALICE, USDC
 from tests.e2e.gateway import run_gateway
+from tests.operations import Operations
 from tests.unit.cache.conftest import RedisServer
 
 if TYPE_CHECKING:
@@ -64,8 +65,7 @@ async def test_final_reads_are_shared_and_reads_at_the_head_are_not(site: Site, 
         async with open_session() as http:
             cache = Cache(1 << 20, shared=tier)
             chains = Chains.load(settings_for(site.url), http, cache=cache)
-            driver = chains.get("ethereum").driver
-            assert driver is not None
+            driver = Operations(chains.get("ethereum"))
             await driver.pool.call("eth_chainId", [])
             driver.memory.finality.block = final
             await site.asked()

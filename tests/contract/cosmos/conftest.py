@@ -14,12 +14,11 @@ from devnet.watchdog import Watchdog
 from runtime.settings import Settings
 from server.chains.registry import Chains
 from server.upstream import open_session
+from tests.operations import Operations
 from tests.tallies import EndpointTally
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
-
-    from server.chains.cosmos.driver import CosmosDriver
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
@@ -57,10 +56,8 @@ async def chains(model: CosmosChains, tally: EndpointTally) -> AsyncIterator[Cha
 
 
 @pytest.fixture
-def driver(chains: Chains) -> CosmosDriver:
-    found = chains.get("cosmoshub").driver
-    assert found is not None
-    return found
+def driver(chains: Chains) -> Operations:
+    return Operations(chains.get("cosmoshub"))
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")

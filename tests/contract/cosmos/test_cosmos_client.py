@@ -17,11 +17,11 @@ from server.chains.registry import Chains
 from server.chains.view import ReadView
 from server.upstream import open_session
 from tests.contract.cosmos.conftest import settings_of
+from tests.operations import Operations
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from server.chains.cosmos.driver import CosmosDriver
 
 HUB = CHAINS["cosmoshub"]
 ALICE = address(HUB, known.ALICE)
@@ -38,10 +38,10 @@ async def own_model() -> AsyncIterator[CosmosChains]:
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def own_driver(own_model: CosmosChains) -> AsyncIterator[CosmosDriver]:
+async def own_driver(own_model: CosmosChains) -> AsyncIterator[Operations]:
     async with open_session() as http:
         loaded = Chains.load(settings_of(own_model), http)
-        yield loaded.get("cosmoshub").driver  # type: ignore[misc]
+        yield Operations(loaded.get("cosmoshub"))
         await loaded.close()
 
 
@@ -55,7 +55,7 @@ def ledger(own_model: CosmosChains) -> Any:
     return LedgerClient(config, query_interval_secs=0)
 
 
-async def test_it_reads_what_the_gateway_reads(ledger: Any, own_driver: CosmosDriver) -> None:
+async def test_it_reads_what_the_gateway_reads(ledger: Any, own_driver: Operations) -> None:
     def ask() -> tuple[Any, ...]:
         return (
             ledger.query_bank_balance(ALICE, known.IBC_DENOM),
@@ -88,7 +88,7 @@ async def test_it_reads_what_the_gateway_reads(ledger: Any, own_driver: CosmosDr
     assert chain_id == HUB.chain_id
 
 
-async def test_it_sends_and_the_gateway_sees_it(ledger: Any, own_driver: CosmosDriver) -> None:
+async def test_it_sends_and_the_gateway_sees_it(ledger: Any, own_driver: Operations) -> None:
     from cosmpy.aerial.wallet import LocalWallet
 
     wallet = LocalWallet(key(known.ALICE), prefix=HUB.prefix)
@@ -121,7 +121,7 @@ async def test_it_sends_and_the_gateway_sees_it(ledger: Any, own_driver: CosmosD
 
 
 async def test_every_page_of_what_is_on_its_way_back_is_read(
-    ledger: Any, own_driver: CosmosDriver, monkeypatch: pytest.MonkeyPatch
+    ledger: Any, own_driver: Operations, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from cosmpy.aerial.wallet import LocalWallet
 

@@ -15,6 +15,7 @@ from server.chains.registry import Chains
 from server.chains.view import ReadView
 from server.errors import NotSupported
 from server.upstream import open_session
+from tests.operations import Operations
 from tests.serving import serve_app
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ async def described(model: CosmosChains, http: aiohttp.ClientSession, exponent: 
     async with serve_app(app) as url, open_session() as session:
         chain = {"endpoints": [{"label": "one", "url": url, "kind": "rest"}]}
         chains = Chains.load(Settings.model_validate({"profile": "devnet", "chains": {"cosmoshub": chain}}), session)
-        yield chains.get("cosmoshub").driver
+        yield Operations(chains.get("cosmoshub"))
         await chains.close()
 
 

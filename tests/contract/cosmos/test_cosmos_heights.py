@@ -15,6 +15,7 @@ from server.chains.registry import Chains
 from server.chains.view import ReadView
 from server.errors import ArchiveRequired, NotFound, NotSupported, UpstreamUnavailable
 from server.upstream import open_session
+from tests.operations import Operations
 from tests.serving import serve_app
 
 if TYPE_CHECKING:
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     import aiohttp
 
     from devnet.cosmos.process import CosmosChains
-    from server.chains.cosmos.driver import CosmosDriver
     from tests.tallies import EndpointTally
 
 HUB = CHAINS["cosmoshub"]
@@ -31,7 +31,7 @@ BOB, STAKER = address(HUB, known.BOB), address(HUB, known.ALICE)
 OPERATOR = operator(HUB, 2)
 HEIGHT = "x-cosmos-block-height"
 
-READS: dict[str, Callable[[CosmosDriver, ReadView], Awaitable[Any]]] = {
+READS: dict[str, Callable[[Operations, ReadView], Awaitable[Any]]] = {
     "balance": lambda driver, view: driver.read_token_balance(BOB, HUB.denom, view),
     "metadata": lambda driver, view: driver.read_token_metadata(HUB.denom, view),
     "delegations": lambda driver, view: driver.read_delegations(STAKER, view),
@@ -41,7 +41,7 @@ READS: dict[str, Callable[[CosmosDriver, ReadView], Awaitable[Any]]] = {
 
 
 @pytest.mark.parametrize("name", READS)
-async def test_block_0_is_not_the_newest_one(driver: CosmosDriver, tally: EndpointTally, name: str) -> None:
+async def test_block_0_is_not_the_newest_one(driver: Operations, tally: EndpointTally, name: str) -> None:
     with pytest.raises(NotFound, match="blocks begin at 1") as refused:
         await READS[name](driver, ReadView(0))
     assert refused.value.field == "blockHeight"
@@ -49,7 +49,7 @@ async def test_block_0_is_not_the_newest_one(driver: CosmosDriver, tally: Endpoi
 
 
 @pytest.mark.parametrize("name", READS)
-async def test_a_height_to_come_is_not_there_yet(driver: CosmosDriver, name: str) -> None:
+async def test_a_height_to_come_is_not_there_yet(driver: Operations, name: str) -> None:
     with pytest.raises(NotFound, match="does not exist yet") as refused:
         await READS[name](driver, ReadView(HUB.first + 10**6))
     assert refused.value.field == "blockHeight"
@@ -58,20 +58,20 @@ async def test_a_height_to_come_is_not_there_yet(driver: CosmosDriver, name: str
     assert refused.value.metadata["head"] in refused.value.message
 
 
-async def test_a_forgotten_height_needs_an_archive(driver: CosmosDriver) -> None:
+async def test_a_forgotten_height_needs_an_archive(driver: Operations) -> None:
     with pytest.raises(ArchiveRequired) as refused:
         await READS["balance"](driver, ReadView(5))
     assert refused.value.field == "blockHeight"
 
 
 @pytest.mark.parametrize("what", ["read_block_by_number", "read_block_transactions", "read_block_results"])
-async def test_there_is_no_block_0(driver: CosmosDriver, tally: EndpointTally, what: str) -> None:
+async def test_there_is_no_block_0(driver: Operations, tally: EndpointTally, what: str) -> None:
     with pytest.raises(NotFound):
         await getattr(driver, what)(0, ReadView())
     assert tally.requests == []
 
 
-async def test_of_what_nobody_can_decode_it_is_said(driver: CosmosDriver) -> None:
+async def test_of_what_nobody_can_decode_it_is_said(driver: Operations) -> None:
     block = (await driver.read_block_transactions(HUB.first + known.STAKED_AT, ReadView())).cosmos
     [undecodable] = [row.txhash for row in block.transactions if row.code == known.UNDECODABLE]
     for read in (driver.read_receipt, driver.read_transaction):
@@ -108,7 +108,7 @@ async def test_the_state_at_another_height_is_not_believed(
         http = await stack.enter_async_context(open_session())
         chains = Chains.load(Settings.model_validate(settings), http)
         stack.push_async_callback(chains.close)
-        driver: Any = chains.get("cosmoshub").driver
+        driver: Any = Operations(chains.get("cosmoshub"))
         assert (await driver.read_token_balance(BOB, HUB.denom, ReadView())).raw == known.SENT
         for _ in range(3):
             then = driver.read_token_balance(BOB, HUB.denom, ReadView(HUB.first))

@@ -14,11 +14,11 @@ from waypost.v1 import cosmos_validator_pb2
 from devnet import known_cosmos as known
 from devnet.cosmos.world import CHAINS, address, operator
 from server.chains.view import ReadView
+from tests.operations import Operations
 
 if TYPE_CHECKING:
     from devnet.cosmos.process import CosmosChains
     from devnet.cosmos.world import CosmosChain
-    from server.chains.cosmos.driver import CosmosDriver
     from server.chains.registry import Chains
 
 every_chain = pytest.mark.parametrize("chain", list(CHAINS.values()), ids=lambda chain: chain.slug)
@@ -33,7 +33,7 @@ def ledger_of(model: CosmosChains, chain: CosmosChain) -> Any:
     return LedgerClient(NetworkConfig(chain.chain_id, 0.025, chain.denom, chain.stake_denom, url))
 
 
-async def at_one_block(driver: CosmosDriver, ask: Any) -> tuple[Any, int]:
+async def at_one_block(driver: Operations, ask: Any) -> tuple[Any, int]:
     """Return what the client was told, and the block that was the newest before and after."""
     for _ in range(5):
         before = await driver.read_height(ReadView())
@@ -47,7 +47,7 @@ async def at_one_block(driver: CosmosDriver, ask: Any) -> tuple[Any, int]:
 async def test_balances_and_metadata_are_the_clients(chains: Chains, model: CosmosChains, chain: CosmosChain) -> None:
     from cosmpy.protos.cosmos.bank.v1beta1.query_pb2 import QueryDenomMetadataRequest
 
-    ledger, driver, alice = ledger_of(model, chain), chains.get(chain.slug).driver, address(chain, known.ALICE)
+    ledger, driver, alice = ledger_of(model, chain), Operations(chains.get(chain.slug)), address(chain, known.ALICE)
 
     def ask() -> Any:
         request = QueryDenomMetadataRequest(denom=chain.denom)
@@ -76,7 +76,7 @@ async def test_stakes_are_the_clients(chains: Chains, model: CosmosChains, chain
     )
     from cosmpy.protos.cosmos.staking.v1beta1.staking_pb2 import BondStatus
 
-    ledger, driver, alice = ledger_of(model, chain), chains.get(chain.slug).driver, address(chain, known.ALICE)
+    ledger, driver, alice = ledger_of(model, chain), Operations(chains.get(chain.slug)), address(chain, known.ALICE)
 
     def ask() -> Any:
         return (
@@ -143,7 +143,7 @@ async def test_outcomes_of_a_block_belong_to_what_cosmpy_decodes(
     from cosmpy.protos.cosmos.tx.v1beta1.tx_pb2 import Tx
     from google.protobuf.message import DecodeError
 
-    ledger, driver = ledger_of(model, chain), chains.get(chain.slug).driver
+    ledger, driver = ledger_of(model, chain), Operations(chains.get(chain.slug))
     undecoded = 0
     for number in range(chain.first, chain.first + known.SEEDED_BLOCKS + 1):
         rows = list((await driver.read_block_transactions(number, ReadView())).cosmos.transactions)

@@ -20,6 +20,7 @@ from server.upstream import open_session
 from server.upstream.cache import Cache, CacheUse
 from tests.contract.cosmos.conftest import settings_of
 from tests.faults.families.relay import Answer, Ask, relay
+from tests.operations import Operations
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -45,9 +46,9 @@ async def still() -> AsyncIterator[CosmosChains]:
 async def cached(still: CosmosChains, tally: EndpointTally) -> AsyncIterator[Any]:
     async with open_session() as http:
         chains = Chains.load(settings_of(still), http, observer=tally, cache=Cache(1 << 20))
-        driver: Any = chains.get("cosmoshub").driver
+        driver: Any = Operations(chains.get("cosmoshub"))
         assert await driver.read_height(ReadView()) == HEAD
-        await driver.nodes.comet.call("status", [])
+        await driver.pools["comet"].call("status", [])
         tally.requests.clear()
         yield driver
         await chains.close()
@@ -120,7 +121,7 @@ async def test_documents_are_kept_for_good_once_nodes_tell_a_later_head(cached: 
 async def test_blocks_are_final_once_they_are_made(cached: Any) -> None:
     old = HUB.first
     # Near the head finality is not asked for: the head is made to look far away.
-    cached.nodes.rest.observe_head("model", HEAD + 20)
+    cached.pool.observe_head("model", HEAD + 20)
     await cached.read_block_by_number(old, ReadView())
     await cached.memory.finality.settled()
     assert cached.memory.finality.block == HEAD
@@ -146,7 +147,7 @@ async def test_answers_without_a_height_are_believed_and_not_kept(still: CosmosC
         endpoints = [{"label": f"n{index}", "url": one.url, "kind": "rest"} for index, one in enumerate(relays)]
         settings = {"profile": "devnet", "chains": {"cosmoshub": {"endpoints": endpoints}}}
         chains = Chains.load(Settings.model_validate(settings), http, observer=tally, cache=Cache(1 << 20))
-        driver: Any = chains.get("cosmoshub").driver
+        driver: Any = Operations(chains.get("cosmoshub"))
         for _ in range(3):
             view = ReadView(cache=CacheUse())
             assert (await driver.read_token_balance(BOB, HUB.denom, view)).raw == known.SENT

@@ -16,6 +16,7 @@ from server.chains.registry import Chains
 from server.chains.view import ReadView
 from server.errors import UpstreamUnavailable
 from server.upstream import open_session
+from tests.operations import Operations
 from tests.serving import serve_app
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     import aiohttp
 
     from devnet.cosmos.process import CosmosChains
-    from server.chains.cosmos.driver import CosmosDriver
 
 HUB = CHAINS["cosmoshub"]
 SENT, FAILED = HUB.first + known.SENT_AT, HUB.first + known.FAILED_AT
@@ -62,7 +62,7 @@ async def front(target: str, plain: aiohttp.ClientSession, mixed: Mixed) -> Asyn
 @asynccontextmanager
 async def drive(
     model: CosmosChains, plain: aiohttp.ClientSession, mixed: Mixed, machines: int
-) -> AsyncIterator[CosmosDriver]:
+) -> AsyncIterator[Operations]:
     """The gateway's driver on so many machines, all of them behind the same mix-up."""
     async with AsyncExitStack() as stack:
         endpoints = []
@@ -74,13 +74,13 @@ async def drive(
         http = await stack.enter_async_context(open_session())
         chains = Chains.load(settings, http)
         stack.push_async_callback(chains.close)
-        driver: Any = chains.get("cosmoshub").driver
+        driver: Any = Operations(chains.get("cosmoshub"))
         yield driver
 
 
 @pytest.mark.parametrize("what", ["read_block_by_number", "read_block_transactions", "read_block_results"])
 async def test_another_block_is_not_believed(
-    driver: CosmosDriver, model: CosmosChains, plain: aiohttp.ClientSession, what: str
+    driver: Operations, model: CosmosChains, plain: aiohttp.ClientSession, what: str
 ) -> None:
     right = await getattr(driver, what)(SENT, ReadView())
     # Each of the two blocks has one transaction: nothing but its height tells them apart.
@@ -95,7 +95,7 @@ async def test_another_block_is_not_believed(
 
 @pytest.mark.parametrize("what", ["read_transaction", "read_receipt"])
 async def test_another_transaction_is_not_believed(
-    driver: CosmosDriver, model: CosmosChains, plain: aiohttp.ClientSession, what: str
+    driver: Operations, model: CosmosChains, plain: aiohttp.ClientSession, what: str
 ) -> None:
     wanted, other = [
         (await driver.read_block_transactions(number, ReadView())).cosmos.transactions[0].txhash
@@ -111,7 +111,7 @@ async def test_another_transaction_is_not_believed(
 
 
 ALICE, BOB, VESTER = (address(HUB, name) for name in (known.ALICE, known.BOB, known.VESTER))
-OTHERS: dict[str, tuple[str, str, Callable[[CosmosDriver], Awaitable[Any]]]] = {
+OTHERS: dict[str, tuple[str, str, Callable[[Operations], Awaitable[Any]]]] = {
     "balance": (
         HUB.denom,
         quote(known.IBC_DENOM),
@@ -132,7 +132,7 @@ OTHERS: dict[str, tuple[str, str, Callable[[CosmosDriver], Awaitable[Any]]]] = {
 
 @pytest.mark.parametrize("what", OTHERS)
 async def test_another_denom_or_account_is_not_believed(
-    driver: CosmosDriver, model: CosmosChains, plain: aiohttp.ClientSession, what: str
+    driver: Operations, model: CosmosChains, plain: aiohttp.ClientSession, what: str
 ) -> None:
     wanted, other, read = OTHERS[what]
     mixed = Mixed(wanted, other)

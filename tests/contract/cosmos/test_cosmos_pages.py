@@ -13,11 +13,12 @@ from aiohttp import web
 from devnet import known_cosmos as known
 from devnet.cosmos.world import CHAINS, address
 from runtime.settings import Settings
-from server.chains.holdings import KnownAsset
+from server.chains.capabilities import KnownAsset
 from server.chains.registry import Chains
 from server.chains.view import ReadView
 from server.errors import UpstreamUnavailable
 from server.upstream import open_session
+from tests.operations import Operations
 from tests.serving import serve_app
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     import aiohttp
 
     from devnet.cosmos.process import CosmosChains
-    from server.chains.cosmos.driver import CosmosDriver
 
     Lie = Callable[[dict[str, str], int], dict[str, str]]
     Twist = Callable[[dict[str, Any], int], None]
@@ -123,12 +123,12 @@ async def fronts(model: CosmosChains, plain: aiohttp.ClientSession, count: int) 
         http = await stack.enter_async_context(open_session())
         chains = Chains.load(settings, http)
         stack.push_async_callback(chains.close)
-        driver: Any = chains.get("cosmoshub").driver
+        driver: Any = Operations(chains.get("cosmoshub"))
         yield driver, found
 
 
 ATOM_IBC = KnownAsset(known.IBC_DENOM, 6)
-READS: dict[str, Callable[[CosmosDriver], Any]] = {
+READS: dict[str, Callable[[Operations], Any]] = {
     "validators": lambda driver: driver.read_validators("BOND_STATUS_BONDED", ReadView()),
     "delegations": lambda driver: driver.read_delegations(ALICE, ReadView()),
     "holdings": lambda driver: driver.read_holdings(ALICE, [ATOM_IBC], ReadView()),

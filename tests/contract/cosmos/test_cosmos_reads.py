@@ -14,12 +14,12 @@ from devnet.cosmos.transactions import hash_of
 from devnet.cosmos.world import CHAINS, address, operator
 from server.chains.view import ReadView
 from server.errors import ArchiveRequired, InvalidArgument, NotFound, NotSupported
+from tests.operations import Operations
 
 if TYPE_CHECKING:
     import aiohttp
 
     from devnet.cosmos.process import CosmosChains
-    from server.chains.cosmos.driver import CosmosDriver
     from server.chains.registry import Chains
     from tests.tallies import EndpointTally
 
@@ -31,7 +31,7 @@ STAKED = HUB.first + known.STAKED_AT
 
 @pytest.mark.parametrize("slug", list(CHAINS))
 async def test_health_and_height(chains: Chains, slug: str) -> None:
-    driver = chains.get(slug).driver
+    driver = Operations(chains.get(slug))
     health = await driver.read_health()
     assert health.state == "ok"
     assert health.height >= CHAINS[slug].first + known.SEEDED_BLOCKS
@@ -41,7 +41,7 @@ async def test_health_and_height(chains: Chains, slug: str) -> None:
 
 @pytest.mark.parametrize("slug", list(CHAINS))
 async def test_balances_of_native_ibc_and_factory_denoms(chains: Chains, slug: str) -> None:
-    chain, driver = CHAINS[slug], chains.get(slug).driver
+    chain, driver = CHAINS[slug], Operations(chains.get(slug))
     alice, bob = address(chain, known.ALICE), address(chain, known.BOB)
     native = await driver.read_token_balance(bob, chain.denom, ReadView())
     assert (native.raw, native.decimals, native.token) == (known.SENT, 6, chain.denom)
@@ -53,12 +53,12 @@ async def test_balances_of_native_ibc_and_factory_denoms(chains: Chains, slug: s
     assert nobody.raw == 0
 
 
-async def test_one_request_answers_a_native_balance(driver: CosmosDriver, tally: EndpointTally) -> None:
+async def test_one_request_answers_a_native_balance(driver: Operations, tally: EndpointTally) -> None:
     await driver.read_token_balance(BOB, HUB.denom, ReadView())
     assert tally.requests == ["model"]
 
 
-async def test_history(driver: CosmosDriver) -> None:
+async def test_history(driver: Operations) -> None:
     before = await driver.read_token_balance(BOB, HUB.denom, ReadView(HUB.first + known.SENT_AT - 1))
     after = await driver.read_token_balance(BOB, HUB.denom, ReadView(HUB.first + known.SENT_AT))
     assert (before.raw, after.raw, after.block) == (0, known.SENT, HUB.first + known.SENT_AT)
@@ -68,7 +68,7 @@ async def test_history(driver: CosmosDriver) -> None:
         await driver.read_token_balance(BOB, HUB.denom, ReadView(HUB.first + 10**6))
 
 
-async def test_metadata_and_supply(driver: CosmosDriver) -> None:
+async def test_metadata_and_supply(driver: Operations) -> None:
     found = (await driver.read_token_metadata(HUB.denom, ReadView())).cosmos.metadata
     assert (found.symbol, found.display, found.base) == ("ATOM", "atom", "uatom")
     assert [(unit.denom, unit.exponent) for unit in found.denom_units] == [("uatom", 0), ("atom", 6)]
@@ -81,7 +81,7 @@ async def test_metadata_and_supply(driver: CosmosDriver) -> None:
 
 
 async def test_blocks_by_number_and_hash_are_the_node_s_own(
-    driver: CosmosDriver, model: CosmosChains, plain: aiohttp.ClientSession
+    driver: Operations, model: CosmosChains, plain: aiohttp.ClientSession
 ) -> None:
     by_number = (await driver.read_block_by_number(STAKED, ReadView())).cosmos
     async with plain.get(
@@ -102,7 +102,7 @@ async def test_blocks_by_number_and_hash_are_the_node_s_own(
     assert caught.value.metadata == {"oldestBlock": str(HUB.first)}
 
 
-async def test_transactions_of_a_block_keep_their_place_though_one_cannot_be_decoded(driver: CosmosDriver) -> None:
+async def test_transactions_of_a_block_keep_their_place_though_one_cannot_be_decoded(driver: Operations) -> None:
     block = (await driver.read_block_transactions(STAKED, ReadView())).cosmos
     assert [row.code for row in block.transactions] == [0, known.UNDECODABLE, 0]
     assert block.transactions[1].txhash == hash_of(known.GARBAGE)
@@ -115,7 +115,7 @@ async def test_transactions_of_a_block_keep_their_place_though_one_cannot_be_dec
     assert (empty.transaction_count, list(empty.transactions)) == (0, [])
 
 
-async def test_transaction_and_receipt(driver: CosmosDriver) -> None:
+async def test_transaction_and_receipt(driver: Operations) -> None:
     block = (await driver.read_block_transactions(HUB.first + known.SENT_AT, ReadView())).cosmos
     txhash = block.transactions[0].txhash
     transaction = (await driver.read_transaction("0x" + txhash.lower(), ReadView())).cosmos
@@ -135,14 +135,14 @@ async def test_transaction_and_receipt(driver: CosmosDriver) -> None:
         await driver.read_receipt("ab" * 32, ReadView())
 
 
-async def test_block_results(driver: CosmosDriver) -> None:
+async def test_block_results(driver: Operations) -> None:
     results = await driver.read_block_results(STAKED, ReadView())
     assert [row.code for row in results.txs_results] == [0, known.UNDECODABLE, 0]
     assert json.loads(results.txs_results[0].native.json)["events"][0]["type"] == "delegate"
     assert "finalize_block_events" in json.loads(results.native.json)
 
 
-async def test_accounts_of_every_kind(driver: CosmosDriver) -> None:
+async def test_accounts_of_every_kind(driver: Operations) -> None:
     alice = await driver.read_account(ALICE, ReadView())
     assert (alice.type, alice.address) == ("/cosmos.auth.v1beta1.BaseAccount", ALICE)
     assert json.loads(alice.pub_key.json)["@type"] == "/cosmos.crypto.secp256k1.PubKey"
@@ -158,7 +158,7 @@ async def test_accounts_of_every_kind(driver: CosmosDriver) -> None:
         await driver.read_account(address(HUB, known.UNTOUCHED), ReadView())
 
 
-async def test_stakes(driver: CosmosDriver) -> None:
+async def test_stakes(driver: Operations) -> None:
     first, second = operator(HUB, 1), operator(HUB, 2)
     rows = await driver.read_delegations(ALICE, ReadView())
     held = known.DELEGATED - known.UNDELEGATED
@@ -179,7 +179,7 @@ async def test_stakes(driver: CosmosDriver) -> None:
     assert [coin.amount for coin in rewards.total] == ["5." + "0" * 18]
 
 
-async def test_validators_and_pool(driver: CosmosDriver) -> None:
+async def test_validators_and_pool(driver: Operations) -> None:
     bonded = await driver.read_validators("BOND_STATUS_BONDED", ReadView())
     assert [row.operator_address for row in bonded] == [operator(HUB, number) for number in (1, 2, 3)]
     [idle] = await driver.read_validators("BOND_STATUS_UNBONDED", ReadView())
@@ -198,10 +198,10 @@ async def test_validators_and_pool(driver: CosmosDriver) -> None:
 async def test_noble_has_no_rewards(chains: Chains) -> None:
     noble = CHAINS["noble"]
     with pytest.raises(NotSupported):
-        await chains.get("noble").driver.read_rewards(address(noble, known.ALICE), ReadView())
+        await Operations(chains.get("noble")).read_rewards(address(noble, known.ALICE), ReadView())
 
 
-async def test_every_page_is_read(driver: CosmosDriver, monkeypatch: pytest.MonkeyPatch, tally: EndpointTally) -> None:
+async def test_every_page_is_read(driver: Operations, monkeypatch: pytest.MonkeyPatch, tally: EndpointTally) -> None:
     monkeypatch.setattr("server.chains.cosmos.nodes._PAGE_ROWS", "1")
     rows = await driver.read_validators("BOND_STATUS_BONDED", ReadView())
     assert len(rows) == 3
@@ -221,7 +221,7 @@ async def test_every_page_is_read(driver: CosmosDriver, monkeypatch: pytest.Monk
     ],
 )
 async def test_wrong_addresses_are_refused_before_any_node_is_asked(
-    driver: CosmosDriver, tally: EndpointTally, wrong: str
+    driver: Operations, tally: EndpointTally, wrong: str
 ) -> None:
     with pytest.raises(InvalidArgument):
         await driver.read_account(wrong, ReadView())
@@ -232,7 +232,7 @@ async def test_wrong_addresses_are_refused_before_any_node_is_asked(
     assert tally.requests == []
 
 
-async def test_calls_are_passed_on(driver: CosmosDriver) -> None:
+async def test_calls_are_passed_on(driver: Operations) -> None:
     status = json.loads(await driver.pass_call("status", None, ReadView()))
     assert status["node_info"]["network"] == HUB.chain_id
     block = json.loads(await driver.pass_call("block", json.dumps([str(STAKED)]).encode(), ReadView()))

@@ -11,11 +11,13 @@ from aiohttp import web
 from devnet import known_cosmos as known
 from devnet.cosmos.world import CHAINS, address
 from runtime.settings import Settings
+from server.chains.capabilities import ReadsHoldings
 from server.chains.cosmos.versions import SdkVersion
 from server.chains.registry import Chains
 from server.chains.view import ReadView
 from server.errors import NotFound, NotSupported
 from server.upstream import open_session
+from tests.operations import Operations
 from tests.serving import serve_app
 
 if TYPE_CHECKING:
@@ -67,7 +69,7 @@ async def old_node(
         endpoints = [{"label": "old", "url": url, "kind": "rest"}]
         settings = {"profile": "devnet", "chains": {"cosmoshub": {"endpoints": endpoints}}}
         chains = Chains.load(Settings.model_validate(settings), session)
-        yield chains.get("cosmoshub").driver, asked
+        yield Operations(chains.get("cosmoshub")), asked
         await chains.close()
 
 
@@ -97,7 +99,7 @@ async def test_no_version_told_means_the_newest_and_the_other_way_is_tried(
 ) -> None:
     async with old_node(model, plain, "(devel).47") as (driver, asked):
         assert (await driver.read_token_metadata(HUB.denom, ReadView())).cosmos.metadata.symbol == "ATOM"
-        assert driver.nodes.version.told is None
+        assert driver.of(ReadsHoldings)._nodes.version.told is None
         assert asked[-2:] == [f"{BANK}/denoms_metadata_by_query_string", f"{BANK}/denoms_metadata/uatom"]
         # Neither way takes a denom with slashes there.
         with pytest.raises(NotSupported):

@@ -9,6 +9,7 @@ from aiohttp import web
 
 from server.upstream import open_session
 from tests.contract.evm.nodes import LatestOnly, load
+from tests.operations import Operations
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -53,7 +54,7 @@ async def nodes(tally: Any, ethereum: Any, session: Any, **changes: dict[str, Ch
         await front.start()
     async with open_session() as http:
         chains = await load(http, tally, **{label: front.url for label, front in fronts.items()})
-        pool = chains.get("ethereum").driver.pool
+        pool = Operations(chains.get("ethereum")).pool
         await pool.probe("eth_chainId", [])
         head = await ethereum.height()
         for label in fronts:
@@ -62,7 +63,7 @@ async def nodes(tally: Any, ethereum: Any, session: Any, **changes: dict[str, Ch
             front.asked.clear()
         tally.requests.clear()
         try:
-            yield chains.get("ethereum").driver, fronts
+            yield Operations(chains.get("ethereum")), fronts
         finally:
             await chains.close()
             for front in fronts.values():

@@ -13,12 +13,11 @@ from runtime.settings import Settings
 from server.chains.registry import Chains
 from server.upstream import open_session
 from tests.contract.evm.nodes import Anvil, LatestOnly, build_arbitrum, build_world
+from tests.operations import Operations
 from tests.tallies import CallTally
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
-
-    from server.chains.evm.driver import EvmDriver
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
@@ -84,8 +83,7 @@ async def chains(
     async with open_session() as http:
         loaded = Chains.load(settings, http, observer=tally)
         for slug in urls:
-            driver = loaded.get(slug).driver
-            assert driver is not None
+            driver = Operations(loaded.get(slug))
             await driver.pool.call("eth_chainId", [])
         tally.requests.clear()
         yield loaded
@@ -93,10 +91,8 @@ async def chains(
 
 
 @pytest.fixture
-def driver(chains: Chains) -> EvmDriver:
-    found = chains.get("ethereum").driver
-    assert found is not None
-    return found
+def driver(chains: Chains) -> Operations:
+    return Operations(chains.get("ethereum"))
 
 
 @pytest.fixture

@@ -24,11 +24,11 @@ from runtime.settings import Settings
 from server.chains.capabilities import CallsContracts
 from server.chains.registry import Chains
 from server.upstream import open_session
+from tests.operations import Operations
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from server.chains.evm.driver import EvmDriver
 
 MULTICALL3 = "0xcA11bde05977b3631167028862bE2a173976CA11"
 ARB_SYS = "0x0000000000000000000000000000000000000064"
@@ -277,17 +277,17 @@ async def load(http: aiohttp.ClientSession, tally: Any, **urls: str) -> Chains:
         http,
         observer=tally,
     )
-    await loaded.get("ethereum").driver.pool.call("eth_chainId", [])
+    await Operations(loaded.get("ethereum")).pool.call("eth_chainId", [])
     tally.requests.clear()
     return loaded
 
 
 @contextlib.asynccontextmanager
-async def driver_on(tally: Any, **urls: str) -> AsyncIterator[EvmDriver]:
+async def driver_on(tally: Any, **urls: str) -> AsyncIterator[Operations]:
     """The driver of ethereum on these endpoints, as `load` opens them."""
     async with open_session() as http:
         chains = await load(http, tally, **urls)
-        driver: Any = chains.get("ethereum").driver
+        driver: Any = Operations(chains.get("ethereum"))
         try:
             yield driver
         finally:

@@ -9,8 +9,10 @@ import pytest
 
 from runtime.settings import Settings
 from server.chains.capabilities import CallRequest, CallsContracts
-from server.chains.evm.finalized import FinalizedReader
+from server.chains.evm.factory import EvmFactory
+from server.chains.facts import load_facts
 from server.chains.registry import Chains
+from server.chains.shared.factory import ask_finalized
 from server.chains.view import ReadView
 from server.contracts.calls import ContractCall
 from server.errors import UpstreamDisagrees, UpstreamUnavailable
@@ -18,6 +20,7 @@ from server.upstream import open_session
 from tests.contract.evm.changed import Changed, nodes
 from tests.contract.evm.nodes import ALICE, BOB, USDC, call_data
 from tests.contract.evm.test_evm_wrong_answers import AnotherBlock
+from tests.operations import Operations
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -55,14 +58,14 @@ async def test_the_newest_final_block_is_asked_elsewhere(said, ethereum, session
     # Until it is as deep as two epochs the node tells none.
     await ethereum.call("anvil_mine", "0x41")
     async with nodes(tally, ethereum, session, alpha={}, beta={}) as (driver, fronts):
-        reader = FinalizedReader(driver.pool)
-        truth = await reader.read()
+        [plan] = EvmFactory(load_facts()["ethereum"]).plans()
+        truth = await ask_finalized(driver.pool, plan.finalized)
         (await favourite(driver, fronts)).changes = {"eth_getBlockByNumber": lambda _: said}
-        assert await reader.read() == truth
+        assert await ask_finalized(driver.pool, plan.finalized) == truth
         for front in fronts.values():
             front.changes = {"eth_getBlockByNumber": lambda _: said}
         with pytest.raises(UpstreamUnavailable, match="cannot be its answer"):
-            await reader.read()
+            await ask_finalized(driver.pool, plan.finalized)
 
 
 async def test_state_of_another_block_is_not_believed_though_two_of_three_tell_it(ethereum, session, tally):
@@ -162,7 +165,7 @@ async def test_where_history_is_unproved_a_garbled_look_is_taken_elsewhere(said,
             endpoints = [{"label": label, "url": front.url} for label, front in fronts.items()]
             chains = {"hyperliquid": {"endpoints": endpoints}}
             loaded = Chains.load(Settings.model_validate({"profile": "devnet", "chains": chains}), http)
-            driver: Any = loaded.get("hyperliquid").driver
+            driver: Any = Operations(loaded.get("hyperliquid"))
             await driver.pool.probe("eth_chainId", [])
             truth = await reads[what](driver)
             for liar in fronts.values():

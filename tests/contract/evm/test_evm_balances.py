@@ -10,6 +10,7 @@ import pytest
 from server.chains.view import ReadView
 from server.errors import ArchiveRequired, InvalidArgument, NotFound, NotSupported
 from tests.contract.evm.nodes import ALICE, BOB, NOBODY, OWNER
+from tests.operations import Operations
 
 if TYPE_CHECKING:
     from server.chains.registry import Chains
@@ -45,7 +46,7 @@ async def test_latest_and_pinned_reads_of_one_turn_leave_in_one_request(driver, 
 
 
 async def test_arbitrum_names_the_chains_own_block_not_the_one_that_contracts_see(chains: Chains, arbitrum, requests):
-    driver = chains.get("arbitrum").driver
+    driver = Operations(chains.get("arbitrum"))
     balance = await driver.read_balance(OWNER, ReadView())
     assert balance.block == await arbitrum.height()
     pinned = await driver.read_balance(OWNER, ReadView(block=balance.block - 2))
@@ -53,7 +54,7 @@ async def test_arbitrum_names_the_chains_own_block_not_the_one_that_contracts_se
 
 
 async def test_where_multicall_is_missing_balances_are_read_one_by_one(chains: Chains, bare, requests):
-    driver = chains.get("base").driver
+    driver = Operations(chains.get("base"))
     head = await bare.height()
     with requests([1, 1, 2]):
         first, second = await asyncio.gather(
@@ -64,7 +65,7 @@ async def test_where_multicall_is_missing_balances_are_read_one_by_one(chains: C
 
 
 async def test_below_the_deploy_block_balances_are_pinned_and_single(chains: Chains, bare, requests):
-    driver = chains.get("base").driver
+    driver = Operations(chains.get("base"))
     with requests([2]):
         first, second = await asyncio.gather(
             driver.read_balance(OWNER, ReadView(block=102)), driver.read_balance(NOBODY, ReadView(block=102))
@@ -88,7 +89,7 @@ async def test_a_block_before_the_kept_states_needs_an_archive(driver):
 
 async def test_a_node_that_answers_every_height_with_the_latest_state_is_found_out(chains: Chains, hyperliquid):
     node, _ = hyperliquid
-    driver = chains.get("hyperliquid").driver
+    driver = Operations(chains.get("hyperliquid"))
     head = await node.height()
     with pytest.raises(NotSupported, match="only with the latest state") as caught:
         await driver.read_balance(ALICE, ReadView(block=head - 2))

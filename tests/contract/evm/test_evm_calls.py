@@ -24,6 +24,7 @@ from tests.contract.evm.nodes import (
     MovesOn,
     call_data,
 )
+from tests.operations import Operations
 
 
 def prober(signature: str, *arguments: object, **options) -> CallRequest:
@@ -129,7 +130,7 @@ async def test_blocks_beyond_the_head_or_too_old(driver, ethereum):
 
 async def test_where_history_is_unproved(chains: Chains, hyperliquid):
     node, _ = hyperliquid
-    driver = chains.get("hyperliquid").driver
+    driver = Operations(chains.get("hyperliquid"))
     result = await driver.simulate_call(prober("block_number()"), ReadView())
     assert int.from_bytes(result.data, "big") == result.block == await node.height()
     with pytest.raises(NotSupported, match="latest state"):
@@ -174,7 +175,7 @@ async def moving(node, session, tally, moves, slug="ethereum"):
     settings = Settings.model_validate({"profile": "devnet", "chains": endpoints})
     async with open_session() as http:
         chains = Chains.load(settings, http, observer=tally)
-        yield chains.get(slug).driver
+        yield Operations(chains.get(slug))
         await chains.close()
     await front.stop()
 

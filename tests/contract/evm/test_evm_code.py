@@ -14,6 +14,7 @@ from server.chains.facts import load_facts
 from server.chains.view import ReadView
 from server.errors import InvalidArgument, NotFound, NotSupported
 from tests.contract.evm.nodes import ALICE, ARB_SYS, DELEGATED, NOBODY, OWNER, PROBER, USDC
+from tests.operations import Operations
 
 if TYPE_CHECKING:
     from server.chains.registry import Chains
@@ -67,7 +68,7 @@ async def test_code_beyond_the_head(driver, ethereum):
 
 
 async def test_code_on_arbitrum_names_the_chains_own_block(chains: Chains, arbitrum, requests):
-    driver = chains.get("arbitrum").driver
+    driver = Operations(chains.get("arbitrum"))
     with requests([2]):
         code = await driver.read_code(ARB_SYS, ReadView())
     assert code.block == await arbitrum.height()
@@ -75,12 +76,12 @@ async def test_code_on_arbitrum_names_the_chains_own_block(chains: Chains, arbit
 
 async def test_code_where_multicall_is_missing_is_still_one_request(chains: Chains, bare, requests):
     with requests([2]):
-        assert (await chains.get("base").driver.read_code(OWNER, ReadView())).block == await bare.height()
+        assert (await Operations(chains.get("base")).read_code(OWNER, ReadView())).block == await bare.height()
 
 
 async def test_historical_code_where_history_is_unproved(chains: Chains, hyperliquid):
     node, _ = hyperliquid
-    driver = chains.get("hyperliquid").driver
+    driver = Operations(chains.get("hyperliquid"))
     with pytest.raises(NotSupported, match="latest state"):
         await driver.read_code(USDC, ReadView(block=await node.height() - 1))
     code = await driver.read_code(USDC, ReadView(block=await node.height()))

@@ -17,6 +17,7 @@ from server.errors import GatewayError, UpstreamUnavailable
 from server.upstream import open_session
 from tests.contract.evm.changed import nodes
 from tests.contract.evm.nodes import BOB, Answers, Anvil
+from tests.operations import Operations
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -43,7 +44,7 @@ async def driver_of(slug: str, url: str) -> AsyncIterator[Any]:
     settings = {"profile": "devnet", "chains": {slug: {"endpoints": [{"label": "local", "url": url}]}}}
     async with open_session() as http:
         chains = Chains.load(Settings.model_validate(settings), http)
-        yield chains.get(slug).driver
+        yield Operations(chains.get(slug))
         await chains.close()
 
 

@@ -36,6 +36,7 @@ from tests.contract.evm.nodes import (
     call_data,
     contracts_of,
 )
+from tests.operations import Operations
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
@@ -49,7 +50,7 @@ async def remembering(ethereum: Any, tally: Any) -> AsyncIterator[Any]:
     )
     async with open_session() as http:
         loaded = Chains.load(settings, http, observer=tally, cache=Cache(1 << 24, clock=lambda: 0.0))
-        driver: Any = loaded.get("ethereum").driver
+        driver: Any = Operations(loaded.get("ethereum"))
         await driver.pool.call("eth_chainId", [])
         tally.requests.clear()
         yield driver
@@ -239,7 +240,7 @@ async def test_calls_in_a_senders_name_stay_in_it(driver, ethereum, requests):
 
 
 async def test_on_arbitrum_the_block_is_that_of_arb_sys(chains, arbitrum, requests):
-    driver = chains.get("arbitrum").driver
+    driver = Operations(chains.get("arbitrum"))
     number = CallGroup((call(ARB_SYS, "arbBlockNumber()"),))
     many = CallGroup(tuple(call(MULTICALL3, "getEthBalance(address)", OWNER) for _ in range(MAX_CALLS)))
     view = ReadView()
@@ -250,7 +251,7 @@ async def test_on_arbitrum_the_block_is_that_of_arb_sys(chains, arbitrum, reques
 
 
 async def test_without_multicall_the_calls_go_one_by_one(chains, bare, requests):
-    driver = chains.get("base").driver
+    driver = Operations(chains.get("base"))
     groups = [
         CallGroup((call(MULTICALL3, "getEthBalance(address)", ALICE), call(USDC, "decimals()"))),
         CallGroup((call(NOBODY, "decimals()"),), is_known=False),
@@ -268,7 +269,7 @@ async def test_without_multicall_the_calls_go_one_by_one(chains, bare, requests)
 
 async def test_where_history_is_unproved_different_blocks_are_not_one_answer(chains, hyperliquid, requests):
     node, _ = hyperliquid
-    driver = chains.get("hyperliquid").driver
+    driver = Operations(chains.get("hyperliquid"))
     view = ReadView()
     with requests([2]):
         alice, _ = await contracts_of(driver).call_groups([holdings(ALICE), holdings(BOB, MAX_CALLS)], view)
@@ -327,7 +328,7 @@ async def test_where_history_is_unproved_a_block_in_between_is_an_error(hyperliq
     async with open_session() as http:
         endpoints = {"hyperliquid": {"endpoints": [{"label": "local", "url": front.url}]}}
         chains = Chains.load(Settings.model_validate({"profile": "devnet", "chains": endpoints}), http)
-        driver = chains.get("hyperliquid").driver
+        driver = Operations(chains.get("hyperliquid"))
         groups = [holdings(ALICE), holdings(BOB, MAX_CALLS)]
         await contracts_of(driver).call_groups(groups, ReadView())
         front.moves = 1

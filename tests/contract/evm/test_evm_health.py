@@ -13,6 +13,7 @@ from server.errors import NotAvailable, UpstreamUnavailable
 from server.upstream import open_session
 from server.upstream.failures import Trouble
 from tests.contract.evm.nodes import ALICE, Anvil
+from tests.operations import Operations
 
 DEAD = "http://127.0.0.1:9"
 
@@ -27,7 +28,7 @@ def load(profile: str, http, *urls: str) -> Chains:
 async def test_one_dead_endpoint_of_two_is_ok(ethereum):
     async with open_session() as http:
         chains = load("devnet", http, DEAD, ethereum.url)
-        driver = chains.get("ethereum").driver
+        driver = Operations(chains.get("ethereum"))
         assert driver.last_state() is None
         health = await driver.read_health()
         assert (health.state, health.height) == ("ok", await ethereum.height())
@@ -40,7 +41,7 @@ async def test_one_dead_endpoint_of_two_is_ok(ethereum):
 async def test_no_endpoint_that_answers_is_down(ethereum):
     async with open_session() as http:
         chains = load("devnet", http, DEAD)
-        driver = chains.get("ethereum").driver
+        driver = Operations(chains.get("ethereum"))
         health = await driver.read_health()
         assert (health.state, health.height, health.latency) == ("down", None, None)
         assert driver.last_state() == "down"
@@ -53,7 +54,7 @@ async def test_the_last_known_state_follows_what_reads_find(session):
     node = await Anvil.start(session, "--chain-id", "1")
     async with open_session() as http:
         chains = load("devnet", http, node.url)
-        driver = chains.get("ethereum").driver
+        driver = Operations(chains.get("ethereum"))
         await driver.read_height(ReadView())
         assert driver.last_state() is None  # block 0 says nothing about the head
         await node.call("anvil_mine", "0x2")
@@ -71,7 +72,7 @@ async def test_the_last_known_state_follows_what_reads_find(session):
 async def test_a_chain_that_came_back_is_ok_again(ethereum):
     async with open_session() as http:
         chains = load("devnet", http, ethereum.url)
-        driver = chains.get("ethereum").driver
+        driver = Operations(chains.get("ethereum"))
         probe, driver.pool.probe = driver.pool.probe, _nothing
         assert (await driver.read_health()).state == driver.last_state() == "down"
         driver.pool.probe = probe
@@ -87,7 +88,7 @@ async def _nothing(method, params, *, deadline=None):
 async def test_a_chain_without_endpoints_is_down_and_says_so():
     async with open_session() as http:
         chains = Chains.load(Settings.model_validate({"profile": "devnet"}), http)
-        driver = chains.get("gnosis").driver
+        driver = Operations(chains.get("gnosis"))
         assert (await driver.read_health()).state == "down"
         with pytest.raises(UpstreamUnavailable):
             await driver.read_height(ReadView())
@@ -102,7 +103,7 @@ async def test_a_head_that_stands_still_is_degraded_but_not_on_local_nodes(sessi
         async with open_session() as http:
             for profile, state in (("mainnet", "degraded"), ("devnet", "ok")):
                 chains = load(profile, http, node.url)
-                health = await chains.get("ethereum").driver.read_health()
+                health = await Operations(chains.get("ethereum")).read_health()
                 assert (health.state, health.height) == (state, 0)
                 assert health.trouble is (Trouble.BEHIND if state == "degraded" else None)
                 await chains.close()
@@ -114,6 +115,6 @@ async def test_a_node_of_another_chain_does_not_make_it_healthy(arbitrum):
     async with open_session() as http:
         chains = load("devnet", http, arbitrum.url)
         with pytest.raises(UpstreamUnavailable, match="42161"):
-            await chains.get("ethereum").driver.read_height(ReadView())
-        assert (await chains.get("ethereum").driver.read_health()).state == "down"
+            await Operations(chains.get("ethereum")).read_height(ReadView())
+        assert (await Operations(chains.get("ethereum")).read_health()).state == "down"
         await chains.close()

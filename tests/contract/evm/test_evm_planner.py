@@ -12,6 +12,7 @@ from server.chains.evm.reads.multicall import Call, eth_balance_call
 from server.chains.view import ReadView
 from server.errors import DeadlineExceeded, UpstreamUnavailable
 from tests.contract.evm.nodes import ALICE, BOB, GAS_BURNER, OWNER, PROBER, SILENT, USDC, call_data
+from tests.operations import Operations
 
 
 def read(address: str, signature: str, *arguments: object) -> Call:
@@ -20,7 +21,7 @@ def read(address: str, signature: str, *arguments: object) -> Call:
 
 def balances(driver, count: int) -> list[Call]:
     accounts = [(0x7000 + index).to_bytes(20, "big") for index in range(count - 1)] + [bytes.fromhex(ALICE[2:])]
-    return [eth_balance_call(driver.chain.multicall, account) for account in accounts]
+    return [eth_balance_call(driver.planner._chain.multicall, account) for account in accounts]
 
 
 async def test_folds_are_cut_into_bounded_executions_of_one_request(driver, requests):
@@ -89,7 +90,7 @@ async def test_one_expired_reader_does_not_end_the_others(driver):
 
 async def test_a_chain_that_moved_between_two_reads_of_a_view_says_try_again(chains, hyperliquid):
     node, _ = hyperliquid
-    driver = chains.get("hyperliquid").driver
+    driver = Operations(chains.get("hyperliquid"))
     view = ReadView()
     await driver.read_balance(OWNER, view)
     await node.call("anvil_mine", "0x1")
@@ -153,7 +154,7 @@ async def test_a_call_whose_answer_depends_on_the_sender_is_asked_in_its_name(dr
     await ethereum.place(address, bytes.fromhex("3360005260206000f3"), is_runtime=True)
     target, view = bytes.fromhex(address[2:]), ReadView()
     folded = await driver.planner.read_alone(ReadView(), [Call(target, b"")])
-    assert folded[0].data[-20:] == driver.chain.multicall
+    assert folded[0].data[-20:] == driver.planner._chain.multicall
     outcomes = await driver.planner.read_alone(view, [Call(target, b"", sender=bytes.fromhex(ALICE[2:]))])
     assert outcomes[0].success
     assert outcomes[0].data[-20:].hex() == ALICE[2:].lower()

@@ -11,7 +11,7 @@ from eth_abi import encode
 
 from devnet.evm.artifacts import original
 from devnet.evm.marketplace import safe_transaction
-from server.chains.capabilities import CallRequest
+from server.chains.capabilities import CallRequest, SimulatesTransactions
 from server.chains.evm import simulations
 from server.chains.view import ReadView
 from server.contracts.reverts import describe_revert
@@ -32,12 +32,12 @@ from tests.contract.evm.nodes import (
     driver_on,
     load,
 )
+from tests.operations import Operations
 from tests.vendors.nodes import run_vendor
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from server.chains.evm.driver import EvmDriver
 
 SIMULATE, TRACE = "eth_simulateV1", "debug_traceCall"
 WALLET = "0x00000000000000000000000000000000000000E1"
@@ -53,7 +53,7 @@ INTERFACES: dict[str, dict[str, Any]] = {
 @asynccontextmanager
 async def lacking(
     node: Anvil, session: Any, tally: Any, results: dict[str, Any]
-) -> AsyncIterator[tuple[EvmDriver, Answers]]:
+) -> AsyncIterator[tuple[Operations, Answers]]:
     """A driver on a node whose answers to some methods are these (None: it lacks the method)."""
     front = Asked(node.url, session, results)
     await front.start()
@@ -227,8 +227,9 @@ async def test_what_a_node_lacks_is_learnt_and_forgotten(ethereum, session, tall
         await driver.simulate_transaction(transfer(2), ReadView())
         assert not {SIMULATE, TRACE} & set(front.asked)
         front.results.clear()
-        later = driver._simulator._clock() + simulations.LEARNED_SECONDS + 1
-        monkeypatch.setattr(driver._simulator, "_clock", lambda: later)
+        simulator = driver.of(SimulatesTransactions)
+        later = simulator._clock() + simulations.LEARNED_SECONDS + 1
+        monkeypatch.setattr(simulator, "_clock", lambda: later)
         told = await driver.simulate_transaction(transfer(3), ReadView())
         assert told.logs is not None
 
@@ -257,7 +258,7 @@ async def test_one_endpoint_that_has_it_is_enough(ethereum, session, tally):
     async with open_session() as http:
         chains = await load(http, tally, lacking=front.url, able=ethereum.url)
         for amount in range(1, 6):
-            told = await chains.get("ethereum").driver.simulate_transaction(transfer(amount), ReadView())
+            told = await Operations(chains.get("ethereum")).simulate_transaction(transfer(amount), ReadView())
             assert (told.succeeded, len(told.logs)) == (True, 1)
         await chains.close()
     await front.stop()
@@ -266,7 +267,7 @@ async def test_one_endpoint_that_has_it_is_enough(ethereum, session, tally):
 async def test_where_history_is_unproved(chains, hyperliquid):
     """The nodes ignore the block of a call: the newest state is simulated on, and no other is pretended."""
     node, _ = hyperliquid
-    driver = chains.get("hyperliquid").driver
+    driver = Operations(chains.get("hyperliquid"))
     told = await driver.simulate_transaction(transfer(1), ReadView())
     assert (told.succeeded, told.block, len(told.logs)) == (True, await node.height(), 1)
     with pytest.raises(NotSupported, match="latest state"):
@@ -282,7 +283,7 @@ async def test_nodes_of_other_vendors(vendor, session, tally):
         sent = {"from": sender, "data": creation, "gas": hex(4_000_000)}
         token = (await node.mined(await node.call("eth_sendTransaction", sent)))["contractAddress"]
         chains = await load(http, tally, vendor=node.url)
-        driver = chains.get("ethereum").driver
+        driver = Operations(chains.get("ethereum"))
         approval = CallRequest(to=token, data=call_data("approve(address,uint256)", other, 5), sender=sender)
         told = await driver.simulate_transaction(approval, ReadView())
         assert (told.succeeded, int.from_bytes(told.data), told.logs, told.reason) == (True, 1, None, None)

@@ -30,6 +30,7 @@ from tests.contract.evm.nodes import (
     WHOLE,
     call_data,
 )
+from tests.operations import Operations
 
 if TYPE_CHECKING:
     from server.chains.registry import Chains
@@ -214,14 +215,14 @@ async def test_token_reads_beyond_the_head_and_where_history_is_unproved(driver,
     with pytest.raises(NotFound, match="does not exist yet"):
         await driver.read_token_balance(ALICE, USDC, ReadView(block=await ethereum.height() + 9))
     node, _ = hyperliquid
-    hyper = chains.get("hyperliquid").driver
+    hyper = Operations(chains.get("hyperliquid"))
     with pytest.raises(NotSupported, match="latest state"):
         await hyper.read_token_balance(ALICE, USDC, ReadView(block=await node.height() - 1))
     assert (await hyper.read_token_balance(ALICE, USDC, ReadView())).raw == MINTED
 
 
 async def test_without_multicall_tokens_are_read_at_one_block_too(chains: Chains, bare):
-    driver = chains.get("base").driver
+    driver = Operations(chains.get("base"))
     with pytest.raises(NotAToken):
         await driver.read_token(NOBODY, ReadView())
     with pytest.raises(GatewayError):

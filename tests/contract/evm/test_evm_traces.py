@@ -9,12 +9,14 @@ import pytest_asyncio
 from aiohttp import web
 from eth_abi import encode
 
+from server.chains.capabilities import TracesTransactions
 from server.chains.evm import traces
 from server.chains.view import ReadView
 from server.errors import InvalidArgument, NotFound, NotSupported, Pending, UpstreamUnavailable
 from server.upstream import open_session
 from tests.contract.evm.log_nodes import LimitedNode
 from tests.contract.evm.nodes import ALICE, BOB, PROXY, WETH, Anvil, build_world, call_data, driver_on, load
+from tests.operations import Operations
 from tests.unit.chains.test_trace_frames import STEPS
 from tests.vendors.nodes import run_vendor
 
@@ -139,7 +141,9 @@ async def test_what_an_endpoint_lacks_is_learnt_and_forgotten(driver, node, fron
     await driver.read_trace(wanted, ReadView())
     await driver.read_trace(wanted, ReadView())
     assert fronts[0].traces == ["debug_traceTransaction", "trace_transaction", "trace_transaction"]
-    monkeypatch.setattr(driver._traces, "_clock", lambda: traces.time.monotonic() + traces.LEARNED_SECONDS)
+    monkeypatch.setattr(
+        driver.of(TracesTransactions), "_clock", lambda: traces.time.monotonic() + traces.LEARNED_SECONDS
+    )
     fronts[0].answers.clear()
     assert (await driver.read_trace(wanted, ReadView())).tracer == "callTracer"
 
@@ -213,7 +217,7 @@ async def test_other_vendors_nodes_do_not_trace_calls_and_are_not_believed(sessi
         sender, receiver, *_ = await vendor.call("eth_accounts")
         wanted = await vendor.call("eth_sendTransaction", {"from": sender, "to": receiver, "value": "0x5"})
         chains = await load(http, tally, vendor=vendor.url)
-        driver = chains.get("ethereum").driver
+        driver = Operations(chains.get("ethereum"))
         with pytest.raises(NotSupported):
             await driver.read_trace(wanted, ReadView())
         receipt = (await driver.read_receipt(wanted, ReadView())).evm

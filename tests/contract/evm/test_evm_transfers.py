@@ -32,13 +32,13 @@ from tests.contract.evm.nodes import (
     build_world,
     call_data,
 )
+from tests.operations import Operations
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from aiohttp import web
 
-    from server.chains.evm.driver import EvmDriver
 
 NATIVE = "0x0000000000000000000000000000000000001010"
 FIRST = 60_000_000
@@ -74,7 +74,7 @@ async def node(session) -> AsyncIterator[Anvil]:
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def polygon(node, tally, monkeypatch) -> AsyncIterator[EvmDriver]:
+async def polygon(node, tally, monkeypatch) -> AsyncIterator[Operations]:
     assert transfers.DEPTH == 10_000
     monkeypatch.setattr(transfers, "DEPTH", DEPTH)
     settings = Settings.model_validate(
@@ -82,7 +82,7 @@ async def polygon(node, tally, monkeypatch) -> AsyncIterator[EvmDriver]:
     )
     async with open_session() as http:
         chains = Chains.load(settings, http, observer=tally)
-        driver = chains.get("polygon").driver
+        driver = Operations(chains.get("polygon"))
         await driver.pool.call("eth_chainId", [])
         tally.requests.clear()
         yield driver
@@ -214,7 +214,7 @@ async def test_tokens_that_do_not_answer_cost_their_symbols_and_not_the_page(nod
         chains = Chains.load(Settings.model_validate(settings), http, observer=tally)
         started = time.monotonic()
         view = ReadView(deadline=started + 4)
-        page = await chains.get("polygon").driver.read_transfers(ALL, account, view)
+        page = await Operations(chains.get("polygon")).read_transfers(ALL, account, view)
         took = time.monotonic() - started
         await chains.close()
     mute.over.set()

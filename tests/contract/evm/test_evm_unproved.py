@@ -5,21 +5,19 @@ Also where the read fails, and where it is asked in a sender's name and so in no
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from runtime.settings import Settings
-from server.chains.capabilities import CallRequest, CallsContracts
+from server.chains.capabilities import CallRequest, CallsContracts, SimulatesTransactions
 from server.chains.registry import Chains
 from server.chains.view import ReadView
 from server.contracts.calls import ContractCall
 from server.errors import NotSupported, Reverted, UpstreamDisagrees, UpstreamUnavailable
 from server.upstream import open_session
 from tests.contract.evm.nodes import ALICE, BOB, PROBER, USDC, MovesOn, call_data
-
-if TYPE_CHECKING:
-    from server.chains.evm.driver import EvmDriver
+from tests.operations import Operations
 
 FAILING = CallRequest(to=PROBER, data=call_data("fail_with_panic()"))
 NAMED = ContractCall(USDC, bytes.fromhex(call_data("balanceOf(address)", ALICE)[2:]), sender=ALICE)
@@ -27,10 +25,8 @@ NAMED_FAILING = ContractCall(PROBER, bytes.fromhex(call_data("fail_with_panic()"
 
 
 @pytest.fixture
-def driver(chains: Chains) -> EvmDriver:
-    found = chains.get("hyperliquid").driver
-    assert found is not None
-    return found
+def driver(chains: Chains) -> Operations:
+    return Operations(chains.get("hyperliquid"))
 
 
 async def test_a_revert_of_another_block_is_not_passed_off_as_one_of_the_block_asked_for(driver, hyperliquid):
@@ -82,11 +78,11 @@ async def test_a_chain_that_moves_on_meanwhile_is_read_again(session, hyperliqui
 async def test_a_failed_simulation_names_its_block(chains, ethereum, hyperliquid, session, tally):
     """Also where the nodes have no interface for simulations but plain calls."""
     for slug, node in (("ethereum", ethereum), ("hyperliquid", hyperliquid[0])):
-        driver: Any = chains.get(slug).driver
-        driver._simulator._lacking = dict.fromkeys(("eth_simulateV1", "debug_traceCall"), float("inf"))
+        driver: Any = Operations(chains.get(slug))
+        driver.of(SimulatesTransactions)._lacking = dict.fromkeys(("eth_simulateV1", "debug_traceCall"), float("inf"))
         told = await driver.simulate_transaction(FAILING, ReadView())
         assert (told.succeeded, told.block) == (False, await node.height())
-    told = await chains.get("ethereum").driver.simulate_transaction(
+    told = await Operations(chains.get("ethereum")).simulate_transaction(
         CallRequest(to=USDC, data=call_data("transfer(address,uint256)", BOB, 2**200), sender=ALICE), ReadView()
     )
     assert (told.succeeded, told.block) == (False, await ethereum.height())

@@ -28,6 +28,6 @@ def settings(tmp_path: Path) -> Settings:
 
 @pytest.fixture
 async def gateway(settings: Settings) -> AsyncIterator[Gateway]:
-    gateway = await Gateway.create(settings, servicers=(Accounts,))
+    gateway = await Gateway.create(settings, servicers=(Accounts(),))
     yield gateway
     await gateway.drain(0)

@@ -340,7 +340,7 @@ async def test_a_port_in_use_is_refused_by_name(channel: Any, gateway: Gateway, 
     taken = settings.model_copy(
         update={"grpc": settings.grpc.model_copy(update={"port": port, "private_listen": None})}
     )
-    second = await Gateway.create(taken, servicers=(Accounts,))
+    second = await Gateway.create(taken, servicers=(Accounts(),))
     with pytest.raises(ListenError, match=rf"grpc\.port.*127\.0\.0\.1:{port}"):
         await second.start()
     await second.drain(0)

@@ -21,6 +21,7 @@ from server.upstream import open_session
 from tests.contract.names.gateway import Gateway
 from tests.contract.operations.conftest import unchanged
 from tests.faults.simulator import FaultyNode
+from tests.operations import Operations
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -76,7 +77,7 @@ async def opened(devnet: Devnet, cache: Cache | None = None, **options: Any) -> 
         http = await stack.enter_async_context(open_session())
         chains = Chains.load(settings, http, cache=cache)
         stack.push_async_callback(chains.close)
-        driver: Any = chains.get("ethereum").driver
+        driver: Any = Operations(chains.get("ethereum"))
         await driver.pool.call("eth_chainId", [])  # the endpoint has proved its chain before anything is counted
         proxy.asked.clear()
         fetcher = GuardedFetcher(settings.fetcher)

@@ -24,6 +24,7 @@ from server.storage.database import open_database
 from server.upstream import open_session
 from tests.contract.operations.conftest import unchanged
 from tests.contract.operations.telling import tell
+from tests.operations import Operations
 from tests.tallies import ChainTally
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ async def opened(settings: dict[str, Any], tally: ChainTally) -> AsyncIterator[C
         for slug in settings["chains"]:
             if chains.get(slug).family != "evm":
                 continue
-            driver: Any = chains.get(slug).driver
+            driver: Any = Operations(chains.get(slug))
             await driver.pool.call("eth_chainId", [])
         tally.requests.clear()
         yield chains

@@ -19,7 +19,7 @@ from devnet.cosmos.world import address as cosmos_address
 from devnet.evm.world import load_world
 from runtime.settings import Settings
 from server.catalog.tokens import TokenCatalogue, load_tokens
-from server.chains.capabilities import ReadsBalances
+from server.chains.capabilities import ReadsBalances, ReadsHealth
 from server.chains.registry import Chains
 from server.chains.view import ReadView
 from server.errors import DeadlineExceeded, InvalidArgument, UpstreamUnavailable
@@ -60,7 +60,7 @@ async def opened(settings: dict[str, Any], tally: Tally | None = None) -> AsyncI
     tally = tally or Tally()
     async with open_session() as http:
         chains = Chains.load(Settings.model_validate(settings), http, observer=tally)
-        await asyncio.gather(*(chain.driver.read_health() for chain in chains if chain.endpoints))  # type: ignore[union-attr]
+        await asyncio.gather(*(chain.capability(ReadsHealth).read_health() for chain in chains if chain.endpoints))
         tally.requests.clear()
         yield chains
         await chains.close()

@@ -19,6 +19,7 @@ from server.upstream import open_session
 from server.upstream.cache import open_cache
 from tests.contract.operations.conftest import unchanged
 from tests.contract.operations.telling import CHAINLINK, DOLLARS, FEEDS, PYTH, tell
+from tests.operations import Operations
 from tests.tallies import ChainTally
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ async def opened(settings: dict[str, Any], tally: ChainTally, folder: Path) -> A
         chains = Chains.load(whole, http, observer=tally)
         lifetime.push_async_callback(chains.close)
         for slug in settings["chains"]:
-            driver: Any = chains.get(slug).driver
+            driver: Any = Operations(chains.get(slug))
             if chains.get(slug).family == "evm":
                 await driver.pool.call("eth_chainId", [])
         prices = open_prices(whole, chains, http, database, open_cache(whole), lifetime, observer=tally)

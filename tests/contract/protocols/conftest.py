@@ -21,6 +21,7 @@ from server.protocols.tables import TableStore
 from server.rpc.registration import PROTOCOLS
 from server.upstream import open_session
 from server.upstream.cache import Cache, CacheUse
+from tests.operations import Operations
 from tests.tallies import ChainTally
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ async def asked(devnet: Devnet) -> AsyncIterator[Asked]:
     async with open_session() as http:
         loaded = Chains.load(settings, http, observer=tally, cache=Cache(1 << 26, clock=lambda: 0.0))
         for slug in CHAINS:
-            driver: Any = loaded.get(slug).driver
+            driver: Any = Operations(loaded.get(slug))
             await driver.pool.call("eth_chainId", [])
         store = TableStore()
         yield Asked(

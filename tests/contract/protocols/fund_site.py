@@ -27,6 +27,7 @@ from server.storage.share_records import ShareRecords
 from server.upstream import open_session
 from server.upstream.cache import Cache, CacheUse
 from server.yields.share_prices import NAME, SharePrices
+from tests.operations import Operations
 from tests.tallies import ChainTally
 
 if TYPE_CHECKING:
@@ -120,7 +121,7 @@ async def open_site(
         chains = Chains.load(settings, http, observer=tally, cache=cache)
         lifetime.push_async_callback(chains.close)
         for slug in endpoints:
-            driver: Any = chains.get(slug).driver
+            driver: Any = Operations(chains.get(slug))
             await driver.pool.call("eth_chainId", [])
         store = TableStore()
         lifetime.push_async_callback(store.close)

@@ -32,6 +32,7 @@ from server.sources.prices import Price
 from server.upstream import open_session
 from server.upstream.cache import Cache, CacheUse
 from server.yields import morpho
+from tests.operations import Operations
 from tests.tallies import ChainTally
 
 if TYPE_CHECKING:
@@ -136,7 +137,7 @@ async def vault_site(devnet: Devnet, mode: str | None = None) -> AsyncIterator[V
         chains = Chains.load(settings, http, observer=nodes, cache=Cache(1 << 26, clock=lambda: 0.0))
         lifetime.push_async_callback(chains.close)
         for slug in overrides["chains"]:
-            driver: Any = chains.get(slug).driver
+            driver: Any = Operations(chains.get(slug))
             await driver.pool.call("eth_chainId", [])
         documents = DocumentStore(morpho.open_morpho(settings, http, lifetime, observer=api))
         lifetime.push_async_callback(documents.close)

@@ -26,6 +26,7 @@ from server.upstream import open_session
 from server.upstream.cache import Cache, CacheUse
 from tests.contract.protocols.arithmetic import YEAR, ask, now
 from tests.contract.protocols.conftest import NoPrices
+from tests.operations import Operations
 from tests.tallies import ChainTally
 
 if TYPE_CHECKING:
@@ -158,7 +159,7 @@ async def open_site(
     async with open_session() as http:
         chains = Chains.load(settings, http, observer=tally or counts, cache=cache)
         for slug in endpoints:
-            driver: Any = chains.get(slug).driver
+            driver: Any = Operations(chains.get(slug))
             await driver.pool.call("eth_chainId", [])
         store = TableStore()
         runner = Runner(chains.capability, store, NoPrices())

@@ -28,6 +28,7 @@ from server.upstream import open_session
 from server.upstream.cache import Cache
 from tests.contract.evm.nodes import MULTICALL3, Anvil, contracts_of
 from tests.faults.simulator import FaultyNode, honest
+from tests.operations import Operations
 from tests.tallies import CallTally
 
 if TYPE_CHECKING:
@@ -113,7 +114,7 @@ async def contracts(measured: Measured, tally: CallTally) -> AsyncIterator[Any]:
         chains = Chains.load(
             Settings.model_validate(settings), http, observer=tally, cache=Cache(1 << 26, clock=lambda: 0.0)
         )
-        driver: Any = chains.get("ethereum").driver
+        driver: Any = Operations(chains.get("ethereum"))
         await driver.pool.call("eth_chainId", [])
         tally.requests.clear()
         yield contracts_of(driver)

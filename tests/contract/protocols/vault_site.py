@@ -28,6 +28,7 @@ from server.sources.prices import Price
 from server.upstream import open_session
 from server.upstream.cache import CacheUse
 from server.yields.opening import open_yield_sources
+from tests.operations import Operations
 from tests.tallies import ChainTally
 
 if TYPE_CHECKING:
@@ -130,7 +131,7 @@ async def open_site(devnet: Devnet, *chains: str, mode: str | None = None) -> As
         loaded = Chains.load(settings, http, observer=tally)
         lifetime.push_async_callback(loaded.close)
         for slug in chains:
-            driver: Any = loaded.get(slug).driver
+            driver: Any = Operations(loaded.get(slug))
             await driver.pool.call("eth_chainId", [])
         tables = TableStore()
         lifetime.push_async_callback(tables.close)

@@ -27,6 +27,7 @@ from server.sources.prices import Price
 from server.upstream import open_session
 from server.upstream.cache import CacheUse
 from server.yields.opening import open_yield_sources
+from tests.operations import Operations
 from tests.tallies import ChainTally
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ async def open_markets(
         loaded = Chains.load(settings, http, observer=tally)
         lifetime.push_async_callback(loaded.close)
         for slug in chains:
-            driver: Any = loaded.get(slug).driver
+            driver: Any = Operations(loaded.get(slug))
             await driver.pool.call("eth_chainId", [])
         store = TableStore()
         lifetime.push_async_callback(store.close)

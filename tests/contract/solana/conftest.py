@@ -16,13 +16,13 @@ from devnet.solana.world import build_world
 from runtime.settings import Settings
 from server.chains.registry import Chains
 from server.upstream import open_session
+from tests.operations import Operations
 from tests.serving import serve_app
 from tests.tallies import CallTally
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
-    from server.chains.solana.driver import SolanaDriver
     from server.upstream.cache import Cache
 
 
@@ -89,19 +89,19 @@ def tally() -> CallTally:
 
 
 @asynccontextmanager
-async def drive(tally: CallTally, cache: Cache | None = None, **urls: str) -> AsyncIterator[SolanaDriver]:
+async def drive(tally: CallTally, cache: Cache | None = None, **urls: str) -> AsyncIterator[Operations]:
     """The gateway's driver on these endpoints, by label."""
     endpoints = [{"label": label, "url": url} for label, url in urls.items()]
     settings = Settings.model_validate({"profile": "devnet", "chains": {"solana": {"endpoints": endpoints}}})
     async with open_session() as http:
         chains = Chains.load(settings, http, observer=tally, cache=cache)
-        driver: Any = chains.get("solana").driver
+        driver: Any = Operations(chains.get("solana"))
         yield driver
         await chains.close()
 
 
 @pytest.fixture
-async def driver(node: Front, tally: CallTally) -> AsyncIterator[SolanaDriver]:
+async def driver(node: Front, tally: CallTally) -> AsyncIterator[Operations]:
     """The driver on one endpoint, which has proved its genesis."""
     async with drive(tally, local=node.url) as opened:
         await opened.pool.call("getVersion", [])

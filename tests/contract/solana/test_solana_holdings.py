@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from devnet import known_solana as known
-from server.chains.holdings import Holding, KnownAsset
+from server.chains.capabilities import Holding, KnownAsset
 from server.chains.view import ReadView
 from server.errors import InvalidArgument, UpstreamUnavailable
 
 if TYPE_CHECKING:
-    from server.chains.solana.driver import SolanaDriver
     from tests.contract.solana.conftest import Front
+    from tests.operations import Operations
     from tests.tallies import CallTally
 
 ALICE = str(known.ALICE)
@@ -23,7 +23,7 @@ USDC, WET, NAMELESS = (KnownAsset(str(mint), 1) for mint in (known.USDC, known.T
 NO_MINT = KnownAsset(str(known.BOB), 5)
 
 
-async def test_accounts_of_both_programs_are_added_up_by_mint(driver: SolanaDriver, tally: CallTally, node: Front):
+async def test_accounts_of_both_programs_are_added_up_by_mint(driver: Operations, tally: CallTally, node: Front):
     found = await driver.read_holdings(ALICE, [USDC, WET, NAMELESS, NO_MINT], view := ReadView())
     assert found.rows == (
         Holding(None, known.ALICE_LAMPORTS, 9),
@@ -43,12 +43,12 @@ async def test_accounts_of_both_programs_are_added_up_by_mint(driver: SolanaDriv
     assert asked == ["getBalance", *["getTokenAccountsByOwner"] * 2]
 
 
-async def test_mints_that_nobody_asks_about_are_passed_over(driver: SolanaDriver):
+async def test_mints_that_nobody_asks_about_are_passed_over(driver: Operations):
     found = await driver.read_holdings(ALICE, [NAMELESS], ReadView())
     assert [row.address for row in found.rows] == [None, NAMELESS.address]
 
 
-async def test_an_owner_without_anything(driver: SolanaDriver):
+async def test_an_owner_without_anything(driver: Operations):
     found = await driver.read_holdings(str(known.UNTOUCHED), [USDC, WET], ReadView())
     assert found.rows == ()
     assert found.block is not None
@@ -62,7 +62,7 @@ def account(data: Any) -> dict[str, Any]:
     return {"pubkey": ALICE, "account": {"owner": str(known.TOKEN_PROGRAM), "data": data}}
 
 
-async def test_the_oldest_slot_of_the_parts_is_told(driver: SolanaDriver, node: Front):
+async def test_the_oldest_slot_of_the_parts_is_told(driver: Operations, node: Front):
     node.twists["getTokenAccountsByOwner"] = lambda params: value(known.FIRST_SLOT + 1, [])
     found = await driver.read_holdings(ALICE, [USDC], ReadView())
     assert found.block == known.FIRST_SLOT + 1
@@ -83,7 +83,7 @@ async def test_the_oldest_slot_of_the_parts_is_told(driver: SolanaDriver, node: 
         {"error": {"code": -32603, "message": "internal"}},
     ],
 )
-async def test_what_cannot_be_read_is_a_failure_and_no_empty_wallet(driver: SolanaDriver, node: Front, told: Any):
+async def test_what_cannot_be_read_is_a_failure_and_no_empty_wallet(driver: Operations, node: Front, told: Any):
     node.twists["getTokenAccountsByOwner"] = lambda params: told
     with pytest.raises(UpstreamUnavailable) as caught:
         await driver.read_holdings(ALICE, [USDC], ReadView())
@@ -91,7 +91,7 @@ async def test_what_cannot_be_read_is_a_failure_and_no_empty_wallet(driver: Sola
 
 
 @pytest.mark.parametrize("text", ["", "0x12", ALICE[:-1] + "0", ALICE + "1", "é" * 32, "1" * 500])
-def test_what_is_no_address_is_said(driver: SolanaDriver, text: str):
+def test_what_is_no_address_is_said(driver: Operations, text: str):
     assert not driver.is_holder(text)
     with pytest.raises(InvalidArgument) as caught:
         driver.check_holder(text)

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from solana.rpc.async_api import AsyncClient
 
     from devnet.solana.ledger import Ledger
-    from server.chains.solana.driver import SolanaDriver
     from tests.contract.solana.conftest import Front
+    from tests.operations import Operations
     from tests.tallies import CallTally
 
 MEMO = "MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXgDLGmfcHr"
@@ -47,7 +47,7 @@ HELD = [
 ]
 
 
-async def test_health_and_height(driver: SolanaDriver, judge: AsyncClient):
+async def test_health_and_height(driver: Operations, judge: AsyncClient):
     health = await driver.read_health()
     slot = (await judge.get_slot()).value
     assert (health.state, health.height) == ("ok", slot)
@@ -55,7 +55,7 @@ async def test_health_and_height(driver: SolanaDriver, judge: AsyncClient):
     assert await driver.read_height(ReadView()) == slot
 
 
-async def test_balance(driver: SolanaDriver, judge: AsyncClient, tally: CallTally):
+async def test_balance(driver: Operations, judge: AsyncClient, tally: CallTally):
     view = ReadView()
     balance = await driver.read_balance(str(known.ALICE), view)
     told = await judge.get_balance(known.ALICE)
@@ -67,7 +67,7 @@ async def test_balance(driver: SolanaDriver, judge: AsyncClient, tally: CallTall
 
 @pytest.mark.parametrize(("mint", "raw"), HELD)
 async def test_token_balance_is_the_sum_of_all_accounts(
-    driver: SolanaDriver, judge: AsyncClient, tally: CallTally, mint: Pubkey, raw: int
+    driver: Operations, judge: AsyncClient, tally: CallTally, mint: Pubkey, raw: int
 ):
     balance = await driver.read_token_balance(str(known.ALICE), str(mint), ReadView())
     assert (balance.raw, balance.decimals) == (raw, known.DECIMALS[str(mint)])
@@ -76,7 +76,7 @@ async def test_token_balance_is_the_sum_of_all_accounts(
     assert tally.requests == [2]
 
 
-async def test_a_node_that_parses_accounts_all_the_same(driver: SolanaDriver, node: Front, judge: AsyncClient):
+async def test_a_node_that_parses_accounts_all_the_same(driver: Operations, node: Front, judge: AsyncClient):
     mint = known.USDC
     parsed = await judge.get_token_accounts_by_owner_json_parsed(known.ALICE, TokenAccountOpts(mint=mint))
     minted = await judge.get_account_info_json_parsed(mint)
@@ -89,7 +89,7 @@ async def test_a_node_that_parses_accounts_all_the_same(driver: SolanaDriver, no
 
 @pytest.mark.parametrize(("mint", "texts"), METADATA)
 async def test_metadata(
-    driver: SolanaDriver, judge: AsyncClient, tally: CallTally, mint: Pubkey, texts: tuple[str | None, ...]
+    driver: Operations, judge: AsyncClient, tally: CallTally, mint: Pubkey, texts: tuple[str | None, ...]
 ):
     token = (await driver.read_token_metadata(str(mint), ReadView())).solana
     told = tuple(getattr(token, name) if token.HasField(name) else None for name in ("name", "symbol", "uri"))
@@ -99,7 +99,7 @@ async def test_metadata(
     assert tally.requests == [1]
 
 
-async def test_metadata_behind_a_pointer_to_a_third_account(driver: SolanaDriver, ledger: Ledger, tally: CallTally):
+async def test_metadata_behind_a_pointer_to_a_third_account(driver: Operations, ledger: Ledger, tally: CallTally):
     mint, target = known.key_of("far mint"), known.key_of("far metadata").pubkey()
     world.make_mint(ledger, mint, target, 4)
     texts = ("Far\0away", " FAR ", "u" * 300)
@@ -117,7 +117,7 @@ def test_the_address_of_metaplex_metadata():
     assert str(metadata_address(known.USDC)) == "5x38Kp4hvdomTCnCrAny4UtMUt5rQBdB6px2K1Ui45Wq"
 
 
-async def test_blocks_in_the_nodes_own_bytes(driver: SolanaDriver, judge: AsyncClient, tally: CallTally):
+async def test_blocks_in_the_nodes_own_bytes(driver: Operations, judge: AsyncClient, tally: CallTally):
     slot = known.FIRST_SLOT + 17
     block = (await driver.read_block_by_number(slot, ReadView())).solana
     told = (await judge.get_block(slot, max_supported_transaction_version=0)).value
@@ -142,12 +142,12 @@ async def test_blocks_in_the_nodes_own_bytes(driver: SolanaDriver, judge: AsyncC
         (1 << 63, InvalidArgument),
     ],
 )
-async def test_slots_without_a_block(driver: SolanaDriver, slot: int, error: type[Exception]):
+async def test_slots_without_a_block(driver: Operations, slot: int, error: type[Exception]):
     with pytest.raises(error):
         await driver.read_block_by_number(slot, ReadView())
 
 
-async def test_transactions(driver: SolanaDriver, judge: AsyncClient, ledger: Ledger, tally: CallTally):
+async def test_transactions(driver: Operations, judge: AsyncClient, ledger: Ledger, tally: CallTally):
     for signature in (world.versioned(ledger), world.failed(ledger), next(iter(ledger.executed))):
         tally.requests.clear()
         found = (await driver.read_transaction(signature, ReadView())).solana
@@ -164,7 +164,7 @@ async def test_transactions(driver: SolanaDriver, judge: AsyncClient, ledger: Le
         assert (native["meta"]["err"] is None) == (meta.err is None)
 
 
-async def test_a_plain_transfer_tells_its_sender_and_receiver(driver: SolanaDriver, ledger: Ledger):
+async def test_a_plain_transfer_tells_its_sender_and_receiver(driver: Operations, ledger: Ledger):
     """The receiver of the second stands in a look-up table; the third failed, and still says what it was."""
     ends = [(known.BANK, known.ALICE), (known.BANK, known.BOB), (known.BOB, known.ALICE)]
     signatures = [next(iter(ledger.executed)), world.versioned(ledger), world.failed(ledger)]
@@ -173,7 +173,7 @@ async def test_a_plain_transfer_tells_its_sender_and_receiver(driver: SolanaDriv
         assert (found.from_address, found.to) == (str(sender), str(receiver))
 
 
-async def test_the_sender_of_a_transfer_need_not_pay_its_fee(driver: SolanaDriver, ledger: Ledger):
+async def test_the_sender_of_a_transfer_need_not_pay_its_fee(driver: Operations, ledger: Ledger):
     """Notes and fee settings stand beside a transfer; somebody else pays."""
     bank, bob = known.key_of("bank"), known.key_of("bob")
     memo = Instruction(Pubkey.from_string(MEMO), b"rent", [])
@@ -184,7 +184,7 @@ async def test_the_sender_of_a_transfer_need_not_pay_its_fee(driver: SolanaDrive
     assert (found.from_address, found.to) == (str(known.BOB), str(known.ALICE))
 
 
-async def test_what_is_no_plain_transfer_has_no_receiver(driver: SolanaDriver, ledger: Ledger):
+async def test_what_is_no_plain_transfer_has_no_receiver(driver: Operations, ledger: Ledger):
     """Two transfers, and a transfer between calls of other programs (wrapped SOL)."""
     pay = transfer(TransferParams(from_pubkey=known.BANK, to_pubkey=known.ALICE, lamports=1))
     twice = ledger.execute([pay, pay], [known.key_of("bank")])
@@ -215,7 +215,7 @@ def _with_negative_places(message: dict[str, Any]) -> None:
     "twist", [_without_instructions, _with_odd_data, _with_an_account_that_is_not_there, _with_negative_places]
 )
 async def test_instructions_that_cannot_be_read_tell_no_receiver(
-    driver: SolanaDriver, node: Front, ledger: Ledger, twist: Callable[[dict[str, Any]], None]
+    driver: Operations, node: Front, ledger: Ledger, twist: Callable[[dict[str, Any]], None]
 ):
     signature = next(iter(ledger.executed))
     params = [signature, {"encoding": "json", "maxSupportedTransactionVersion": 0}]
@@ -226,7 +226,7 @@ async def test_instructions_that_cannot_be_read_tell_no_receiver(
     assert (found.from_address, found.HasField("to")) == (str(known.BANK), False)
 
 
-async def test_the_version_that_a_node_names_is_asked_for(driver: SolanaDriver, node: Front):
+async def test_the_version_that_a_node_names_is_asked_for(driver: Operations, node: Front):
     asked: list[int] = []
 
     def clamp(params: list[Any]) -> dict[str, Any] | None:
@@ -257,14 +257,14 @@ async def test_the_version_that_a_node_names_is_asked_for(driver: SolanaDriver, 
     [(None, NotFound), ({"slot": 5, "confirmationStatus": "processed"}, Pending)],
 )
 async def test_unknown_and_pending_transactions_differ(
-    driver: SolanaDriver, node: Front, status: dict[str, Any] | None, error: type[Exception]
+    driver: Operations, node: Front, status: dict[str, Any] | None, error: type[Exception]
 ):
     node.twists["getSignatureStatuses"] = lambda _: {"result": {"context": {"slot": 9}, "value": [status]}}
     with pytest.raises(error):
         await driver.read_transaction(str(Signature.new_unique()), ReadView())
 
 
-async def test_old_state_is_refused_without_asking(driver: SolanaDriver, tally: CallTally):
+async def test_old_state_is_refused_without_asking(driver: Operations, tally: CallTally):
     alice, usdc = str(known.ALICE), str(known.USDC)
     for read in (
         driver.read_balance(alice, ReadView(block=5)),
@@ -277,7 +277,7 @@ async def test_old_state_is_refused_without_asking(driver: SolanaDriver, tally: 
     assert tally.requests == []
 
 
-async def test_what_is_no_mint(driver: SolanaDriver):
+async def test_what_is_no_mint(driver: Operations):
     for address in (known.ALICE, known.UNTOUCHED, known.METADATA_PROGRAM):
         with pytest.raises(NotAToken, match=str(address)) as refused:
             await driver.read_token_metadata(str(address), ReadView())
@@ -287,7 +287,7 @@ async def test_what_is_no_mint(driver: SolanaDriver):
         assert refused.value.field == "token"
 
 
-async def test_bad_addresses_reach_no_node(driver: SolanaDriver, tally: CallTally):
+async def test_bad_addresses_reach_no_node(driver: Operations, tally: CallTally):
     bad = "0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045"
     reads = [
         (driver.read_balance(bad, ReadView()), "address"),
@@ -303,7 +303,7 @@ async def test_bad_addresses_reach_no_node(driver: SolanaDriver, tally: CallTall
     assert tally.requests == []
 
 
-async def test_passed_calls(driver: SolanaDriver, node: Front):
+async def test_passed_calls(driver: Operations, node: Front):
     params = json.dumps([str(known.USDC), {"encoding": "base64"}]).encode()
     answer = json.loads(await driver.pass_call("getAccountInfo", params, ReadView()))
     assert len(base64.b64decode(answer["value"]["data"][0])) == programs.MINT_SIZE

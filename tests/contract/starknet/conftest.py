@@ -14,12 +14,11 @@ from devnet.watchdog import Watchdog
 from runtime.settings import Settings
 from server.chains.registry import Chains
 from server.upstream import open_session
+from tests.operations import Operations
 from tests.tallies import CallTally
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
-
-    from server.chains.starknet.driver import StarknetDriver
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
@@ -44,16 +43,16 @@ def tally() -> CallTally:
 
 
 @pytest.fixture
-async def load(tally: CallTally) -> AsyncIterator[Callable[..., StarknetDriver]]:
+async def load(tally: CallTally) -> AsyncIterator[Callable[..., Operations]]:
     """`load(a=url, b=url)`: the gateway's driver on these endpoints, by label."""
     async with open_session() as http:
         opened: list[Chains] = []
 
-        def on(**urls: str) -> StarknetDriver:
+        def on(**urls: str) -> Operations:
             endpoints = [{"label": label, "url": url} for label, url in urls.items()]
             settings = {"profile": "devnet", "chains": {"starknet": {"endpoints": endpoints}}}
             opened.append(Chains.load(Settings.model_validate(settings), http, observer=tally))
-            return opened[-1].get("starknet").driver
+            return Operations(opened[-1].get("starknet"))
 
         yield on
         for chains in opened:
@@ -61,7 +60,7 @@ async def load(tally: CallTally) -> AsyncIterator[Callable[..., StarknetDriver]]
 
 
 @pytest.fixture
-async def driver(load: Callable[..., StarknetDriver], node: StarknetNode, tally: CallTally) -> StarknetDriver:
+async def driver(load: Callable[..., Operations], node: StarknetNode, tally: CallTally) -> Operations:
     """The driver on the local chain, which has proved its chain id."""
     loaded = load(local=node.endpoints["starknet"][0].url)
     await loaded.pool.call("starknet_chainId", [])

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from devnet import known_starknet as known
-from server.chains.holdings import Holding, KnownAsset
+from server.chains.capabilities import Holding, KnownAsset
 from server.chains.view import ReadView
 from server.errors import InvalidArgument
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from server.chains.starknet.driver import StarknetDriver
+    from tests.operations import Operations
 
 USDC = KnownAsset("0x0" + known.USDC[2:], 6)
 ETH = KnownAsset("0x0" + known.ETH[2:], 18)
@@ -25,7 +25,7 @@ NO_TOKEN = KnownAsset(known.ALICE, 18)
 BOB_STRK = known.STRK_SENT + known.STRK_SENT_LATER
 
 
-async def test_known_tokens_are_read_at_the_block_of_the_coin(driver: StarknetDriver, requests: Callable):
+async def test_known_tokens_are_read_at_the_block_of_the_coin(driver: Operations, requests: Callable):
     assets = [USDC, NO_CONTRACT, ETH, NO_TOKEN]
     # The seeded block: other tests send Bob more.
     found = await driver.read_holdings(known.BOB, assets, ReadView(known.HEIGHT))
@@ -47,7 +47,7 @@ async def test_known_tokens_are_read_at_the_block_of_the_coin(driver: StarknetDr
     assert newest.unread == ()
 
 
-async def test_the_first_time_decimals_are_asked_for_in_the_same_requests(driver: StarknetDriver, requests: Callable):
+async def test_the_first_time_decimals_are_asked_for_in_the_same_requests(driver: Operations, requests: Callable):
     with requests([3, 4]):
         await driver.read_holdings(known.BOB, [USDC, ETH], ReadView())
     with requests([3, 4]):
@@ -57,20 +57,20 @@ async def test_the_first_time_decimals_are_asked_for_in_the_same_requests(driver
         await driver.read_holdings(known.BOB, [USDC, ETH, NO_TOKEN], ReadView())
 
 
-async def test_contracts_old_and_new(driver: StarknetDriver):
+async def test_contracts_old_and_new(driver: Operations):
     found = await driver.read_holdings(known.ALICE, [SNAKE, OLD], ReadView())
     rows = {row.address: row for row in found.rows}
     assert rows[SNAKE.address].raw == known.SNAKE_SUPPLY
     assert rows[OLD.address].raw == known.OLD_SUPPLY
 
 
-async def test_an_account_that_holds_nothing_has_no_rows(driver: StarknetDriver):
+async def test_an_account_that_holds_nothing_has_no_rows(driver: Operations):
     found = await driver.read_holdings("0x5", [USDC, ETH], ReadView())
     assert found.rows == ()
     assert found.block == await driver.read_height(ReadView())
 
 
-def test_an_evm_address_is_an_account_only_when_the_caller_says_so(driver: StarknetDriver):
+def test_an_evm_address_is_an_account_only_when_the_caller_says_so(driver: Operations):
     evm = "0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045"
     assert not driver.is_holder(evm)
     assert driver.check_holder(evm) == evm

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from devnet.starknet.node import StarknetNode
-    from server.chains.starknet.driver import StarknetDriver
+    from tests.operations import Operations
 
 HOLDINGS = [(known.STRK, known.BOB), (known.ETH, known.BOB), (known.USDC, known.BOB), (known.ETH, known.ALICE)]
 
@@ -59,9 +59,7 @@ def numbers(felts: list[str]) -> list[int]:
     return [int(felt, 16) for felt in felts]
 
 
-async def test_the_client_and_the_gateway_read_the_same(
-    python: Path, node: StarknetNode, driver: StarknetDriver
-) -> None:
+async def test_the_client_and_the_gateway_read_the_same(python: Path, node: StarknetNode, driver: Operations) -> None:
     found = await told(python, node)
     assert found["chain_id"].to_bytes(7, "big") == b"SN_MAIN"
     height = await driver.read_height(ReadView())

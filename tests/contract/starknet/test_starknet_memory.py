@@ -10,6 +10,7 @@ from server.chains.registry import Chains
 from server.chains.view import ReadView
 from server.upstream import open_session
 from server.upstream.cache import Cache
+from tests.operations import Operations
 
 
 @pytest.fixture
@@ -18,7 +19,7 @@ async def cached(node, tally):
     settings = {"profile": "devnet", "chains": {"starknet": {"endpoints": [{"label": "local", "url": url}]}}}
     async with open_session() as http:
         chains = Chains.load(Settings.model_validate(settings), http, observer=tally, cache=Cache(1 << 20))
-        driver = chains.get("starknet").driver
+        driver = Operations(chains.get("starknet"))
         await driver.read_height(ReadView())
         tally.requests.clear()
         yield driver

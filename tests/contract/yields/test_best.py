@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 from waypost.v1 import yield_pb2, yield_protocol_pb2
 
 from runtime.metrics import render_metrics
-from server import app
 from server.errors import UpstreamUnavailable
 from server.protocols.plan import Plan
 from server.protocols.reader import ProtocolEntry
 from server.protocols.yields import BestRow, PoolForm, YieldEntry
+from server.rpc import registration
 from tests.contract.yields.table import OPERATIONS
 from tests.e2e.gateway import RunningGateway, run_gateway_on
 
@@ -86,7 +86,7 @@ def entry(protocol: int, kind: str, reader: Scripted) -> ProtocolEntry:
 @asynccontextmanager
 async def gateway(patch: pytest.MonkeyPatch, folder: Path, *protocols: ProtocolEntry) -> AsyncIterator[RunningGateway]:
     """Run a gateway whose only protocols are these."""
-    patch.setattr(app, "PROTOCOLS", protocols)
+    patch.setattr(registration, "PROTOCOLS", protocols)
     async with run_gateway_on({}, folder) as running:
         yield running
 

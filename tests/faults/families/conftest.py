@@ -17,6 +17,7 @@ from server.upstream import open_session
 from tests.faults.conftest import load_alone
 from tests.faults.families import relay as faults
 from tests.faults.families.subjects import SUBJECTS, Subject
+from tests.operations import Operations
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -61,7 +62,7 @@ class Rig:
         async with open_session() as http:
             chains = load_alone(self.subject.slug, self.settings, http)
             try:
-                yield chains.get(self.subject.slug).driver
+                yield Operations(chains.get(self.subject.slug))
             finally:
                 await chains.close()
 
@@ -108,10 +109,10 @@ async def rig_of(
         http = await stack.enter_async_context(open_session())
         chains = Chains.load(settings, http)
         stack.push_async_callback(chains.close)
-        driver: Any = chains.get(subject.slug).driver
+        driver: Any = Operations(chains.get(subject.slug))
         async with open_session() as own:
             direct = Chains.load(Settings.model_validate(devnet.settings_overrides()), own)
-            head = await direct.get(subject.slug).driver.read_height(ReadView())  # type: ignore[union-attr]
+            head = await Operations(direct.get(subject.slug)).read_height(ReadView())
             await direct.close()
         yield Rig(subject, driver, machines, head, settings)
 

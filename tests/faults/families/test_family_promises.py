@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import pytest
@@ -102,13 +101,13 @@ async def test_an_endpoint_that_becomes_another_chain_is_left_within_two_seconds
 async def test_headers_are_read_from_every_kind_of_endpoint_and_are_linked(rig: Rig) -> None:
     """By them heads are proved and endpoints compared."""
     pools = {
-        "solana": ("pool",),
-        "starknet": ("pool",),
+        "solana": ("jsonrpc",),
+        "starknet": ("jsonrpc",),
         "bitcoin": ("core", "esplora"),
-        "cosmoshub": ("nodes.rest", "nodes.comet"),
+        "cosmoshub": ("rest", "comet"),
     }
-    for path in pools[rig.subject.slug]:
-        pool = attrgetter(path)(rig.driver)
+    for kind in pools[rig.subject.slug]:
+        pool = rig.driver.pools[kind]
         endpoint = pool._endpoints[-1]
         header = await pool._proofs.read(endpoint, rig.head)
         parent = await pool._proofs.read(endpoint, header.parent)

@@ -12,7 +12,7 @@ import pytest
 
 from devnet import known_bitcoin, known_cosmos, known_solana, known_starknet
 from devnet.cosmos.world import CHAINS, address
-from server.chains.holdings import KnownAsset
+from server.chains.capabilities import KnownAsset
 from server.chains.view import ReadView
 from server.errors import GatewayError, NotAToken, UpstreamDisagrees, UpstreamUnavailable
 from tests.faults.families.relay import Answer
@@ -180,20 +180,18 @@ READS: dict[str, dict[str, Read]] = {
 }
 
 WARMING = {
-    "solana": [("pool", "getSlot", [])],
-    "starknet": [("pool", "starknet_blockNumber", [])],
+    "solana": [("jsonrpc", "getSlot", [])],
+    "starknet": [("jsonrpc", "starknet_blockNumber", [])],
     "bitcoin": [("core", "getblockcount", []), ("esplora", "/blocks/tip/height", [])],
-    "cosmoshub": [("nodes.rest", "/cosmos/base/tendermint/v1beta1/node_info", []), ("nodes.comet", "status", {})],
+    "cosmoshub": [("rest", "/cosmos/base/tendermint/v1beta1/node_info", []), ("comet", "status", {})],
 }
 """A question for every pool of a family."""
 
 
 async def warm(driver: Any, rig: Rig) -> None:
     """Make the faulty machine the favourite: who was never measured, or is not known to keep pace, stands apart."""
-    for path, method, params in WARMING[rig.subject.slug]:
-        pool = driver
-        for name in path.split("."):
-            pool = getattr(pool, name)
+    for kind, method, params in WARMING[rig.subject.slug]:
+        pool = driver.pools[kind]
         for answer in await pool.probe(method, params):
             assert answer.result is not None
             pool.observe_head(answer.endpoint, rig.head)

@@ -53,7 +53,7 @@ async def test_a_burst_of_calls_is_answered_or_refused_with_a_delay(tmp_path: Pa
     )
     assert settings.server_limits.max_in_flight == ROOM
     async with AsyncExitStack() as stack:
-        gateway = await Gateway.create(settings, servicers=(Accounts,))
+        gateway = await Gateway.create(settings, servicers=(Accounts(),))
         stack.push_async_callback(gateway.drain, 0)
         port = await gateway.start()
         Accounts.answer = wait
@@ -96,7 +96,7 @@ async def test_a_refused_call_leaves_nothing_to_the_garbage_collector(tmp_path: 
         grpc=GrpcSettings(port=0),
     )
     async with AsyncExitStack() as stack:
-        gateway = await Gateway.create(settings, servicers=(Accounts,))
+        gateway = await Gateway.create(settings, servicers=(Accounts(),))
         stack.push_async_callback(gateway.drain, 0)
         port = await gateway.start()
         channel = await stack.enter_async_context(grpc.aio.insecure_channel(f"127.0.0.1:{port}"))

@@ -17,7 +17,7 @@ from server.errors import InvalidArgument, NotFound
 LETTERS = "qpzry9x8gf2tvdw0s3jn54khce6mua7l"
 BECH32, BECH32M = 1, 0x2BC830A3
 NOBODY: Any = None
-BLOCKS = BlockReader(load_facts()["bitcoin"], NOBODY)
+BLOCKS = BlockReader(load_facts()["bitcoin"], NOBODY, NOBODY)
 
 
 def written(version: int, program: bytes, constant: int, prefix: str = "bc") -> str:

@@ -1,22 +1,30 @@
-"""A chain has a capability by an entry of its driver's map, or else by the driver's own methods."""
+"""A chain has a capability by an entry of its driver's map, and each entry has what the capability's protocol asks."""
 
 from __future__ import annotations
 
+import inspect
+from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import pytest_asyncio
 
 from runtime.settings import Settings
-from server.chains.capabilities import CallsContracts, ReadsBalances, ReadsHeads, TracesTransactions
+from server.chains import capabilities
+from server.chains.capabilities import CallsContracts, ReadsBalances, ReadsHeads, ReadsHealth
+from server.chains.configured import KINDS
 from server.chains.facts import load_facts
 from server.chains.registry import Chain, Chains
 from server.errors import NotAvailable
 from server.upstream.transport import open_session
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import AsyncIterator
 
-FACTS = load_facts()["ethereum"]
+FAMILIES = {"evm", "bitcoin", "solana", "starknet", "cosmos"}
+PROTOCOLS = {
+    found for name in capabilities.__all__ if getattr(found := getattr(capabilities, name), "_is_protocol", False)
+}
 
 
 class Heads:
@@ -24,41 +32,85 @@ class Heads:
         return 7
 
 
-class Driver(Heads):
-    def __init__(self, capabilities: Mapping[object, object]) -> None:
-        self.capabilities = capabilities
+class Driver:
+    def __init__(self, entries: dict[object, object]) -> None:
+        self.capabilities = entries
 
-    def last_state(self) -> None:
-        return None
 
-    async def close(self) -> None:
-        return None
+@pytest_asyncio.fixture(loop_scope="session", scope="module")
+async def chains() -> AsyncIterator[Chains]:
+    async with open_session() as http:
+        opened = Chains.load(Settings(), http)
+        yield opened
+        await opened.close()
 
 
 def chain(driver: Any) -> Chain:
-    return Chain(FACTS, (), driver)
+    return Chain(load_facts()["ethereum"], (), driver)
 
 
-def test_an_entry_goes_before_the_drivers_own_methods() -> None:
-    heads, driver = Heads(), Driver({})
-    assert chain(driver).capability(ReadsHeads) is driver
+def test_an_entry_is_found_by_its_type() -> None:
+    heads = Heads()
     assert chain(Driver({ReadsHeads: heads})).capability(ReadsHeads) is heads
 
 
-@pytest.mark.parametrize("driver", [None, Driver({}), Driver({ReadsHeads: Heads()})])
-def test_what_is_neither_is_not_available(driver: Driver | None) -> None:
+@pytest.mark.parametrize("entries", [{}, {ReadsHeads: Heads()}])
+def test_what_has_no_entry_is_not_available(entries: dict[object, object]) -> None:
     with pytest.raises(NotAvailable, match="ethereum"):
-        chain(driver).capability(ReadsBalances)
+        chain(Driver(entries)).capability(ReadsBalances)
 
 
-async def test_evm_chains_call_contracts_by_an_entry_and_other_families_do_not() -> None:
-    async with open_session() as http:
-        chains = Chains.load(Settings(), http)
-        for one in chains:
-            if one.family == "evm":
-                assert one.capability(CallsContracts) is not one.driver
-                assert one.capability(TracesTransactions) is one.driver
-            else:
-                with pytest.raises(NotAvailable):
-                    one.capability(CallsContracts)
-        await chains.close()
+async def test_only_evm_chains_call_contracts(chains: Chains) -> None:
+    for one in chains:
+        if one.family == "evm":
+            assert one.capability(CallsContracts)
+        else:
+            with pytest.raises(NotAvailable):
+                one.capability(CallsContracts)
+
+
+async def test_entries_have_the_methods_of_their_protocols(chains: Chains) -> None:
+    """Names, parameters in their order, how each is passed, defaults, annotations, and whether it is awaited."""
+    wrong = [
+        f"{one.slug}: {type(entry).__name__}.{name} is not {wanted.__name__}.{name}"
+        for one in chains
+        for wanted, entry in one.driver.capabilities.items()
+        for name, method in methods(wanted).items()
+        if shape(method) != shape(getattr(type(entry), name, None))
+    ]
+    assert wrong == []
+
+
+async def test_families_have_only_protocols_and_each_protocol_is_some_familys(chains: Chains) -> None:
+    having = defaultdict(set)
+    for one in chains:
+        for wanted in one.driver.capabilities:
+            having[wanted].add(one.family)
+    assert set(having) == PROTOCOLS
+    for wanted in (ReadsHealth, ReadsHeads, capabilities.ReadsHoldings, capabilities.PassesCalls):
+        assert having[wanted] == FAMILIES
+
+
+async def test_chains_of_a_family_have_the_same_capabilities_and_kinds_of_endpoints(chains: Chains) -> None:
+    for family in FAMILIES:
+        drivers = [one.driver for one in chains if one.family == family]
+        assert {frozenset(driver.capabilities) for driver in drivers} == {frozenset(drivers[0].capabilities)}
+        assert {tuple(sorted(driver.pools)) for driver in drivers} == {tuple(sorted(KINDS[family]))}
+
+
+def methods(wanted: Any) -> dict[str, Any]:
+    return {name: value for name, value in vars(wanted).items() if not name.startswith("_")}
+
+
+def shape(method: Any) -> object:
+    if method is None:
+        return None
+    signature = inspect.signature(method)
+    parameters = [(one.name, one.kind, one.default, plain(one.annotation)) for one in signature.parameters.values()]
+    returned = plain(signature.return_annotation)
+    return inspect.iscoroutinefunction(method), parameters, returned
+
+
+def plain(annotation: object) -> str:
+    """A list is a sequence."""
+    return str(annotation).replace("list[", "Sequence[")

@@ -10,11 +10,10 @@ from server.upstream import open_session
 from tests.contract.evm.log_nodes import OTHER_LOGGER, LimitedNode, place_loggers, write_logs
 from tests.contract.evm.logs.world import CROWD, FIRST, ONE, SMALL, TOPIC, TWO
 from tests.contract.evm.nodes import Anvil, load
+from tests.operations import Operations
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
-
-    from server.chains.evm.driver import EvmDriver
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
@@ -49,7 +48,7 @@ async def fronts(node, session) -> AsyncIterator[list[LimitedNode]]:
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def reader(fronts, tally) -> AsyncIterator[EvmDriver]:
+async def reader(fronts, tally) -> AsyncIterator[Operations]:
     """A driver on one provider that lets everything through until a test says otherwise."""
     for front in fronts:
         front.refuse = lambda low, high, logs: None
@@ -57,12 +56,12 @@ async def reader(fronts, tally) -> AsyncIterator[EvmDriver]:
         front.asked.clear()
     async with open_session() as http:
         chains = await load(http, tally, limited=fronts[0].url)
-        yield chains.get("ethereum").driver
+        yield Operations(chains.get("ethereum"))
         await chains.close()
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def two(fronts, tally) -> AsyncIterator[EvmDriver]:
+async def two(fronts, tally) -> AsyncIterator[Operations]:
     """A driver on two providers."""
     for front in fronts:
         front.refuse = lambda low, high, logs: None
@@ -70,5 +69,5 @@ async def two(fronts, tally) -> AsyncIterator[EvmDriver]:
         front.asked.clear()
     async with open_session() as http:
         chains = await load(http, tally, limited=fronts[0].url, wide=fronts[1].url)
-        yield chains.get("ethereum").driver
+        yield Operations(chains.get("ethereum"))
         await chains.close()

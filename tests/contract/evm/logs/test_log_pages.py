@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from server.chains.capabilities import ReadsLogs
 from server.chains.evm.logs.cursor import Cursor, Window
 from server.chains.evm.logs.entries import Place
 from server.chains.evm.logs.scan import LogFilter
@@ -17,6 +18,7 @@ from server.upstream import open_session
 from tests.contract.evm.log_nodes import LOGGER, OTHER_LOGGER, TRANSFER, place_loggers, write_logs
 from tests.contract.evm.logs.world import CROWD, FIRST, ONE, SMALL, SMALL_AT, TOPIC, TWO, truth, walk, window
 from tests.contract.evm.nodes import Anvil, load
+from tests.operations import Operations
 
 
 async def test_logs_are_the_nodes_newest_first(reader, node, tally):
@@ -59,7 +61,7 @@ async def test_a_page_that_ends_between_two_blocks_has_a_block_number_for_cursor
     # 980 + 10 + 5 + 1 logs lie above the crowded block, so a page of 1000 ends inside it.
     places, _ = await walk(reader, blocks, LOGGER)
     assert places[: len(expected)] == expected
-    page = await reader._logs._scanner.read_page(
+    page = await reader.of(ReadsLogs)._scanner.read_page(
         Window(FIRST, Place(start + 4, 0)), [LogFilter(LOGGER, (), 10_000)], ReadView(), limit=990
     )
     assert len(page.logs) == 990
@@ -145,7 +147,7 @@ async def test_logs_of_a_block_that_was_undone_are_gone(session, tally):
         undone = await write_logs(anvil, 3, TOPIC, ONE, TWO)
         async with open_session() as http:
             chains = await load(http, tally, only=anvil.url)
-            driver = chains.get("ethereum").driver
+            driver = Operations(chains.get("ethereum"))
             before = await driver.read_logs(window(FIRST), None, None, ReadView())
             assert [log.block_number for log in before.logs] == [undone] * 3 + [kept] * 2
             await anvil.call("anvil_reorg", 1, [])
@@ -178,7 +180,7 @@ async def test_walking_all_pages_gives_every_log_once(reader, node, fronts, limi
     fronts[0].refuse = refuse
     high = SMALL_AT + len(SMALL) + 4
     expected = await truth(node, low, high)
-    scanner = reader._logs._scanner
+    scanner = reader.of(ReadsLogs)._scanner
     frame = Window(low, Place(high + 1, 0))
     places: list[tuple[int, int]] = []
     for _ in itertools.count():
