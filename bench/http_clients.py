@@ -105,7 +105,7 @@ def serve(kind: str, config: str) -> None:
     from server.upstream import pool
 
     if kind == "aiohttp":
-        pool.Transport = AiohttpTransport  # type: ignore[misc]
+        vars(pool)["Transport"] = AiohttpTransport
     sys.argv = ["waypost", "serve", "--config", config]
     sys.exit(cli())
 
