@@ -59,6 +59,22 @@ endpoints = [
     { label = "provider", url_env = "PROVIDER_URL", rate = 25 },
 ]
 ```
+
+Where the way out is an HTTP proxy, or nodes stand behind certificates of a private authority, `[outbound]` says so for
+all endpoints and an endpoint for itself:
+
+```toml
+[outbound]
+proxy_env = "PROXY_URL"
+
+[[chains.base.endpoints]]
+label = "own"
+url = "https://node.internal.example.org"
+proxy = "direct"
+ca = "/etc/waypost/authority.pem"
+client_certificate = "/etc/waypost/gateway.pem"
+client_key_file = "/etc/waypost/gateway.key"
+```
 """
 
 _SPECIAL = {"storage.url": "a file of the profile's own"}

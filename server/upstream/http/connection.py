@@ -67,7 +67,8 @@ class Connection(asyncio.Protocol):
         What came since the loop last looked is the server's good-bye, or bytes that nobody asked for: the next request
         must not take them for its answer.
         """
-        return self.is_open and (self._poll is None or not self._poll.poll(0))
+        transport = self._transport
+        return transport is not None and not transport.is_closing() and (self._poll is None or not self._poll.poll(0))
 
     async def exchange(
         self, request: bytes, deadline: float, limit: int, hear: Callable[[], None] | None = None
