@@ -139,14 +139,14 @@ def _show(what: str, figures: dict[str, list[float]]) -> None:
     saved = medians["aiohttp"] - medians["own"]
     spread = ", ".join(f"{kind} {min(found):.0f} to {max(found):.0f}" for kind, found in figures.items())
     print(
-        f"  {what:<44}{medians['own']:>9.0f}{medians['aiohttp']:>9.0f}{saved:>9.0f}{saved / medians['aiohttp']:>8.0%}"
+        f"  {what:<44}{medians['own']:>9.0f}{medians['aiohttp']:>9.0f}{saved:>9.0f}{saved / medians['own']:>8.0%}"
         f"   ({spread})",
         flush=True,
     )
 
 
 async def main() -> int:
-    """Print the medians of all rounds, what is saved, and the share of it."""
+    """Print the medians of all rounds, and what is saved, also as a share of what ours costs."""
     async with AsyncExitStack() as stack:
         devnet = await stack.enter_async_context(Devnet.start(["ethereum"], progress=lambda _: None, mines=False))
         relay = CountingRelay(devnet.endpoints["ethereum"])

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_
 from pydantic import BaseModel, SecretStr
 from pydantic_core import PydanticUndefined
 
-from runtime.settings import ChainSettings, EndpointSettings, Settings, SourceSettings
+from runtime.settings import ChainSettings, EndpointSettings, RouteSettings, Settings, SourceSettings
 from runtime.settings.environment import SHORT, variable_of
 from runtime.settings.values import parse_duration
 
@@ -59,6 +59,22 @@ endpoints = [
     { label = "provider", url_env = "PROVIDER_URL", rate = 25 },
 ]
 ```
+
+Where the way out is an HTTP proxy, or nodes stand behind certificates of a private authority, `[outbound]` says so for
+all endpoints and an endpoint for itself:
+
+```toml
+[outbound]
+proxy_env = "PROXY_URL"
+
+[[chains.base.endpoints]]
+label = "own"
+url = "https://node.internal.example.org"
+proxy = "direct"
+ca = "/etc/waypost/authority.pem"
+client_certificate = "/etc/waypost/gateway.pem"
+client_key_file = "/etc/waypost/gateway.key"
+```
 """
 
 _SPECIAL = {"storage.url": "a file of the profile's own"}
@@ -82,7 +98,9 @@ def render() -> str:
 def _table(model: type[BaseModel], prefix: str, *, skip_tables: bool = False, variables: bool = True) -> Iterator[str]:
     yield f"| key | type | default |{' variable |' if variables else ''} meaning |"
     yield f"|---|---|---|{'---|' if variables else ''}---|"
-    for name, field in model.model_fields.items():
+    # Of an endpoint first what it is, then how it is reached.
+    route = {} if model is RouteSettings else RouteSettings.model_fields
+    for name, field in sorted(model.model_fields.items(), key=lambda item: item[0] in route):
         if skip_tables and _is_table(field.annotation):
             continue
         key = f"{prefix}{name}"

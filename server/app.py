@@ -135,7 +135,7 @@ class Gateway:
         chains or apps of the settings that cannot be.
         """
         database = await open_database(settings.storage.url.get_secret_value(), settings.profile)
-        http = open_session()
+        http = open_session(settings.outbound)
         try:
             cache = open_cache(settings)
             chains = Chains.load(settings, http, observer=PrometheusObserver(), cache=cache)

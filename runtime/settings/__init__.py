@@ -5,7 +5,7 @@
 
 from runtime.settings.cache import CacheSettings
 from runtime.settings.calendar import CalendarSettings
-from runtime.settings.endpoints import ChainSettings, EndpointKind, EndpointSettings, RemoteSettings
+from runtime.settings.endpoints import ChainSettings, EndpointKind, EndpointSettings, RemoteSettings, RouteSettings
 from runtime.settings.fetcher import FetcherSettings
 from runtime.settings.loading import load_settings
 from runtime.settings.marketplace import MarketplaceSettings
@@ -42,6 +42,7 @@ __all__ = [
     "TranscoderSettings",
     "ChainSettings",
     "RemoteSettings",
+    "RouteSettings",
     "SOURCES",
     "SourceSettings",
     "PricesSettings",

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+import ssl
+from pathlib import Path  # noqa: TC003 - pydantic evaluates the annotation
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, PrivateAttr, SecretStr, model_validator
 
 from runtime.config_errors import Refusal
 from runtime.settings.secrets import Section, read_variable
-from runtime.settings.values import EndpointUrl, JsonOrTable, Label, Rate
+from runtime.settings.values import EndpointUrl, JsonOrTable, Label, ProxyUrl, Rate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,13 +22,75 @@ _HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _FRAMING = frozenset({"content-length", "transfer-encoding"})
 
 
-class RemoteSettings(Section):
+class RouteSettings(Section):
+    """How what is asked over HTTP is reached: through which proxy, trusting whom, showing which certificate."""
+
+    secret_members: ClassVar[tuple[str, ...]] = ("proxy",)
+
+    proxy: ProxyUrl | None = Field(
+        default=None,
+        description="HTTP proxy that connections are opened through by `CONNECT`, for example "
+        "`http://name:password@proxy.example.org:3128`; `direct` is none. Treated as a secret. Unset at an endpoint "
+        "means `outbound.proxy`.",
+    )
+    proxy_env: str | None = Field(
+        default=None, description="Environment variable that holds the proxy's URL, instead of `proxy`."
+    )
+    proxy_file: str | None = Field(default=None, description="File that holds the proxy's URL, instead of `proxy`.")
+    ca: Path | None = Field(
+        default=None,
+        description="File of certificate authorities (PEM) that https addresses are checked by, instead of the "
+        "system's. An endpoint that sets `ca` or `client_certificate` takes neither from `outbound`.",
+    )
+    client_certificate: Path | None = Field(
+        default=None,
+        description="File of the certificate (PEM, with its chain) that the gateway shows where a server asks for one. "
+        "Certificates are read at the start.",
+    )
+    client_key_file: Path | None = Field(
+        default=None,
+        description="File of the certificate's private key (PEM, without passphrase), where it does not stand in "
+        "`client_certificate`. Its path is never shown.",
+    )
+
+    _tls: ssl.SSLContext | None = PrivateAttr(default=None)
+
+    @property
+    def tls(self) -> ssl.SSLContext | None:
+        """What certificates are checked by and which one is shown, None where nothing is set."""
+        return self._tls
+
+    @model_validator(mode="after")
+    def _load_certificates(self) -> Self:
+        if self.client_key_file is not None and self.client_certificate is None:
+            fix = "a key needs its certificate: add client_certificate"
+            raise Refusal(fix, member="client_key_file", value="(hidden)")
+        if self.ca is None and self.client_certificate is None:
+            return self
+        try:
+            context = ssl.create_default_context(cafile=self.ca)
+        except (OSError, ValueError):
+            fix = "give a readable file that holds certificates in PEM"
+            raise Refusal(fix, member="ca", value=f'"{self.ca}"') from None
+        context.set_alpn_protocols(["http/1.1"])
+        if self.client_certificate is not None:
+            try:
+                # Without an answer of its own the library asks for a passphrase at the terminal.
+                context.load_cert_chain(self.client_certificate, self.client_key_file, password=lambda: "")
+            except (OSError, ValueError):
+                fix = "give readable files of a certificate and of its own private key, in PEM and without passphrase"
+                raise Refusal(fix, member="client_certificate", value=f'"{self.client_certificate}"') from None
+        self._tls = context
+        return self
+
+
+class RemoteSettings(RouteSettings):
     """An address that is asked over HTTP, with the name by which it is known.
 
     After validation `url` is always set, wherever it came from; `headers` holds the values of `headers_env`.
     """
 
-    secret_members: ClassVar[tuple[str, ...]] = ("url",)
+    secret_members: ClassVar[tuple[str, ...]] = ("url", "proxy")
 
     label: Label = Field(description="Name by which logs, metrics and errors know the endpoint; unique here.")
     url: EndpointUrl = Field(

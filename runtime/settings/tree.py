@@ -13,7 +13,7 @@ from runtime.nearest import nearest
 from runtime.redaction import redact_text
 from runtime.settings.cache import CacheSettings
 from runtime.settings.calendar import CalendarSettings
-from runtime.settings.endpoints import ChainSettings  # noqa: TC001 - pydantic evaluates the annotations
+from runtime.settings.endpoints import ChainSettings, RouteSettings
 from runtime.settings.fetcher import FetcherSettings
 from runtime.settings.marketplace import MarketplaceSettings
 from runtime.settings.nft import NftSettings
@@ -92,6 +92,11 @@ class Settings(BaseSettings):
         default_factory=TranscoderSettings, description="A transcoder in a process of its own (`waypost transcoder`)."
     )
     prices: PricesSettings = Field(default_factory=PricesSettings, description="Prices of tokens.")
+    outbound: RouteSettings = Field(
+        default_factory=RouteSettings,
+        description="How endpoints of chains and sources are reached that say nothing else. What contracts and tokens "
+        "name (`[fetcher]`) is asked directly.",
+    )
     sources: dict[str, SourceSettings] = Field(
         default_factory=dict,
         description="Off-chain sources by name: " + ", ".join(f"`{name}`" for name in OFF_CHAIN) + ". One that is not "

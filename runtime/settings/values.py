@@ -173,6 +173,25 @@ def check_endpoint_url(value: SecretStr) -> SecretStr:
     return value
 
 
+def check_proxy(value: SecretStr) -> SecretStr:
+    """Return an http URL of a proxy, without a path, or `direct`. What it holds is never shown."""
+    text = value.get_secret_value()
+    if text == "direct":
+        return value
+    fix = 'give a URL such as http://proxy.example.org:3128, or "direct"'
+    try:
+        parts = urlsplit(text)
+        port = parts.port
+    except ValueError:
+        raise Refusal(fix) from None
+    if parts.scheme == "https":
+        raise Refusal("the proxy itself is spoken to without TLS, which goes inside: give its http:// address")
+    is_whole = parts.scheme == "http" and parts.hostname and port != 0 and not _UNSAFE.search(text)
+    if not is_whole or parts.path.strip("/") or parts.query or parts.fragment:
+        raise Refusal(fix)
+    return value
+
+
 Duration = Annotated[float, BeforeValidator(parse_duration)]
 Port = Annotated[int, Field(ge=0, le=65535)]
 Host = Annotated[str, AfterValidator(check_host)]
@@ -181,6 +200,7 @@ Listen = Annotated[str, AfterValidator(check_listen)]
 TcpListen = Annotated[str, AfterValidator(check_tcp_listen)]
 Target = Annotated[str, AfterValidator(check_target)]
 Label = Annotated[str, AfterValidator(check_label)]
+ProxyUrl = Annotated[SecretStr, AfterValidator(check_proxy)]
 EndpointUrl = Annotated[SecretStr, AfterValidator(check_endpoint_url)]
 Networks = Annotated[tuple[Annotated[str, AfterValidator(check_network)], ...], BeforeValidator(split_list)]
 Origins = Annotated[tuple[Annotated[str, AfterValidator(check_origin)], ...], BeforeValidator(split_list)]

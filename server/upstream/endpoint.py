@@ -11,11 +11,14 @@ from server.upstream.breaker import Breaker
 from server.upstream.http import Address
 from server.upstream.node_words import secrets_of
 from server.upstream.probing import HANGS
+from server.upstream.transport import proxy_of
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import Callable, Mapping
 
     from runtime.settings import RemoteSettings
+    from server.upstream.http import Proxy
     from server.upstream.probing import HangWatch
 
 _BATCH_ITEMS = 100
@@ -39,6 +42,8 @@ class Endpoint:
         headers: Mapping[str, str] | None = None,
         weight: float = 1.0,
         rate: float | None = None,
+        proxy: Proxy | None = None,
+        tls: ssl.SSLContext | None = None,
         clock: Callable[[], float],
     ) -> None:
         self.label = label
@@ -55,7 +60,7 @@ class Endpoint:
         self._pending: dict[object, float] = {}
         self._heavy: dict[object, float] = {}
         self.last_byte_at = -math.inf
-        self.address = Address(url, _HEADERS | dict(headers or {}))
+        self.address = Address(url, _HEADERS | dict(headers or {}), proxy=proxy, tls=tls)
         self.secrets = secrets_of(url, headers or {})
         self._rate = _Bucket(rate, clock()) if rate else None
         self._paused_until = 0.0
@@ -72,6 +77,8 @@ class Endpoint:
             headers=headers,
             weight=settings.weight,
             rate=settings.rate,
+            proxy=proxy_of(settings),
+            tls=settings.tls,
             clock=clock,
         )
 

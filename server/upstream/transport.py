@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from runtime import metrics
 from server.upstream.failures import Failure, Kind
-from server.upstream.http import Client
+from server.upstream.http import DIRECT, Client, Proxy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
+    from runtime.settings import RouteSettings
     from server.upstream.http import Address, HttpAnswer
 
 
@@ -25,9 +26,22 @@ Session = Client
 """The connections that all pools share."""
 
 
-def open_session() -> Session:
-    """Return the HTTP client that all pools share. To be called on the running loop; the caller closes it."""
-    return Client()
+def open_session(outbound: RouteSettings | None = None) -> Session:
+    """Return the HTTP client that all pools share. To be called on the running loop; the caller closes it.
+
+    `outbound` is how endpoints are reached that say nothing else.
+    """
+    if outbound is None:
+        return Client()
+    return Client(proxy=proxy_of(outbound), tls=outbound.tls)
+
+
+def proxy_of(route: RouteSettings) -> Proxy | None:
+    """Return the proxy that the settings name, None where they name none."""
+    if route.proxy is None:
+        return None
+    text = route.proxy.get_secret_value()
+    return DIRECT if text == "direct" else Proxy.parse(text)
 
 
 class Transport:

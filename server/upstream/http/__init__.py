@@ -5,8 +5,8 @@ back: failures are values, because the texts of exceptions hold host names. What
 docs/decisions/0017-an-http-client-for-nodes.md.
 """
 
-from server.upstream.http.address import Address
+from server.upstream.http.address import DIRECT, Address, Proxy
 from server.upstream.http.answer import HttpAnswer
 from server.upstream.http.client import Client
 
-__all__ = ["Address", "Client", "HttpAnswer"]
+__all__ = ["DIRECT", "Address", "Client", "HttpAnswer", "Proxy"]

@@ -9,20 +9,50 @@ from typing import TYPE_CHECKING, NamedTuple
 from yarl import URL
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import Iterable, Mapping, Sequence
 
 _NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
-# They tell how long a request is, which only who writes its body knows.
+# How long a request is, only who writes its body knows.
 _FRAMING = frozenset({"content-length", "transfer-encoding"})
 
 
+class Proxy(NamedTuple):
+    """An HTTP proxy that connections go through by `CONNECT`, with its `Proxy-Authorization`."""
+
+    host: str
+    port: int
+    authorization: str | None = None
+
+    @classmethod
+    def parse(cls, url: str) -> Proxy:
+        """Return the proxy of an http:// URL, in which a name and a password may stand; ValueError for any other."""
+        parts = URL(url)
+        if parts.scheme != "http" or not parts.raw_host or parts.port is None:
+            raise ValueError("a proxy's URL begins with http:// and names a host")
+        named = parts.raw_user is not None or parts.raw_password is not None
+        return cls(parts.raw_host, parts.port, _basic(parts.user or "", parts.password or "") if named else None)
+
+    def __repr__(self) -> str:
+        return "Proxy()"
+
+
+DIRECT = Proxy("", 0)
+"""No proxy, whatever the client's is."""
+
+
 class Origin(NamedTuple):
-    """Who is connected to: connections serve every endpoint of one origin."""
+    """Who is connected to, and how: connections serve every endpoint of one origin.
+
+    `proxy` and `tls` take the place of the client's where they are set.
+    """
 
     scheme: str
     host: str
     port: int
+    proxy: Proxy | None = None
+    tls: ssl.SSLContext | None = None
 
     def __repr__(self) -> str:
         return "Origin()"
@@ -31,19 +61,22 @@ class Origin(NamedTuple):
 class Address:
     """The URL and headers of one endpoint. Nothing of them is in any text that this class produces.
 
-    A name and password in the URL are sent as basic authentication (RFC 7617). Raises ValueError for a URL without
+    A name and password in the URL are sent as basic authentication (RFC 7617). Connections go through `proxy`; `tls` is
+    by which certificates are checked, and which one is shown. Raises ValueError for a URL without
     host or with another scheme than http and https, and for headers that HTTP cannot carry or that are not an
     endpoint's to set.
     """
 
     __slots__ = ("_get_head", "_headers", "_post_head", "_url", "origin")
 
-    def __init__(self, url: str, headers: Mapping[str, str]) -> None:
+    def __init__(
+        self, url: str, headers: Mapping[str, str], *, proxy: Proxy | None = None, tls: ssl.SSLContext | None = None
+    ) -> None:
         self._url = URL(url)
         host, port = self._url.raw_host, self._url.port
         if self._url.scheme not in ("http", "https") or not host or port is None:
             raise ValueError("an endpoint's URL begins with http:// or https:// and names a host")
-        self.origin = Origin(self._url.scheme, host.rstrip("."), port)
+        self.origin = Origin(self._url.scheme, host.rstrip("."), port, proxy, tls)
         self._headers = self._own(headers)
         self._post_head = b"POST %b HTTP/1.1\r\n%bContent-Length: " % (
             _target(self._url),

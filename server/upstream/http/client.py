@@ -3,41 +3,54 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
+from contextlib import suppress
 from typing import TYPE_CHECKING, Self
 
 from server.upstream.failures import Failure
-from server.upstream.http.failures import TIMED_OUT
-from server.upstream.http.names import Names
-from server.upstream.http.opening import Opener
-from server.upstream.http.origin import Connections
+from server.upstream.http.answer import DROPPED, TIMED_OUT
+from server.upstream.http.connection import Connection
+from server.upstream.http.opening import Names, Opener
 
 if TYPE_CHECKING:
     import ssl
     from collections.abc import Callable
 
-    from server.upstream.http.address import Origin
+    from server.upstream.http.address import Origin, Proxy
     from server.upstream.http.answer import HttpAnswer
-    from server.upstream.http.names import LookUp
+    from server.upstream.http.opening import LookUp
 
 CONNECTIONS = 128
 """The most connections to one origin."""
+
+IDLE_SECONDS = 55.0
+"""How long an unused connection is kept: servers and balancers commonly close theirs after 60 s."""
+
+_TICK = 0.01
+
+Loan = Connection | Failure
 
 
 class Client:
     """Sends requests, keeps connections. To be built on the running loop; whoever builds it closes it.
 
-    `look_up` and `tls` replace the system's names and the certificates that it trusts; `limit` is the most connections
-    to one origin. `time` is the clock of deadlines.
+    `look_up` and `tls` replace the system's names and the certificates that it trusts; connections go through `proxy`;
+    `limit` is the most connections to one origin. `time` is the clock of deadlines.
     """
 
     def __init__(
-        self, *, look_up: LookUp | None = None, tls: ssl.SSLContext | None = None, limit: int = CONNECTIONS
+        self,
+        *,
+        look_up: LookUp | None = None,
+        tls: ssl.SSLContext | None = None,
+        proxy: Proxy | None = None,
+        limit: int = CONNECTIONS,
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self.time = self._loop.time
         self._limit = limit
         self._names = Names(self._loop, look_up)
-        self._opener = Opener(self._loop, self._names, tls)
+        self._opener = Opener(self._loop, self._names, tls, proxy)
         self._origins: dict[Origin, Connections] = {}
         self._is_closed = False
 
@@ -87,3 +100,150 @@ class Client:
         self._is_closed = True
         await asyncio.gather(*(connections.close() for connections in self._origins.values()))
         await self._names.close()
+
+
+class Connections:
+    """At most `limit` connections of one origin.
+
+    The one used last is lent first, so that those that a rush left over fall idle. Who finds none waits in order; an
+    opening belongs to nobody: whoever is first in line gets the next connection that is free or new, and a failure to
+    open one. Once `is_closed` nothing is lent.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, origin: Origin, opener: Opener, limit: int) -> None:
+        self._loop = loop
+        self._origin = origin
+        self._opener = opener
+        self._limit = limit
+        self._live: set[Connection] = set()
+        self._idle: deque[Connection] = deque()
+        self._waiting: deque[asyncio.Future[Loan]] = deque()
+        self._opening: set[asyncio.Task[Loan]] = set()
+        self._sweeping: asyncio.TimerHandle | None = None
+        self.is_closed = False
+        self._emptied = asyncio.Event()
+
+    def take(self) -> Connection | None:
+        """Return the idle connection that was used last; None if there is none that can be used."""
+        while self._idle:
+            connection = self._idle.pop()
+            if connection.is_quiet():
+                return connection
+            connection.close()
+        return None
+
+    async def wait(self, deadline: float) -> Loan:
+        """Return the next connection that is free or newly opened, or why there is none until `deadline`.
+
+        The deadline is in the loop's time.
+        """
+        if self.is_closed:
+            return DROPPED
+        turn: asyncio.Future[Loan] = self._loop.create_future()
+        self._waiting.append(turn)
+        self._open_more()
+        try:
+            async with asyncio.timeout_at(deadline):
+                return await turn
+        except TimeoutError:
+            self._give_up(turn)
+            return TIMED_OUT
+        except asyncio.CancelledError:
+            self._give_up(turn)
+            raise
+
+    def release(self, connection: Connection) -> None:
+        """Take back a connection that is good for another exchange."""
+        if self.is_closed:
+            connection.close()
+            return
+        if self._waiting and self._serve(connection):
+            return
+        connection.idle_since = self._loop.time()
+        self._idle.append(connection)
+        if self._sweeping is None:
+            self._sweeping = self._loop.call_later(IDLE_SECONDS, self._sweep)
+
+    def forget(self, connection: Connection) -> None:
+        """Take note that a connection is gone."""
+        self._live.discard(connection)
+        with suppress(ValueError):
+            self._idle.remove(connection)
+        if not self.is_closed:
+            self._open_more()
+        elif not self._live:
+            self._emptied.set()
+
+    async def close(self) -> None:
+        """Close every connection; exchanges under way end as dropped. Returns when all are gone."""
+        self.is_closed = True
+        if self._sweeping is not None:
+            self._sweeping.cancel()
+            self._sweeping = None
+        while self._waiting and self._serve(DROPPED):
+            pass
+        opening = list(self._opening)
+        for task in opening:
+            task.cancel()
+        await asyncio.gather(*opening, return_exceptions=True)
+        for connection in self._live:
+            connection.close()
+        if self._live:
+            await self._emptied.wait()
+
+    def _serve(self, loan: Loan) -> bool:
+        """Hand something to who waits longest; return whether anybody does."""
+        while self._waiting:
+            turn = self._waiting.popleft()
+            if not turn.done():
+                turn.set_result(loan)
+                return True
+        return False
+
+    def _give_up(self, turn: asyncio.Future[Loan]) -> None:
+        if turn.done() and not turn.cancelled():
+            loan = turn.result()
+            if isinstance(loan, Connection) and loan.is_open:
+                self.release(loan)
+        else:
+            with suppress(ValueError):
+                self._waiting.remove(turn)
+
+    def _open_more(self) -> None:
+        """Open a connection for everyone who waits, as far as the limit goes."""
+        while len(self._opening) < len(self._waiting):
+            if len(self._live) + len(self._opening) >= self._limit:
+                if self._idle:
+                    # Somebody wants a new one, because an old one turned out to be dead. This comes again when one is
+                    # gone.
+                    self._idle.popleft().close()
+                return
+            task = self._loop.create_task(self._opener.open(self._origin, self._make))
+            self._opening.add(task)
+            task.add_done_callback(self._opened)
+
+    def _make(self) -> Connection:
+        return Connection(self._loop, self)
+
+    def _opened(self, task: asyncio.Task[Loan]) -> None:
+        self._opening.discard(task)
+        if task.cancelled():
+            return
+        loan = task.result()
+        if isinstance(loan, Connection) and loan.is_open:
+            self._live.add(loan)
+            self.release(loan)
+        else:
+            # One that is closed already says why where it is used.
+            self._serve(loan)
+        if not self.is_closed:
+            self._open_more()
+
+    def _sweep(self) -> None:
+        """Close what was not used for long, the oldest first."""
+        self._sweeping = None
+        oldest = self._loop.time() - IDLE_SECONDS + _TICK
+        while self._idle and self._idle[0].idle_since <= oldest:
+            self._idle.popleft().close()
+        if self._idle:
+            self._sweeping = self._loop.call_at(self._idle[0].idle_since + IDLE_SECONDS, self._sweep)

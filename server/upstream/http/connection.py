@@ -4,31 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import select
-from typing import TYPE_CHECKING, Protocol, cast
+import ssl
+from typing import TYPE_CHECKING, cast
 
-from server.upstream.http.failures import DROPPED, TIMED_OUT
-from server.upstream.http.reading import AnswerReader
+from server.upstream.http.answer import DROPPED, TIMED_OUT, UNIDENTIFIED, AnswerReader
+from server.upstream.http.opening import explain_tls
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from server.upstream.failures import Failure
     from server.upstream.http.answer import HttpAnswer
+    from server.upstream.http.client import Connections
 
 # Loops count time in milliseconds: a timer may fire that much before its moment, and is set once more.
 _TICK = 0.001
-
-
-class Owner(Protocol):
-    """Who lends connections out."""
-
-    def release(self, connection: Connection) -> None:
-        """Take back a connection that is good for another exchange."""
-        ...
-
-    def forget(self, connection: Connection) -> None:
-        """Take note that a connection is gone."""
-        ...
 
 
 class Connection(asyncio.Protocol):
@@ -40,6 +30,7 @@ class Connection(asyncio.Protocol):
     __slots__ = (
         "_answer",
         "_deadline",
+        "_ended",
         "_hear",
         "_loop",
         "_owner",
@@ -51,13 +42,14 @@ class Connection(asyncio.Protocol):
         "idle_since",
     )
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, owner: Owner) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, owner: Connections) -> None:
         self._loop = loop
         self._owner = owner
         self._reader = AnswerReader()
         self._transport: asyncio.Transport | None = None
         self._poll: select.poll | None = None
         self._answer: asyncio.Future[HttpAnswer | Failure] | None = None
+        self._ended: asyncio.Future[Failure] = loop.create_future()
         self._deadline = 0.0
         self._hear: Callable[[], None] | None = None
         self._timer: asyncio.TimerHandle | None = None
@@ -75,7 +67,8 @@ class Connection(asyncio.Protocol):
         What came since the loop last looked is the server's good-bye, or bytes that nobody asked for: the next request
         must not take them for its answer.
         """
-        return self.is_open and (self._poll is None or not self._poll.poll(0))
+        transport = self._transport
+        return transport is not None and not transport.is_closing() and (self._poll is None or not self._poll.poll(0))
 
     async def exchange(
         self, request: bytes, deadline: float, limit: int, hear: Callable[[], None] | None = None
@@ -87,7 +80,7 @@ class Connection(asyncio.Protocol):
         """
         transport = self._transport
         if transport is None or transport.is_closing():
-            return DROPPED
+            return await asyncio.shield(self._ended)
         answer: asyncio.Future[HttpAnswer | Failure] = self._loop.create_future()
         self._answer = answer
         self._hear = hear
@@ -103,6 +96,8 @@ class Connection(asyncio.Protocol):
 
     def close(self) -> None:
         """Close at once, whatever is under way."""
+        if not self._ended.done():
+            self._ended.set_result(DROPPED)
         if self._transport is not None:
             self._transport.abort()
 
@@ -135,8 +130,12 @@ class Connection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Loop: the connection is gone."""
+        # With TLS 1.3 a server refuses our certificate behind the handshake.
+        is_refused = isinstance(exc, ssl.SSLError) and explain_tls(exc) is UNIDENTIFIED
+        if not self._ended.done():
+            self._ended.set_result(UNIDENTIFIED if is_refused else DROPPED)
         if self._answer is not None:
-            self._settle(self._reader.broken(), is_reusable=False)
+            self._settle(UNIDENTIFIED if is_refused else self._reader.broken(), is_reusable=False)
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

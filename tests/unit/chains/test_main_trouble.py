@@ -7,7 +7,7 @@ import pytest
 from server.chains.judgement import main_trouble
 from server.upstream.connector import ProbeResult
 from server.upstream.failures import Failure, Kind, Trouble, trouble_of
-from server.upstream.http.failures import NOT_IN_TIME, REFUSED
+from server.upstream.http.answer import NOT_IN_TIME, REFUSED
 
 HANGS, REFUSES, WRONG, FAILS = Trouble.HANGS, Trouble.REFUSED, Trouble.WRONG_CHAIN, Trouble.FAILS
 

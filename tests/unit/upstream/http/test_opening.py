@@ -14,7 +14,7 @@ import pytest
 
 from devnet.ports import free_port
 from server.upstream.failures import Failure, Kind
-from server.upstream.http import Address, Client, HttpAnswer, names, opening
+from server.upstream.http import Address, Client, HttpAnswer, opening
 from server.upstream.transport import Transport
 from tests.faults.guarded.hosts import make_certificate
 from tests.unit.upstream.http.scripted import PATIENCE, Visit, answering, echoing, on_both_loops, plain, serving
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 OK = plain(b"ok")
+UNTRUSTED = "TLS failure: its certificate is not trusted"
 
 
 def unreachable(words: str) -> Failure:
@@ -98,7 +99,7 @@ async def test_a_name_is_asked_for_once_by_all_and_remembered(monkeypatch: pytes
         await asyncio.gather(*(fetch(client, url) for _ in range(7)))
         await server.until(lambda: server.connections > 5)
         assert directory.asked == ["node.test"]
-    monkeypatch.setattr(names, "REMEMBERED_SECONDS", 0.0)
+    monkeypatch.setattr(opening, "NAME_SECONDS", 0.0)
     async with (
         Client(look_up=directory, limit=1) as client,
         serving(answering(plain(b"", b"Connection: close"))) as server,
@@ -221,19 +222,19 @@ async def test_a_certificate_of_somebody_else_or_for_another_name(certified: Cer
         Client(look_up=Directory("127.0.0.1"), tls=stranger.client) as client,
         serving(echoing, tls=certified.server) as server,
     ):
-        assert await fetch(client, f"https://node.test:{server.port}/secret") == unreachable("TLS failure")
+        assert await fetch(client, f"https://node.test:{server.port}/secret") == unreachable(UNTRUSTED)
     async with (
         Client(look_up=Directory("127.0.0.1"), tls=certified.client) as client,
         serving(echoing, tls=certified.server) as server,
     ):
-        assert await fetch(client, f"https://other.test:{server.port}/secret") == unreachable("TLS failure")
-        assert await fetch(client, f"https://127.0.0.1:{server.port}/secret") == unreachable("TLS failure")
+        assert await fetch(client, f"https://other.test:{server.port}/secret") == unreachable(UNTRUSTED)
+        assert await fetch(client, f"https://127.0.0.1:{server.port}/secret") == unreachable(UNTRUSTED)
     async with (
         # What the system trusts.
         Client(look_up=Directory("127.0.0.1")) as client,
         serving(echoing, tls=certified.server) as server,
     ):
-        assert await fetch(client, f"https://node.test:{server.port}/secret") == unreachable("TLS failure")
+        assert await fetch(client, f"https://node.test:{server.port}/secret") == unreachable(UNTRUSTED)
         assert server.requests == []
 
 

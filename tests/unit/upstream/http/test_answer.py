@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from server.upstream.failures import Failure, Kind
 from server.upstream.http import HttpAnswer
-from server.upstream.http.reading import AnswerReader
+from server.upstream.http.answer import AnswerReader
 from tests.unit.upstream.http.scripted import LIMIT, plain
-from tests.unit.upstream.http.test_answers import ANSWERS, CUT, REFUSED
+from tests.unit.upstream.http.test_client_answers import ANSWERS, CUT, REFUSED
 
 SHORT = {name: data for name, data in REFUSED.items() if len(data) < 2000}
 

@@ -12,7 +12,8 @@ from contextlib import suppress
 import pytest
 
 from server.upstream.failures import Failure, Kind
-from server.upstream.http import Address, Client, HttpAnswer, origin
+from server.upstream.http import Address, Client, HttpAnswer
+from server.upstream.http import client as connections
 from server.upstream.transport import Transport
 from tests.unit.upstream.http.scripted import (
     PATIENCE,
@@ -305,7 +306,7 @@ async def test_a_connection_that_holds_something_unasked_is_not_used(behind: byt
 
 @on_both_loops
 async def test_a_connection_that_nobody_uses_is_closed_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(origin, "IDLE_SECONDS", 0.05)
+    monkeypatch.setattr(connections, "IDLE_SECONDS", 0.05)
     gate = Gate()
     async with Client() as client, serving(gate) as server:
         gate.let(b"a", b"b", b"c")
