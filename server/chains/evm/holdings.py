@@ -28,7 +28,7 @@ class HoldingReader:
     def __init__(self, chain: EvmChain, reads: RememberedReads) -> None:
         self._chain = chain
         self._reads = reads
-        self._decimals: dict[str, int] = {}
+        self._decimals: dict[str, int] = reads.facts("decimals")
 
     async def read_holdings(self, address: str, assets: Sequence[KnownAsset], view: ReadView) -> Holdings:
         """Return the balances that are not zero, all of one block: one request.

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from server.errors import GatewayError
 from server.upstream.cache import key_prefix
@@ -35,6 +35,7 @@ FINALITY_SECONDS = 60.0
 # Blocks this near to the head are not worth asking whether they are final.
 _DEEP = 16
 _KEPT_HASHES = 512
+_MOST_FACTS = 10_000
 _NUMBER_BYTES = 8
 _KEY_BYTES = 32
 # One label often stands for many machines, of which some are a moment behind: only a deeper fall is a rollback.
@@ -142,6 +143,15 @@ class _Prefixes(dict[str, bytes]):
         return prefix
 
 
+class _Facts(dict[str, Any]):
+    """Facts by subject; the oldest go where there are too many."""
+
+    def __setitem__(self, subject: str, fact: Any) -> None:
+        super().__setitem__(subject, fact)
+        if len(self) > _MOST_FACTS:
+            del self[next(iter(self))]
+
+
 class AnswersByBlock:
     """The answers of one chain in the process's cache; without a `cache` nothing is cached.
 
@@ -173,6 +183,14 @@ class AnswersByBlock:
         self._distrusts = 0
         self._hashes: OrderedDict[int, str] = OrderedDict()
         self._prefixes = _Prefixes(chain)
+        self._facts: dict[str, _Facts] = {}
+
+    def facts(self, kind: str) -> dict[str, Any]:
+        """Return what is known of the chain's contracts by address, of a kind that no block changes (`decimals`).
+
+        Readers look up and add; it is held in memory, also without a cache, until `forget`.
+        """
+        return self._facts.setdefault(kind, _Facts())
 
     def see_hash(self, block: int, block_hash: str) -> None:
         """Note a block's hash; another one than before drops every answer near the head."""
@@ -194,6 +212,8 @@ class AnswersByBlock:
         self._distrusts += 1
         self._newest, self._newest_by, self._newest_until = 0, None, 0.0
         self.finality.forget()
+        for facts in self._facts.values():
+            facts.clear()
         if self._cache is not None:
             self._cache.forget_recent()
 

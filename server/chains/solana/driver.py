@@ -51,9 +51,9 @@ class SolanaDriver:
         self.pool = pool
         self.memory = memory
         self._heads = HeadReader(pool)
-        self._accounts = AccountReader(facts, pool)
+        self._accounts = AccountReader(facts, pool, memory)
         self.capabilities: Mapping[object, object] = {ReadsMints: self._accounts}
-        self._holdings = HoldingReader(facts, pool)
+        self._holdings = HoldingReader(facts, pool, memory)
         self._blocks = BlockReader(facts, pool)
         self._passthrough = PassThrough(pool)
         self._programs = ProgramReader(pool)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from server.chains.facts import ChainFacts
     from server.chains.holdings import KnownAsset
+    from server.chains.shared.cache import ChainCache
     from server.chains.view import ReadView
     from server.upstream.pool import Pool
 
@@ -40,10 +41,10 @@ class _Held(NamedTuple):
 class HoldingReader:
     """Reads the holdings of accounts. Decimals are asked for once, for mints do not change them."""
 
-    def __init__(self, facts: ChainFacts, pool: Pool) -> None:
+    def __init__(self, facts: ChainFacts, pool: Pool, cache: ChainCache) -> None:
         self._facts = facts
         self._pool = pool
-        self._decimals: dict[str, int] = {}
+        self._decimals: dict[str, int] = cache.facts("decimals")
 
     async def read_holdings(self, address: str, assets: Sequence[KnownAsset], view: ReadView) -> Holdings:
         """Return lamports and the amounts of the mints, an owner's several accounts of one mint added up.

@@ -37,8 +37,8 @@ class HoldingReader:
         self._native = native
         self._tokens = tokens
         self._pool = pool
-        self._decimals: dict[str, int] = {}
-        self._selectors: dict[str, str] = {}
+        self._decimals: dict[str, int] = tokens.facts("decimals")
+        self._selectors: dict[str, str] = tokens.facts("selector")
 
     async def read_holdings(self, address: str, assets: Sequence[KnownAsset], view: ReadView) -> Holdings:
         """Return the balances that are not zero, all of one block.

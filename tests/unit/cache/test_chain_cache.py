@@ -334,3 +334,18 @@ async def test_without_a_cache_equal_reads_of_one_moment_are_one_and_nothing_is_
     assert [(view.block, view.cache.status) for view in views] == [(1000, None)] * 3
     await node.read()
     assert node.asked == 2
+
+
+async def test_facts_of_contracts_hold_until_an_endpoint_proves_wrong_and_are_bounded(node):
+    decimals = node.chain_cache.facts("decimals")
+    decimals["0xa"] = 6
+    assert node.chain_cache.facts("decimals")["0xa"] == 6
+    assert node.chain_cache.facts("selector") == {}
+    node.chain_cache.drop_recent()
+    assert decimals == {"0xa": 6}, "no block changes them"
+    node.chain_cache.forget()
+    assert node.chain_cache.facts("decimals") == decimals == {}
+    for number in range(20_000):
+        decimals[str(number)] = number
+    assert 1000 < len(decimals) < 20_000
+    assert decimals["19999"] == 19_999
