@@ -56,7 +56,11 @@ class _Counted(NamedTuple):
 
 
 class ScannedBalances:
-    """Counts confirmed balances. Several callers of one address share a scan; others wait for their turn."""
+    """Counts confirmed balances. Several callers of one address share a scan; others wait for their turn.
+
+    Results are kept here and not in the chain's cache alone: a scan outlives the caller who began it, and its result
+    lasts longer than any answer near the head.
+    """
 
     def __init__(self, facts: ChainFacts, pool: Pool, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._facts = facts

@@ -18,7 +18,6 @@ from server.upstream.cache import key_prefix
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-    from server.chains.view import ReadView
     from server.upstream.cache import Cache, CacheContext
     from server.upstream.heads import HeadTracker
 
@@ -217,29 +216,17 @@ class AnswersByBlock:
         if self._cache is not None:
             self._cache.forget_recent()
 
-    def _note_answers(
-        self,
-        view: ReadView,
-        was_open: bool,
-        generation: int,
-        questions: Sequence[Question[Answer]],
-        answers: Sequence[Answer],
+    def _keep_state(
+        self, cache: Cache, block: int, state: CachedState[Answer], body: bytes, answer: Answer, generation: int
     ) -> None:
-        """Cache what the nodes answered about the view's block; `generation` is the one in which they were asked."""
-        cache, block = self._cache, view.block
-        if cache is None or block is None:
-            return
-        if was_open:
-            self._see_newest(cache, block, view.endpoint)
-        is_current = generation == self._generation
-        for (state, body), answer in zip(questions, answers, strict=True):
-            value = state.encode(answer)
-            if state.lasts is not None and not state.lasts(answer):
-                if is_current:
-                    seconds = min(self._nearness, FAILURE_SECONDS)
-                    cache.near.put(self._near_key(state.kind, block, body), value, seconds)
-            elif is_current or block <= self.finality.block:
-                self._keep(cache, state.kind, block, body, block, value)
+        """Cache an answer about the state at a block; `generation` is the one in which the nodes were asked."""
+        is_current, value = generation == self._generation, state.encode(answer)
+        if state.lasts is not None and not state.lasts(answer):
+            if is_current:
+                seconds = min(self._nearness, FAILURE_SECONDS)
+                cache.near.put(self._near_key(state.kind, block, body), value, seconds)
+        elif is_current or block <= self.finality.block:
+            self._keep(cache, state.kind, block, body, block, value)
 
     def _hold(self, cache: Cache, context: CacheContext, block: int, nears: Sequence[bytes]) -> None:
         """Let answers of the latest state hold as long as what was read near the head is found at their block.

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import time
+import weakref
 
 import pytest
 
@@ -235,6 +237,26 @@ async def test_who_asked_first_may_leave_without_taking_the_others_along(node, e
     assert await second == b"answer"
     assert node.asked == 2
     assert not node.chain_cache._flights
+
+
+async def test_a_failure_is_not_held_by_the_frames_that_it_passed(node):
+    """Nothing of a call waits for the garbage collector (decision 0018)."""
+
+    async def failing() -> weakref.ref[ArchiveRequired]:
+        error = node.answer = ArchiveRequired("gone")
+        followers = [asyncio.create_task(node.read(block=5)) for _ in range(2)]
+        await asyncio.wait(followers)
+        assert all(isinstance(one.exception(), ArchiveRequired) for one in followers)
+        node.answer = b"answer"
+        return weakref.ref(error)
+
+    gc.disable()
+    try:
+        seen = await failing()
+        await asyncio.sleep(0)
+        assert seen() is None
+    finally:
+        gc.enable()
 
 
 async def test_who_follows_waits_no_longer_than_to_its_own_deadline(node):
