@@ -18,16 +18,14 @@ if TYPE_CHECKING:
 _DIGITS = 6
 _MOST_QUOTES = 4
 _LARGEST_POWER = len(str(LARGEST_AMOUNT)) - 1
-_MOST_KEPT = 10_000
 
 
 class UnitPrices:
-    """Prices of whole units; `mints` reads decimals, which never change and are kept for good."""
+    """Prices of whole units; `mints` reads decimals."""
 
     def __init__(self, quotes: Jupiter, mints: ReadsMints) -> None:
         self._quotes = quotes
         self._mints = mints
-        self._decimals: dict[str, int] = {}
 
     async def read_price(self, input_mint: str, output_mint: str, view: ReadView) -> float:
         """Return how many whole units of the output one whole unit of the input yields, above zero.
@@ -45,8 +43,8 @@ class UnitPrices:
         mints = {field: self._mints.check_mint(text, field) for field, text in given.items()}
         sold, bought = mints.values()
         check_mints(sold, bought)
-        await self._read_decimals(mints, view)
-        decimals, scale = self._decimals[sold], self._decimals[bought]
+        found = await self._mints.read_decimals(mints, view)
+        decimals, scale = found["inputMint"], found["outputMint"]
         most = _LARGEST_POWER - decimals
         power, best = min(0, most), Decimal(0)
         for _ in range(_MOST_QUOTES):
@@ -68,12 +66,3 @@ class UnitPrices:
         if not 0 < price < math.inf:
             raise NotFound("every amount of inputMint yields less than the smallest unit of outputMint")
         return price
-
-    async def _read_decimals(self, mints: dict[str, str], view: ReadView) -> None:
-        missing = {field: mint for field, mint in mints.items() if mint not in self._decimals}
-        if not missing:
-            return
-        found = await self._mints.read_decimals(missing, view)
-        if len(self._decimals) + len(found) > _MOST_KEPT:
-            self._decimals.clear()
-        self._decimals |= {mints[field]: decimals for field, decimals in found.items()}

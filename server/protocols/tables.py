@@ -22,7 +22,11 @@ class _Kept(NamedTuple):
 
 
 class TableStore:
-    """Keeps tables by reader and subject. `clock` is monotonic, in seconds."""
+    """Keeps tables by reader and subject. `clock` is monotonic, in seconds.
+
+    The calls that a table is read by go through the chain's cache; kept here are the objects made of them, which every
+    plan looks into: no bytes, and of no block.
+    """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock

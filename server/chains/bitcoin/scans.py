@@ -56,7 +56,11 @@ class _Counted(NamedTuple):
 
 
 class ScannedBalances:
-    """Counts confirmed balances. Several callers of one address share a scan; others wait for their turn."""
+    """Counts confirmed balances. Several callers of one address share a scan; others wait for their turn.
+
+    Results are kept here and not in the chain's cache alone: a scan outlives the caller who began it, and its result
+    lasts longer than any answer near the head.
+    """
 
     def __init__(self, facts: ChainFacts, pool: Pool, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._facts = facts
@@ -74,7 +78,7 @@ class ScannedBalances:
         """
         counted = self._counted.get(known)
         if counted is None or self._clock() - counted.at > _KEPT_SECONDS:
-            counted = await self._share_scan(known, view.deadline)
+            counted = await self._wait(self._scan_of(known), view)
         view.settle(counted.height, counted.endpoint)
         return Balance(address, counted.height, counted.raw, self._facts.native.decimals)
 
@@ -82,15 +86,17 @@ class ScannedBalances:
         """Give up the scans under way."""
         await self._running.close()
 
-    async def _share_scan(self, known: str, deadline: float | None) -> _Counted:
-        slug = self._facts.slug
+    def _scan_of(self, known: str) -> asyncio.Task[_Counted]:
         if known not in self._running and len(self._running) >= _MOST_WAITING:
+            slug = self._facts.slug
             raise UpstreamUnavailable(f"too many scans of {slug} wait for their turn", retry_after_ms=_RETRY_MS)
-        task = self._running.start(known, lambda: self._scan(known))
-        left = SCAN_SECONDS if deadline is None else deadline - time.monotonic()
+        return self._running.start(known, lambda: self._scan(known))
+
+    async def _wait(self, task: asyncio.Task[_Counted], view: ReadView) -> _Counted:
+        left = SCAN_SECONDS if view.deadline is None else view.deadline - time.monotonic()
         await asyncio.wait((task,), timeout=max(left, 0.0))
         if not task.done():
-            message = f"counting the unspent outputs of {slug} takes longer; ask again for the result"
+            message = f"counting the unspent outputs of {self._facts.slug} takes longer; ask again for the result"
             raise DeadlineExceeded(message, retry_after_ms=_RETRY_MS)
         return outcome_of(task)
 

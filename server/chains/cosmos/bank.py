@@ -115,9 +115,8 @@ class BankReader:
     def __init__(self, nodes: CosmosNodes, cache: ChainCache) -> None:
         self._nodes = nodes
         self._cache = cache
-        # Exponents never change once a denom is described; the native one is in the chain's table.
-        native = nodes.facts.native
-        self._exponents: dict[str, int] = {native.denom: native.decimals} if native.denom else {}
+        # Exponents never change once a denom is described.
+        self._exponents: dict[str, int] = cache.facts("exponent")
 
     async def read_token_balance(self, address: str, token: str, view: ReadView) -> Balance:
         """Return how much of a denom the account holds; 0 for an account or a denom that nobody knows."""
@@ -176,7 +175,8 @@ class BankReader:
         return token_pb2.DenomSupply(denom=found.denom, amount=str(int(found.amount)))
 
     async def _exponent(self, denom: str, view: ReadView) -> int | None:
-        known = self._exponents.get(denom)
+        native = self._nodes.facts.native
+        known = native.decimals if denom == native.denom else self._exponents.get(denom)
         if known is not None:
             return known
         try:
@@ -187,7 +187,7 @@ class BankReader:
         shown = next((unit.exponent for unit in found.denom_units if unit.denom == found.display), None)
         if shown is not None and shown > _MOST_DECIMALS:
             return None
-        if shown is not None and len(self._exponents) < 4096:
+        if shown is not None:
             self._exponents[denom] = shown
         return shown
 

@@ -28,7 +28,7 @@ class HoldingReader:
     def __init__(self, chain: EvmChain, reads: RememberedReads) -> None:
         self._chain = chain
         self._reads = reads
-        self._decimals: dict[str, int] = {}
+        self._decimals: dict[str, int] = reads.facts("decimals")
 
     def check_holder(self, address: str) -> str:
         """Return the address with its EIP-55 checksum; InvalidArgument for what is none."""

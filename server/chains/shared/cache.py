@@ -89,26 +89,25 @@ class ChainCache(AnswersByBlock):
                     context.miss()
                 answer: Answer = found.answer
                 return answer
-        if cache is not None and context is not None:
-            context.miss()
-        was_open, generation = view.block is None, self._generation
-        if question is None:
-            answer = await read()
-            self._note_answers(view, was_open, generation, (Question(state, body),), (answer,))
-            return answer
         if cache is not None:
-            count_cache("state", "miss")
-        outcome: _Shared | GatewayError | None = None
+            if question is not None:
+                count_cache("state", "miss")
+            if context is not None:
+                context.miss()
+        was_open, generation = view.block is None, self._generation
         try:
             answer = await read()
-            self._note_answers(view, was_open, generation, (Question(state, body),), (answer,))
-            outcome = None if view.block is None else _Shared(view.block, view.endpoint, answer)
-            return answer
-        except GatewayError as error:
-            outcome = error
+            if cache is not None and view.block is not None:
+                if was_open:
+                    self._see_newest(cache, view.block, view.endpoint)
+                self._keep_state(cache, view.block, state, body, answer, generation)
+        except BaseException as error:
+            if question is not None:
+                self._flights.land(question, error if isinstance(error, GatewayError) else None)
             raise
-        finally:
-            self._flights.land(question, outcome)
+        if question is not None:
+            self._flights.land(question, None if view.block is None else _Shared(view.block, view.endpoint, answer))
+        return answer
 
     async def read_states(
         self,
@@ -204,19 +203,16 @@ class ChainCache(AnswersByBlock):
         read: Callable[[Sequence[int]], Awaitable[Sequence[Answer]]],
     ) -> dict[int, Answer]:
         """Ask the nodes for what these places want, also for callers who ask the same meanwhile."""
-        outcomes: dict[int, _Shared] = {}
-        failure: GatewayError | None = None
         try:
             answers = dict(zip(keys, await self._read_all(view, questions, tuple(keys), read), strict=True))
-            if view.block is not None:
-                outcomes = {place: _Shared(view.block, view.endpoint, answer) for place, answer in answers.items()}
-            return answers
-        except GatewayError as error:
-            failure = error
+        except BaseException as error:
+            for key in keys.values():
+                self._flights.land(key, error if isinstance(error, GatewayError) else None)
             raise
-        finally:
-            for place, key in keys.items():
-                self._flights.land(key, outcomes.get(place, failure))
+        block = view.block
+        for place, key in keys.items():
+            self._flights.land(key, None if block is None else _Shared(block, view.endpoint, answers[place]))
+        return answers
 
     async def _read_all(
         self,
@@ -225,9 +221,14 @@ class ChainCache(AnswersByBlock):
         places: Sequence[int],
         read: Callable[[Sequence[int]], Awaitable[Sequence[Answer]]],
     ) -> Sequence[Answer]:
-        was_open, generation = view.block is None, self._generation
+        cache, was_open, generation = self._cache, view.block is None, self._generation
         answers = await read(places)
-        self._note_answers(view, was_open, generation, [questions[place] for place in places], answers)
+        if cache is not None and view.block is not None:
+            if was_open:
+                self._see_newest(cache, view.block, view.endpoint)
+            for place, answer in zip(places, answers, strict=True):
+                state, body = questions[place]
+                self._keep_state(cache, view.block, state, body, answer, generation)
         return answers
 
     async def _find_all(

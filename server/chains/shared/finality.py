@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from server.errors import GatewayError
 from server.upstream.cache import key_prefix
@@ -18,7 +18,6 @@ from server.upstream.cache import key_prefix
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-    from server.chains.view import ReadView
     from server.upstream.cache import Cache, CacheContext
     from server.upstream.heads import HeadTracker
 
@@ -35,6 +34,7 @@ FINALITY_SECONDS = 60.0
 # Blocks this near to the head are not worth asking whether they are final.
 _DEEP = 16
 _KEPT_HASHES = 512
+_MOST_FACTS = 10_000
 _NUMBER_BYTES = 8
 _KEY_BYTES = 32
 # One label often stands for many machines, of which some are a moment behind: only a deeper fall is a rollback.
@@ -142,6 +142,15 @@ class _Prefixes(dict[str, bytes]):
         return prefix
 
 
+class _Facts(dict[str, Any]):
+    """Facts by subject; the oldest go where there are too many."""
+
+    def __setitem__(self, subject: str, fact: Any) -> None:
+        super().__setitem__(subject, fact)
+        if len(self) > _MOST_FACTS:
+            del self[next(iter(self))]
+
+
 class AnswersByBlock:
     """The answers of one chain in the process's cache; without a `cache` nothing is cached.
 
@@ -173,6 +182,14 @@ class AnswersByBlock:
         self._distrusts = 0
         self._hashes: OrderedDict[int, str] = OrderedDict()
         self._prefixes = _Prefixes(chain)
+        self._facts: dict[str, _Facts] = {}
+
+    def facts(self, kind: str) -> dict[str, Any]:
+        """Return what is known of the chain's contracts by address, of a kind that no block changes (`decimals`).
+
+        Readers look up and add; it is held in memory, also without a cache, until `forget`.
+        """
+        return self._facts.setdefault(kind, _Facts())
 
     def see_hash(self, block: int, block_hash: str) -> None:
         """Note a block's hash; another one than before drops every answer near the head."""
@@ -194,32 +211,22 @@ class AnswersByBlock:
         self._distrusts += 1
         self._newest, self._newest_by, self._newest_until = 0, None, 0.0
         self.finality.forget()
+        for facts in self._facts.values():
+            facts.clear()
         if self._cache is not None:
             self._cache.forget_recent()
 
-    def _note_answers(
-        self,
-        view: ReadView,
-        was_open: bool,
-        generation: int,
-        questions: Sequence[Question[Answer]],
-        answers: Sequence[Answer],
+    def _keep_state(
+        self, cache: Cache, block: int, state: CachedState[Answer], body: bytes, answer: Answer, generation: int
     ) -> None:
-        """Cache what the nodes answered about the view's block; `generation` is the one in which they were asked."""
-        cache, block = self._cache, view.block
-        if cache is None or block is None:
-            return
-        if was_open:
-            self._see_newest(cache, block, view.endpoint)
-        is_current = generation == self._generation
-        for (state, body), answer in zip(questions, answers, strict=True):
-            value = state.encode(answer)
-            if state.lasts is not None and not state.lasts(answer):
-                if is_current:
-                    seconds = min(self._nearness, FAILURE_SECONDS)
-                    cache.near.put(self._near_key(state.kind, block, body), value, seconds)
-            elif is_current or block <= self.finality.block:
-                self._keep(cache, state.kind, block, body, block, value)
+        """Cache an answer about the state at a block; `generation` is the one in which the nodes were asked."""
+        is_current, value = generation == self._generation, state.encode(answer)
+        if state.lasts is not None and not state.lasts(answer):
+            if is_current:
+                seconds = min(self._nearness, FAILURE_SECONDS)
+                cache.near.put(self._near_key(state.kind, block, body), value, seconds)
+        elif is_current or block <= self.finality.block:
+            self._keep(cache, state.kind, block, body, block, value)
 
     def _hold(self, cache: Cache, context: CacheContext, block: int, nears: Sequence[bytes]) -> None:
         """Let answers of the latest state hold as long as what was read near the head is found at their block.

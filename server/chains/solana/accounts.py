@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from server.chains.facts import ChainFacts
+    from server.chains.shared.cache import ChainCache
     from server.chains.solana.layouts import Mint, Texts
     from server.upstream.pool import Pool
 
@@ -43,9 +44,10 @@ _TOKEN_PROGRAMS = {str(TOKEN_PROGRAM), str(TOKEN_2022_PROGRAM)}
 class AccountReader:
     """Reads accounts of the chain as they are now: nodes keep no older state."""
 
-    def __init__(self, facts: ChainFacts, pool: Pool) -> None:
+    def __init__(self, facts: ChainFacts, pool: Pool, cache: ChainCache) -> None:
         self._facts = facts
         self._pool = pool
+        self._decimals: dict[str, int] = cache.facts("decimals")
 
     async def read_balance(self, address: str, view: ReadView) -> Balance:
         """Return the lamports of an address, 0 for one that was never used; NotSupported for a chosen block."""
@@ -118,17 +120,19 @@ class AccountReader:
         return str(parse_key(mint, field))
 
     async def read_decimals(self, mints: Mapping[str, str], view: ReadView) -> dict[str, int]:
-        """See `ReadsMints`."""
-        keys = [parse_key(mint, field) for field, mint in mints.items()]
+        """See `ReadsMints`; mints do not change them, so each is asked for once."""
+        keys = {field: parse_key(mint, field) for field, mint in mints.items()}
+        known = {field: self._decimals[str(key)] for field, key in keys.items() if str(key) in self._decimals}
+        missing = {field: key for field, key in keys.items() if field not in known}
+        if missing:
 
-        async def read(avoid: frozenset[str]) -> Told[Accounts]:
-            return await self._accounts(keys, view, avoid)
+            async def read(avoid: frozenset[str]) -> Told[Accounts]:
+                return await self._accounts(list(missing.values()), view, avoid)
 
-        found = (await read_settled(self._pool, read, view)).answer.value
-        return {
-            field: self._mint_in(account, mint, field).decimals
-            for (field, mint), account in zip(mints.items(), found, strict=True)
-        }
+            found = (await read_settled(self._pool, read, view)).answer.value
+            for (field, key), account in zip(missing.items(), found, strict=True):
+                known[field] = self._decimals[str(key)] = self._mint_in(account, mints[field], field).decimals
+        return known
 
     async def _texts(
         self, key: Pubkey, mint: Mint, metaplex: Pubkey, found: list[Account | None], view: ReadView

@@ -56,14 +56,14 @@ class SolanaFactory(ChainFactory):
     def driver(self, parts: ChainParts) -> Driver:
         """Return the driver."""
         facts, pool, cache = self.facts, parts.pools["jsonrpc"], parts.caches["jsonrpc"]
-        heads, accounts, blocks = HeadReader(pool), AccountReader(facts, pool), BlockReader(facts, pool, cache)
+        heads, accounts, blocks = HeadReader(pool), AccountReader(facts, pool, cache), BlockReader(facts, pool, cache)
         capabilities = {
             ReadsHealth: heads,
             ReadsHeads: heads,
             ReadsBlocks: blocks,
             ReadsTransactions: blocks,
             ReadsBalances: accounts,
-            ReadsHoldings: HoldingReader(facts, pool),
+            ReadsHoldings: HoldingReader(facts, pool, cache),
             ReadsTokenBalances: accounts,
             ReadsTokenMetadata: accounts,
             ReadsMints: accounts,

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from server.chains.capabilities import KnownAsset
+    from server.chains.capabilities.accounts import KnownAsset
     from server.chains.facts import ChainFacts
+    from server.chains.shared.cache import ChainCache
     from server.chains.view import ReadView
     from server.upstream.pool import Pool
 
@@ -40,10 +42,10 @@ class _Held(NamedTuple):
 class HoldingReader:
     """Reads the holdings of accounts. Decimals are asked for once, for mints do not change them."""
 
-    def __init__(self, facts: ChainFacts, pool: Pool) -> None:
+    def __init__(self, facts: ChainFacts, pool: Pool, cache: ChainCache) -> None:
         self._facts = facts
         self._pool = pool
-        self._decimals: dict[str, int] = {}
+        self._decimals: dict[str, int] = cache.facts("decimals")
 
     def check_holder(self, address: str) -> str:
         """Return the address; InvalidArgument for what is no public key."""

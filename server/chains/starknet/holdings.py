@@ -38,8 +38,8 @@ class HoldingReader:
         self._native = native
         self._tokens = tokens
         self._pool = pool
-        self._decimals: dict[str, int] = {}
-        self._selectors: dict[str, str] = {}
+        self._decimals: dict[str, int] = tokens.facts("decimals")
+        self._selectors: dict[str, str] = tokens.facts("selector")
 
     def check_holder(self, address: str) -> str:
         """Return the caller's own writing; InvalidArgument for what is no address."""

@@ -6,7 +6,6 @@ one request to one node; if both looks agree, that is its block, else it runs ag
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -40,8 +39,6 @@ if TYPE_CHECKING:
 BALANCE_OF = "0x2e4263afad30923c891518314c3c95dbe830a16874e8abc5777a9a20b54c76e"
 BALANCE_OF_SNAKE = "0x35a73cd311a05d46deda634c5ee045db92f811b4e74bca4437fcb5302b7af33"
 DECIMALS = "0x4c4fb1ab068f6039d5780c68dd0fa2f8742cceb3426d19667778ca7f3518a9"
-
-_REMEMBERED = 4096
 
 
 class Amount(NamedTuple):
@@ -91,13 +88,14 @@ class BalanceReader:
 
 
 class TokenReader:
-    """Reads balances on one chain. Addresses are normalised; decimals are remembered, for tokens do not change them."""
+    """Reads balances on one chain. Addresses are normalised; decimals are cached, for tokens do not change them."""
 
     def __init__(self, slug: str, pool: Pool, native: str, native_decimals: int, cache: ChainCache) -> None:
         self._slug = slug
         self._pool = pool
         self._cache = cache
-        self._habits: OrderedDict[str, _Habits] = OrderedDict()
+        self.facts = cache.facts
+        self._habits: dict[str, _Habits] = cache.facts("habits")
         self._native = (native, _Habits(BALANCE_OF, native_decimals))
 
     async def read(self, token: str, owner: str, view: ReadView) -> Amount:
@@ -136,8 +134,6 @@ class TokenReader:
             except EntryPointMissing:
                 continue
             self._habits[token] = _Habits(selector, found.decimals)
-            if len(self._habits) > _REMEMBERED:
-                self._habits.popitem(last=False)
             return found
         raise self._no_token(token)
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from devnet import known_solana as known
 from devnet.solana import world
+from server.chains.capabilities import ReadsMints
 from server.chains.view import ReadView
 from server.upstream.cache import Cache
 from tests.contract.solana.conftest import drive
@@ -60,3 +61,17 @@ async def test_balances_are_read_every_time(node: Front, tally: CallTally):
         for _ in range(3):
             await driver.read_balance(str(known.ALICE), ReadView())
         assert [method for method, _ in node.asked].count("getBalance") == 3
+
+
+async def test_decimals_of_mints_are_asked_for_once_until_an_endpoint_proves_wrong(node: Front, tally: CallTally):
+    async with drive(tally, None, local=node.url) as driver:
+        mints = {"inputMint": str(known.USDC), "outputMint": str(known.WRAPPED_SOL)}
+        reads = driver.capabilities[ReadsMints]
+        assert await reads.read_decimals(mints, ReadView()) == {"inputMint": 6, "outputMint": 9}
+        node.asked.clear()
+        turned = {"inputMint": str(known.WRAPPED_SOL), "outputMint": str(known.USDC)}
+        assert await reads.read_decimals(turned, ReadView()) == {"inputMint": 9, "outputMint": 6}
+        assert node.asked == []
+        driver.memory.forget()
+        await reads.read_decimals(mints, ReadView())
+        assert node.asked != []

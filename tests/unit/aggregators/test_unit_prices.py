@@ -53,8 +53,6 @@ async def test_one_unit_is_enough_where_it_yields_six_digits():
     asked, quotes, mints = prices(lambda amount: 100_000)
     assert await asked.read_price("a", "b", ReadView()) == 0.1
     assert quotes.asked == [10**9]
-    await asked.read_price("a", "b", ReadView())
-    await asked.read_price("b", "a", ReadView())
     assert mints.asked == [["a", "b"]]
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import time
+import weakref
 
 import pytest
 
@@ -237,6 +239,26 @@ async def test_who_asked_first_may_leave_without_taking_the_others_along(node, e
     assert not node.chain_cache._flights
 
 
+async def test_a_failure_is_not_held_by_the_frames_that_it_passed(node):
+    """Nothing of a call waits for the garbage collector (decision 0018)."""
+
+    async def failing() -> weakref.ref[ArchiveRequired]:
+        error = node.answer = ArchiveRequired("gone")
+        followers = [asyncio.create_task(node.read(block=5)) for _ in range(2)]
+        await asyncio.wait(followers)
+        assert all(isinstance(one.exception(), ArchiveRequired) for one in followers)
+        node.answer = b"answer"
+        return weakref.ref(error)
+
+    gc.disable()
+    try:
+        seen = await failing()
+        await asyncio.sleep(0)
+        assert seen() is None
+    finally:
+        gc.enable()
+
+
 async def test_who_follows_waits_no_longer_than_to_its_own_deadline(node):
     node.delay = 0.2
     first = asyncio.create_task(node.read(block=5))
@@ -334,3 +356,18 @@ async def test_without_a_cache_equal_reads_of_one_moment_are_one_and_nothing_is_
     assert [(view.block, view.cache.status) for view in views] == [(1000, None)] * 3
     await node.read()
     assert node.asked == 2
+
+
+async def test_facts_of_contracts_hold_until_an_endpoint_proves_wrong_and_are_bounded(node):
+    decimals = node.chain_cache.facts("decimals")
+    decimals["0xa"] = 6
+    assert node.chain_cache.facts("decimals")["0xa"] == 6
+    assert node.chain_cache.facts("selector") == {}
+    node.chain_cache.drop_recent()
+    assert decimals == {"0xa": 6}, "no block changes them"
+    node.chain_cache.forget()
+    assert node.chain_cache.facts("decimals") == decimals == {}
+    for number in range(20_000):
+        decimals[str(number)] = number
+    assert 1000 < len(decimals) < 20_000
+    assert decimals["19999"] == 19_999

@@ -57,6 +57,7 @@ class RememberedReads:
     def __init__(self, planner: ReadPlanner, cache: ChainCache) -> None:
         self._planner = planner
         self._cache = cache
+        self.facts = cache.facts
 
     async def read_shared(self, view: ReadView, calls: Sequence[Call]) -> list[Outcome]:
         """See `ReadPlanner.read_shared`."""
