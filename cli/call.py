@@ -13,13 +13,13 @@ import grpc
 import msgspec
 import orjson
 
-from cli.greeting import DEVNET_KEY
+from cli.options import DEVNET_KEY
 from runtime.nearest import nearest
 from runtime.operations import load_operations
 from transcoder.calls import KEY
 from transcoder.errors import DOMAIN, Failure, from_status, printed_node
 from transcoder.fields import fields_of
-from transcoder.params import parameters_reader, stands_for_many
+from transcoder.params import parameters_reader
 from transcoder.render import Unprintable, result_renderer
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
         request: Any = parameters_reader(operation)(parameters_json(operation, arguments.parameters))
     except Failure as failure:
         return _fail(failure)
-    if stands_for_many(operation):
+    if operation.stands_for_many:
         request.method = arguments.method
     given = arguments.key or os.environ.get("WAYPOST_KEY")
     if given and KEY.fullmatch(given) is None:
@@ -108,7 +108,7 @@ def find_operation(name: str) -> Operation | None:
     for known in load_operations():
         if name == known.name or name in known.aliases:
             return known
-        if stands_for_many(known) and name.startswith(known.name.removesuffix("*")):
+        if known.stands_for_many and name.startswith(known.name.removesuffix("*")):
             return known
     return None
 
