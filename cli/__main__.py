@@ -1,18 +1,49 @@
-"""Entry of the `waypost` command."""
+"""Entry of the `waypost` command, and its subcommands: module `cli.<name>` has `add_arguments(parser)` and `run`."""
 
 from __future__ import annotations
 
 import argparse
+import importlib
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, cast
 
-from cli.commands import COMMANDS, load_command
-from cli.refusals import print_config_error
+from cli.options import print_config_error
 from runtime.config_errors import ConfigError
 from runtime.version import VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+
+COMMANDS: dict[str, str] = {
+    "serve": "run the whole gateway, JSON-RPC and gRPC, in one process",
+    "server": "run the gRPC server alone",
+    "transcoder": "run the JSON-RPC face alone, in front of a server in another process",
+    "devnet": "run the local chain nodes alone",
+    "keys": "create, list and revoke API keys",
+    "check": "validate a configuration and say what each chain will use",
+    "registry": "check the protocol registry against a chain's nodes",
+    "apps": "list and validate published contracts, print their .proto files",
+    "call": "ask a running gateway over gRPC and print the answer as JSON",
+    "methods": "list the operations with their state",
+}
+
+
+class Command(Protocol):
+    """What a subcommand's module offers."""
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        """Add the subcommand's own arguments."""
+        ...
+
+    def run(self, arguments: argparse.Namespace) -> int:
+        """Run it and return the exit code."""
+        ...
+
+
+def load_command(name: str) -> Command:
+    """Return the module of a subcommand; only the one that is used is imported."""
+    return cast("Command", importlib.import_module(f"cli.{name}"))
 
 
 def build_parser(chosen: str | None) -> argparse.ArgumentParser:

@@ -13,7 +13,7 @@ import grpc
 import msgspec
 import orjson
 
-from cli.greeting import DEVNET_KEY
+from cli.options import DEVNET_KEY
 from runtime.nearest import nearest
 from runtime.operations import load_operations
 from transcoder.calls import KEY

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import grpc
 from aiohttp import web
 
-from cli.refusals import http_refusal, metrics_refusal
+from cli.options import http_refusal, metrics_refusal
 from runtime.config_errors import ConfigError
 from runtime.heap import settle_heap
 from runtime.logs import get_logger
@@ -24,7 +24,7 @@ from transcoder.serving import BACKLOG, Runner
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from cli.stopping import Stop
+    from cli.process import Stop
     from runtime.settings import Settings
 
 LARGEST_MESSAGE = 64 << 20

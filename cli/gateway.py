@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 
 from cli.faces import Ending, Ports, leave_http, open_http, open_metrics
-from cli.refusals import listen_refusal, storage_refusal
+from cli.options import listen_refusal, storage_refusal
 from runtime.heap import settle_heap
 from runtime.logs import get_logger
 from server.app import Gateway, ListenError
@@ -16,7 +16,7 @@ from server.storage.failures import STORAGE_FAILURES
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from cli.stopping import Stop
+    from cli.process import Stop
     from runtime.settings import Settings
 
 _log = get_logger("waypost.process")

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy.exc import DBAPIError
 
-from cli.options import add_config, add_network, read_settings
-from cli.refusals import storage_refusal
+from cli.options import add_config, add_network, read_settings, storage_refusal
 from server.access.keys import KeyNotFound, KeyStore
 from server.storage.database import open_database
 from server.storage.failures import STORAGE_FAILURES, describe_database

@@ -1,19 +1,85 @@
-"""One serving process from start to end: logs, signals, event loop, exit code."""
+"""One serving process from start to end: logs, signals, event loop, exit code.
+
+SIGTERM and SIGINT ask for a graceful end, a second one for an immediate one.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import os
+import signal
 import sys
-from typing import TYPE_CHECKING
+from contextlib import suppress
+from typing import TYPE_CHECKING, TypeVar
 
-from cli.loop import run_loop
-from cli.stopping import Stop
 from runtime.logs import configure_logs
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Coroutine
 
     from runtime.settings import LogSettings
+
+
+SIGNALS = (signal.SIGTERM, signal.SIGINT)
+T = TypeVar("T")
+
+
+class Stop:
+    """Says when the process has been asked to stop, and when waiting any longer is unwanted."""
+
+    def __init__(self) -> None:
+        self.requested = asyncio.Event()
+        self.hurried = asyncio.Event()
+
+    def listen(self) -> None:
+        """Take the signals of the running loop's process."""
+        loop = asyncio.get_running_loop()
+        for number in SIGNALS:
+            loop.add_signal_handler(number, self.ask)
+
+    def ignore(self) -> None:
+        """Give the signals back."""
+        loop = asyncio.get_running_loop()
+        for number in SIGNALS:
+            loop.remove_signal_handler(number)
+
+    def ask(self) -> None:
+        """Ask for a stop; a second time, for one without waiting."""
+        if self.requested.is_set():
+            self.hurried.set()
+        self.requested.set()
+
+    async def wait_for(self, work: Coroutine[None, None, T]) -> T | None:
+        """Return what the work returns, or None once a stop is asked for; the work is cancelled then."""
+        return await first(work, self.requested)
+
+    async def unless_hurried(self, work: Coroutine[None, None, T]) -> T | None:
+        """Return what the work returns, or None once it must end at once; the work is cancelled then."""
+        return await first(work, self.hurried)
+
+
+async def first(work: Coroutine[None, None, T], event: asyncio.Event) -> T | None:
+    """Return the work's result unless the event happens first; the work is then cancelled and None returned."""
+    task, waiting = asyncio.ensure_future(work), asyncio.ensure_future(event.wait())
+    try:
+        await asyncio.wait((task, waiting), return_when=asyncio.FIRST_COMPLETED)
+        return task.result() if task.done() else None
+    finally:
+        for unfinished in (task, waiting):
+            if not unfinished.done():
+                unfinished.cancel()
+                with suppress(asyncio.CancelledError):
+                    await unfinished
+
+
+def run_loop(main: Coroutine[None, None, T]) -> T:
+    """Run `main` to its end and return its result."""
+    if sys.platform == "win32":
+        return asyncio.run(main)
+    import uvloop
+
+    return uvloop.run(main)
+
 
 INTERRUPTED = 130
 

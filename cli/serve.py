@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from cli.faces import Ports
-from cli.greeting import base_url, greeting
 from cli.options import (
+    DEVNET_KEY,
     add_config,
     add_full,
     add_grpc_port,
@@ -20,16 +20,56 @@ from cli.options import (
     merge,
     read_settings,
 )
-from cli.parent import Parent
 from cli.process import run_process
-from cli.workers import run_workers
+from cli.workers import Parent, run_workers
 from server.chains.configured import check_configured
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Sequence
 
-    from cli.stopping import Stop
+    from cli.process import Stop
     from runtime.settings import Settings
+
+
+# The key that the devnet, and nothing else, accepts.
+
+_EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "[::1]", "[::]": "[::1]"}
+_DEMO = '{"jsonrpc":"2.0","id":1,"method":"getBlockHeight","params":{"chain":"ethereum"}}'
+
+
+def base_url(settings: Settings, ports: Ports) -> str:
+    """Return the JSON-RPC address that a client on this machine pastes: with the devnet's key, or the demo's."""
+    key = DEVNET_KEY if settings.profile == "devnet" else "demo"
+    return f"http://{_reachable(settings.http.host)}:{ports.http}/{key}"
+
+
+def greeting(settings: Settings, ports: Ports, examples: Sequence[str] = ()) -> str:
+    """Return the text to print: the addresses and lines that work when pasted."""
+    base = base_url(settings, ports)
+    http, grpc = base.rpartition("/")[0], f"{_reachable(settings.grpc.host)}:{ports.grpc}"
+    if settings.profile == "devnet":
+        lines = [
+            "Waypost is serving local chains.",
+            f"  Base URL  {base}  (POST {base}/v1)",
+            f"  gRPC      {grpc}  (metadata x-api-key: {DEVNET_KEY})",
+            f"  OpenRPC   {http}/openrpc.json",
+        ]
+    else:
+        lines = [
+            "Waypost is serving.",
+            f"  Base URL  {http}/<key>  (`./waypost keys create NAME` makes a key; without one: {base})",
+            f"  gRPC      {grpc}  (metadata x-api-key: <key>)",
+            f"  OpenRPC   {http}/openrpc.json",
+        ]
+        examples = examples or (f"curl -s {base}/v1 -H 'content-type: application/json' -d '{_DEMO}'",)
+    if examples:
+        lines += ["", "Try:", *(f"  {line}" for line in examples)]
+    return "\n".join([*lines, "", "Ctrl-C ends it."])
+
+
+def _reachable(host: str) -> str:
+    """Return a host that a client on this machine can use."""
+    return _EVERYWHERE.get(host, f"[{host}]" if ":" in host and not host.startswith("[") else host)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -112,7 +152,7 @@ async def _local_chains(settings: Settings, stop: Stop, *, full: bool) -> AsyncI
         yield {}
         return
     # Imported here: everything else serves without the devnet's packages.
-    from cli.local_chains import run_local_chains
+    from cli.devnet import run_local_chains
 
     async with run_local_chains(stop, full=full) as devnet:
         yield None if devnet is None else devnet.settings_overrides()

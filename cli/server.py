@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import argparse
 
     from cli.faces import Ports
-    from cli.stopping import Stop
+    from cli.process import Stop
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

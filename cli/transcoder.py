@@ -11,7 +11,7 @@ from cli.process import run_process
 if TYPE_CHECKING:
     import argparse
 
-    from cli.stopping import Stop
+    from cli.process import Stop
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

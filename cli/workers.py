@@ -1,9 +1,10 @@
 """Several fresh processes on the same ports: started, watched, replaced and ended together.
 
 Each worker runs `waypost serve --worker N`. It gets what it needs by environment, says on its standard output that it
-serves and that it is alive (`cli/parent.py`), and ends when its standard input does, so that none outlives the parent.
-Signals reach the parent alone. One that dies is started again, after a pause where it did not live long; one whose
-event loop stands still is killed first, which closes its connections. The others go on all the while.
+serves and that it is alive (`Parent`), and ends when its standard input does, so that none outlives the parent. Signals
+reach the parent alone. One that dies is started again, after a pause where it did not live long; one that says nothing
+for some seconds hangs, and is killed first, which closes its connections: the lines leave from the event loop, which is
+what must not stand still. The others go on all the while.
 """
 
 from __future__ import annotations
@@ -15,11 +16,12 @@ import signal
 import sys
 from asyncio.subprocess import PIPE
 from contextlib import suppress
+from dataclasses import asdict, dataclass
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from cli.parent import READY, WorkerCounts
 from runtime.logs import get_logger
+from runtime.metrics import set_workers
 from runtime.settings.environment import SHORT, variable_of
 
 if TYPE_CHECKING:
@@ -27,7 +29,70 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-    from cli.stopping import Stop
+    from cli.process import Stop
+
+
+READY = b"ready"
+ALIVE = b"alive"
+# How often a worker says that it is alive, in seconds.
+INTERVAL = 0.5
+
+
+@dataclass(frozen=True)
+class WorkerCounts:
+    """How many workers there should be, how many serve, and how often one was started again."""
+
+    configured: int
+    serving: int
+    restarts: int
+
+    def line(self) -> bytes:
+        """Return it as a parent says it."""
+        return json.dumps(asdict(self)).encode() + b"\n"
+
+
+class Parent:
+    """The parent as its worker sees it; `counts` is what it said last."""
+
+    def __init__(self) -> None:
+        self.counts: WorkerCounts | None = None
+        # Whatever else is printed goes where the log goes.
+        self._output = os.dup(sys.stdout.fileno())
+        os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+        # A parent that does not read must not hold up its workers.
+        os.set_blocking(self._output, False)
+
+    def counts_by_name(self) -> dict[str, int] | None:
+        """Return what the parent said last, None before."""
+        return None if self.counts is None else asdict(self.counts)
+
+    def report_ready(self) -> None:
+        """Say that this worker serves."""
+        self._say(READY)
+
+    async def follow(self, stop: Stop) -> None:
+        """Say at every interval that the event loop runs, and listen; ask for a stop when the parent is gone."""
+        beating = asyncio.create_task(self._beat())
+        try:
+            reader = asyncio.StreamReader()
+            await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+            while line := await reader.readline():
+                self.counts = WorkerCounts(**json.loads(line))
+                set_workers(**asdict(self.counts))
+            stop.requested.set()
+            await beating
+        finally:
+            beating.cancel()
+
+    async def _beat(self) -> None:
+        while True:
+            self._say(ALIVE)
+            await asyncio.sleep(INTERVAL)
+
+    def _say(self, word: bytes) -> None:
+        with suppress(BlockingIOError, BrokenPipeError):
+            os.write(self._output, word + b"\n")
+
 
 # A worker that ends sooner than this has died young: starting it at once again might only loop.
 SHORTEST_LIFE = 5.0

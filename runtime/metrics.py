@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 from prometheus_client import CollectorRegistry, Gauge, Info
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
 
-from runtime.tallies import Spread, Spreads, Tallies, Tally
+from runtime.counters import Counter, CounterFamily, Histogram, HistogramFamily
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,67 +35,71 @@ _SIZES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 
 REGISTRY = CollectorRegistry(auto_describe=True)
 
-_OPERATIONS = Tallies(
+_OPERATIONS = CounterFamily(
     "waypost_operations",
     "Calls that ended, by gRPC status code and reason (empty for successes).",
     ("operation", "chain", "code", "reason"),
     REGISTRY,
 )
-_OPERATION_SECONDS = Spreads(
+_OPERATION_SECONDS = HistogramFamily(
     "waypost_operation_seconds", "How long calls took, in seconds.", ("operation", "chain"), _LATENCIES, REGISTRY
 )
 _IN_FLIGHT = Gauge("waypost_in_flight", "Items in progress.", registry=REGISTRY)
-_HTTP = Tallies("waypost_http_requests", "HTTP requests of the JSON-RPC face, by status.", ("status",), REGISTRY)
-_BATCHES = Spreads("waypost_batch_items", "Items of one JSON-RPC batch.", (), (1, 2, 5, 10, 20, 30, 40, 50), REGISTRY)
+_HTTP = CounterFamily("waypost_http_requests", "HTTP requests of the JSON-RPC face, by status.", ("status",), REGISTRY)
+_BATCHES = HistogramFamily(
+    "waypost_batch_items", "Items of one JSON-RPC batch.", (), (1, 2, 5, 10, 20, 30, 40, 50), REGISTRY
+)
 _BATCH_ITEMS = _BATCHES.of()
-_REFUSALS = Tallies("waypost_refusals", "Items refused by admission, by face and reason.", ("face", "reason"), REGISTRY)
-_UPSTREAM = Tallies(
+_REFUSALS = CounterFamily(
+    "waypost_refusals", "Items refused by admission, by face and reason.", ("face", "reason"), REGISTRY
+)
+_UPSTREAM = CounterFamily(
     "waypost_upstream_requests",
     "Requests to nodes, by endpoint label and outcome.",
     ("chain", "endpoint", "outcome"),
     REGISTRY,
 )
-_UPSTREAM_FAILURES = Tallies(
+_UPSTREAM_FAILURES = CounterFamily(
     "waypost_upstream_failures",
     "Calls that got no result from an endpoint, by kind.",
     ("chain", "endpoint", "kind"),
     REGISTRY,
 )
-_UPSTREAM_SECONDS = Spreads(
+_UPSTREAM_SECONDS = HistogramFamily(
     "waypost_upstream_seconds",
     "How long nodes took to answer, in seconds.",
     ("chain", "endpoint"),
     _LATENCIES,
     REGISTRY,
 )
-_UPSTREAM_BATCH = Spreads(
+_UPSTREAM_BATCH = HistogramFamily(
     "waypost_upstream_batch_calls",
     "Calls that left for a node in one request.",
     ("chain", "endpoint"),
     _SIZES,
     REGISTRY,
 )
-_FOLD = Spreads("waypost_fold_reads", "Contract reads folded into one call.", ("chain",), _SIZES, REGISTRY)
-_LEFT_OUT = Tallies(
+_FOLD = HistogramFamily("waypost_fold_reads", "Contract reads folded into one call.", ("chain",), _SIZES, REGISTRY)
+_LEFT_OUT = CounterFamily(
     "waypost_rows_left_out",
     "Chains that an answer over many chains does not list because they could not be read.",
     ("operation", "chain"),
     REGISTRY,
 )
-_YIELDS_LEFT_OUT = Tallies(
+_YIELDS_LEFT_OUT = CounterFamily(
     "waypost_yields_left_out",
     "Pools that the comparison of yields left out, by why: no_rate, too_high, not_finite or duplicate.",
     ("chain", "protocol", "reason"),
     REGISTRY,
 )
-_JOINED = Tallies("waypost_joined_calls", "Calls that shared the answer of another.", ("chain",), REGISTRY)
-_HEDGES = Tallies(
+_JOINED = CounterFamily("waypost_joined_calls", "Calls that shared the answer of another.", ("chain",), REGISTRY)
+_HEDGES = CounterFamily(
     "waypost_upstream_hedges",
     "Calls asked of a second endpoint because the first took long, by the second one's label.",
     ("chain", "endpoint"),
     REGISTRY,
 )
-_DISAGREEMENTS = Tallies(
+_DISAGREEMENTS = CounterFamily(
     "waypost_hash_disagreements",
     "Blocks of which an endpoint told another hash than the other endpoints.",
     ("chain", "endpoint"),
@@ -108,9 +112,9 @@ _ENDPOINT_UP = Gauge(
     ("chain", "endpoint"),
     registry=REGISTRY,
 )
-_CACHE = Tallies("waypost_cache_lookups", "Cache look-ups by result.", ("cache", "result"), REGISTRY)
+_CACHE = CounterFamily("waypost_cache_lookups", "Cache look-ups by result.", ("cache", "result"), REGISTRY)
 _CACHE_BYTES = Gauge("waypost_cache_bytes", "Bytes held by a cache.", ("cache",), registry=REGISTRY)
-_FETCHES = Tallies(
+_FETCHES = CounterFamily(
     "waypost_fetches", "Fetches of addresses that contracts have chosen, by result.", ("result",), REGISTRY
 )
 _TASKS = Gauge("waypost_tasks", "Tasks of the event loop at the moment of this reading.", registry=REGISTRY)
@@ -145,7 +149,7 @@ def count_operation(operation: str, chain: str | None, code: str, reason: str | 
 
 def success_counter(operation: str) -> Callable[[str, float], None]:
     """Return what counts an answered call of the operation, given the chain's slug and seconds: for every call."""
-    known: dict[str, tuple[Tally, Spread]] = {}
+    known: dict[str, tuple[Counter, Histogram]] = {}
 
     def count(chain: str, seconds: float) -> None:
         series = known.get(chain)
@@ -158,7 +162,7 @@ def success_counter(operation: str) -> Callable[[str, float], None]:
 
 
 @lru_cache(maxsize=4096)
-def _operation_series(operation: str, chain: str | None, code: str, reason: str | None) -> tuple[Tally, Spread]:
+def _operation_series(operation: str, chain: str | None, code: str, reason: str | None) -> tuple[Counter, Histogram]:
     # Finding a series by its labels costs more than counting in it.
     operation, chain = word(operation), word(chain)
     return (
@@ -178,7 +182,7 @@ def count_http_request(status: int) -> None:
 
 
 @lru_cache(maxsize=64)
-def _http_series(status: int) -> Tally:
+def _http_series(status: int) -> Counter:
     return _HTTP.of(str(status))
 
 
@@ -201,7 +205,7 @@ def count_upstream(chain: str, endpoint: str, outcome: Outcome, seconds: float, 
 
 
 @lru_cache(maxsize=1024)
-def _upstream_series(chain: str, endpoint: str, outcome: Outcome) -> tuple[Tally, Spread, Spread]:
+def _upstream_series(chain: str, endpoint: str, outcome: Outcome) -> tuple[Counter, Histogram, Histogram]:
     chain, endpoint = word(chain), word(endpoint)
     return (
         _UPSTREAM.of(chain, endpoint, outcome),
@@ -221,7 +225,7 @@ def observe_fold(chain: str, reads: int) -> None:
 
 
 @lru_cache(maxsize=256)
-def _fold_series(chain: str) -> Spread:
+def _fold_series(chain: str) -> Histogram:
     return _FOLD.of(word(chain))
 
 
@@ -231,7 +235,7 @@ def count_joined(chain: str) -> None:
 
 
 @lru_cache(maxsize=256)
-def _joined_series(chain: str) -> Tally:
+def _joined_series(chain: str) -> Counter:
     return _JOINED.of(word(chain))
 
 
@@ -271,7 +275,7 @@ def count_cache(cache: str, result: CacheResult) -> None:
 
 
 @lru_cache(maxsize=64)
-def cache_lookups(cache: str, result: CacheResult) -> Tally:
+def cache_lookups(cache: str, result: CacheResult) -> Counter:
     """Return the counter of a named cache's look-ups that ended so: for those who count in it at every call."""
     return _CACHE.of(word(cache), result)
 

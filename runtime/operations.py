@@ -10,9 +10,12 @@ import importlib
 import pkgutil
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import waypost
 from google.protobuf import descriptor_pool
+from google.protobuf.descriptor_pb2 import FileDescriptorSet
 from google.protobuf.message_factory import GetMessageClass
 from waypost import v1
 from waypost.v1 import options_pb2
@@ -20,6 +23,16 @@ from waypost.v1 import options_pb2
 if TYPE_CHECKING:
     from google.protobuf.descriptor import EnumValueDescriptor, FieldDescriptor, FileDescriptor, MethodDescriptor
     from google.protobuf.message import Message
+
+
+def read_file_set() -> FileDescriptorSet:
+    """Return every .proto file with source comments and JSON names, imports included, dependencies first.
+
+    Raises FileNotFoundError without generated/descriptors.binpb.
+    """
+    package = next(iter(waypost.__path__))
+    return FileDescriptorSet.FromString((Path(package).parent / "descriptors.binpb").read_bytes())
+
 
 DEFAULT_DEADLINE_MS = 15_000
 

@@ -29,7 +29,7 @@ from eth_abi.abi import encode
 from waypost.v1 import account_pb2
 
 from cli.gateway import run_gateway
-from cli.stopping import Stop
+from cli.process import Stop
 from devnet import known
 from devnet.evm.calls import encode_call, to_hex
 from devnet.evm.world import load_world

@@ -12,7 +12,7 @@ from aiohttp import EMPTY_PAYLOAD, StreamReader, hdrs, web
 from aiohttp.http_exceptions import HttpProcessingError
 
 from runtime.addresses import client_network
-from runtime.log_limits import LogLimit
+from runtime.logs import LogLimit
 from transcoder.errors import Failure, internal
 from transcoder.exchange import REQUEST_ID, SERVER, request_id_from
 from transcoder.pages import JSON

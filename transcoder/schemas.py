@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from waypost.v1 import options_pb2
 
-from runtime.descriptors import read_file_set
-from runtime.operations import load_operations
+from runtime.operations import load_operations, read_file_set
 from transcoder.fields import TEXT_LENGTH, Field, fields_of, literals_of
 from transcoder.render import PARENT
 from transcoder.scalars import ALSO_INTEGERS, narrowed

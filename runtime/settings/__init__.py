@@ -4,23 +4,31 @@
 """
 
 from runtime.settings.cache import CacheSettings
-from runtime.settings.calendar import CalendarSettings
-from runtime.settings.endpoints import ChainSettings, EndpointKind, EndpointSettings, RemoteSettings, RouteSettings
+from runtime.settings.endpoints import (
+    SOURCES,
+    ChainSettings,
+    EndpointKind,
+    EndpointSettings,
+    PricesSettings,
+    RemoteSettings,
+    RouteSettings,
+    SourceSettings,
+)
 from runtime.settings.fetcher import FetcherSettings
 from runtime.settings.loading import load_settings
-from runtime.settings.marketplace import MarketplaceSettings
-from runtime.settings.nft import NftSettings
 from runtime.settings.sections import (
+    CalendarSettings,
     GrpcSettings,
     HttpSettings,
     LogSettings,
+    MarketplaceSettings,
     MetricsSettings,
+    NftSettings,
     QuotaSettings,
     ServerLimits,
     StorageSettings,
     TranscoderSettings,
 )
-from runtime.settings.sources import SOURCES, PricesSettings, SourceSettings
 from runtime.settings.tree import Settings
 from runtime.settings.values import FASTEST_RATE, SLOWEST_RATE
 

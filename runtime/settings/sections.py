@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from pydantic import AfterValidator, Field, SecretStr, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, model_validator
 
 from runtime.config_errors import Refusal
 from runtime.settings.secrets import Section
-from runtime.settings.values import (  # noqa: TC001 - pydantic evaluates the annotations
+from runtime.settings.values import (
     Duration,
     GrpcHost,
     Host,
@@ -22,7 +22,70 @@ from runtime.settings.values import (  # noqa: TC001 - pydantic evaluates the an
     Rate,
     Target,
     TcpListen,
+    split_list,
 )
+
+
+class CalendarSettings(Section):
+    """Releases and upgrades that getNetworkCalendar tells."""
+
+    entries: Path | None = Field(
+        default=None,
+        description="Directory of your own announcements, a file `<chain>.toml` each, told beside the built-in ones. "
+        "`waypost check` validates them.",
+    )
+
+
+class MarketplaceSettings(Section):
+    """Contracts whose functions and events are methods of their own."""
+
+    apps: Path | None = Field(
+        default=None,
+        description="Directory of your own apps, a folder each, published beside the built-in ones. `waypost apps "
+        "check` validates one.",
+    )
+
+
+def _check_gateway(value: str) -> str:
+    """Return the base URL of a gateway, without a slash at its end."""
+    fix = "give the base URL of a gateway, for example https://ipfs.io, without query and credentials"
+    try:
+        parts = urlsplit(value)
+        port = parts.port
+    except ValueError:
+        raise Refusal(fix, value="(hidden)") from None
+    plain = not (parts.query or parts.fragment or "@" in parts.netloc)
+    if parts.scheme not in ("http", "https") or not parts.hostname or port == 0 or not plain or not value.isprintable():
+        raise Refusal(fix, value="(hidden)")
+    return value.rstrip("/")
+
+
+_Gateways = Annotated[tuple[Annotated[str, AfterValidator(_check_gateway)], ...], BeforeValidator(split_list)]
+
+
+class NftSettings(Section):
+    """Gateways are asked in their order. Their addresses are no secrets: answers hold them."""
+
+    ipfs_gateways: _Gateways = Field(
+        default=("https://ipfs.io", "https://dweb.link"),
+        description="Gateways below which `/ipfs/<content id>` lies; answers point to the first. One that is private "
+        "or not on https has to stand in `fetcher.allow` as well.",
+    )
+    arweave_gateways: _Gateways = Field(
+        default=("https://arweave.net",), description="Gateways below which `/<Arweave id>` lies, likewise."
+    )
+
+    def plain_gateways(self) -> dict[str, str]:
+        """Return host and port of every gateway that is asked over http, by its key."""
+        found = {}
+        for name in ("ipfs_gateways", "arweave_gateways"):
+            for index, gateway in enumerate(getattr(self, name)):
+                parts = urlsplit(gateway)
+                if parts.scheme == "http":
+                    host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
+                    found[f"{name}[{index}]"] = f"{host}:{parts.port or 80}"
+        return found
+
 
 MEBIBYTE = 1 << 20
 CREDENTIAL_LENGTH = 16

@@ -12,24 +12,28 @@ from runtime.config_errors import Refusal
 from runtime.nearest import nearest
 from runtime.redaction import redact_text
 from runtime.settings.cache import CacheSettings
-from runtime.settings.calendar import CalendarSettings
-from runtime.settings.endpoints import ChainSettings, RouteSettings
+from runtime.settings.endpoints import SOURCES as OFF_CHAIN
+from runtime.settings.endpoints import (
+    ChainSettings,
+    PricesSettings,
+    RouteSettings,
+    SourceSettings,
+)
 from runtime.settings.fetcher import FetcherSettings
-from runtime.settings.marketplace import MarketplaceSettings
-from runtime.settings.nft import NftSettings
 from runtime.settings.sections import (
+    CalendarSettings,
     GrpcSettings,
     HttpSettings,
     LogSettings,
+    MarketplaceSettings,
     MetricsSettings,
+    NftSettings,
     QuotaSettings,
     ServerLimits,
     StorageSettings,
     TranscoderSettings,
     default_storage_url,
 )
-from runtime.settings.sources import SOURCES as OFF_CHAIN
-from runtime.settings.sources import PricesSettings, SourceSettings
 from runtime.settings.values import split_address
 
 if TYPE_CHECKING:

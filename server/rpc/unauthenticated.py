@@ -24,8 +24,8 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2
 from grpc_reflection.v1alpha._async import ReflectionServicer
 
-from runtime.descriptors import read_file_set
 from runtime.metrics import count_refusal
+from runtime.operations import read_file_set
 from server.errors import DeadlineExceeded, GatewayError, InvalidArgument, UpstreamUnavailable
 from server.rpc.pipeline.boundary import state_starter
 from server.rpc.pipeline.call import Method

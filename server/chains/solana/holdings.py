@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from server.chains.capabilities import KnownAsset
-    from server.chains.capabilities.accounts import KnownAsset
     from server.chains.facts import ChainFacts
     from server.chains.shared.cache import ChainCache
     from server.chains.view import ReadView

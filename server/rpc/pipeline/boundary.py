@@ -20,8 +20,7 @@ import grpc
 from grpc import StatusCode
 
 from runtime.addresses import client_network
-from runtime.log_limits import LogLimit
-from runtime.logs import get_logger
+from runtime.logs import LogLimit, get_logger
 from runtime.metrics import count_operation, success_counter
 from server.errors import DeadlineExceeded, KeyInvalid, KeyMissing, RateLimited, release
 from server.inprocess import TRUSTED

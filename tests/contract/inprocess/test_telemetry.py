@@ -9,7 +9,7 @@ import pytest
 import structlog
 from waypost.v1.account_pb2 import GetBalanceRequest
 
-from runtime.log_limits import LogLimit
+from runtime.logs import LogLimit
 from runtime.metrics import REGISTRY
 from runtime.operations import load_operations
 from server.access.admission import Admission, ConcurrencyLimiter, Policy, Quotas

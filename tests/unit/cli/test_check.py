@@ -7,7 +7,7 @@ import pytest
 
 from cli.__main__ import main
 from runtime.operations import load_operations
-from runtime.settings.sources import SOURCES
+from runtime.settings.endpoints import SOURCES
 from server.chains.facts import load_facts
 
 CONFIGS = Path(__file__).parents[2] / "configs"

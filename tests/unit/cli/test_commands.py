@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.__main__ import main
-from cli.commands import COMMANDS, load_command
+from cli.__main__ import COMMANDS, load_command, main
 from cli.options import merge
 from runtime.operations import load_operations
 
@@ -49,7 +48,7 @@ def test_what_does_not_serve_chains_does_without_the_server_and_its_database() -
     program = """
 import sys
 from cli import __main__
-from cli.commands import load_command
+from cli.__main__ import load_command
 for name in ("call", "transcoder", "serve", "methods", "devnet"):
     load_command(name)
 print(*sorted({"server.app", "sqlalchemy", "alembic"} & sys.modules.keys()))

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from cli.faces import Ports
-from cli.greeting import base_url, greeting
+from cli.serve import base_url, greeting
 from runtime.settings import GrpcSettings, HttpSettings, Settings
 
 

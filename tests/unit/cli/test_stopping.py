@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from cli.stopping import Stop, first
+from cli.process import Stop, first
 
 
 async def later(value: int) -> int:

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from cli import workers
-from cli.parent import INTERVAL, WorkerCounts
-from cli.stopping import Stop
-from cli.workers import Worker, Workers, worker_environment
+from cli.process import Stop
+from cli.workers import INTERVAL, Worker, WorkerCounts, Workers, worker_environment
 from runtime.settings import load_settings
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import subprocess
 from functools import cache
 from pathlib import Path
 
-from cli.commands import COMMANDS
+from cli.__main__ import COMMANDS
 from runtime.settings import Settings
 from tests.each import each
 

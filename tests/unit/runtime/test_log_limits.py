@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from runtime.log_limits import LogLimit
+from runtime.logs import LogLimit
 
 
 class Clock:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 
-from runtime.tallies import Spreads, Tallies
+from runtime.counters import CounterFamily, HistogramFamily
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,12 +23,12 @@ def lines(registry: CollectorRegistry) -> set[str]:
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.integers(1, 5))))
 def test_counters_tell_what_the_librarys_own_tell(adds: Sequence[tuple[str, int]]) -> None:
     ours, theirs = CollectorRegistry(auto_describe=True), CollectorRegistry(auto_describe=True)
-    tallies, counter = (
-        Tallies("calls", "Calls.", ("kind",), ours),
+    family, counter = (
+        CounterFamily("calls", "Calls.", ("kind",), ours),
         Counter("calls", "Calls.", ("kind",), registry=theirs),
     )
     for kind, number in adds:
-        tallies.of(kind).count += number
+        family.of(kind).count += number
         counter.labels(kind).inc(number)
     assert lines(ours) == lines(theirs)
 
@@ -36,16 +36,16 @@ def test_counters_tell_what_the_librarys_own_tell(adds: Sequence[tuple[str, int]
 @given(st.lists(st.sampled_from([0.0, 0.001, 0.0011, 0.25, 0.5, 1, 2, 10, 10.5, 1e6])))
 def test_histograms_tell_what_the_librarys_own_tell(values: Sequence[float]) -> None:
     ours, theirs = CollectorRegistry(auto_describe=True), CollectorRegistry(auto_describe=True)
-    spreads = Spreads("seconds", "Seconds.", ("chain",), BOUNDS, ours)
+    family = HistogramFamily("seconds", "Seconds.", ("chain",), BOUNDS, ours)
     histogram = Histogram("seconds", "Seconds.", ("chain",), buckets=BOUNDS, registry=theirs)
     for value in values:
-        spreads.of("base").observe(value)
+        family.of("base").observe(value)
         histogram.labels("base").observe(value)
     assert lines(ours) == lines(theirs)
 
 
 def test_a_name_is_taken_once() -> None:
     registry = CollectorRegistry(auto_describe=True)
-    Tallies("calls", "Calls.", (), registry)
+    CounterFamily("calls", "Calls.", (), registry)
     with pytest.raises(ValueError, match="calls"):
-        Tallies("calls", "Calls.", (), registry)
+        CounterFamily("calls", "Calls.", (), registry)

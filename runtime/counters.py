@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry, Metric
 
 
-class Tally:
+class Counter:
     """One counter: add to `count`."""
 
     __slots__ = ("count",)
@@ -29,7 +29,7 @@ class Tally:
         self.count = 0
 
 
-class Spread:
+class Histogram:
     """How many values fell below each of some bounds, and their sum."""
 
     __slots__ = ("_bounds", "counts", "total")
@@ -45,17 +45,17 @@ class Spread:
         self.total += value
 
 
-class Tallies(Collector):
+class CounterFamily(Collector):
     """A counter for each set of label values."""
 
     def __init__(self, name: str, text: str, labels: Sequence[str], registry: CollectorRegistry) -> None:
         self._name, self._text, self._labels = name, text, labels
-        self._series: dict[tuple[str, ...], Tally] = {}
+        self._series: dict[tuple[str, ...], Counter] = {}
         registry.register(self)
 
-    def of(self, *values: str) -> Tally:
+    def of(self, *values: str) -> Counter:
         """Return the counter of these label values, the same one every time."""
-        return self._series.setdefault(values, Tally())
+        return self._series.setdefault(values, Counter())
 
     def describe(self) -> Iterator[Metric]:
         """Return the family without samples."""
@@ -64,12 +64,12 @@ class Tallies(Collector):
     def collect(self) -> Iterator[Metric]:
         """Return the family with a sample for each counter."""
         family = CounterMetricFamily(self._name, self._text, labels=self._labels)
-        for values, tally in self._series.items():
-            family.add_metric(values, tally.count)
+        for values, counter in self._series.items():
+            family.add_metric(values, counter.count)
         yield family
 
 
-class Spreads(Collector):
+class HistogramFamily(Collector):
     """A histogram for each set of label values, all with the same ascending bounds."""
 
     def __init__(
@@ -78,12 +78,12 @@ class Spreads(Collector):
         self._name, self._text, self._labels = name, text, labels
         self._bounds = bounds
         self._told = [*(floatToGoString(bound) for bound in bounds), "+Inf"]  # type: ignore[no-untyped-call]
-        self._series: dict[tuple[str, ...], Spread] = {}
+        self._series: dict[tuple[str, ...], Histogram] = {}
         registry.register(self)
 
-    def of(self, *values: str) -> Spread:
+    def of(self, *values: str) -> Histogram:
         """Return the histogram of these label values, the same one every time."""
-        return self._series.setdefault(values, Spread(self._bounds))
+        return self._series.setdefault(values, Histogram(self._bounds))
 
     def describe(self) -> Iterator[Metric]:
         """Return the family without samples."""
