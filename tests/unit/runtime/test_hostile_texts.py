@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,6 +17,7 @@ from runtime.nesting import nests_too_deeply
 from runtime.redaction import redact
 from server.upstream.deep import split_members
 from server.upstream.jsonrpc import decode_batch, decode_single, describe_text
+from tests.each import each
 from transcoder.envelope import InvalidItem, outline, read_item
 from transcoder.errors import Failure
 
@@ -56,9 +58,7 @@ def _items(outlined: Any) -> Any:
     return outlined if isinstance(outlined, list) else [outlined]
 
 
-@pytest.mark.parametrize("start", ["", "[" * 65, "{" * 65, '"', '{"x":'])
-@pytest.mark.parametrize("piece", PIECES)
-@pytest.mark.parametrize("end", ["", "\\", '"'])
+@each(product(("", "[" * 65, "{" * 65, '"', '{"x":'), PIECES, ("", "\\", '"')))
 def test_a_long_text_takes_no_minutes(start: str, piece: str, end: str) -> None:
     text = start + piece * (SIZE // len(piece)) + end
     body = text.encode()
