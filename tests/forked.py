@@ -27,13 +27,27 @@ if TYPE_CHECKING:
 
 # Folders whose tests stay in one process: starting the Starknet engine takes longer than most of their files.
 TOGETHER = {"tests/contract/starknet", "tests/faults/families"}
-# Session fixtures that are dear, and how many processes may have each.
-HOLDERS = {"full_devnet": 2, "devnet": 3}
+# What takes half a minute and more begins first, so that no process is left with it at the end. Most of it waits, for
+# clocks and for gateways in processes of their own.
+LONG = (
+    "tests/e2e/test_serve_command.py",
+    "tests/faults/test_hangs.py",
+    "tests/faults/test_doors.py",
+    "tests/faults/floods/test_grpc_floods.py",
+    "tests/faults/test_hung_chains.py",
+    "tests/faults/test_leaving.py",
+    "tests/e2e/test_draining.py",
+    "tests/faults/test_key_commands.py",
+    "tests/faults/test_workers.py",
+    "tests/e2e/test_devnet_processes.py",
+)
+# What few processes may have: session fixtures that are dear, and what is long, beside which the others compute.
+HOLDERS = {"full_devnet": 2, "devnet": 3, "long": 3}
+# Packages for these are installed while the tests run: so great a part of the others comes before them.
+STARKNET = ("starknet", "tests/faults/families")
+STARKNET_AFTER = 0.4
 # More processes than processors, as many tests wait for a clock or a node.
 MORE_THAN_PROCESSORS = 4
-# What takes longest begins first, so that no process is left with it at the end.
-LONGEST_FIRST: tuple[str, ...] = ()
-FOLDERS = ("tests/faults", "tests/e2e", "tests/contract", "tests/unit")
 # How long a process may take to end, with the nodes that it has started, once it has nothing to do.
 ENDING_SECONDS = 60.0
 
@@ -65,16 +79,12 @@ class Group:
     places: list[int] = field(default_factory=list)
     dear: set[str] = field(default_factory=set)
 
-    @property
-    def rank(self) -> tuple[int, int, int]:
-        """Where the group stands among the others: smaller begins earlier."""
-        listed = LONGEST_FIRST.index(self.name) if self.name in LONGEST_FIRST else len(LONGEST_FIRST)
-        folder = next((place for place, top in enumerate(FOLDERS) if self.name.startswith(top)), len(FOLDERS))
-        return listed, folder, -len(self.places)
-
 
 def groups_of(items: Sequence[pytest.Item], places: Iterable[int]) -> list[Group]:
-    """Return the groups of the items at these places, those first that take longest."""
+    """Return the groups of the items at these places, in the order in which they are to begin.
+
+    The long ones first, then those of unit, contract and other tests mixed, in each the groups of many tests first.
+    """
     groups: dict[str, Group] = {}
     for place in places:
         item = items[place]
@@ -84,7 +94,20 @@ def groups_of(items: Sequence[pytest.Item], places: Iterable[int]) -> list[Group
         group = groups.setdefault(name, Group(name))
         group.places.append(place)
         group.dear.update(HOLDERS.keys() & set(getattr(item, "fixturenames", ())))
-    return sorted(groups.values(), key=lambda group: group.rank)
+    ranks: dict[str, float] = {}
+    kinds: dict[str, list[Group]] = defaultdict(list)
+    for group in groups.values():
+        if group.name in LONG:
+            group.dear.add("long")
+            ranks[group.name] = LONG.index(group.name) - len(LONG)
+        else:
+            kinds["/".join(group.name.split("/")[:2])].append(group)
+    for kind in kinds.values():
+        kind.sort(key=lambda group: -len(group.places))
+        for place, group in enumerate(kind):
+            is_late = any(part in group.name for part in STARKNET)
+            ranks[group.name] = max(place / len(kind), STARKNET_AFTER if is_late else 0)
+    return sorted(groups.values(), key=lambda group: ranks[group.name])
 
 
 class Queue:
