@@ -47,7 +47,7 @@ HOLDERS = {"full_devnet": 2, "devnet": 3, "long": 3}
 STARKNET = ("starknet", "tests/faults/families")
 STARKNET_AFTER = 0.4
 # More processes than processors, as many tests wait for a clock or a node.
-MORE_THAN_PROCESSORS = 4
+MORE_THAN_PROCESSORS = 3
 # How long a process may take to end, with the nodes that it has started, once it has nothing to do.
 ENDING_SECONDS = 60.0
 
