@@ -66,8 +66,8 @@ test: .venv/dev.stamp ## run every check
 	echo "tests: $$tests; lint: $$lint"; \
 	test "$$tests $$lint" = "passed passed"
 
-test-fast: .venv/dev.stamp ## the tests that need no nodes
-	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q --processes auto tests/unit
+test-fast: .venv/dev.stamp ## the tests that need no nodes, with a tenth of the examples, without the slow ones
+	@FAST=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q --processes auto -m "not slow" tests/unit
 
 coverage: .venv/dev.stamp ## every test, and the lines and branches that none of them runs (.coverage.d/html)
 	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q --processes auto --cov --cov-report=term --cov-report=html

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, settings
 from devnet.install import anvil_binary as installed_anvil
 from devnet.launcher import Devnet
 from tests import forked
+from tests.examples import examples
 from tests.postgresql import PostgreSql, run_postgresql
 
 if TYPE_CHECKING:
@@ -19,7 +20,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 # Machines that test are loaded: how long an example took tells nothing about the code.
-settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=examples(100)
+)
 settings.load_profile("unhurried")
 
 

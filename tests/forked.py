@@ -30,19 +30,21 @@ TOGETHER = {"tests/contract/starknet", "tests/faults/families"}
 # What takes half a minute and more begins first, so that no process is left with it at the end. Most of it waits, for
 # clocks and for gateways in processes of their own.
 LONG = (
+    # The first three have local chains, which their processes then have for the others.
     "tests/e2e/test_serve_command.py",
+    "tests/faults/test_leaving.py",
+    "tests/e2e/test_draining.py",
     "tests/faults/test_hangs.py",
     "tests/faults/test_doors.py",
     "tests/faults/floods/test_grpc_floods.py",
     "tests/faults/test_hung_chains.py",
-    "tests/faults/test_leaving.py",
-    "tests/e2e/test_draining.py",
     "tests/faults/test_key_commands.py",
     "tests/faults/test_workers.py",
     "tests/e2e/test_devnet_processes.py",
 )
-# What few processes may have: session fixtures that are dear, and what is long, beside which the others compute.
-HOLDERS = {"full_devnet": 2, "devnet": 3, "long": 3}
+# What few processes may have: fixtures that are dear for a process's first test (`url` starts PostgreSQL), and what is
+# long, beside which the others compute.
+HOLDERS = {"full_devnet": 2, "devnet": 4, "url": 2, "long": 3}
 # Packages for these are installed while the tests run: so great a part of the others comes before them.
 STARKNET = ("starknet", "tests/faults/families")
 STARKNET_AFTER = 0.4

@@ -17,12 +17,13 @@ from server.abi.events import Event
 from server.abi.functions import Function
 from server.abi.reader import Undecodable
 from server.errors import InvalidArgument
+from tests.examples import examples
 from tests.unit.abi.shapes import JSON, SHAPES, Shape, filled
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-SETTINGS = settings(max_examples=200, deadline=None)
+SETTINGS = settings(max_examples=examples(200), deadline=None)
 
 
 def function(inputs: list[Shape] = (), outputs: list[Shape] = ()) -> Function:

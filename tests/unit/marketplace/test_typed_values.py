@@ -19,6 +19,7 @@ from server.typed_apps.design import design_app
 from server.typed_apps.layout import Message
 from server.typed_apps.names import Scope, pascal, snake
 from server.typed_apps.values import value_fields
+from tests.examples import examples
 
 NAMES = st.sampled_from(["", "a", "A", "_a", "from", "value", "items", "amountOut", "amount_out", "class", "ID2", "$"])
 WORDS = st.one_of(
@@ -82,7 +83,7 @@ def as_written(parameter: dict[str, Any], value: Any) -> Any:
     return int(value) if written.startswith(("uint", "int")) and int(written.lstrip("uint")) <= 64 else value
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(data=st.data(), declared=st.lists(parameters(), max_size=4))
 def test_outputs_and_arguments_survive(data: st.DataObject, declared: list[dict[str, Any]]) -> None:
     item = {"type": "function", "name": "f", "inputs": declared, "outputs": declared, "stateMutability": "view"}

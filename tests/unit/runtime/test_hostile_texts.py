@@ -58,6 +58,7 @@ def _items(outlined: Any) -> Any:
     return outlined if isinstance(outlined, list) else [outlined]
 
 
+@pytest.mark.slow
 @each(product(("", "[" * 65, "{" * 65, '"', '{"x":'), PIECES, ("", "\\", '"')))
 def test_a_long_text_takes_no_minutes(start: str, piece: str, end: str) -> None:
     text = start + piece * (SIZE // len(piece)) + end

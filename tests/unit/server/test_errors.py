@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import server
 from server.errors import ArchiveRequired, GatewayError, NotFound
 from tests.each import each
+from tests.examples import examples
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,7 +42,7 @@ def test_the_tree_has_the_classes_of_the_families_too() -> None:
 
 
 @each(KINDS, name=attrgetter("__name__"))
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(message=texts, field=maybe_texts, delay=st.none() | st.integers(0), metadata=st.dictionaries(texts, texts))
 def test_a_copy_is_equal_and_shares_nothing_that_its_caller_may_change(
     kind: type[GatewayError], message: str, field: str | None, delay: int | None, metadata: dict[str, str]

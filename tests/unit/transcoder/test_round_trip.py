@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from runtime.operations import Operation, load_operations
 from tests.each import each
+from tests.examples import examples
 from tests.unit.transcoder.messages import all_messages, messages
 from tests.unit.transcoder.reading import read
 from transcoder.fields import holds_native
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from google.protobuf.descriptor import Descriptor
 
 FEW = settings(
-    max_examples=12,
+    max_examples=examples(12),
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
