@@ -66,7 +66,7 @@ test: .venv/dev.stamp ## run every check
 	echo "tests: $$tests; lint: $$lint"; \
 	test "$$tests $$lint" = "passed passed"
 
-test-fast: .venv/dev.stamp ## the tests that need no nodes, with a tenth of the examples, without the slow ones
+test-fast: .venv/dev.stamp ## the tests that need no nodes, without the slow ones and most examples
 	@FAST=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q --processes auto -m "not slow" tests/unit
 
 coverage: .venv/dev.stamp ## every test, and the lines and branches that none of them runs (.coverage.d/html)
