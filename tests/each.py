@@ -42,6 +42,7 @@ def each(cases: Iterable[Any], *, name: Callable[[Any], str] = str) -> Callable[
         fixtures = list(signature.parameters.values())[of_case:]
         keyword_only = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in fixtures]
         chosen.__signature__ = signature.replace(parameters=keyword_only)
+        chosen.cases = len(listed)
         # As many as they are, on a loaded machine.
         chosen.pytestmark = [*getattr(test, "pytestmark", ()), pytest.mark.timeout(_SECONDS)]
         return chosen  # type: ignore[no-any-return]

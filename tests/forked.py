@@ -79,13 +79,15 @@ class Group:
 
     name: str
     places: list[int] = field(default_factory=list)
+    # How many cases its tests have: `tests.each` says how many are one test.
+    cases: int = 0
     dear: set[str] = field(default_factory=set)
 
 
 def groups_of(items: Sequence[pytest.Item], places: Iterable[int]) -> list[Group]:
     """Return the groups of the items at these places, in the order in which they are to begin.
 
-    The long ones first, then those of unit, contract and other tests mixed, in each the groups of many tests first.
+    The long ones first, then those of unit, contract and other tests mixed, in each the groups of many cases first.
     """
     groups: dict[str, Group] = {}
     for place in places:
@@ -95,6 +97,7 @@ def groups_of(items: Sequence[pytest.Item], places: Iterable[int]) -> list[Group
         name = folder if folder in TOGETHER else file
         group = groups.setdefault(name, Group(name))
         group.places.append(place)
+        group.cases += getattr(getattr(item, "function", None), "cases", 1)
         group.dear.update(HOLDERS.keys() & set(getattr(item, "fixturenames", ())))
     ranks: dict[str, float] = {}
     kinds: dict[str, list[Group]] = defaultdict(list)
@@ -105,7 +108,7 @@ def groups_of(items: Sequence[pytest.Item], places: Iterable[int]) -> list[Group
         else:
             kinds["/".join(group.name.split("/")[:2])].append(group)
     for kind in kinds.values():
-        kind.sort(key=lambda group: -len(group.places))
+        kind.sort(key=lambda group: -group.cases)
         for place, group in enumerate(kind):
             is_late = any(part in group.name for part in STARKNET)
             ranks[group.name] = max(place / len(kind), STARKNET_AFTER if is_late else 0)
