@@ -66,11 +66,11 @@ test: .venv/dev.stamp ## run every check
 	echo "tests: $$tests; lint: $$lint"; \
 	test "$$tests $$lint" = "passed passed"
 
-test-fast: .venv/dev.stamp ## the tests that need no nodes
-	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q --processes auto tests/unit
+test-fast: .venv/dev.stamp ## the tests that need no nodes, without the slow ones and most examples
+	@FAST=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q --processes auto -m "not slow" tests/unit
 
-coverage: .venv/dev.stamp ## every test, and which lines and branches none of them runs (.coverage.d/index.html)
-	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q --processes auto --cov --cov-report=term:skip-covered --cov-report=html
+coverage: .venv/dev.stamp ## every test, and the lines and branches that none of them runs (.coverage.d/html)
+	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q --processes auto --cov --cov-report=term --cov-report=html
 
 bench: .venv/dev.stamp ## ratios against bare echoes and the bare node
 	@$(BIN)/python -m bench
@@ -88,6 +88,6 @@ locks: ## rewrite all lock files of Python packages (needs uv)
 		uv pip compile -q --python-version 3.11 --generate-hashes --no-header $$folder/requirements.in -o $$folder/requirements.txt; done
 
 clean: ## remove everything that set-up and tests made
-	@rm -rf .venv .devnet .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@rm -rf .venv .devnet .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage.d
 
 .PHONY: help setup setup-dev generate operations run lint test test-fast coverage bench walk soak locks clean

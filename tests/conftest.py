@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, settings
 from devnet.install import anvil_binary as installed_anvil
 from devnet.launcher import Devnet
 from tests import forked
+from tests.examples import examples
 from tests.postgresql import PostgreSql, run_postgresql
 
 if TYPE_CHECKING:
@@ -19,32 +20,31 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 # Machines that test are loaded: how long an example took tells nothing about the code.
-settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=examples(100)
+)
 settings.load_profile("unhurried")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Refuse a test that wants to run by itself and does not say why, and names that differ from process to process."""
+    """Refuse a test that wants to run by itself and does not say why, and names that differ from run to run."""
     for item in items:
-        if any(part in item.nodeid for part in _STARKNET) and item.get_closest_marker("timeout") is None:
+        if any(part in item.nodeid for part in forked.STARKNET) and item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(_INSTALLING_SECONDS))
         if " at 0x" in item.name:
-            raise pytest.UsageError(f"{item.nodeid}: name the case by what is the same in every process")
+            raise pytest.UsageError(f"{item.nodeid}: name the case by what is the same in every run")
         for mark in item.iter_markers("alone"):
-            if "mark.alone(" not in item.path.read_text():
-                raise pytest.UsageError(f"{item.nodeid}: mark it in its own file, where `make test` looks for the mark")
             if not (mark.args and isinstance(mark.args[0], str) and mark.args[0]):
                 raise pytest.UsageError(f"{item.nodeid}: alone needs its reason: @pytest.mark.alone('why')")
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Take sixteen thousand tests out of later garbage collections: one that a test asked for took half a second."""
+    """Take all tests out of later garbage collections: one that a test asked for took half a second."""
     gc.collect()
     gc.freeze()
 
 
 # The first test of a process that needs the Starknet engine waits until its packages are installed.
-_STARKNET = ("starknet", "tests/faults/families/")
 _INSTALLING_SECONDS = 600
 
 

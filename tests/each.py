@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import inspect
+from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+
+_SECONDS = 600
 
 
 def each(cases: Iterable[Any], *, name: Callable[[Any], str] = str) -> Callable[[Callable[..., Any]], Any]:
@@ -20,33 +24,15 @@ def each(cases: Iterable[Any], *, name: Callable[[Any], str] = str) -> Callable[
     listed = list(cases)
 
     def decorate(test: Callable[..., Any]) -> Callable[..., Any]:
-        failures: list[BaseException] = []
-
-        def note(case: Any, failure: BaseException) -> None:
-            failure.add_note(f"case {name(case)}")
-            failures.append(failure)
-
-        def end() -> None:
-            assert listed, "there is no case"
-            if failures:
-                failed, failures[:] = failures[:], []
-                raise BaseExceptionGroup(f"{len(failed)} of {len(listed)} cases failed", failed)
-
         def run(**fixtures: Any) -> None:
+            failures: list[BaseException] = []
             for case in listed:
-                try:
+                with _noting(failures, case, name):
                     test(*_arguments(case), **fixtures)
-                except (Exception, pytest.fail.Exception) as failure:
-                    note(case, failure)
-            end()
+            _conclude(listed, failures)
 
         async def run_async(**fixtures: Any) -> None:
-            for case in listed:
-                try:
-                    await test(*_arguments(case), **fixtures)
-                except (Exception, pytest.fail.Exception) as failure:
-                    note(case, failure)
-            end()
+            await run_cases(listed, partial(test, **fixtures), name=name)
 
         chosen: Any = run_async if inspect.iscoroutinefunction(test) else run
         for attribute in ("__name__", "__qualname__", "__module__", "__doc__"):
@@ -56,11 +42,38 @@ def each(cases: Iterable[Any], *, name: Callable[[Any], str] = str) -> Callable[
         fixtures = list(signature.parameters.values())[of_case:]
         keyword_only = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in fixtures]
         chosen.__signature__ = signature.replace(parameters=keyword_only)
-        if hasattr(test, "pytestmark"):
-            chosen.pytestmark = test.pytestmark
+        chosen.cases = len(listed)
+        # As many as they are, on a loaded machine.
+        chosen.pytestmark = [*getattr(test, "pytestmark", ()), pytest.mark.timeout(_SECONDS)]
         return chosen  # type: ignore[no-any-return]
 
     return decorate
+
+
+async def run_cases(
+    cases: Sequence[Any], check: Callable[..., Awaitable[None]], *, name: Callable[[Any], str] = str
+) -> None:
+    """Check every case; raises one failure of all that failed, each with its case's name."""
+    failures: list[BaseException] = []
+    for case in cases:
+        with _noting(failures, case, name):
+            await check(*_arguments(case))
+    _conclude(cases, failures)
+
+
+@contextmanager
+def _noting(failures: list[BaseException], case: Any, name: Callable[[Any], str]) -> Iterator[None]:
+    try:
+        yield
+    except (Exception, pytest.fail.Exception) as failure:
+        failure.add_note(f"case {name(case)}")
+        failures.append(failure)
+
+
+def _conclude(cases: Sequence[Any], failures: list[BaseException]) -> None:
+    assert cases, "there is no case"
+    if failures:
+        raise BaseExceptionGroup(f"{len(failures)} of {len(cases)} cases failed", failures)
 
 
 def _arguments(case: Any) -> tuple[Any, ...]:

@@ -27,13 +27,29 @@ if TYPE_CHECKING:
 
 # Folders whose tests stay in one process: starting the Starknet engine takes longer than most of their files.
 TOGETHER = {"tests/contract/starknet", "tests/faults/families"}
-# Session fixtures that are dear, and how many processes may have each.
-HOLDERS = {"full_devnet": 2, "devnet": 3}
+# What takes half a minute and more begins first, so that no process is left with it at the end. Most of it waits, for
+# clocks and for gateways in processes of their own.
+LONG = (
+    # The first three have local chains, which their processes then have for the others.
+    "tests/e2e/test_serve_command.py",
+    "tests/faults/test_leaving.py",
+    "tests/e2e/test_draining.py",
+    "tests/faults/test_hangs.py",
+    "tests/faults/test_doors.py",
+    "tests/faults/floods/test_grpc_floods.py",
+    "tests/faults/test_hung_chains.py",
+    "tests/faults/test_key_commands.py",
+    "tests/faults/test_workers.py",
+    "tests/e2e/test_devnet_processes.py",
+)
+# What few processes may have: fixtures that are dear for a process's first test (`url` starts PostgreSQL), and what is
+# long, beside which the others compute.
+HOLDERS = {"full_devnet": 2, "devnet": 4, "url": 2, "long": 3}
+# Packages for these are installed while the tests run: so great a part of the others comes before them.
+STARKNET = ("starknet", "tests/faults/families")
+STARKNET_AFTER = 0.4
 # More processes than processors, as many tests wait for a clock or a node.
-MORE_THAN_PROCESSORS = 4
-# What takes longest begins first, so that no process is left with it at the end.
-LONGEST_FIRST: tuple[str, ...] = ()
-FOLDERS = ("tests/faults", "tests/e2e", "tests/contract", "tests/unit")
+MORE_THAN_PROCESSORS = 3
 # How long a process may take to end, with the nodes that it has started, once it has nothing to do.
 ENDING_SECONDS = 60.0
 
@@ -63,18 +79,16 @@ class Group:
 
     name: str
     places: list[int] = field(default_factory=list)
+    # How many cases its tests have: `tests.each` says how many are one test.
+    cases: int = 0
     dear: set[str] = field(default_factory=set)
-
-    @property
-    def rank(self) -> tuple[int, int, int]:
-        """Where the group stands among the others: smaller begins earlier."""
-        listed = LONGEST_FIRST.index(self.name) if self.name in LONGEST_FIRST else len(LONGEST_FIRST)
-        folder = next((place for place, top in enumerate(FOLDERS) if self.name.startswith(top)), len(FOLDERS))
-        return listed, folder, -len(self.places)
 
 
 def groups_of(items: Sequence[pytest.Item], places: Iterable[int]) -> list[Group]:
-    """Return the groups of the items at these places, those first that take longest."""
+    """Return the groups of the items at these places, in the order in which they are to begin.
+
+    The long ones first, then those of unit, contract and other tests mixed, in each the groups of many cases first.
+    """
     groups: dict[str, Group] = {}
     for place in places:
         item = items[place]
@@ -83,8 +97,22 @@ def groups_of(items: Sequence[pytest.Item], places: Iterable[int]) -> list[Group
         name = folder if folder in TOGETHER else file
         group = groups.setdefault(name, Group(name))
         group.places.append(place)
+        group.cases += getattr(getattr(item, "function", None), "cases", 1)
         group.dear.update(HOLDERS.keys() & set(getattr(item, "fixturenames", ())))
-    return sorted(groups.values(), key=lambda group: group.rank)
+    ranks: dict[str, float] = {}
+    kinds: dict[str, list[Group]] = defaultdict(list)
+    for group in groups.values():
+        if group.name in LONG:
+            group.dear.add("long")
+            ranks[group.name] = LONG.index(group.name) - len(LONG)
+        else:
+            kinds["/".join(group.name.split("/")[:2])].append(group)
+    for kind in kinds.values():
+        kind.sort(key=lambda group: -group.cases)
+        for place, group in enumerate(kind):
+            is_late = any(part in group.name for part in STARKNET)
+            ranks[group.name] = max(place / len(kind), STARKNET_AFTER if is_late else 0)
+    return sorted(groups.values(), key=lambda group: ranks[group.name])
 
 
 class Queue:

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-import pytest
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from waypost.v1 import options_pb2
 
 from runtime.operations import Operation, load_operations, member
+from tests.each import each
 
 PAGE = Path(__file__).parents[1] / "golden" / "contract.txt"
 TOKEN = re.compile(r"[\[\]{}<>?]|[^\s\[\]{}<>?:!]+!?:?|\S")
@@ -163,7 +163,7 @@ def test_every_operation_is_stated_by_the_contract_or_ours() -> None:
     assert by_name().keys() == stated().keys() | OURS
 
 
-@pytest.mark.parametrize("name", sorted(stated()))
+@each(sorted(stated()))
 def test_an_operation_takes_and_returns_what_the_contract_states(name: str) -> None:
     operation = by_name()[name]
     for part, variant, want in stated()[name]:

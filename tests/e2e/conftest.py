@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from runtime.settings import load_settings
-from tests.e2e.gateway import RunningGateway, run_gateway
+from tests.e2e.gateway import RunningGateway, run_gateway, settings_over
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -19,13 +18,7 @@ if TYPE_CHECKING:
 @pytest.fixture(scope="session")
 async def gateway(devnet: Devnet, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[RunningGateway]:
     """A gateway on loopback sockets over the devnet's chains, with a key store of its own."""
-    folder: Path = tmp_path_factory.mktemp("gateway")
-    overrides = devnet.settings_overrides() | {
-        "storage": {"url": f"sqlite+aiosqlite:///{folder / 'waypost.db'}"},
-        "grpc": {"host": "127.0.0.1", "port": 0},
-        "http": {"host": "127.0.0.1"},
-    }
-    async with run_gateway(load_settings(environ={}, overrides=overrides)) as running:
+    async with run_gateway(settings_over(devnet, tmp_path_factory.mktemp("gateway"))) as running:
         yield running
 
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import itertools
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import aiohttp
 import grpc
-from aiohttp import web
 
 from runtime.settings import load_settings
 from server.app import Gateway
-from transcoder.app import create_app
+from tests.serving import serve_face
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -20,18 +19,23 @@ if TYPE_CHECKING:
 
     from google.protobuf.message import Message
 
+    from devnet.launcher import Devnet
     from runtime.operations import Operation
     from runtime.settings import Settings
 
 KEY = "local"
+CREDENTIAL = "0123456789abcdef-split"
+LONG_MESSAGES = [("grpc.max_receive_message_length", 64 << 20)]
 
 
 class RunningGateway:
-    """Asks one gateway over both faces."""
+    """Asks one gateway over both faces; `behind_socket` is a transcoder behind its private listener, if it has one."""
 
-    def __init__(self, http: str, grpc_target: str, session: aiohttp.ClientSession) -> None:
-        self.http, self.grpc_target, self.session = http, grpc_target, session
-        self.channel = grpc.aio.insecure_channel(grpc_target, options=[("grpc.max_receive_message_length", 64 << 20)])
+    def __init__(
+        self, http: str, grpc_target: str, session: aiohttp.ClientSession, behind_socket: str | None = None
+    ) -> None:
+        self.http, self.grpc_target, self.session, self.behind_socket = http, grpc_target, session, behind_socket
+        self.channel = grpc.aio.insecure_channel(grpc_target, options=LONG_MESSAGES)
         self._ids = itertools.count(1)
 
     async def post(self, body: Any, *, path: str = f"/{KEY}/v1", **options: Any) -> aiohttp.ClientResponse:
@@ -63,20 +67,38 @@ class RunningGateway:
 
 @asynccontextmanager
 async def run_gateway(settings: Settings) -> AsyncIterator[RunningGateway]:
-    """Run a gateway with the transcoder in the same process, both on free ports."""
-    server = await Gateway.create(settings)
-    port = await server.start()
-    runner = web.AppRunner(create_app(server.channel(), settings.http), access_log=None)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    async with aiohttp.ClientSession() as session:
-        running = RunningGateway(f"http://127.0.0.1:{runner.addresses[0][1]}", f"127.0.0.1:{port}", session)
-        try:
-            yield running
-        finally:
-            await running.channel.close()
-            await runner.cleanup()
-            await server.drain(1.0)
+    """Run a gateway with the transcoder in the same process, both on free ports.
+
+    Where the settings have a private listener, a second transcoder stands behind it.
+    """
+    async with AsyncExitStack() as stack:
+        server = await Gateway.create(settings)
+        stack.push_async_callback(server.drain, 1.0)
+        port = await server.start()
+        http = await stack.enter_async_context(serve_face(server.channel(), settings.http))
+        behind_socket = None
+        if private := settings.grpc.private_listen:
+            channel = await stack.enter_async_context(grpc.aio.insecure_channel(private, options=LONG_MESSAGES))
+            behind_socket = await stack.enter_async_context(serve_face(channel, settings.http, CREDENTIAL))
+        session = await stack.enter_async_context(aiohttp.ClientSession())
+        running = RunningGateway(http, f"127.0.0.1:{port}", session, behind_socket)
+        stack.push_async_callback(running.channel.close)
+        yield running
+
+
+def settings_over(devnet: Devnet, folder: Path) -> Settings:
+    """Return settings of a gateway over all chains of the devnet, with a private listener, its files in the folder."""
+    overrides = devnet.settings_overrides() | {
+        "storage": {"url": f"sqlite+aiosqlite:///{folder / 'waypost.db'}"},
+        "grpc": {
+            "host": "127.0.0.1",
+            "port": 0,
+            "private_listen": f"unix:{folder}/private.sock",
+            "credential": CREDENTIAL,
+        },
+        "http": {"host": "127.0.0.1"},
+    }
+    return load_settings(environ={}, overrides=overrides)
 
 
 @asynccontextmanager

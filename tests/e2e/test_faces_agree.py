@@ -1,4 +1,6 @@
-"""Both faces give the same answer: every working operation, asked over JSON-RPC and over a gRPC socket.
+"""All faces give the same answer: every working operation, asked over JSON-RPC and over a gRPC socket.
+
+A transcoder behind a socket answers with the same bytes as the one in the gateway's process.
 
 The JSON of a gRPC answer is printed here by protobuf's own printer into Python values and compared member by member
 where it can be (integers that protobuf prints as text are compared as integers), so that the transcoder's renderer is
@@ -7,10 +9,14 @@ not its own judge. Errors are compared by code, reason, field and message.
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
+import re
+from collections import defaultdict
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import grpc
 import pytest
@@ -19,7 +25,9 @@ from google.rpc import error_details_pb2, status_pb2
 from waypost.v1 import options_pb2
 
 from runtime.operations import literal, load_operations, public_files
+from tests.e2e.gateway import KEY
 from tests.e2e.questions import QUESTIONS, REFUSED, Question
+from tests.each import run_cases
 from transcoder.render import result_renderer
 
 if TYPE_CHECKING:
@@ -41,6 +49,13 @@ CODES = {
 }
 # Members that say when they were made rather than what was asked.
 MOMENTARY = {"timestamp", "latencyMs", "uptimeSeconds", "blockHeight", "height", "updatedAt", "lastUpdated"}
+# The same in the bytes of an answer, also what the server says of itself.
+MOMENTS = re.compile(
+    rb'"(latencyMs|uptimeSeconds|totalUsd)":[^,}]+|"(timestamp|updatedAt|lastUpdated)":"\d{4}-\d\d-\d\dT[^"]+"'
+)
+OF_THE_CALL = ("Date", "X-Waypost-Cache")
+# A block may be made between two calls.
+TRIES = 5
 # Lists of keys by the map whose order they tell: JSON has the order in the map itself.
 ORDERS = {"argNames": "args"}
 # What `error.data` may hold whatever the reason; the other members are facts that the reason brings.
@@ -59,10 +74,28 @@ def test_every_working_operation_has_a_question() -> None:
     assert working == {question.operation.name for question in QUESTIONS}
 
 
-@pytest.mark.parametrize("question", QUESTIONS, ids=str)
-async def test_answers_agree(question: Question, gateway: RunningGateway) -> None:
+def by_method(questions: list[Question]) -> Any:
+    """Run a test for each method, with all questions of it."""
+    found: dict[str, list[Question]] = defaultdict(list)
+    for question in questions:
+        found[question.method].append(question)
+    return pytest.mark.parametrize("questions", found.values(), ids=found.keys())
+
+
+@by_method(QUESTIONS)
+async def test_answers_agree(questions: list[Question], gateway: RunningGateway) -> None:
+    await run_cases(questions, partial(answers_agree, gateway=gateway))
+
+
+@by_method(REFUSED)
+async def test_refusals_agree(questions: list[Question], gateway: RunningGateway) -> None:
+    await run_cases(questions, partial(refusals_agree, gateway=gateway))
+
+
+async def answers_agree(question: Question, gateway: RunningGateway) -> None:
+    """Ask a question that is answered over all faces."""
     question = await fill_in(question, gateway)
-    printed = await gateway.ask(question.method, question.params)
+    printed = await ask_both(question, gateway)
     assert "error" not in printed, printed
     message = await gateway.ask_grpc(question.operation, question.message())
     expected = MessageToDict(message, always_print_fields_with_no_presence=True)
@@ -71,6 +104,37 @@ async def test_answers_agree(question: Question, gateway: RunningGateway) -> Non
     compare(printed["result"]["data"], expected, question.method)
     rendered = result_renderer(message.DESCRIPTOR, question.operation.options.result)(message)
     assert still(json.loads(rendered)) == still(printed["result"])
+
+
+class Answer(NamedTuple):
+    """What a transcoder answers, without what differs between any two calls."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+
+async def ask_both(question: Question, gateway: RunningGateway) -> dict[str, Any]:
+    """Return the response object of a JSON-RPC request, which both transcoders must answer with the same bytes."""
+    request = {"jsonrpc": "2.0", "id": 7, "method": question.method, "params": question.params}
+
+    async def post(base: str | None) -> tuple[Answer, bytes]:
+        assert base is not None
+        url, headers = f"{base}/{KEY}/v1", {"X-Request-Id": "the-same-for-both"}
+        async with gateway.session.post(url, json=request, headers=headers) as response:
+            kept = {name: value for name, value in response.headers.items() if name not in OF_THE_CALL}
+            body = await response.read()
+            return Answer(response.status, kept, MOMENTS.sub(b"", body)), body
+
+    for _ in range(TRIES):
+        (here, body), (there, _) = await asyncio.gather(post(gateway.http), post(gateway.behind_socket))
+        if here == there:
+            break
+    assert here.body == there.body
+    assert (here.status, here.headers.keys()) == (there.status, there.headers.keys())
+    answer: dict[str, Any] = json.loads(body)
+    assert answer["id"] == request["id"]
+    return answer
 
 
 async def fill_in(question: Question, gateway: RunningGateway) -> Question:
@@ -97,9 +161,9 @@ def still(value: Any) -> Any:
     return [still(inner) for inner in value] if isinstance(value, list) else value
 
 
-@pytest.mark.parametrize("question", REFUSED, ids=str)
-async def test_refusals_agree(question: Question, gateway: RunningGateway) -> None:
-    printed = await gateway.ask(question.method, question.params)
+async def refusals_agree(question: Question, gateway: RunningGateway) -> None:
+    """Ask a question that is refused over all faces."""
+    printed = await ask_both(await fill_in(question, gateway), gateway)
     assert "error" in printed, printed
     with pytest.raises(grpc.aio.AioRpcError) as caught:
         await gateway.ask_grpc(question.operation, question.message())

@@ -12,14 +12,13 @@ import pytest
 from devnet import known_bitcoin, known_solana
 from devnet import known_starknet as known
 from devnet.launcher import Devnet
-from runtime.settings import load_settings
 from tests.e2e import test_faces_agree as faces
-from tests.e2e.gateway import RunningGateway, run_gateway
+from tests.e2e.gateway import RunningGateway, run_gateway, settings_over
 from tests.e2e.questions import Question
+from tests.each import each
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
-    from pathlib import Path
 
 STARK = {"chain": "starknet"}
 BTC, SOL = {"chain": "bitcoin"}, {"chain": "solana"}
@@ -65,15 +64,11 @@ REFUSED = [
 
 @pytest.fixture(scope="module")
 async def gateway(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[RunningGateway]:
-    folder: Path = tmp_path_factory.mktemp("starknet")
-    async with Devnet.start(["starknet", "solana", "bitcoin"], mines=False) as devnet:
-        overrides = devnet.settings_overrides() | {
-            "storage": {"url": f"sqlite+aiosqlite:///{folder / 'waypost.db'}"},
-            "grpc": {"host": "127.0.0.1", "port": 0},
-            "http": {"host": "127.0.0.1"},
-        }
-        async with run_gateway(load_settings(environ={}, overrides=overrides)) as running:
-            yield running
+    async with (
+        Devnet.start(["starknet", "solana", "bitcoin"], mines=False) as devnet,
+        run_gateway(settings_over(devnet, tmp_path_factory.mktemp("starknet"))) as running,
+    ):
+        yield running
 
 
 async def fill_in(question: Question, gateway: RunningGateway) -> Question:
@@ -92,14 +87,14 @@ async def fill_in(question: Question, gateway: RunningGateway) -> Question:
     return Question(question.method, params)
 
 
-@pytest.mark.parametrize("question", QUESTIONS, ids=str)
+@each(QUESTIONS)
 async def test_answers_agree_on_starknet(question: Question, gateway: RunningGateway) -> None:
-    await faces.test_answers_agree(await fill_in(question, gateway), gateway)
+    await faces.answers_agree(await fill_in(question, gateway), gateway)
 
 
-@pytest.mark.parametrize("question", REFUSED, ids=str)
+@each(REFUSED)
 async def test_refusals_agree_on_starknet(question: Question, gateway: RunningGateway) -> None:
-    await faces.test_refusals_agree(question, gateway)
+    await faces.refusals_agree(question, gateway)
 
 
 @pytest.mark.parametrize(
@@ -114,4 +109,4 @@ async def test_refusals_agree_on_starknet(question: Question, gateway: RunningGa
 async def test_what_is_absent_on_starknet_is_named(question: Question, field: str, gateway: RunningGateway) -> None:
     error = (await gateway.ask(question.method, question.params))["error"]
     assert (error["code"], error["data"]["reason"], error["data"]["field"]) == (404, "NOT_FOUND", field)
-    await faces.test_refusals_agree(question, gateway)
+    await faces.refusals_agree(question, gateway)

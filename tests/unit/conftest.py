@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from server.storage.database import open_database
+from tests.examples import IS_FAST
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -15,7 +16,8 @@ if TYPE_CHECKING:
     from tests.postgresql import PostgreSql
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+# Where only what is fast is run, no server is started.
+@pytest.fixture(params=["sqlite"] if IS_FAST else ["sqlite", "postgresql"])
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """An empty database, on both kinds that the gateway keeps its keys and prices in."""
     if request.param == "sqlite":

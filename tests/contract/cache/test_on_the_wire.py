@@ -12,8 +12,7 @@ from waypost.v1 import account_pb2, token_pb2
 from server.app import Gateway
 from tests.contract.cache.conftest import BLOCK_TIME, settings_for
 from tests.contract.evm.nodes import ALICE, BOB, MKR, NOBODY, USDC
-from tests.serving import serve_app
-from transcoder.app import create_app
+from tests.serving import serve_face
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -222,7 +221,7 @@ async def test_a_transcoder_in_another_process_shows_it_as_well(
     await server.start()
     async with (
         grpc.aio.insecure_channel(target) as channel,
-        serve_app(create_app(channel, settings.http, credential=secret)) as base,
+        serve_face(channel, settings.http, credential=secret) as base,
         aiohttp.ClientSession() as session,
     ):
         body = {"jsonrpc": "2.0", "id": 1, "method": "getBalance", "params": {"chain": "ethereum", "address": ALICE}}

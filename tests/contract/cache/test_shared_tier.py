@@ -15,13 +15,15 @@ from tests.contract.cache.conftest import FINAL_DEPTH, settings_for
 from tests.contract.evm.nodes import ALICE, USDC
 from tests.e2e.gateway import run_gateway
 from tests.operations import Operations
-from tests.unit.cache.conftest import RedisServer
+from tests.unit.cache.conftest import RedisServer, unhurried
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
     from tests.contract.cache.conftest import Site
+
+__all__ = ["unhurried"]  # a fixture of these tests too
 
 
 @pytest.fixture(scope="module")
@@ -35,6 +37,7 @@ def settings_with(site: Site, redis: RedisServer, folder: Path, name: str):
     return settings_for(site.url, storage={"url": f"sqlite:///{folder}/{name}.db"}, cache={"redis_url": redis.url})
 
 
+@pytest.mark.usefixtures("unhurried")
 async def test_a_second_gateway_answers_metadata_that_the_first_one_read(
     site: Site, redis_server: RedisServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -57,6 +60,7 @@ async def test_a_second_gateway_answers_metadata_that_the_first_one_read(
         assert await site.asked() == 0
 
 
+@pytest.mark.usefixtures("unhurried")
 async def test_final_reads_are_shared_and_reads_at_the_head_are_not(site: Site, redis_server: RedisServer):
     final = await site.node.height() - FINAL_DEPTH - 3
 

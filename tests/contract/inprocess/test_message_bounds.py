@@ -21,8 +21,7 @@ from runtime.settings import HttpSettings
 from server.rpc.registration import HandlerCollector, PathHandlers
 from server.rpc.unauthenticated import Bounds, HealthServicer, Unauthenticated, client_of
 from tests.contract.inprocess.accounts import Accounts, stub_of
-from tests.serving import serve_app
-from transcoder.app import create_app
+from tests.serving import serve_face
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -86,7 +85,7 @@ async def test_json_too_is_told_that_the_request_is_too_large(gateway: Gateway) 
     params = {"chain": "ethereum", "address": "a" * REQUEST_BYTES}
     body = io.BytesIO(orjson.dumps({"jsonrpc": "2.0", "id": 1, "method": "getBalance", "params": params}))
     async with (
-        serve_app(create_app(gateway.channel(), settings)) as url,
+        serve_face(gateway.channel(), settings) as url,
         aiohttp.ClientSession() as session,
         session.post(f"{url}/local/v1", data=body) as response,
     ):

@@ -10,8 +10,7 @@ import pytest
 
 from runtime.settings import Settings
 from server.app import Gateway
-from tests.serving import serve_app
-from transcoder.app import create_app
+from tests.serving import serve_face
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -35,7 +34,7 @@ async def base(tmp_path: Path) -> AsyncIterator[str]:
     await gateway.start()
     async with (
         grpc.aio.insecure_channel(private) as channel,
-        serve_app(create_app(channel, settings.http, credential="t" * 20)) as url,
+        serve_face(channel, settings.http, credential="t" * 20) as url,
     ):
         yield url
     await gateway.drain(0)

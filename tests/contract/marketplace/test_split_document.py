@@ -12,8 +12,7 @@ from runtime.config_errors import ConfigError
 from runtime.settings import Settings
 from server.app import Gateway
 from tests.contract.marketplace.conftest import METHODS
-from tests.serving import serve_app
-from transcoder.app import create_app
+from tests.serving import serve_face
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -50,7 +49,7 @@ async def test_over_the_private_listener_alone(tmp_path: Path) -> None:
         assert await status_of(private, (("x-waypost-credential", CREDENTIAL),)) is grpc.StatusCode.OK
         async with (
             grpc.aio.insecure_channel(private) as channel,
-            serve_app(create_app(channel, settings.http, credential=CREDENTIAL)) as base,
+            serve_face(channel, settings.http, credential=CREDENTIAL) as base,
             aiohttp.ClientSession() as session,
         ):
             async with session.get(f"{base}/openrpc.json") as response:

@@ -10,6 +10,7 @@ import json
 import re
 import shlex
 import tomllib
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,7 @@ from server.sources.endpoints import source_endpoints
 from tests.contract.operations.every import fields_of, params_of
 from tests.e2e.gateway import RunningGateway, run_gateway_on
 from tests.e2e.questions.question import Question
+from tests.each import each
 from transcoder.params import parameters_reader
 
 if TYPE_CHECKING:
@@ -99,8 +101,8 @@ def failed_rows(answer: dict[str, Any]) -> list[Any]:
     return [row["error"] for row in rows if isinstance(row, dict) and "error" in row]
 
 
-@pytest.mark.parametrize("operation", WORKING, ids=lambda operation: operation.name)
-async def test_every_example_answers_on_both_faces(faces: RunningGateway, operation: Operation) -> None:
+@each(WORKING, name=attrgetter("name"))
+async def test_every_example_answers_on_both_faces(operation: Operation, faces: RunningGateway) -> None:
     for question in questions(operation):
         answer = await faces.ask(question.method, question.params)
         assert "result" in answer, (str(question), question.params, answer["error"])
@@ -144,8 +146,8 @@ OF_MAINNET = [
 ]
 
 
-@pytest.mark.parametrize("operation", OF_MAINNET, ids=lambda operation: operation.name)
-async def test_examples_of_the_real_chains_are_of_the_right_form(mainnet: RunningGateway, operation: Operation) -> None:
+@each(OF_MAINNET, name=attrgetter("name"))
+async def test_examples_of_the_real_chains_are_of_the_right_form(operation: Operation, mainnet: RunningGateway) -> None:
     for question in questions(operation, mainnet=True):
         error = (await mainnet.ask(question.method, question.params))["error"]
         assert (error["code"], error["data"]["reason"]) == (503, "UPSTREAM_UNAVAILABLE"), (str(question), error)

@@ -9,8 +9,6 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 from runtime.operations import member
 from server.rpc.pipeline.formats import is_repeated
 from tests.contract.operations.every import (
@@ -35,16 +33,25 @@ from tests.contract.operations.every import (
     wrong_types,
 )
 from tests.contract.operations.refusals import ask_grpc, ask_json, members_for, refused
+from tests.each import each
 
 if TYPE_CHECKING:
     from runtime.operations import Operation
     from tests.e2e.gateway import RunningGateway
 
-every_operation = pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.name)
-every_working = pytest.mark.parametrize("operation", WORKING, ids=lambda operation: operation.name)
-with_chain = pytest.mark.parametrize(
-    "operation", [one for one in WORKING if chain_field(one)], ids=lambda operation: operation.name
-)
+# What callers may send in place of an object.
+SHAPES: list[Any] = ["text", 7, True, [], [7], [[]], {"items": 7}]
+
+
+def named(case: Any) -> str:
+    """Return what a failure calls the case: an operation, or one and what it is asked with."""
+    first, *others = case if isinstance(case, tuple) else (case,)
+    return " ".join([first.name, *map(repr, others)])
+
+
+every_operation = each(OPERATIONS, name=named)
+every_working = each(WORKING, name=named)
+with_chain = each([one for one in WORKING if chain_field(one)], name=named)
 
 
 # Chains
@@ -52,7 +59,7 @@ with_chain = pytest.mark.parametrize(
 
 @every_operation
 async def test_a_chain_without_the_operation_is_told_the_chains_that_have_it(
-    faces: RunningGateway, operation: Operation
+    operation: Operation, faces: RunningGateway
 ) -> None:
     if chain_field(operation) is None or not operation.families - {"chainless"}:
         return  # it takes no chain, or any as a filter
@@ -72,13 +79,9 @@ async def test_a_chain_without_the_operation_is_told_the_chains_that_have_it(
             assert told[3].endswith("it does on: " + ", ".join(having))
 
 
-@pytest.mark.parametrize(
-    ("operation", "family"),
-    [(one, family) for one in WORKING for family in SLUGS if family in one.available],
-    ids=lambda value: value if isinstance(value, str) else value.name,
-)
+@each([(one, family) for one in WORKING for family in SLUGS if family in one.available], name=named)
 async def test_a_chain_with_the_operation_has_a_driver_that_takes_it(
-    faces: RunningGateway, operation: Operation, family: str
+    operation: Operation, family: str, faces: RunningGateway
 ) -> None:
     slug = chain_of(operation, family)
     told = await ask_grpc(faces, operation, members_for(operation, slug))
@@ -93,7 +96,7 @@ async def test_a_chain_with_the_operation_has_a_driver_that_takes_it(
 
 
 @every_operation
-async def test_an_operation_that_is_not_built_yet_says_so(faces: RunningGateway, operation: Operation) -> None:
+async def test_an_operation_that_is_not_built_yet_says_so(operation: Operation, faces: RunningGateway) -> None:
     if operation.available:
         return
     told = await refused(faces, operation, right(operation, "evm"))
@@ -101,7 +104,7 @@ async def test_an_operation_that_is_not_built_yet_says_so(faces: RunningGateway,
 
 
 @with_chain
-async def test_an_unknown_chain_is_answered_with_the_nearest(faces: RunningGateway, operation: Operation) -> None:
+async def test_an_unknown_chain_is_answered_with_the_nearest(operation: Operation, faces: RunningGateway) -> None:
     members = right(operation, family_of(operation)) | chain_members(operation, "etherium")
     told = await refused(faces, operation, members)
     assert told[:3] == (404, "CHAIN_UNKNOWN", chain_path(operation))
@@ -112,7 +115,7 @@ async def test_an_unknown_chain_is_answered_with_the_nearest(faces: RunningGatew
 
 
 @every_working
-async def test_a_missing_parameter_is_named(faces: RunningGateway, operation: Operation) -> None:
+async def test_a_missing_parameter_is_named(operation: Operation, faces: RunningGateway) -> None:
     members = right(operation, family_of(operation))
     for name in members:
         told = await refused(faces, operation, {key: value for key, value in members.items() if key != name})
@@ -124,7 +127,7 @@ async def test_a_missing_parameter_is_named(faces: RunningGateway, operation: Op
 
 
 @every_working
-async def test_a_text_beyond_all_bounds_is_refused(faces: RunningGateway, operation: Operation) -> None:
+async def test_a_text_beyond_all_bounds_is_refused(operation: Operation, faces: RunningGateway) -> None:
     members = right(operation, family_of(operation))
     for field, long in texts(operation):
         name = field.json_name
@@ -136,13 +139,12 @@ async def test_a_text_beyond_all_bounds_is_refused(faces: RunningGateway, operat
         assert len(long if isinstance(long, str) else long[0]) > 4096
 
 
-@pytest.mark.parametrize(
-    ("operation", "family"),
+@each(
     [(one, family) for one in WORKING for family in SLUGS if family in one.available or family == family_of(one)],
-    ids=lambda value: value if isinstance(value, str) else value.name,
+    name=named,
 )
 async def test_a_text_without_the_form_of_its_parameter_is_named(
-    faces: RunningGateway, operation: Operation, family: str
+    operation: Operation, family: str, faces: RunningGateway
 ) -> None:
     members = right(operation, family)
     for field, nonsense in malformed(operation):
@@ -153,7 +155,7 @@ async def test_a_text_without_the_form_of_its_parameter_is_named(
 
 
 @every_working
-async def test_a_number_beyond_its_bounds_is_named(faces: RunningGateway, operation: Operation) -> None:
+async def test_a_number_beyond_its_bounds_is_named(operation: Operation, faces: RunningGateway) -> None:
     members = right(operation, family_of(operation))
     for field, number in beyond_bounds(operation):
         told = await refused(faces, operation, {**members, field.json_name: number})
@@ -161,7 +163,7 @@ async def test_a_number_beyond_its_bounds_is_named(faces: RunningGateway, operat
 
 
 @every_working
-async def test_a_list_beyond_all_bounds_is_refused(faces: RunningGateway, operation: Operation) -> None:
+async def test_a_list_beyond_all_bounds_is_refused(operation: Operation, faces: RunningGateway) -> None:
     members = right(operation, family_of(operation))
     for field in fields_of(operation):
         if is_repeated(field) and field.message_type is None:
@@ -171,7 +173,7 @@ async def test_a_list_beyond_all_bounds_is_refused(faces: RunningGateway, operat
 
 
 @every_working
-async def test_a_value_of_another_type_is_named(faces: RunningGateway, operation: Operation) -> None:
+async def test_a_value_of_another_type_is_named(operation: Operation, faces: RunningGateway) -> None:
     members = {} if operation.name in PUBLISHED else right(operation, family_of(operation))
     for field, value in wrong_types(operation):
         name = field.json_name
@@ -184,7 +186,7 @@ async def test_a_value_of_another_type_is_named(faces: RunningGateway, operation
 
 
 @every_working
-async def test_an_unknown_parameter_is_answered_with_the_nearest(faces: RunningGateway, operation: Operation) -> None:
+async def test_an_unknown_parameter_is_answered_with_the_nearest(operation: Operation, faces: RunningGateway) -> None:
     members = right(operation, family_of(operation))
     known = [field.json_name for field in fields_of(operation)]
     if operation.name in PUBLISHED:
@@ -201,10 +203,9 @@ async def test_an_unknown_parameter_is_answered_with_the_nearest(faces: RunningG
         assert name in told[3]
 
 
-@every_working
-@pytest.mark.parametrize("params", ["text", 7, True, [], [7], [[]], {"items": 7}], ids=repr)
+@each([(one, params) for one in WORKING for params in SHAPES], name=named)
 async def test_parameters_of_another_shape_are_refused(
-    faces: RunningGateway, operation: Operation, params: Any
+    operation: Operation, params: Any, faces: RunningGateway
 ) -> None:
     told = await ask_json(faces, operation, params)
     if told is None:

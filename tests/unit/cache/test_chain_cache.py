@@ -119,7 +119,7 @@ async def test_another_hash_of_a_block_drops_what_is_near_the_head_and_keeps_wha
 
 
 async def test_an_answer_that_was_under_way_during_a_reorganisation_is_not_kept(node):
-    node.delay = 0.02
+    node.delay = 0.3
     reading = asyncio.create_task(node.read(block=998))
     await asyncio.sleep(0.005)
     node.chain_cache.see_hash(998, "0xaa")
@@ -202,7 +202,7 @@ async def test_failures_are_never_kept(node):
 
 
 async def test_the_same_question_at_once_is_asked_once_and_answered_to_all(node):
-    node.delay = 0.01
+    node.delay = 0.3
     views = [ReadView(cache=CacheUse()) for _ in range(20)]
     answers = await asyncio.gather(*(node.read(view) for view in views))
     assert set(answers) == {b"answer"}
@@ -212,7 +212,7 @@ async def test_the_same_question_at_once_is_asked_once_and_answered_to_all(node)
 
 
 async def test_a_failure_reaches_all_who_asked_the_same_each_with_an_error_of_its_own(node):
-    node.delay = 0.01
+    node.delay = 0.3
     node.answer = ArchiveRequired("gone", metadata={"oldest": "5"})
     failures = await asyncio.gather(*(node.read(block=5) for _ in range(5)), return_exceptions=True)
     assert node.asked == 1
@@ -223,7 +223,7 @@ async def test_a_failure_reaches_all_who_asked_the_same_each_with_an_error_of_it
 
 @pytest.mark.parametrize("ends", ["cancelled", "late"])
 async def test_who_asked_first_may_leave_without_taking_the_others_along(node, ends):
-    node.delay = 0.02
+    node.delay = 0.3
     first = asyncio.create_task(node.read(block=5))
     await asyncio.sleep(0)
     node.answer = DeadlineExceeded("late") if ends == "late" else node.answer
@@ -277,7 +277,7 @@ async def test_who_follows_waits_no_longer_than_to_its_own_deadline(node):
 async def test_two_reads_of_one_view_are_of_one_block_even_if_memory_holds_an_older_one(node):
     await node.read(body=b"kept")
     node.head = 1001
-    node.delay = 0.01
+    node.delay = 0.3
     view = ReadView()
     first = asyncio.create_task(node.read(view, body=b"fresh"))
     await asyncio.sleep(0.001)
@@ -349,7 +349,7 @@ def test_the_status_of_a_request_says_the_worst_that_happened():
 async def test_without_a_cache_equal_reads_of_one_moment_are_one_and_nothing_is_kept(clock):
     node = Node(clock)
     node.chain_cache = ChainCache("ethereum", None, node.heads, block_time=BLOCK_TIME)
-    node.delay = 0.01
+    node.delay = 0.3
     views = [ReadView(cache=CacheUse()) for _ in range(3)]
     assert await asyncio.gather(*(node.read(view) for view in views)) == [b"answer"] * 3
     assert node.asked == 1

@@ -26,8 +26,10 @@ if TYPE_CHECKING:
 @asynccontextmanager
 async def tier_of(server: RedisServer, namespace: str = "devnet") -> AsyncIterator[RedisTier]:
     tier = open_redis(server.url, namespace)
-    yield tier
-    await tier.close()
+    try:
+        yield tier
+    finally:
+        await tier.close()
 
 
 async def until_awake(tier: RedisTier) -> None:
@@ -36,6 +38,7 @@ async def until_awake(tier: RedisTier) -> None:
     assert not tier.is_resting
 
 
+@pytest.mark.usefixtures("unhurried")
 async def test_what_one_process_keeps_another_finds(redis_server):
     async with tier_of(redis_server) as one, tier_of(redis_server) as other:
         one.put(b"key", b"value\0\xff", 60)
@@ -47,6 +50,7 @@ async def test_what_one_process_keeps_another_finds(redis_server):
         assert 55 < seconds <= 60
 
 
+@pytest.mark.usefixtures("unhurried")
 async def test_memory_takes_what_redis_has_and_forgets_it_when_redis_does(redis_server, clock):
     async with tier_of(redis_server) as one, tier_of(redis_server) as other:
         Cache(1 << 20, shared=one).keep(b"key", b"value", 60)
@@ -59,6 +63,7 @@ async def test_memory_takes_what_redis_has_and_forgets_it_when_redis_does(redis_
         assert await second.recall(b"key") is None
 
 
+@pytest.mark.usefixtures("unhurried")
 async def test_namespaces_share_nothing(redis_server):
     async with tier_of(redis_server, "mainnet") as one, tier_of(redis_server, "devnet") as other:
         one.put(b"key", b"value", 60)
@@ -83,6 +88,7 @@ async def test_redis_is_told_how_long_to_keep_a_value_and_no_key_tells_a_questio
     assert LONGEST_SECONDS * 1000 - 5000 < lifetimes[1] <= LONGEST_SECONDS * 1000
 
 
+@pytest.mark.usefixtures("unhurried")
 async def test_rubbish_under_a_key_is_a_miss(redis_server):
     async with tier_of(redis_server) as tier:
         client = redis.asyncio.Redis.from_url(redis_server.url)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from operator import attrgetter
 from pathlib import Path
 
 import pytest
@@ -56,7 +57,7 @@ def test_an_address_is_in_canonical_writing_and_has_a_source(chain: str, contrac
     assert contract.name
 
 
-@pytest.mark.parametrize("protocol", BOOK.protocols.values(), ids=lambda protocol: protocol.slug)
+@each(BOOK.protocols.values(), name=attrgetter("slug"))
 def test_a_protocol_has_no_address_twice_on_a_chain(protocol: RegisteredProtocol) -> None:
     for chain, contracts in protocol.contracts.items():
         addresses = [contract.address for contract in contracts.values()]

@@ -8,13 +8,13 @@ import tomllib
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-import pytest
 from eth_utils import keccak
 
 from scripts.protocol_abis import FOLDER, PINS, plain, printed
 from server.catalog.protocols import load_address_book
 from server.chains.facts import load_facts
 from server.marketplace.folders import load_catalogue
+from tests.each import each
 
 if TYPE_CHECKING:
     from server.catalog.protocols.book import RegisteredContract
@@ -60,7 +60,7 @@ def test_what_an_app_publishes_is_registered_with_the_interface_that_the_app_cal
     assert len(published) == 13
 
 
-@pytest.mark.parametrize("package", PACKAGES)
+@each(PACKAGES)
 def test_a_package_is_pinned_by_version_and_digest(package: str) -> None:
     pin = PACKAGES[package]
     assert set(pin) == {"version", "integrity", "abis"}
@@ -68,7 +68,7 @@ def test_a_package_is_pinned_by_version_and_digest(package: str) -> None:
     assert re.fullmatch(r"sha512-[A-Za-z0-9+/]{86}==", pin["integrity"])
 
 
-@pytest.mark.parametrize("name", PINNED)
+@each(PINNED)
 def test_an_abi_is_in_its_plain_form(name: str) -> None:
     text = (FOLDER / f"{name}.json").read_text()
     assert printed(plain(json.loads(text))) == text
@@ -98,7 +98,7 @@ SELECTORS = {
 }
 
 
-@pytest.mark.parametrize(("contract", "selectors"), SELECTORS.items(), ids=str)
+@each(SELECTORS.items())
 def test_a_contract_answers_to_the_selectors_that_it_is_known_by(
     contract: tuple[str, str], selectors: dict[str, str]
 ) -> None:

@@ -68,6 +68,7 @@ def test_logs_whose_indices_have_one_hash_are_none() -> None:
         read_entries(b"[%b]" % log)
 
 
+@pytest.mark.slow
 def test_logs_of_deep_calls_are_put_in_order_in_linear_time() -> None:
     depth = 40_000
     opening = b'{"type":"CALL","gasUsed":"0x1","logs":[{"address":"%b","topics":[],"data":"0x"}],"calls":[' % ADDRESS
@@ -96,6 +97,7 @@ def test_results_that_share_their_bytes_are_no_answer_of_multicall() -> None:
         decode_aggregate3(answer, count)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "errors", [EvmErrors(), StarknetErrors(), CosmosErrors(), SolanaErrors(), BitcoinErrors("core")]
 )

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from operator import attrgetter
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from cli.__main__ import main
 from runtime.operations import load_operations
 from runtime.settings.endpoints import SOURCES
 from server.chains.facts import load_facts
+from tests.each import each
 
 CONFIGS = Path(__file__).parents[2] / "configs"
 BROKEN = sorted(path for path in (CONFIGS / "broken").glob("*.toml") if "# env:" not in path.read_text())
@@ -20,7 +22,7 @@ def _no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
-@pytest.mark.parametrize("path", BROKEN, ids=lambda path: path.stem)
+@each(BROKEN, name=attrgetter("stem"))
 def test_a_broken_config_is_exit_code_1_with_key_and_fix(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     head = dict(line.removeprefix("# ").split(": ", 1) for line in path.read_text().splitlines() if ": " in line[:10])
     assert main(["check", "--config", str(path)]) == 1

@@ -15,13 +15,16 @@ from server.contracts.calls import ContractCall, ContractOutcome
 from server.contracts.interface import Function, Interface, Unreadable
 from server.contracts.reverts import Revert
 from server.contracts.words import Undecodable
+from server.sources.prices.shape import Shape
+from tests.examples import examples
+from tests.unit.abi.shapes import SHAPES, filled
 from tests.unit.contracts.shapes import SHAPES, Shape, filled
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-SETTINGS = settings(max_examples=200, deadline=None)
+SETTINGS = settings(max_examples=examples(200), deadline=None)
 TOKEN = "0xC02aaA39b223FE8D0A0e5C4F27eAD9083C756Cc2"
 WALLET = "0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045"
 

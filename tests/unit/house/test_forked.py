@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.forked import HOLDERS, Group, Queue
+from tests.forked import HOLDERS, LONG, TOGETHER, Group, Queue
 
 ROOT = Path(__file__).resolve().parents[3]
 CONFTEST = """
@@ -131,3 +131,7 @@ def test_what_is_dear_is_held_by_few_and_nothing_is_left_over(monkeypatch: pytes
     again.put_back(held)
     again.forget(0)
     assert again.take(1) is held
+
+
+def test_files_and_folders_that_are_named_exist() -> None:
+    assert [name for name in (*LONG, *TOGETHER) if not (ROOT / name).exists()] == []

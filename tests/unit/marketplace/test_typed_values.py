@@ -15,6 +15,7 @@ from server.marketplace.design import design_app, value_fields
 from server.marketplace.proto_files import Message, Scope, file_descriptor, pascal, snake
 from server.marketplace.typed import MethodCodec
 from server.marketplace.values import accept_arguments, to_json
+from tests.examples import examples
 
 NAMES = st.sampled_from(["", "a", "A", "_a", "from", "value", "items", "amountOut", "amount_out", "class", "ID2", "$"])
 WORDS = st.one_of(
@@ -67,7 +68,7 @@ def publish(item: dict[str, Any]) -> Catalogue:
     return Catalogue([app], [PublishedMethod("svc_a_d_call_f", app, deployment, "call", item)], ["ethereum"])
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(data=st.data(), declared=st.lists(parameters(), max_size=4))
 def test_outputs_and_arguments_survive(data: st.DataObject, declared: list[dict[str, Any]]) -> None:
     item = {"type": "function", "name": "f", "inputs": declared, "outputs": declared, "stateMutability": "view"}

@@ -14,6 +14,7 @@ from server.checksum import checksum_address
 from server.errors import UpstreamUnavailable
 from server.protocols.compound_v3.terms import RateModel
 from server.protocols.plan import ContractUnreadable
+from tests.examples import examples
 from tests.unit.protocols.lend_b_markets import (
     BALANCE,
     BEST,
@@ -200,7 +201,7 @@ async def test_where_no_market_answers_there_is_no_list() -> None:
 WORDS = (0, 1, 2**64 - 1, 2**64, 2**128, 2**255, 2**256 - 1)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     kinds=st.lists(st.sampled_from(["nothing", "fails", "word", "cut"]), min_size=1, max_size=3),
     word=st.sampled_from(WORDS),

@@ -20,6 +20,7 @@ from server.protocols.lido.reader import PositionReader as StakeA
 from server.protocols.llamalend.reader import PositionReader as Vaults
 from server.protocols.morpho.reader import PositionReader as LendC
 from server.protocols.reader import WalletQuestion
+from tests.examples import examples
 from tests.unit.protocols import test_lending_a_edges as lend_a
 from tests.unit.protocols import test_lending_b_edges as lend_b
 from tests.unit.protocols import test_lending_c_edges as lend_c
@@ -154,7 +155,7 @@ async def answer(case: str, readers: Readers) -> None:
 
 
 @every_reader
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     spoilers=st.lists(SPOILERS, min_size=1, max_size=4),
     every=st.sampled_from([1, 2, 3, 7, 20]),

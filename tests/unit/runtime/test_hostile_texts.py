@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,6 +16,7 @@ import pytest
 from runtime.nesting import nests_too_deeply
 from runtime.redaction import redact
 from server.upstream.jsonrpc import decode_batch, decode_single, describe_text, split_members
+from tests.each import each
 from transcoder.errors import Failure
 from transcoder.requests import InvalidItem, outline, read_item
 
@@ -55,9 +57,8 @@ def _items(outlined: Any) -> Any:
     return outlined if isinstance(outlined, list) else [outlined]
 
 
-@pytest.mark.parametrize("start", ["", "[" * 65, "{" * 65, '"', '{"x":'])
-@pytest.mark.parametrize("piece", PIECES)
-@pytest.mark.parametrize("end", ["", "\\", '"'])
+@pytest.mark.slow
+@each(product(("", "[" * 65, "{" * 65, '"', '{"x":'), PIECES, ("", "\\", '"')))
 def test_a_long_text_takes_no_minutes(start: str, piece: str, end: str) -> None:
     text = start + piece * (SIZE // len(piece)) + end
     body = text.encode()

@@ -156,6 +156,7 @@ def test_redaction_is_stable(text: str) -> None:
     assert redact_text(redact_text(text)) == redact_text(text)
 
 
+@pytest.mark.slow
 def test_a_very_long_text_is_cut_between_words() -> None:
     key = "wp_" + "k" * 43
     for before in range(65_536 - 60, 65_536 + 3):

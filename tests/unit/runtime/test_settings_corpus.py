@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from operator import attrgetter
 from pathlib import Path
 
 import pytest
 
 from runtime.config_errors import ConfigError
 from runtime.settings import load_settings
+from tests.each import each
 
 CONFIGS = Path(__file__).parents[2] / "configs"
 BROKEN = sorted((CONFIGS / "broken").glob("*.toml"))
@@ -38,7 +40,7 @@ def expectation(path: Path) -> Expectation:
     return expected
 
 
-@pytest.mark.parametrize("path", BROKEN, ids=lambda path: path.stem)
+@each(BROKEN, name=attrgetter("stem"))
 def test_broken_config_is_refused(path: Path) -> None:
     expected = expectation(path)
     with pytest.raises(ConfigError) as caught:
@@ -52,7 +54,7 @@ def test_broken_config_is_refused(path: Path) -> None:
     assert not error.others
 
 
-@pytest.mark.parametrize("path", BROKEN, ids=lambda path: path.stem)
+@each(BROKEN, name=attrgetter("stem"))
 def test_refusal_shows_no_secret(path: Path) -> None:
     expected = expectation(path)
     with pytest.raises(ConfigError) as caught:
@@ -65,7 +67,7 @@ def test_refusal_shows_no_secret(path: Path) -> None:
         assert "SECRET" not in repr(error)
 
 
-@pytest.mark.parametrize("path", GOOD, ids=lambda path: path.stem)
+@each(GOOD, name=attrgetter("stem"))
 def test_good_config_loads(path: Path) -> None:
     settings = load_settings(path, environ=expectation(path).environ)
     assert "SECRET" not in repr(settings)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from runtime.config_errors import ConfigError
 from runtime.settings import ChainSettings, EndpointSettings, Settings, load_settings
 from runtime.settings.tree import SOURCES
+from tests.examples import examples
 
 SECRET = "SECRETabc123"
 NAMES = sorted(
@@ -54,20 +55,20 @@ def load(table: dict[str, Any], environ: dict[str, str]) -> None:
     assert SOURCES.get() == ()
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(300), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.dictionaries(st.sampled_from(NAMES), VALUES, max_size=4))
 def test_any_file(table: dict[str, Any]) -> None:
     load(table, {})
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(200), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.dictionaries(st.sampled_from(list(EndpointSettings.model_fields)), VALUES, max_size=5))
 @example({"label": "own", "url_env": f"wp_{SECRET}"})
 def test_any_endpoint(endpoint: dict[str, Any]) -> None:
     load({"chains": {"ethereum": {"endpoints": [endpoint]}}}, {})
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(
     st.dictionaries(
         st.builds(lambda parts: "WAYPOST_" + "__".join(parts).upper(), st.lists(st.sampled_from(NAMES), max_size=4)),

@@ -6,14 +6,17 @@ import copy
 import gc
 import importlib
 import pkgutil
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import server
 from server.errors import ArchiveRequired, GatewayError, NotFound
+from tests.each import each
+from tests.examples import examples
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,7 +41,8 @@ def test_the_tree_has_the_classes_of_the_families_too() -> None:
     assert {"HeightMissing", "ContractMissing", "OutOfGas"} <= {kind.__name__ for kind in KINDS}
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+@each(KINDS, name=attrgetter("__name__"))
+@settings(max_examples=examples(30))
 @given(message=texts, field=maybe_texts, delay=st.none() | st.integers(0), metadata=st.dictionaries(texts, texts))
 def test_a_copy_is_equal_and_shares_nothing_that_its_caller_may_change(
     kind: type[GatewayError], message: str, field: str | None, delay: int | None, metadata: dict[str, str]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,6 +14,9 @@ from runtime.operations import load_operations, member
 from server.errors import InvalidArgument
 from server.rpc.pipeline.formats import item_root, shown
 from server.rpc.pipeline.validation import _default, apply_rules, compile_rules
+from server.rpc.stages.paths import shown
+from server.rpc.stages.rules import _default
+from tests.each import each
 
 if TYPE_CHECKING:
     from google.protobuf.message import Message
@@ -37,7 +41,7 @@ def refused(name: str, **fields: Any) -> tuple[str, str]:
     return caught.value.field, caught.value.message
 
 
-@pytest.mark.parametrize("operation", OPERATIONS.values(), ids=OPERATIONS)
+@each(OPERATIONS.values(), name=attrgetter("name"))
 def test_every_operation_has_rules_that_compile_and_defaults_that_pass(operation: Any) -> None:
     rules = compile_rules(operation.method.input_type, item_root(operation))
     request = operation.request()

@@ -112,7 +112,18 @@ def _fill_tree(draw: st.DrawFn, rows: Any, field: Field) -> None:
         rows.append(row)
 
 
+# Building a strategy takes longer than drawing from it.
+_values: dict[tuple[str, bool], st.SearchStrategy[Any]] = {}
+
+
 def _value(field: Field, *, wide: bool) -> st.SearchStrategy[Any]:
+    key = (field.descriptor.full_name, wide)
+    if key not in _values:
+        _values[key] = _new_value(field, wide=wide)
+    return _values[key]
+
+
+def _new_value(field: Field, *, wide: bool) -> st.SearchStrategy[Any]:
     descriptor = field.descriptor
     if field.kind == "string":
         if field.options.format == options_pb2.FORMAT_CURSOR:

@@ -18,6 +18,7 @@ from waypost.internal.v1 import access_pb2
 from runtime.nesting import DEEPEST, nests_too_deeply
 from runtime.operations import load_operations
 from server import errors as server_errors
+from tests.examples import examples
 from transcoder.calls import quota_headers
 from transcoder.dispatch import DuplicateName, Index
 from transcoder.errors import Failure, from_status
@@ -52,7 +53,7 @@ JSON = st.recursive(
 )
 
 
-@settings(deadline=None, max_examples=60, derandomize=True)
+@settings(deadline=None, max_examples=examples(60), derandomize=True)
 @given(core=JSON, around=st.lists(st.sampled_from([b"[]", b"{}"]), max_size=80))
 def test_depth_is_measured_exactly(core: bytes, around: list[bytes]) -> None:
     text = core

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 import msgspec
 import orjson
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from runtime.operations import Operation, load_operations
+from tests.each import each
+from tests.examples import examples
 from tests.unit.transcoder.messages import all_messages, messages
 from tests.unit.transcoder.reading import read
 from transcoder.fields import holds_native
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     from google.protobuf.descriptor import Descriptor
 
 FEW = settings(
-    max_examples=12,
+    max_examples=examples(12),
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
@@ -32,7 +34,7 @@ REQUESTS = [
 ]
 
 
-@pytest.mark.parametrize("message", all_messages(), ids=lambda message: message.name)
+@each(all_messages(), name=attrgetter("name"))
 @FEW
 @given(data=st.data())
 def test_every_message_survives(message: Descriptor, data: st.DataObject) -> None:
@@ -42,7 +44,7 @@ def test_every_message_survives(message: Descriptor, data: st.DataObject) -> Non
     assert read(message, text, original) == original
 
 
-@pytest.mark.parametrize("message", REQUESTS, ids=lambda message: message.name)
+@each(REQUESTS, name=attrgetter("name"))
 @FEW
 @given(data=st.data())
 def test_every_request_is_read_back(message: Descriptor, data: st.DataObject) -> None:
@@ -52,7 +54,7 @@ def test_every_request_is_read_back(message: Descriptor, data: st.DataObject) ->
     assert message_reader(message)(msgspec.json.decode(text, type=shape), "") == original
 
 
-@pytest.mark.parametrize("operation", load_operations(), ids=lambda operation: operation.name)
+@each(load_operations(), name=attrgetter("name"))
 @FEW
 @given(data=st.data())
 def test_every_result_is_one_member_data(operation: Operation, data: st.DataObject) -> None:

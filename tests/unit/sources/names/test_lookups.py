@@ -19,6 +19,7 @@ from server.sources.names.resolver import (
     read_primary,
     read_resolved,
 )
+from tests.examples import examples
 
 SENDER = bytes(range(1, 21))
 LOOKUP = ["address", "string[]", "bytes", "bytes4", "bytes"]
@@ -104,7 +105,7 @@ def test_what_cannot_be_read_or_is_too_large(revert: bytes) -> None:
         read_lookup(revert)
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(st.binary(max_size=400))
 def test_garbage_is_refused_and_nothing_worse(data: bytes) -> None:
     for read in (read_batch, read_resolved, read_primary):

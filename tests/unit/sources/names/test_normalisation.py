@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from server.sources.names.normalisation import MAX_CHARACTERS, Unnormalisable, dns_encode, namehash, normalise
+from tests.examples import examples
 
 NORMAL = {
     "nick.eth": "nick.eth",
@@ -77,7 +78,7 @@ ANY_TEXT = st.one_of(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(text=ANY_TEXT)
 async def test_any_text_is_a_name_or_is_refused(text: str) -> None:
     try:
@@ -90,7 +91,7 @@ async def test_any_text_is_a_name_or_is_refused(text: str) -> None:
     assert dns_encode(normal) == dns_encode_name(normal)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(text=st.from_regex(r"[a-z0-9.]{0,30}", fullmatch=True))
 async def test_plain_names_are_judged_as_the_tables_judge_them(text: str) -> None:
     try:

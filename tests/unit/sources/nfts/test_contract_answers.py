@@ -15,6 +15,7 @@ from server.contracts.calls import ContractOutcome
 from server.errors import NotAToken, NotEnumerable, NotFound, Reverted
 from server.sources.nfts import NftContracts
 from server.sources.nfts.standards import PROBES, read_standard
+from tests.examples import examples
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -62,7 +63,7 @@ READS: dict[str, Callable[[NftContracts], Awaitable[Any]]] = {
 
 
 @pytest.mark.parametrize("read", READS.values(), ids=READS)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(outcomes=st.lists(OUTCOMES, min_size=1, max_size=9))
 async def test_any_answers(read: Callable[[NftContracts], Awaitable[Any]], outcomes: list[ContractOutcome]) -> None:
     contract = Contract(outcomes)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from server.upstream.failures import Failure, Kind
 from server.upstream.http import HttpAnswer
 from server.upstream.http.answer import AnswerReader
+from tests.examples import examples
 from tests.unit.upstream.http.scripted import LIMIT, plain
 from tests.unit.upstream.http.test_client_answers import ANSWERS, CUT, REFUSED
 
@@ -75,7 +76,7 @@ def test_any_bytes_are_an_answer_or_a_failure(pieces: list[bytes]) -> None:
     assert isinstance(got, HttpAnswer | Failure)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(
     name=st.sampled_from([*ANSWERS, *SHORT]),
     place=st.integers(0, 400),
