@@ -140,7 +140,9 @@ class ChainCache(AnswersByBlock):
             if context is not None and cache is not None:
                 context.miss()
             keys = {place: (view.block, questions[place].state.kind, questions[place].body) for place in missing}
-            flights = {place: flight for place, key in keys.items() if (flight := self._flights.join(key)) is not None}
+            # Of a question that stands in several places each is asked: its executions are none but the caller's own.
+            joined = {key: self._flights.join(key) for key in dict.fromkeys(keys.values())}
+            flights = {place: flight for place, key in keys.items() if (flight := joined[key]) is not None}
             led = {place: key for place, key in keys.items() if place not in flights}
             if led:
                 found |= await self._lead(view, questions, led, read)
@@ -206,11 +208,11 @@ class ChainCache(AnswersByBlock):
         try:
             answers = dict(zip(keys, await self._read_all(view, questions, tuple(keys), read), strict=True))
         except BaseException as error:
-            for key in keys.values():
+            for key in set(keys.values()):
                 self._flights.land(key, error if isinstance(error, GatewayError) else None)
             raise
         block = view.block
-        for place, key in keys.items():
+        for key, place in {key: place for place, key in keys.items()}.items():
             self._flights.land(key, None if block is None else _Shared(block, view.endpoint, answers[place]))
         return answers
 
