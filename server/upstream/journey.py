@@ -274,7 +274,7 @@ class Router:
         That is learnt from reads of old blocks alone, by any method that reads state where the call does: what was read
         at the head says nothing of what is kept.
         """
-        if not isinstance(error, ArchiveRequired) or "oldestBlock" in error.metadata:
+        if not isinstance(error, ArchiveRequired) or error.oldest_block is not None:
             return error
         methods = self._state_methods if errand.method in self._state_methods else (errand.method,)
         memories = [endpoint.learnt for endpoint in self._carriers]
@@ -285,7 +285,7 @@ class Router:
         told = ArchiveRequired(
             f"{error.message}; the oldest block answered lately is {min(known)}",
             field=error.field,
-            metadata=error.metadata | {"oldestBlock": str(min(known))},
+            oldest_block=min(known),
         )
         told.refusals, told.node = error.refusals, error.node
         return told

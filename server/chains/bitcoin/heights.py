@@ -37,6 +37,6 @@ async def explain_missing_height(pool: Pool, height: int | None, view: ReadView,
         missing = absent(f"{pool.chain} has no {what}, or not yet", error)
     else:
         missing = absent(f"{pool.chain} has no {what} yet: the newest is {head}", error)
-        missing.metadata["head"] = str(head)
+        missing.head = head
     missing.node = error.node
     return missing

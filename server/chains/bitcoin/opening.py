@@ -9,7 +9,7 @@ import msgspec
 from server.chains.bitcoin.answers import read_hash, read_height
 from server.chains.bitcoin.driver import BitcoinDriver
 from server.chains.bitcoin.heads import NEWEST, TIP, parse_newest
-from server.chains.bitcoin.node_errors import BitcoinErrors
+from server.chains.shared.error_rules import ErrorRules
 from server.upstream import Ask, Header, HeadQuery, IdentityCheck, Pool, RestPool
 
 if TYPE_CHECKING:
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from server.upstream.observer import Observer
     from server.upstream.transport import Session
 
-_CORE_ERRORS = BitcoinErrors("core")
-_ESPLORA_ERRORS = BitcoinErrors("esplora")
+_CORE_ERRORS = ErrorRules("bitcoin", "core")
+_ESPLORA_ERRORS = ErrorRules("bitcoin", "esplora")
 
 
 def open_driver(

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from server.chains.bitcoin.heights import explain_missing_height
-from server.chains.bitcoin.node_errors import HeightMissing
 from server.chains.passthrough import AllowList, refuse
+from server.errors import HeightMissing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -9,11 +9,11 @@ import msgspec
 from server.chains.cosmos.driver import CosmosDriver
 from server.chains.cosmos.heads import LATEST, parse_chain, parse_head
 from server.chains.cosmos.members import Height, timestamp_of
-from server.chains.cosmos.node_errors import CosmosErrors
 from server.chains.cosmos.nodes import CosmosNodes
 from server.chains.cosmos.swapped import CosmosCometPool, CosmosRestPool, explain_swapped
 from server.chains.cosmos.versions import SdkVersion
 from server.chains.memory import ChainMemory
+from server.chains.shared.error_rules import ErrorRules
 from server.chains.sound_answers import read_sound
 from server.upstream import Ask, Header, HeadQuery, IdentityCheck
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from server.upstream.observer import Observer
     from server.upstream.transport import Session
 
-_ERRORS = CosmosErrors()
+_ERRORS = ErrorRules("cosmos")
 _BLOCKS = "/cosmos/base/tendermint/v1beta1/blocks/"
 _NODE_INFO = "/cosmos/base/tendermint/v1beta1/node_info"
 

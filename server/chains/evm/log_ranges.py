@@ -5,8 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
-from server.chains.evm.log_limits import advice_of
-from server.errors import ArchiveRequired
+from server.errors import ArchiveRequired, RangeTooLarge
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -66,11 +65,13 @@ class LogRanges:
         widest: int | None = None
         vague: set[str] = set()
         for label, error in refusals.items():
-            advice = advice_of(error.metadata)
-            if advice.blocks is not None:
+            advice = error.advice if isinstance(error, RangeTooLarge) else None
+            # A limit of the node, whatever is in the blocks, or one of this answer's size.
+            is_lasting = advice is None or advice.hint == "blocks"
+            if advice is not None and advice.blocks is not None:
                 widest = max(advice.blocks, widest or 0)
-                if advice.is_lasting:
+                if is_lasting:
                     self.learn(label, advice.blocks)
-            elif advice.is_lasting and not isinstance(error, ArchiveRequired):
+            elif is_lasting and not isinstance(error, ArchiveRequired):
                 vague.add(label)
         return Noted(widest, vague)

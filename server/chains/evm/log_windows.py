@@ -130,5 +130,5 @@ def _too_large(blocks: int, most: int) -> RangeTooLarge:
     return RangeTooLarge(
         f"fromBlock: the range covers {blocks} blocks; ask for at most {most}, or leave fromBlock out",
         field="fromBlock",
-        metadata={"mostBlocks": str(most)},
+        most_blocks=most,
     )

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from server.chains.memory import ChainMemory
+from server.chains.shared.error_rules import ErrorRules
 from server.chains.solana.answers import Count, read_slot
 from server.chains.solana.driver import SolanaDriver
 from server.chains.solana.heads import COMMITMENT, SLOT
-from server.chains.solana.node_errors import SolanaErrors
 from server.chains.sound_answers import read_sound
 from server.upstream import Ask, Header, HeadQuery, IdentityCheck, Pool
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from server.upstream.observer import Observer
     from server.upstream.transport import Session
 
-_ERRORS = SolanaErrors()
+_ERRORS = ErrorRules("solana")
 
 
 def open_driver(

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from server.chains.memory import ChainMemory
+from server.chains.shared.error_rules import ErrorRules
 from server.chains.sound_answers import read_sound
 from server.chains.starknet.answers import json_felt, json_members, json_number, json_text
 from server.chains.starknet.driver import StarknetDriver
 from server.chains.starknet.heads import NEWEST, parse_newest
-from server.chains.starknet.node_errors import StarknetErrors
 from server.upstream import Ask, Header, HeadQuery, IdentityCheck, Pool
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from server.upstream.observer import Observer
     from server.upstream.transport import Session
 
-_ERRORS = StarknetErrors()
+_ERRORS = ErrorRules("starknet")
 
 
 def open_driver(

@@ -13,8 +13,7 @@ from server.chains.newest import Told, read_newest
 from server.chains.sound_answers import Doubtful, read_sound, read_sound_together
 from server.chains.starknet.answers import amount_of, decimals_of, json_felts, json_number
 from server.chains.starknet.heads import NEWEST, NewestBlock, parse_newest
-from server.chains.starknet.node_errors import ContractMissing, EntryPointMissing
-from server.errors import ArchiveRequired, GatewayError, NotAToken, NotFound
+from server.errors import ArchiveRequired, ContractMissing, EntryPointMissing, GatewayError, NotAToken, NotFound
 from server.upstream.policy import CallPolicy
 
 if TYPE_CHECKING:
@@ -153,7 +152,7 @@ class TokenReader:
             return error
         if view.block > head:
             message = f"block {view.block} of {self._slug} does not exist yet: the newest block is {head}"
-            return NotFound(message, field="blockHeight", metadata={"head": str(head)})
+            return NotFound(message, field="blockHeight", head=head)
         message = "no configured node has the state of that block: ask for a newer one, or configure an archive node"
         return ArchiveRequired(message, field="blockHeight")
 

@@ -10,7 +10,7 @@ from server.chains.evm.log_cursor import Cursor, Window
 from server.chains.evm.log_entries import Place
 from server.chains.evm.log_pace import Pace
 from server.chains.evm.log_ranges import CEILING, RELEARN_SECONDS, LogRanges, Plan
-from server.errors import InvalidArgument, RangeTooLarge, UpstreamUnavailable
+from server.errors import InvalidArgument, RangeAdvice, RangeHint, RangeTooLarge, UpstreamUnavailable
 
 NUMBERS = st.integers(0, 2**53 - 1)
 
@@ -53,9 +53,8 @@ class Clock:
         return self.now
 
 
-def refusal(blocks: int | None, hint: str = "blocks") -> RangeTooLarge:
-    metadata = {"rangeHint": hint} | ({} if blocks is None else {"maxBlocks": str(blocks)})
-    return RangeTooLarge("refused", metadata=metadata)
+def refusal(blocks: int | None, hint: RangeHint = "blocks") -> RangeTooLarge:
+    return RangeTooLarge("refused", advice=RangeAdvice(hint, blocks))
 
 
 def test_learnt_ranges_steer_to_the_widest_endpoint_and_are_forgotten() -> None:
