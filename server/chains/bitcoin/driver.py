@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import msgspec
 from waypost.v1 import block_pb2
 
 from server.chains.bitcoin.address import parse_address
+from server.chains.bitcoin.answers import INDEXED_CALL, INDEXED_PROBE, NEWEST_CALL
 from server.chains.bitcoin.balances import BalanceReader, Way
 from server.chains.bitcoin.blocks import BlockReader
-from server.chains.bitcoin.heads import HeadReader
 from server.chains.bitcoin.indexed import IndexedBalances
 from server.chains.bitcoin.passthrough import PassThrough
 from server.chains.bitcoin.scans import ScannedBalances
 from server.chains.capabilities import Balance
 from server.chains.holdings import Holding, Holdings, is_accepted
 from server.chains.memory import ChainMemory, Codec
+from server.chains.shared.chain_health import HeadReader, HeadSource
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -54,7 +56,11 @@ class BitcoinDriver:
             pool.on_distrust(self._block_memory.forget)
             pool.on_distrust(self._balance_memory.forget)
         self._native = facts.native
-        self._heads = HeadReader(facts, core, esplora, judges_age=judges_age)
+        indexed = HeadSource(esplora, INDEXED_CALL, INDEXED_PROBE)
+        # Consensus bounds the times of blocks loosely: hours ahead are no fault.
+        self._heads = HeadReader(
+            facts.block_time, HeadSource(core, NEWEST_CALL), indexed, judges_age=judges_age, most_ahead=math.inf
+        )
         self._blocks = BlockReader(facts, core)
         self._scans = ScannedBalances(facts, scan)
         ways: list[Way] = [IndexedBalances(facts, core, esplora)] if esplora.labels else []

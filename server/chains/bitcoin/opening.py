@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from server.chains.bitcoin.answers import read_hash, read_height
+from server.chains.bitcoin.answers import NEWEST, TIP, parse_newest, read_hash, read_height
 from server.chains.bitcoin.driver import BitcoinDriver
-from server.chains.bitcoin.heads import NEWEST, TIP, parse_newest
 from server.chains.shared.error_rules import ErrorRules
 from server.upstream import Ask, Header, HeadQuery, IdentityCheck, Pool, RestPool
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from server.chains.bitcoin.heights import explain_missing_height
+from server.chains.bitcoin.answers import explain_missing_height
 from server.chains.passthrough import AllowList, refuse
 from server.errors import HeightMissing
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from server.chains.cosmos.accounts import AccountReader
 from server.chains.cosmos.bank import BankReader
 from server.chains.cosmos.blocks import BlockReader
-from server.chains.cosmos.heads import HeadReader
+from server.chains.cosmos.heads import NEWEST_CALL
 from server.chains.cosmos.holdings import HoldingReader
 from server.chains.cosmos.names import parse_account
 from server.chains.cosmos.passthrough import PassThrough
@@ -15,6 +15,7 @@ from server.chains.cosmos.remembered import RememberedBlocks, RememberedState
 from server.chains.cosmos.staking import StakingReader
 from server.chains.cosmos.transactions import TransactionReader
 from server.chains.holdings import is_accepted
+from server.chains.shared.chain_health import HeadReader, HeadSource
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -35,7 +36,7 @@ class CosmosDriver:
         self.capabilities: Mapping[object, object] = {}
         self.nodes = nodes
         self.memory = memory
-        self._heads = HeadReader(nodes, judges_age=judges_age)
+        self._heads = HeadReader(nodes.facts.block_time, HeadSource(nodes.rest, NEWEST_CALL), judges_age=judges_age)
         self._blocks = BlockReader(nodes)
         self._holdings = HoldingReader(nodes)
         self._transactions = TransactionReader(nodes)

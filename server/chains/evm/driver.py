@@ -17,13 +17,13 @@ from server.chains.evm.contents import Contents
 from server.chains.evm.contract_logs import ContractLogReader
 from server.chains.evm.feeds import FeedReader
 from server.chains.evm.gas import GasReader
-from server.chains.evm.heads import HeadReader
 from server.chains.evm.heights import Heights
 from server.chains.evm.holdings import HoldingReader
 from server.chains.evm.log_ranges import LogRanges
 from server.chains.evm.log_scan import LogScanner
 from server.chains.evm.log_windows import LogWindows
 from server.chains.evm.logs import LogReader
+from server.chains.evm.newest import NEWEST_CALL
 from server.chains.evm.passthrough import PassThrough
 from server.chains.evm.planner import ReadPlanner
 from server.chains.evm.reads import ContractCaller, RememberedReads
@@ -35,6 +35,7 @@ from server.chains.evm.traces import TraceReader
 from server.chains.evm.transactions import TransactionReader
 from server.chains.evm.transfers import TransferReader
 from server.chains.holdings import is_accepted
+from server.chains.shared.chain_health import HeadReader, HeadSource
 from server.contracts.address import parse_address
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ class EvmDriver:
         self.planner = ReadPlanner(self.chain, pool)
         reads = self._reads = RememberedReads(self.planner, memory)
         self._heights = Heights(facts.slug, pool)
-        self._heads = HeadReader(self.chain, pool, judges_age=judges_age)
+        self._heads = HeadReader(facts.block_time, HeadSource(pool, NEWEST_CALL), judges_age=judges_age)
         self._blocks = RememberedBlocks(BlockReader(self.chain, pool), memory)
         self._accounts = AccountReader(self.chain, reads)
         self._tokens = TokenReader(self.chain, reads)

@@ -12,7 +12,7 @@ from server.errors import InvalidArgument, RangeTooLarge
 
 if TYPE_CHECKING:
     from server.chains.capabilities import BlockRange
-    from server.chains.newest import Told
+    from server.chains.shared.newest import BlockAnswer
     from server.chains.view import ReadView
     from server.upstream.pool import Pool
 
@@ -112,7 +112,7 @@ class LogWindows:
             return block
         return min(block, (await self._head(view)).block)
 
-    async def _head(self, view: ReadView) -> Told[None]:
+    async def _head(self, view: ReadView) -> BlockAnswer[None]:
         head = await read_newest_height(self._pool, view.deadline)
         view.settle(head.block, head.endpoint)
         return head

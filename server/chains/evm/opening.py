@@ -65,7 +65,7 @@ def open_driver(
         verify=IdentityCheck("eth_chainId", [], lambda result: _wrong_chain(facts, result)),
         head=HeadQuery(
             *NEWEST,
-            lambda result: parse_newest(result).number,
+            lambda result: parse_newest(result).height,
             made_at=lambda result: parse_newest(result).made_at,
             header=lambda ask, block: _read_header(ask, block, contents),
         ),

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import msgspec
 from waypost.v1 import block_pb2, common_pb2, transaction_pb2
 
-from server.chains.solana.answers import Count  # noqa: TC001 - msgspec evaluates the annotations
-from server.chains.solana.heads import COMMITMENT
+from server.chains.solana.answers import (
+    COMMITMENT,
+    Count,
+)
 from server.chains.solana.keys import parse_signature
 from server.chains.solana.transfers import Instruction, plain_transfer
 from server.chains.sound_answers import ask_sound, read_sound

@@ -9,9 +9,10 @@ from waypost.v1 import block_pb2, transaction_pb2
 from server.chains.capabilities import ReadsMints
 from server.chains.holdings import is_accepted
 from server.chains.memory import Codec
+from server.chains.shared.chain_health import HeadReader, HeadSource
 from server.chains.solana.accounts import AccountReader
+from server.chains.solana.answers import NEWEST_CALL
 from server.chains.solana.blocks import BlockReader
-from server.chains.solana.heads import HeadReader
 from server.chains.solana.holdings import HoldingReader
 from server.chains.solana.keys import parse_key, parse_signature
 from server.chains.solana.passthrough import PassThrough
@@ -42,7 +43,7 @@ class SolanaDriver:
     def __init__(self, facts: ChainFacts, pool: Pool, memory: ChainMemory) -> None:
         self.pool = pool
         self.memory = memory
-        self._heads = HeadReader(pool)
+        self._heads = HeadReader(facts.block_time, HeadSource(pool, NEWEST_CALL, pace="getHealth"))
         self._accounts = AccountReader(facts, pool)
         self.capabilities: Mapping[object, object] = {ReadsMints: self._accounts}
         self._holdings = HoldingReader(facts, pool)

@@ -8,9 +8,8 @@ import msgspec
 
 from server.chains.memory import ChainMemory
 from server.chains.shared.error_rules import ErrorRules
-from server.chains.solana.answers import Count, read_slot
+from server.chains.solana.answers import COMMITMENT, SLOT, Count, read_slot
 from server.chains.solana.driver import SolanaDriver
-from server.chains.solana.heads import COMMITMENT, SLOT
 from server.chains.sound_answers import read_sound
 from server.upstream import Ask, Header, HeadQuery, IdentityCheck, Pool
 

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 from server.chains.capabilities import Balance
 from server.chains.holdings import is_accepted
+from server.chains.shared.chain_health import HeadReader, HeadSource
+from server.chains.starknet.answers import NEWEST_CALL
 from server.chains.starknet.blocks import BlockReader
 from server.chains.starknet.felts import parse_address
-from server.chains.starknet.heads import HeadReader
 from server.chains.starknet.holdings import HoldingReader
 from server.chains.starknet.passthrough import PassThrough
 from server.chains.starknet.remembered import Remembered
@@ -44,7 +45,7 @@ class StarknetDriver:
         self.pool = pool
         self.memory = memory
         self._native = parse_address(facts.native.address, "native")
-        self._heads = HeadReader(facts, pool, judges_age=judges_age)
+        self._heads = HeadReader(facts.block_time, HeadSource(pool, NEWEST_CALL), judges_age=judges_age)
         self._transactions = TransactionReader(facts, pool)
         self._remembered = Remembered(
             TokenReader(facts.slug, pool, self._native, facts.native.decimals),

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 from server.chains.memory import ChainMemory
 from server.chains.shared.error_rules import ErrorRules
 from server.chains.sound_answers import read_sound
-from server.chains.starknet.answers import json_felt, json_members, json_number, json_text
+from server.chains.starknet.answers import NEWEST, json_felt, json_members, json_number, json_text, parse_newest
 from server.chains.starknet.driver import StarknetDriver
-from server.chains.starknet.heads import NEWEST, parse_newest
 from server.upstream import Ask, Header, HeadQuery, IdentityCheck, Pool
 
 if TYPE_CHECKING:
@@ -48,7 +47,7 @@ def open_driver(
         verify=IdentityCheck("starknet_chainId", [], lambda result: _wrong_chain(facts, result)),
         head=HeadQuery(
             *NEWEST,
-            lambda result: parse_newest(result).number,
+            lambda result: parse_newest(result).height,
             made_at=lambda result: parse_newest(result).made_at,
             header=_read_header,
         ),

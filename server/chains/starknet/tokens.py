@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import TYPE_CHECKING, NamedTuple
 
-from server.chains.newest import Told, read_newest
+from server.chains.shared.newest import BlockAnswer, NewestBlock, read_newest
 from server.chains.sound_answers import Doubtful, read_sound, read_sound_together
-from server.chains.starknet.answers import amount_of, decimals_of, json_felts, json_number
-from server.chains.starknet.heads import NEWEST, NewestBlock, parse_newest
+from server.chains.starknet.answers import NEWEST, amount_of, decimals_of, json_felts, json_number, parse_newest
 from server.errors import ArchiveRequired, ContractMissing, EntryPointMissing, GatewayError, NotAToken, NotFound
 from server.upstream.policy import CallPolicy
 
@@ -121,12 +120,12 @@ class TokenReader:
             first, *answers, second = results
             return json_number(first), read(answers), parse_newest(second)
 
-        async def ask(avoid: frozenset[str]) -> Told[tuple[int, list[int]]]:
+        async def ask(avoid: frozenset[str]) -> BlockAnswer[tuple[int, list[int]]]:
             policy = CallPolicy(prefer=view.endpoint, avoid=avoid)
             (before, numbers, after), endpoint = await read_sound_together(
                 self._pool, asked, read_all, policy, deadline=view.deadline
             )
-            return Told((before, numbers), endpoint, after.number, after.made_at)
+            return BlockAnswer((before, numbers), endpoint, after.height, after.made_at)
 
         told = await read_newest(self._pool, ask)
         before, numbers = told.answer
