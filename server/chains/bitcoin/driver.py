@@ -9,16 +9,16 @@ import msgspec
 from waypost.v1 import block_pb2
 
 from server.chains.bitcoin.address import parse_address
-from server.chains.bitcoin.answers import INDEXED_CALL, INDEXED_PROBE, NEWEST_CALL
+from server.chains.bitcoin.answers import INDEXED_CALL, INDEXED_PROBE, NEWEST_CALL, explain_missing_height
 from server.chains.bitcoin.balances import BalanceReader, Way
 from server.chains.bitcoin.blocks import BlockReader
 from server.chains.bitcoin.indexed import IndexedBalances
-from server.chains.bitcoin.passthrough import PassThrough
 from server.chains.bitcoin.scans import ScannedBalances
 from server.chains.capabilities import Balance
 from server.chains.holdings import Holding, Holdings, is_accepted
 from server.chains.memory import ChainMemory, Codec
 from server.chains.shared.chain_health import HeadReader, HeadSource
+from server.chains.shared.passthrough import PassThrough, allow_list
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -65,7 +65,9 @@ class BitcoinDriver:
         self._scans = ScannedBalances(facts, scan)
         ways: list[Way] = [IndexedBalances(facts, core, esplora)] if esplora.labels else []
         self._balances = BalanceReader(facts, [*ways, self._scans] if scan.labels else ways)
-        self._passthrough = PassThrough(core)
+        self._passthrough = PassThrough(
+            core, allow_list("bitcoin"), lambda error, view: explain_missing_height(core, None, view, error)
+        )
 
     async def read_health(self) -> Health:
         """See `ReadsHealth`."""

@@ -10,12 +10,12 @@ from server.chains.cosmos.blocks import BlockReader
 from server.chains.cosmos.heads import NEWEST_CALL
 from server.chains.cosmos.holdings import HoldingReader
 from server.chains.cosmos.names import parse_account
-from server.chains.cosmos.passthrough import PassThrough
 from server.chains.cosmos.remembered import RememberedBlocks, RememberedState
 from server.chains.cosmos.staking import StakingReader
 from server.chains.cosmos.transactions import TransactionReader
 from server.chains.holdings import is_accepted
 from server.chains.shared.chain_health import HeadReader, HeadSource
+from server.chains.shared.passthrough import PassThrough, allow_list
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -42,7 +42,7 @@ class CosmosDriver:
         self._transactions = TransactionReader(nodes)
         self._state = RememberedState(BankReader(nodes), AccountReader(nodes), StakingReader(nodes), memory)
         self._documents = RememberedBlocks(self._blocks, self._transactions, memory)
-        self._passthrough = PassThrough(nodes.comet)
+        self._passthrough = PassThrough(nodes.comet, allow_list("cosmos"))
 
     async def read_health(self) -> Health:
         """See `ReadsHealth`."""

@@ -24,7 +24,7 @@ from server.chains.evm.log_scan import LogScanner
 from server.chains.evm.log_windows import LogWindows
 from server.chains.evm.logs import LogReader
 from server.chains.evm.newest import NEWEST_CALL
-from server.chains.evm.passthrough import PassThrough
+from server.chains.evm.passthrough import EvmPassThrough
 from server.chains.evm.planner import ReadPlanner
 from server.chains.evm.reads import ContractCaller, RememberedReads
 from server.chains.evm.remembered import RememberedBlocks, RememberedCode, RememberedTransactions
@@ -92,7 +92,7 @@ class EvmDriver:
         self._code = RememberedCode(CodeReader(self.chain, pool, self.planner), memory)
         self._calls = CallReader(self.chain, pool)
         self._simulator = Simulator(self._calls)
-        self._passthrough = PassThrough(pool)
+        self._passthrough = EvmPassThrough(pool)
         self._gas = GasReader(self.chain, pool, self.planner, reads)
         self._feeds = FeedReader(reads)
         self._transactions = RememberedTransactions(TransactionReader(self.chain, pool), memory)

@@ -10,12 +10,12 @@ from server.chains.capabilities import ReadsMints
 from server.chains.holdings import is_accepted
 from server.chains.memory import Codec
 from server.chains.shared.chain_health import HeadReader, HeadSource
+from server.chains.shared.passthrough import PassThrough, allow_list
 from server.chains.solana.accounts import AccountReader
 from server.chains.solana.answers import NEWEST_CALL
 from server.chains.solana.blocks import BlockReader
 from server.chains.solana.holdings import HoldingReader
 from server.chains.solana.keys import parse_key, parse_signature
-from server.chains.solana.passthrough import PassThrough
 from server.chains.solana.programs import ProgramReader
 from server.errors import NotSupported
 
@@ -48,7 +48,7 @@ class SolanaDriver:
         self.capabilities: Mapping[object, object] = {ReadsMints: self._accounts}
         self._holdings = HoldingReader(facts, pool)
         self._blocks = BlockReader(facts, pool)
-        self._passthrough = PassThrough(pool)
+        self._passthrough = PassThrough(pool, allow_list("solana"))
         self._programs = ProgramReader(pool)
 
     async def read_health(self) -> Health:

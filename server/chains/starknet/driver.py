@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from server.chains.capabilities import Balance
 from server.chains.holdings import is_accepted
 from server.chains.shared.chain_health import HeadReader, HeadSource
+from server.chains.shared.passthrough import PassThrough, allow_list
 from server.chains.starknet.answers import NEWEST_CALL
 from server.chains.starknet.blocks import BlockReader
 from server.chains.starknet.felts import parse_address
 from server.chains.starknet.holdings import HoldingReader
-from server.chains.starknet.passthrough import PassThrough
 from server.chains.starknet.remembered import Remembered
 from server.chains.starknet.tokens import TokenReader
 from server.chains.starknet.transactions import TransactionReader
@@ -54,7 +54,7 @@ class StarknetDriver:
             memory,
         )
         self._holdings = HoldingReader(facts, self._native, self._remembered, pool)
-        self._passthrough = PassThrough(pool)
+        self._passthrough = PassThrough(pool, allow_list("starknet"))
 
     async def read_health(self) -> Health:
         """See `ReadsHealth`."""
