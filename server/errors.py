@@ -4,6 +4,9 @@
     ├── InvalidArgument        400  a parameter is missing or malformed
     ├── ChainUnsupported       400  the chain exists but lacks the operation
     ├── NotSupported           400  chain or node cannot do what was asked
+    │   ├── VersionRefused     400  the nodes refuse that version of transactions
+    │   ├── ContractMissing    400  there is no contract at the address
+    │   └── EntryPointMissing  400  the contract has no such function
     ├── ArchiveRequired        400  the state is older than the nodes keep
     ├── RangeTooLarge          400  block range beyond the operation's window
     ├── ResponseTooLarge       400  answer larger than a message may be
@@ -17,6 +20,7 @@
     ├── MethodUnknown          404  no method of that name is published
     ├── NotAvailable           404  in the contract, not in this build
     ├── NotFound, Pending      404
+    │   └── HeightMissing      404  the chain has no block of that height, or not yet
     ├── RateLimited            429
     ├── PriceUnavailable       503
     ├── UpstreamUnavailable    503  no configured node answered
@@ -28,11 +32,14 @@
 
 The reason of each class is the text of a `waypost.v1.Reason`; the gRPC status is mapped to the JSON-RPC code by the
 transcoder (design section 5). Messages go to callers word for word: they never hold an API key or an endpoint URL.
+What an error brings besides is typed, in fields of its class; `rpc/stages/errors.py` writes them for callers.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+import dataclasses
+from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 from grpc import StatusCode
 
@@ -49,39 +56,47 @@ class NodeWords(NamedTuple):
     data: bytes | None
 
 
+RangeHint = Literal["window", "blocks", "results"]
+
+
+class RangeAdvice(NamedTuple):
+    """What a node's refusal of a range says about the ranges that it would answer.
+
+    `hint` is what it names: `window` a range that would work, `blocks` the most blocks of one question, `results` an
+    answer too large, so that any fewer blocks may do. `blocks` is the number that it amounts to, where it names one.
+    """
+
+    hint: RangeHint
+    blocks: int | None
+
+
+@dataclass(eq=False, repr=False)
 class GatewayError(Exception):
     """A failure with its gRPC status, stable reason and a message that tells the caller what to change.
 
     `field` names the offending parameter by its JSON name (`params[2].hash` in multi-item operations);
-    `retry_after_ms` says when trying again makes sense; `metadata` is added to `google.rpc.ErrorInfo`.
-    `node` is what the node itself said, where the caller chose the call; it is passed on.
-    `refusals` never leaves the server: what each endpoint said that could not do what was asked, by label.
+    `retry_after_ms` says when trying again makes sense. `node` is what the node itself said, where the caller chose the
+    call; it is passed on. `refusals` never leaves the server: what each endpoint said that could not do what was asked,
+    by label.
     """
 
     status: ClassVar[StatusCode] = StatusCode.INTERNAL
     reason: ClassVar[str] = "INTERNAL"
 
-    def __init__(
-        self,
-        message: str,
-        *,
-        field: str | None = None,
-        retry_after_ms: int | None = None,
-        metadata: dict[str, str] | None = None,
-    ) -> None:
-        super().__init__(message)
-        self.message = message
-        self.field = field
-        self.retry_after_ms = retry_after_ms
-        self.metadata = metadata or {}
-        self.node: NodeWords | None = None
-        self.refusals: Mapping[str, GatewayError] = {}
+    message: str
+    _: KW_ONLY
+    field: str | None = None
+    retry_after_ms: int | None = None
+    node: NodeWords | None = dataclasses.field(default=None, init=False)
+    refusals: Mapping[str, GatewayError] = dataclasses.field(default_factory=dict, init=False)
+
+    def __post_init__(self) -> None:
+        super().__init__(self.message)
 
     def __copy__(self) -> Self:
-        """Return an equal failure to be raised elsewhere: without traceback, cause and context, sharing no metadata."""
+        """Return an equal failure to be raised elsewhere: without traceback, cause and context."""
         twin = type(self).__new__(type(self), *self.args)
         vars(twin).update(vars(self))
-        twin.metadata = dict(self.metadata)
         return twin
 
 
@@ -115,18 +130,40 @@ class NotSupported(GatewayError):
     reason = "NOT_SUPPORTED"
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
+class VersionRefused(NotSupported):
+    """The nodes refuse that version of transactions; `version` is the one that they name."""
+
+    version: int | None = None
+
+
+class ContractMissing(NotSupported):
+    """There is no contract at the address."""
+
+
+class EntryPointMissing(NotSupported):
+    """The contract has no entry point of that name."""
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
 class ArchiveRequired(GatewayError):
-    """The state asked for is older than the configured nodes keep."""
+    """The state asked for is older than the nodes keep; `oldest_block` is the oldest that they have, where known."""
 
     status = StatusCode.FAILED_PRECONDITION
     reason = "ARCHIVE_REQUIRED"
 
+    oldest_block: int | None = None
 
+
+@dataclass(eq=False, repr=False, kw_only=True)
 class RangeTooLarge(GatewayError):
-    """The block range is larger than the operation's window."""
+    """The block range is larger than the operation's window of `most_blocks`, or than a node answers (`advice`)."""
 
     status = StatusCode.OUT_OF_RANGE
     reason = "RANGE_TOO_LARGE"
+
+    most_blocks: int | None = None
+    advice: RangeAdvice | None = None
 
 
 class ResponseTooLarge(GatewayError):
@@ -136,15 +173,18 @@ class ResponseTooLarge(GatewayError):
     reason = "RESPONSE_TOO_LARGE"
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class Reverted(GatewayError):
     """The contract call reverted: an answer of the chain, with the decoded reason.
 
-    `payload` is all that it reverted with. It never leaves the server: `metadata` holds a beginning of it.
+    `data` is all that it reverted with, empty where it gave nothing or the node does not report it; None where no
+    contract reverted: the call ran out of gas, its sender cannot pay, or the nodes refuse it in words of their own.
     """
 
     status = StatusCode.FAILED_PRECONDITION
     reason = "REVERTED"
-    payload: bytes = b""
+
+    data: bytes | None = None
 
 
 class OutOfGas(Reverted):
@@ -207,11 +247,22 @@ class NotAvailable(GatewayError):
     reason = "NOT_AVAILABLE"
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class NotFound(GatewayError):
-    """The block, transaction, name or entry does not exist."""
+    """The block, transaction, name or entry does not exist.
+
+    `head` is the newest block, where that decides; `endpoints_asked` how many endpoints reported that it is missing.
+    """
 
     status = StatusCode.NOT_FOUND
     reason = "NOT_FOUND"
+
+    endpoints_asked: int | None = None
+    head: int | None = None
+
+
+class HeightMissing(NotFound):
+    """The chain has no block of that height, or not yet."""
 
 
 class Pending(GatewayError):

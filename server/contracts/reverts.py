@@ -31,8 +31,6 @@ _PANICS = {
     0x51: "call of an uninitialised function",
 }
 
-# What travels in error metadata; longer payloads are cut and say so.
-_MAX_DATA = 1024
 # What of a custom error's arguments the message shows; rows and simulations have no other place for them.
 _SHOWN_ARGUMENTS = 128
 
@@ -76,15 +74,8 @@ def describe_revert(data: bytes) -> str:
 
 
 def reverted(data: bytes) -> Reverted:
-    """Return the failure of a call that reverted with `data`; its metadata holds `selector` and `data` (cut) in hex."""
-    metadata = {"data": "0x" + data[:_MAX_DATA].hex()}
-    if len(data) >= 4:
-        metadata["selector"] = "0x" + data[:4].hex()
-    if len(data) > _MAX_DATA:
-        metadata["dataLength"] = str(len(data))
-    failure = Reverted(describe_revert(data), metadata=metadata)
-    failure.payload = data
-    return failure
+    """Return the failure of a call that reverted with `data`."""
+    return Reverted(describe_revert(data), data=data)
 
 
 def is_revert_payload(data: bytes) -> bool:

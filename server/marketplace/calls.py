@@ -327,8 +327,8 @@ def _reason(method: Method, data: bytes) -> str | None:
 
 def _explained(method: Method, error: Reverted) -> Reverted:
     """Return the failure with its reason in the words of the ABI, where it has some."""
-    words = _reason(method, error.payload)
-    return error if words is None else Reverted(words, metadata=error.metadata)
+    words = _reason(method, error.data or b"")
+    return error if words is None else Reverted(words, data=error.data)
 
 
 def _renamed(error: GatewayError) -> GatewayError:

@@ -30,9 +30,8 @@ class RawServicer(raw_pb2_grpc.RawServiceServicer):
             if error.field is not None:
                 raise
             # A node's refusal, which does not know where the parameters came from.
-            refused = InvalidArgument(error.message, field="params", metadata=error.metadata)
-            refused.node = error.node
-            raise refused from None
+            error.field = "params"
+            raise
         return raw_pb2.ChainRpcResponse(
             chain=request.chain, method=request.method, result=common_pb2.NativeJson(json=result)
         )

@@ -85,7 +85,6 @@ class MissingBlockRetry:
 ENDPOINTS_ASKED = 5
 """How many endpoints are asked for something, at most, before it is believed that there is no such thing."""
 
-_ASKED = "endpointsAsked"
 _NULL = b"null"
 _ROUNDS = 2
 _PAUSE = 0.1
@@ -218,19 +217,19 @@ def absent(message: str, absences: GatewayError | int) -> NotFound:
     """
     asked = max(absences, 1) if isinstance(absences, int) else asked_of(absences)
     words = "1 endpoint was asked" if asked == 1 else f"{asked} endpoints were asked"
-    return NotFound(f"{message} ({words})", metadata={_ASKED: str(asked)})
+    return NotFound(f"{message} ({words})", endpoints_asked=asked)
 
 
 def confirmed(error: NotFound) -> NotFound:
     """Return the same failure with how many endpoints said so."""
     counted = absent(error.message, error)
     failure = copy.copy(error)
-    failure.message, failure.metadata = counted.message, error.metadata | counted.metadata
+    failure.message, failure.endpoints_asked = counted.message, counted.endpoints_asked
     return failure
 
 
 def asked_of(error: GatewayError) -> int:
     """Return how many endpoints said in a failure that there is no such thing."""
-    if _ASKED in error.metadata:
-        return int(error.metadata[_ASKED])
+    if isinstance(error, NotFound) and error.endpoints_asked is not None:
+        return error.endpoints_asked
     return max(sum(isinstance(refusal, NotFound) for refusal in error.refusals.values()), 1)

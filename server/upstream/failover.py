@@ -133,7 +133,7 @@ class Failover:
         That is learned from reads of old blocks alone, by any method that reads state where the call does: what was
         read at the head says nothing of what is kept.
         """
-        if not isinstance(error, ArchiveRequired) or "oldestBlock" in error.metadata:
+        if not isinstance(error, ArchiveRequired) or error.oldest_block is not None:
             return error
         methods = self._state_methods if request.method in self._state_methods else (request.method,)
         known = [
@@ -148,7 +148,7 @@ class Failover:
         explained = ArchiveRequired(
             f"{error.message}; the oldest block answered lately is {min(known)}",
             field=error.field,
-            metadata=error.metadata | {"oldestBlock": str(min(known))},
+            oldest_block=min(known),
         )
         explained.refusals, explained.node = error.refusals, error.node
         return explained

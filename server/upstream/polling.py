@@ -44,7 +44,7 @@ class HeadQuery:
     params: Sequence[object]
     read: Callable[[bytes], int]
     judge: Callable[[bytes], str | None] | None = None
-    made_at: Callable[[bytes], float] | None = None
+    made_at: Callable[[bytes], float | None] | None = None
     header: Callable[[Ask, int], Awaitable[Header]] | None = None
 
     def parse(self, result: bytes) -> tuple[int, float | None]:

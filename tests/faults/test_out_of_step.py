@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from server.chains.newest import Told, majority_height, read_newest
+from server.chains.shared.newest import BlockAnswer, majority_height, read_newest
 from server.errors import UpstreamDisagrees
 from server.upstream import CallPolicy, HeadQuery, Pool
 from server.upstream.polling import FIRST_LOOK_SECONDS
@@ -30,9 +30,9 @@ def shifted(by: int) -> faults.Fault:
     return faults.spoil("eth_blockNumber", lambda one: one.update(result=hex(max(int(one["result"], 16) + by, 1))))
 
 
-async def height(pool: Pool, avoid: frozenset[str] = frozenset()) -> Told[None]:
+async def height(pool: Pool, avoid: frozenset[str] = frozenset()) -> BlockAnswer[None]:
     reply = await pool.call("eth_blockNumber", [], CallPolicy(joinable=False, avoid=avoid))
-    return Told(None, reply.endpoint, int(reply.result.strip(b'"'), 16))
+    return BlockAnswer(None, reply.endpoint, int(reply.result.strip(b'"'), 16))
 
 
 async def ask(pool: Pool) -> str:

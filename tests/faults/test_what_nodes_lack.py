@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from server.errors import ArchiveRequired, NotSupported, UpstreamUnavailable
+from server.rpc.pipeline.errors import facts_of
 from server.upstream import CallPolicy, Pool
 from server.upstream.breaker import FAILURES_TO_OPEN
 from server.upstream.endpoint import LEARNED_SECONDS
@@ -91,12 +92,12 @@ async def test_missing_state_is_told_with_the_oldest_block_known(faulty: MakeFau
     pool.observe_head("alpha", 1000)
     with pytest.raises(ArchiveRequired) as caught:
         await at(pool, 2)
-    assert "oldestBlock" not in caught.value.metadata
+    assert "oldestBlock" not in facts_of(caught.value)
     await at(pool, 10)
     await at(pool, 9)
     with pytest.raises(ArchiveRequired, match="the oldest block answered lately is 9") as caught:
         await at(pool, 2)
-    assert caught.value.metadata["oldestBlock"] == "9"
+    assert facts_of(caught.value)["oldestBlock"] == "9"
 
 
 async def test_what_was_read_at_the_head_is_not_told_as_the_oldest_block(
@@ -110,7 +111,7 @@ async def test_what_was_read_at_the_head_is_not_told_as_the_oldest_block(
         pool.observe_head("alpha", 10)
     with pytest.raises(ArchiveRequired) as caught:
         await at(pool, 2)
-    assert "oldestBlock" not in caught.value.metadata
+    assert "oldestBlock" not in facts_of(caught.value)
     assert "answered lately" not in caught.value.message
     await at(pool, 5)
     with pytest.raises(ArchiveRequired, match="the oldest block answered lately is 5"):
@@ -127,7 +128,7 @@ async def test_missing_state_is_told_with_the_oldest_block_that_the_node_names(
     await at(pool, 9)
     with pytest.raises(ArchiveRequired, match="the oldest block kept is 8") as caught:
         await at(pool, 2)
-    assert caught.value.metadata["oldestBlock"] == "8"
+    assert facts_of(caught.value)["oldestBlock"] == "8"
 
 
 async def test_a_method_that_is_switched_off_is_asked_elsewhere_first(

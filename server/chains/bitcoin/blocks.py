@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import msgspec
 from waypost.v1 import block_pb2, common_pb2
 
-from server.chains.bitcoin.answers import MAX_HEIGHT, Height, read_hash
-from server.chains.bitcoin.heights import explain_missing_height
-from server.chains.newest import NOBODY, UNTOLD, Told, read_newest
+from server.chains.bitcoin.answers import MAX_HEIGHT, Height, explain_missing_height, read_hash
 from server.chains.shared.cache import CachedState
+from server.chains.shared.newest import NO_BLOCK, NO_ENDPOINTS, BlockAnswer, read_newest
 from server.chains.sound_answers import read_sound
 from server.errors import InvalidArgument, NotFound, UpstreamDisagrees
 from server.upstream.absence import absent
@@ -78,7 +77,7 @@ class BlockReader:
         return await self._cache.read_state(view, _CACHED, body, lambda: self._read_height(number, view))
 
     async def _read_height(self, number: int, view: ReadView) -> block_pb2.Block:
-        avoid = NOBODY
+        avoid = NO_ENDPOINTS
         for _ in range(_TRIES):
             policy = CallPolicy(null_elsewhere=True, min_block=number, avoid=avoid)
             try:
@@ -114,7 +113,7 @@ class BlockReader:
         return block
 
     async def _read(self, block_hash: str, prefer: str | None, view: ReadView) -> tuple[block_pb2.Block, int]:
-        async def read(avoid: frozenset[str]) -> Told[_Found]:
+        async def read(avoid: frozenset[str]) -> BlockAnswer[_Found]:
             policy = CallPolicy(null_elsewhere=True, prefer=None if prefer in avoid else prefer, avoid=avoid)
             params = [block_hash, _VERBOSITY]
             found, endpoint = await read_sound(
@@ -122,12 +121,12 @@ class BlockReader:
             )
             # How many blocks confirm it tells how far the node is; of a block outside of the best chain nothing does.
             block = found.block
-            tip = block.height + block.confirmations - 1 if block.confirmations > 0 else UNTOLD
-            return Told(found, endpoint, tip)
+            tip = block.height + block.confirmations - 1 if block.confirmations > 0 else NO_BLOCK
+            return BlockAnswer(found, endpoint, tip)
 
         told = await read_newest(self._pool, read)
         block, payload = told.answer
-        if told.block != UNTOLD:
+        if told.block != NO_BLOCK:
             self._pool.forks.observe(told.endpoint, block.height, block_hash)
             view.settle(told.block, told.endpoint)
         native = common_pb2.NativeJson(json=payload)

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from server.chains.bitcoin.answers import read_hash, read_height
+from server.chains.bitcoin.answers import (
+    INDEXED_CALL,
+    INDEXED_PROBE,
+    NEWEST,
+    NEWEST_CALL,
+    TIP,
+    explain_missing_height,
+    parse_newest,
+    read_hash,
+    read_height,
+)
 from server.chains.bitcoin.balances import BalanceReader, Way
 from server.chains.bitcoin.blocks import BlockReader
-from server.chains.bitcoin.heads import NEWEST, TIP, HeadReader, parse_newest
 from server.chains.bitcoin.indexed import IndexedBalances
-from server.chains.bitcoin.node_errors import BitcoinErrors
-from server.chains.bitcoin.passthrough import PassThrough
 from server.chains.bitcoin.scans import ScannedBalances
 from server.chains.capabilities import (
     PassesCalls,
@@ -22,15 +30,18 @@ from server.chains.capabilities import (
     ReadsHealth,
     ReadsHoldings,
 )
+from server.chains.shared.chain_health import HeadReader, HeadSource
+from server.chains.shared.error_rules import ErrorRules
 from server.chains.shared.factory import ChainFactory, Driver, PoolPlan
+from server.chains.shared.passthrough import PassThrough, allow_list
 from server.upstream import Ask, Header, HeadQuery, IdentityCheck, RestPool
 
 if TYPE_CHECKING:
     from server.chains.facts import ChainFacts
-    from server.chains.shared.factory import ChainParts
+from server.chains.shared.factory import ChainParts
 
-_CORE_ERRORS = BitcoinErrors("core")
-_ESPLORA_ERRORS = BitcoinErrors("esplora")
+_CORE_ERRORS = ErrorRules("bitcoin", "core")
+_ESPLORA_ERRORS = ErrorRules("bitcoin", "esplora")
 
 
 class BitcoinFactory(ChainFactory):
@@ -65,7 +76,14 @@ class BitcoinFactory(ChainFactory):
     def driver(self, parts: ChainParts) -> Driver:
         """Return the driver; balances are of indexers where there are some, else of scans."""
         facts, core, esplora, scan = self.facts, parts.pools["core"], parts.pools["esplora"], parts.pools["scan"]
-        heads = HeadReader(facts, core, esplora, judges_age=parts.judges_age)
+        # Consensus bounds the times of blocks loosely: hours ahead are no fault.
+        heads = HeadReader(
+            facts.block_time,
+            HeadSource(core, NEWEST_CALL),
+            HeadSource(esplora, INDEXED_CALL, INDEXED_PROBE),
+            judges_age=parts.judges_age,
+            most_ahead=math.inf,
+        )
         scans = ScannedBalances(facts, scan)
         ways: list[Way] = [IndexedBalances(facts, core, esplora)] if esplora.labels else []
         balances = BalanceReader(facts, [*ways, scans] if scan.labels else ways, parts.caches["esplora"])
@@ -75,7 +93,9 @@ class BitcoinFactory(ChainFactory):
             ReadsBlocks: BlockReader(facts, core, parts.caches["core"]),
             ReadsBalances: balances,
             ReadsHoldings: balances,
-            PassesCalls: PassThrough(core),
+            PassesCalls: PassThrough(
+                core, allow_list("bitcoin"), lambda error, view: explain_missing_height(core, None, view, error)
+            ),
         }
         return Driver(parts, capabilities, (scans,))
 

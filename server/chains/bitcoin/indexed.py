@@ -8,7 +8,7 @@ import msgspec
 
 from server.chains.bitcoin.tips import Standing, Tips
 from server.chains.capabilities import Balance
-from server.chains.newest import NOBODY
+from server.chains.shared.newest import NO_ENDPOINTS
 from server.chains.sound_answers import ask_sound
 from server.errors import UpstreamDisagrees
 from server.upstream.connector import CallPolicy
@@ -57,7 +57,7 @@ class IndexedBalances:
         `known` is the address as nodes write it. Raises UpstreamDisagrees where the head moves at every try, or every
         indexer is on another chain than the nodes.
         """
-        avoid, late, is_restless = NOBODY, None, False
+        avoid, late, is_restless = NO_ENDPOINTS, None, False
         while True:
             tip, raw = await self._read(known, avoid, view)
             is_restless = is_restless or raw is None

@@ -10,9 +10,8 @@ from waypost.v1 import cosmos_pb2
 
 from server.chains.cosmos.members import Digits, members_of, native
 from server.chains.cosmos.names import parse_account
-from server.chains.cosmos.node_errors import HeightMissing
 from server.chains.shared.cache import CachedState
-from server.errors import NotFound
+from server.errors import HeightMissing, NotFound
 
 if TYPE_CHECKING:
     from server.chains.cosmos.members import Members

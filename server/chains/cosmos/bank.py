@@ -11,10 +11,9 @@ from waypost.v1 import token_pb2
 from server.chains.capabilities import Balance
 from server.chains.cosmos.members import Digits  # noqa: TC001 - msgspec evaluates the annotations
 from server.chains.cosmos.names import parse_account, parse_denom
-from server.chains.cosmos.node_errors import HeightMissing
 from server.chains.shared.cache import CachedState
 from server.chains.view import ReadView
-from server.errors import NotFound, NotSupported
+from server.errors import HeightMissing, NotFound, NotSupported
 
 if TYPE_CHECKING:
     from collections.abc import Callable

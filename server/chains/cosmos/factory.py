@@ -26,24 +26,25 @@ from server.chains.capabilities import (
 from server.chains.cosmos.accounts import AccountReader
 from server.chains.cosmos.bank import BankReader
 from server.chains.cosmos.blocks import BlockReader
-from server.chains.cosmos.heads import LATEST, HeadReader, parse_chain, parse_head
+from server.chains.cosmos.heads import LATEST, NEWEST_CALL, parse_chain, parse_head
 from server.chains.cosmos.holdings import HoldingReader
 from server.chains.cosmos.members import Height, timestamp_of
-from server.chains.cosmos.node_errors import CosmosErrors
 from server.chains.cosmos.nodes import CosmosNodes
-from server.chains.cosmos.passthrough import PassThrough
 from server.chains.cosmos.staking import StakingReader
 from server.chains.cosmos.swapped import CosmosCometPool, CosmosRestPool, explain_swapped
 from server.chains.cosmos.transactions import TransactionReader
 from server.chains.cosmos.versions import SdkVersion
+from server.chains.shared.chain_health import HeadReader, HeadSource
+from server.chains.shared.error_rules import ErrorRules
 from server.chains.shared.factory import ChainFactory, Driver, FinalizedQuery, PoolPlan
+from server.chains.shared.passthrough import PassThrough, allow_list
 from server.upstream import Ask, Header, HeadQuery, IdentityCheck
 
 if TYPE_CHECKING:
     from server.chains.facts import ChainFacts
-    from server.chains.shared.factory import ChainParts
+from server.chains.shared.factory import ChainParts
 
-_ERRORS = CosmosErrors()
+_ERRORS = ErrorRules("cosmos")
 _BLOCKS = "/cosmos/base/tendermint/v1beta1/blocks/"
 _NODE_INFO = "/cosmos/base/tendermint/v1beta1/node_info"
 
@@ -108,7 +109,7 @@ class CosmosFactory(ChainFactory):
         """Return the driver."""
         comet, cache = parts.pools["comet"], parts.caches["rest"]
         nodes = CosmosNodes(self.facts, parts.pools["rest"], comet, self._version)
-        heads = HeadReader(nodes, judges_age=parts.judges_age)
+        heads = HeadReader(self.facts.block_time, HeadSource(nodes.rest, NEWEST_CALL), judges_age=parts.judges_age)
         blocks, transactions, bank = (
             BlockReader(nodes, cache),
             TransactionReader(nodes, cache),
@@ -128,7 +129,7 @@ class CosmosFactory(ChainFactory):
             ReadsSupplies: bank,
             ReadsStaking: StakingReader(nodes, cache),
             ReadsHoldings: HoldingReader(nodes),
-            PassesCalls: PassThrough(comet),
+            PassesCalls: PassThrough(comet, allow_list("cosmos")),
         }
         return Driver(parts, capabilities)
 

@@ -6,11 +6,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from server.chains.cosmos.heads import LATEST, parse_head
-from server.chains.cosmos.node_errors import HeightMissing
 from server.chains.cosmos.page_walk import PageWalk
-from server.chains.newest import UNTOLD, Told, read_newest
+from server.chains.shared.newest import NO_BLOCK, BlockAnswer, read_newest
 from server.chains.sound_answers import ask_sound, read_sound
-from server.errors import ArchiveRequired, GatewayError, InvalidArgument, NotFound, NotSupported
+from server.errors import ArchiveRequired, GatewayError, HeightMissing, InvalidArgument, NotFound, NotSupported
 from server.upstream.connector import CallPolicy
 
 if TYPE_CHECKING:
@@ -133,14 +132,14 @@ class CosmosNodes:
         if view.block is not None:
             return await self._get_pinned(view.block, route, path, query, read, view, policy)
 
-        async def newest(avoid: frozenset[str]) -> Told[Answer]:
+        async def newest(avoid: frozenset[str]) -> BlockAnswer[Answer]:
             steered = replace(policy, prefer=view.endpoint, avoid=avoid)
             answer, reply = await self._ask(route, path, query, (), read, steered, view)
             height = _height(reply.headers)
-            return Told(answer, reply.endpoint, UNTOLD if height is None else height)
+            return BlockAnswer(answer, reply.endpoint, NO_BLOCK if height is None else height)
 
         told = await read_newest(self.rest, newest)
-        if told.block != UNTOLD:
+        if told.block != NO_BLOCK:
             view.settle(told.block, told.endpoint)
         return told.answer
 
@@ -176,7 +175,7 @@ class CosmosNodes:
         except HeightMissing:
             raise await self._to_come(block, field, view) from None
         except ArchiveRequired as error:
-            raise ArchiveRequired(error.message, field=field, metadata=error.metadata) from None
+            raise ArchiveRequired(error.message, field=field, oldest_block=error.oldest_block) from None
         return answer
 
     async def _to_come(self, block: int, field: str | None, view: ReadView) -> GatewayError:
@@ -187,7 +186,7 @@ class CosmosNodes:
         except GatewayError:
             return HeightMissing(message, field=field)
         told = f"{message}: the newest block is {head.height}"
-        return HeightMissing(told, field=field, metadata={"head": str(head.height)})
+        return HeightMissing(told, field=field, head=head.height)
 
     async def _ask(
         self,

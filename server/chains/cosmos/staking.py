@@ -10,9 +10,8 @@ from waypost.v1 import cosmos_pb2, cosmos_validator_pb2
 
 from server.chains.cosmos.members import Digits, Fraction, Height, members_of, native, rest_of, timestamp_of
 from server.chains.cosmos.names import parse_account, parse_operator
-from server.chains.cosmos.node_errors import HeightMissing
 from server.chains.shared.cache import CachedState
-from server.errors import NotFound, NotSupported
+from server.errors import HeightMissing, NotFound, NotSupported
 
 if TYPE_CHECKING:
     from server.chains.cosmos.nodes import CosmosNodes

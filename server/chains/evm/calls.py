@@ -13,9 +13,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from server.chains.capabilities import CallRequest, CallResult, GasEstimate
-from server.chains.evm.newest import NEWEST, NewestBlock, parse_newest, read_newest_height
+from server.chains.evm.newest import NEWEST, parse_newest, read_newest_height
 from server.chains.evm.reads.proofs import LOOKS, Proofs, look_at, read_look
-from server.chains.newest import NOBODY, Told, read_newest
+from server.chains.shared.newest import NO_ENDPOINTS, BlockAnswer, NewestBlock, read_newest
 from server.chains.sound_answers import read_sound, read_sound_together
 from server.contracts.address import parse_address
 from server.contracts.quantity import block_tag, json_count, json_data
@@ -119,11 +119,11 @@ class CallReader:
             before, result, after = results
             return json_count(before), read(result), parse_newest(after)
 
-        async def ask(avoid: frozenset[str]) -> Told[tuple[int, Answer]]:
+        async def ask(avoid: frozenset[str]) -> BlockAnswer[tuple[int, Answer]]:
             (before, answer, after), endpoint = await read_sound_together(
                 self._pool, calls, read_all, _made_up(method, view, avoid), deadline=view.deadline
             )
-            return Told((before, answer), endpoint, after.number, after.made_at)
+            return BlockAnswer((before, answer), endpoint, after.height, after.made_at)
 
         told = await read_newest(self._pool, ask)
         (before, answer), after = told.answer, told.block
@@ -184,7 +184,7 @@ def _malformed(reply: Reply) -> UpstreamUnavailable:
     return UpstreamUnavailable(f"endpoint {reply.endpoint} answered with what cannot be its answer")
 
 
-def _made_up(method: str, view: ReadView, avoid: frozenset[str] = NOBODY) -> CallPolicy:
+def _made_up(method: str, view: ReadView, avoid: frozenset[str] = NO_ENDPOINTS) -> CallPolicy:
     return CallPolicy(
         heavy=True,
         caller_made=True,

@@ -18,8 +18,8 @@ from eth_hash.auto import keccak
 from server.chains.capabilities import Code
 from server.chains.evm.newest import read_newest_height
 from server.chains.evm.reads.proofs import NO_CODE, CodeProof, code_proof_program, parse_code_proof
-from server.chains.newest import Told
 from server.chains.shared.cache import CachedState
+from server.chains.shared.newest import BlockAnswer
 from server.chains.sound_answers import Doubtful, OtherChain, read_sound
 from server.checksum import checksum_address
 from server.contracts.address import address_bytes, parse_address
@@ -91,7 +91,7 @@ class CodeReader:
         view.settle(block, view.endpoint)
         return await self._code(account, block, view)
 
-    def _keeps_pace(self, told: Told[CodeProof]) -> bool:
+    def _keeps_pace(self, told: BlockAnswer[CodeProof]) -> bool:
         self._pool.observe_head(told.endpoint, told.block, told.made_at)
         return not self._pool.heads.is_out_of_step(told.endpoint)
 
@@ -102,7 +102,7 @@ class CodeReader:
         code, _ = await read_sound(self._pool, "eth_getCode", params, json_data, policy, deadline=view.deadline)
         return code
 
-    async def _proof(self, account: str, block: int | None, view: ReadView) -> Told[CodeProof] | None:
+    async def _proof(self, account: str, block: int | None, view: ReadView) -> BlockAnswer[CodeProof] | None:
         """Return the proof and who gave it, None where the nodes run no such program."""
         program = "0x" + code_proof_program(self._chain, address_bytes(account)).hex()
         await self._planner.in_turn()
@@ -114,7 +114,7 @@ class CodeReader:
             )
         except (Reverted, NotSupported, InvalidArgument):
             return None
-        return Told(proof, endpoint, proof.block, proof.made_at)
+        return BlockAnswer(proof, endpoint, proof.block, proof.made_at)
 
     def _read_proof(self, result: bytes) -> CodeProof:
         """Return the proof; Doubtful for what is none: nodes that run no such program answer all sorts of things."""

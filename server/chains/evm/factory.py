@@ -44,7 +44,6 @@ from server.chains.evm.code import CodeReader
 from server.chains.evm.contents import Contents
 from server.chains.evm.feeds import FeedReader
 from server.chains.evm.gas import GasReader
-from server.chains.evm.heads import HeadReader
 from server.chains.evm.heights import Heights
 from server.chains.evm.holdings import HoldingReader
 from server.chains.evm.logs.cursor import LogWindows
@@ -52,9 +51,9 @@ from server.chains.evm.logs.limits import LogRanges
 from server.chains.evm.logs.scan import LogScanner
 from server.chains.evm.logs.search import ContractLogReader, LogReader
 from server.chains.evm.logs.transfers import TransferReader
-from server.chains.evm.newest import NEWEST, parse_newest
+from server.chains.evm.newest import NEWEST, NEWEST_CALL, parse_newest
 from server.chains.evm.node_errors import EvmErrors
-from server.chains.evm.passthrough import PassThrough
+from server.chains.evm.passthrough import EvmPassThrough
 from server.chains.evm.reads.cached import ContractCaller, RememberedReads
 from server.chains.evm.reads.planner import ReadPlanner
 from server.chains.evm.simulations import Simulator
@@ -62,6 +61,7 @@ from server.chains.evm.token_units import TokenUnits
 from server.chains.evm.tokens import TokenReader
 from server.chains.evm.traces import TraceReader
 from server.chains.evm.transactions import TransactionReader
+from server.chains.shared.chain_health import HeadReader, HeadSource
 from server.chains.shared.factory import ChainFactory, Driver, FinalizedQuery, PoolPlan
 from server.contracts.quantity import quantity
 from server.errors import NotFound
@@ -69,7 +69,7 @@ from server.upstream import Ask, Header, HeadQuery, IdentityCheck
 
 if TYPE_CHECKING:
     from server.chains.facts import ChainFacts
-    from server.chains.shared.factory import ChainParts
+from server.chains.shared.factory import ChainParts
 
 _ERRORS = EvmErrors()
 
@@ -104,7 +104,7 @@ class EvmFactory(ChainFactory):
                 verify=IdentityCheck("eth_chainId", [], partial(_wrong_chain, self.facts)),
                 head=HeadQuery(
                     *NEWEST,
-                    lambda result: parse_newest(result).number,
+                    lambda result: parse_newest(result).height,
                     made_at=lambda result: parse_newest(result).made_at,
                     header=self._read_header,
                 ),
@@ -119,7 +119,7 @@ class EvmFactory(ChainFactory):
         chain = EvmChain.of(facts)
         planner = ReadPlanner(chain, pool)
         reads, heights = RememberedReads(planner, cache), Heights(facts.slug, pool)
-        heads = HeadReader(chain, pool, judges_age=parts.judges_age)
+        heads = HeadReader(facts.block_time, HeadSource(pool, NEWEST_CALL), judges_age=parts.judges_age)
         accounts, tokens = AccountReader(chain, reads, heights), TokenReader(chain, reads, heights)
         calls, code = CallReader(chain, pool, heights), CodeReader(chain, pool, planner, cache, heights)
         blocks, transactions = BlockReader(chain, pool, cache), TransactionReader(chain, pool, cache)
@@ -151,7 +151,7 @@ class EvmFactory(ChainFactory):
             ReadsLogs: LogReader(windows, scanner),
             SearchesEvents: ContractLogReader(windows, scanner),
             ReadsTransfers: TransferReader(facts, windows, scanner, TokenUnits(reads)),
-            PassesCalls: PassThrough(pool),
+            PassesCalls: EvmPassThrough(pool),
         }
         return Driver(parts, capabilities, (planner,))
 

@@ -56,8 +56,8 @@ class Heights:
             return NotFound(
                 f"block {block} of {self._slug} does not exist yet: the newest block is {head}",
                 field=field,
-                metadata={"head": str(head)},
+                head=head,
             )
         if isinstance(error, ArchiveRequired):
-            return ArchiveRequired(error.message, field=field, metadata=error.metadata)
+            return ArchiveRequired(error.message, field=field, oldest_block=error.oldest_block)
         return error

@@ -5,13 +5,11 @@ Its header is read and not `eth_blockNumber`: a bare number does not say that it
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from server.chains.newest import Told, read_newest
-from server.chains.sound_answers import read_sound
+from server.chains.shared.newest import BlockAnswer, NewestBlock, NewestCall, read_newest_block
 from server.contracts.quantity import check_count, quantity
 from server.upstream.connector import CallPolicy
 
@@ -22,13 +20,6 @@ NEWEST: tuple[str, list[object]] = ("eth_getBlockByNumber", ["latest", False])
 """The call, method and parameters, that brings the header of the newest block."""
 
 _PLAIN = CallPolicy()
-
-
-class NewestBlock(NamedTuple):
-    """The newest block of an endpoint: its number, and when it was made in unix seconds."""
-
-    number: int
-    made_at: int
 
 
 class _Header(msgspec.Struct):
@@ -48,12 +39,9 @@ def parse_newest(result: bytes) -> NewestBlock:
     return NewestBlock(check_count(quantity(header.number)), check_count(quantity(header.timestamp)))
 
 
-async def read_newest_height(pool: Pool, deadline: float | None, policy: CallPolicy = _PLAIN) -> Told[None]:
-    """Return the newest block and who told it; raises as `Pool.call` and `read_newest`."""
+NEWEST_CALL = NewestCall(*NEWEST, parse_newest)
 
-    async def read(avoid: frozenset[str]) -> Told[None]:
-        steered = replace(policy, avoid=avoid)
-        newest, endpoint = await read_sound(pool, *NEWEST, parse_newest, steered, deadline=deadline)
-        return Told(None, endpoint, newest.number, newest.made_at)
 
-    return await read_newest(pool, read)
+async def read_newest_height(pool: Pool, deadline: float | None, policy: CallPolicy = _PLAIN) -> BlockAnswer[None]:
+    """Return the newest block and its endpoint; raises as `Pool.call` and `read_newest`."""
+    return await read_newest_block(pool, NEWEST_CALL, deadline, policy)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from server.chains.evm.calls import PLAIN_CALLS
 from server.chains.evm.newest import read_newest_height
-from server.chains.passthrough import CALLERS_OWN, AllowList, check_members, load_strictly, refuse
+from server.chains.shared.passthrough import CALLERS_OWN, AllowList, check_members, load_strictly, refuse
 from server.chains.sound_answers import read_sound
 from server.contracts.quantity import json_count, quantity
 from server.errors import RangeTooLarge
@@ -23,15 +23,14 @@ if TYPE_CHECKING:
 
 _MADE_UP = replace(CALLERS_OWN, may_be_refused=True)
 _LOG_MEMBERS = ("fromBlock", "toBlock", "blockHash", "address", "topics")
-_TRACER_MEMBERS = ("tracer", "tracerConfig")
 # A head that was reported longer ago is asked for again: the logs above it would be lost.
 _LATELY_SECONDS = 2.0
 # Tags that name the head or a block a little below it.
 _NEAR_HEAD = frozenset({"latest", "pending", "safe", "finalized"})
 
 
-class PassThrough:
-    """Passes callers' own calls on to the nodes of one chain."""
+class EvmPassThrough:
+    """The capability `PassesCalls` of an EVM chain."""
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
@@ -102,13 +101,6 @@ def check_logs(value: Any, where: str, options: Mapping[str, Any]) -> None:
         _check_range(ends[0], ends[1], options["most"])
 
 
-def check_tracer(value: Any, where: str, options: Mapping[str, Any]) -> None:
-    """Check trace options: a built-in tracer by name."""
-    wanted = check_members(value, where, _TRACER_MEMBERS)
-    if wanted.get("tracer") not in options["one_of"]:
-        raise refuse(f"{where}.tracer", f"one of {', '.join(options['one_of'])} is needed")
-
-
 def _block(text: object) -> int | None:
     """Return the block of a number or `earliest`; None for the head and tags near it; ValueError for anything else."""
     if text is None:
@@ -128,5 +120,5 @@ def _check_range(first: int, last: int, most: int) -> None:
         )
 
 
-ALLOWED = AllowList(Path(__file__).with_name("passthrough.toml"), {"logs": check_logs, "tracer": check_tracer})
+ALLOWED = AllowList(Path(__file__).with_name("passthrough.toml"), {"logs": check_logs})
 """What is passed on to EVM nodes."""

@@ -88,7 +88,7 @@ class Simulator:
                     interface.method, interface.first(params), view, interface.read, *interface.options
                 )
             except _LACKS:
-                # Told apart from a call that the nodes refuse by its running through another interface.
+                # BlockAnswer apart from a call that the nodes refuse by its running through another interface.
                 unable.append(interface.method)
                 continue
             except UpstreamUnavailable:
@@ -118,14 +118,14 @@ class Simulator:
         try:
             data = await self._calls.run("eth_call", params, view, json_data)
         except Reverted as error:
-            if "data" not in error.metadata and not isinstance(error, OutOfGas):
+            if error.data is None and not isinstance(error, OutOfGas):
                 # Refused before anything ran: the sender cannot pay, or no node runs such a call.
                 raise
             if view.block is None:
                 # The failure does not tell its block: the call is run once more, at one that is known.
                 await self._calls.settle(view)
                 return await self._call_and_estimate(call, params, view)
-            return Ran(False, error.payload, None, (), error.message)
+            return Ran(False, error.data or b"", None, (), error.message)
         if is_revert_payload(data):
             return Ran(False, data, None, (), describe_revert(data))
         try:

@@ -8,9 +8,10 @@ from solders.pubkey import Pubkey
 from waypost.v1 import token_pb2
 
 from server.chains.capabilities import Balance
-from server.chains.newest import NOBODY, Told
+from server.chains.shared.newest import NO_ENDPOINTS, BlockAnswer
 from server.chains.solana import layouts
 from server.chains.solana.answers import (
+    COMMITMENT,
     Account,
     Accounts,
     account_bytes,
@@ -18,10 +19,10 @@ from server.chains.solana.answers import (
     read_accounts,
     read_amount,
     read_holdings,
+    read_settled,
+    read_value,
 )
-from server.chains.solana.heads import COMMITMENT
 from server.chains.solana.keys import METADATA_PROGRAM, TOKEN_2022_PROGRAM, TOKEN_PROGRAM, metadata_address, parse_key
-from server.chains.solana.settling import read_settled, read_value
 from server.chains.sound_answers import read_sound, read_sound_together
 from server.chains.view import ReadView
 from server.errors import NotAToken, NotSupported, UpstreamUnavailable
@@ -74,11 +75,11 @@ class AccountReader:
             raw = sum(_amount(row.account, mint, owner) for row in holdings.value)
             return holdings.context.slot, read_accounts(minted, 1), raw
 
-        async def read(avoid: frozenset[str]) -> Told[tuple[Accounts, int]]:
+        async def read(avoid: frozenset[str]) -> BlockAnswer[tuple[Accounts, int]]:
             (slot, accounts, raw), endpoint = await read_sound_together(
                 self._pool, calls, read_all, CallPolicy(avoid=avoid), deadline=view.deadline
             )
-            return Told((accounts, raw), endpoint, slot)
+            return BlockAnswer((accounts, raw), endpoint, slot)
 
         try:
             told = await read_settled(self._pool, read, view)
@@ -97,7 +98,7 @@ class AccountReader:
         key = parse_key(address, "address")
         metaplex = metadata_address(key)
 
-        async def read(avoid: frozenset[str]) -> Told[Accounts]:
+        async def read(avoid: frozenset[str]) -> BlockAnswer[Accounts]:
             return await self._accounts([key, metaplex], view, avoid)
 
         answer = (await read_settled(self._pool, read, view)).answer
@@ -126,7 +127,7 @@ class AccountReader:
         missing = {field: key for field, key in keys.items() if field not in known}
         if missing:
 
-            async def read(avoid: frozenset[str]) -> Told[Accounts]:
+            async def read(avoid: frozenset[str]) -> BlockAnswer[Accounts]:
                 return await self._accounts(list(missing.values()), view, avoid)
 
             found = (await read_settled(self._pool, read, view)).answer.value
@@ -153,7 +154,9 @@ class AccountReader:
                 return pointed
         return _texts_in(found, key) or layouts.NO_TEXTS
 
-    async def _accounts(self, keys: list[Pubkey], view: ReadView, avoid: frozenset[str] = NOBODY) -> Told[Accounts]:
+    async def _accounts(
+        self, keys: list[Pubkey], view: ReadView, avoid: frozenset[str] = NO_ENDPOINTS
+    ) -> BlockAnswer[Accounts]:
         # A second read must not be older than the first, whichever machine answers it.
         since = {} if view.block is None else {"minContextSlot": view.block}
         params: list[Any] = [[str(key) for key in keys], _BASE64 | since]
@@ -166,7 +169,7 @@ class AccountReader:
             policy,
             deadline=view.deadline,
         )
-        return Told(answer, endpoint, answer.context.slot)
+        return BlockAnswer(answer, endpoint, answer.context.slot)
 
     def _mint(self, answer: Accounts, written: str, field: str) -> Mint:
         return self._mint_in(answer.value[0], written, field)

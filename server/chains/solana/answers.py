@@ -1,15 +1,33 @@
-"""The JSON of nodes' answers, as far as it is read: unknown members and types pass by."""
+"""The JSON of nodes' answers, as far as it is read (unknown members pass by), and reads of the newest state."""
 
 from __future__ import annotations
 
 import base64
 import binascii
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeVar
 
 import msgspec
 
+from server.chains.shared.newest import BlockAnswer, NewestBlock, NewestCall, read_newest
+from server.chains.sound_answers import read_sound
+from server.upstream.connector import CallPolicy
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+
+    from server.chains.view import ReadView
+    from server.upstream.pool import Pool
+
+Answer = TypeVar("Answer")
+Value = TypeVar("Value", covariant=True)
+
 Count = Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
 """A slot or lamports: no chain comes to more than 63 bits of either."""
+
+COMMITMENT = "confirmed"
+"""What reads of the latest state ask for: a supermajority voted for it; blocks cannot be had below it."""
+
+SLOT = ("getSlot", [{"commitment": COMMITMENT}])
 
 _slot = msgspec.json.Decoder(Count)
 
@@ -83,6 +101,13 @@ def read_slot(result: bytes) -> int:
         raise ValueError("not a slot") from None
 
 
+def _newest(result: bytes) -> NewestBlock:
+    return NewestBlock(read_slot(result))
+
+
+NEWEST_CALL = NewestCall(*SLOT, _newest)
+
+
 def account_bytes(account: Account) -> bytes | None:
     """Return the data of an account that came in base64, None where it came otherwise."""
     data = account.data
@@ -102,3 +127,37 @@ def parsed_info(account: Account, kind: str) -> dict[str, Any] | None:
         return None
     info = parsed.get("info")
     return info if isinstance(info, dict) else None
+
+
+class Slotted(Protocol[Value]):
+    """A result with the slot that it is of."""
+
+    @property
+    def context(self) -> Context:
+        """Where the slot stands."""
+
+    @property
+    def value(self) -> Value:
+        """What was asked for."""
+
+
+async def read_settled(
+    pool: Pool, read: Callable[[frozenset[str]], Awaitable[BlockAnswer[Answer]]], view: ReadView
+) -> BlockAnswer[Answer]:
+    """Return what `read` brings of the newest state, as `read_newest` does, with the view settled at its slot."""
+    told = await read_newest(pool, read)
+    view.settle(told.block, told.endpoint)
+    return told
+
+
+async def read_value(
+    pool: Pool, method: str, params: Sequence[object], read: Callable[[bytes], Slotted[Answer]], view: ReadView
+) -> BlockAnswer[Answer]:
+    """Return the value of one call's result, with the view settled at its slot."""
+
+    async def ask(avoid: frozenset[str]) -> BlockAnswer[Answer]:
+        policy = CallPolicy(avoid=avoid)
+        found, endpoint = await read_sound(pool, method, params, read, policy, deadline=view.deadline)
+        return BlockAnswer(found.value, endpoint, found.context.slot)
+
+    return await read_settled(pool, ask, view)

@@ -8,11 +8,12 @@ import msgspec
 from waypost.v1 import block_pb2, common_pb2, transaction_pb2
 
 from server.chains.shared.cache import CachedDocument, number_key
-from server.chains.solana.answers import Count  # noqa: TC001 - msgspec evaluates the annotations
-from server.chains.solana.heads import COMMITMENT
+from server.chains.solana.answers import (
+    COMMITMENT,
+    Count,
+)
 from server.chains.solana.keys import parse_signature
 from server.chains.solana.transfers import Instruction, plain_transfer
-from server.chains.solana.versions import HIGHEST_VERSION, named_version
 from server.chains.sound_answers import ask_sound, read_sound
 from server.errors import (
     ArchiveRequired,
@@ -22,6 +23,7 @@ from server.errors import (
     NotSupported,
     Pending,
     UpstreamUnavailable,
+    VersionRefused,
 )
 from server.upstream.absence import absent
 from server.upstream.connector import CallPolicy
@@ -37,6 +39,9 @@ if TYPE_CHECKING:
     from server.upstream.pool import Pool
 
 Document = TypeVar("Document")
+
+HIGHEST_VERSION = 1
+"""The highest version of transactions in use; nodes answer only those that the caller takes."""
 
 _MAX_SLOT = (1 << 63) - 1
 # Wider than any slot that is let through, and signed: what is no slot is refused by the read.
@@ -201,7 +206,7 @@ class BlockReader:
             try:
                 return await ask(version)
             except NotSupported as error:
-                named = named_version(error)
+                named = _named_version(error)
                 if named is None or named == version:
                     raise
                 version = named
@@ -277,3 +282,9 @@ def _plain_transfer(found: _Transaction) -> Transfer | None:
     loaded = None if meta is None else meta.loadedAddresses
     looked_up = [] if loaded is None else loaded.writable + loaded.readonly
     return plain_transfer(instructions, message.accountKeys + looked_up)
+
+
+def _named_version(error: NotSupported) -> int | None:
+    """Return the version of transactions that the refusal of all nodes, or of one of them, names."""
+    refusals = (one for one in (error, *error.refusals.values()) if isinstance(one, VersionRefused))
+    return next((one.version for one in refusals if one.version is not None), None)

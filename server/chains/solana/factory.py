@@ -20,22 +20,22 @@ from server.chains.capabilities import (
     ReadsTokenMetadata,
     ReadsTransactions,
 )
+from server.chains.shared.chain_health import HeadReader, HeadSource
+from server.chains.shared.error_rules import ErrorRules
 from server.chains.shared.factory import ChainFactory, Driver, FinalizedQuery, PoolPlan
+from server.chains.shared.passthrough import PassThrough, allow_list
 from server.chains.solana.accounts import AccountReader
-from server.chains.solana.answers import Count, read_slot
+from server.chains.solana.answers import COMMITMENT, NEWEST_CALL, SLOT, Count, read_slot
 from server.chains.solana.blocks import BlockReader
-from server.chains.solana.heads import COMMITMENT, SLOT, HeadReader
 from server.chains.solana.holdings import HoldingReader
-from server.chains.solana.node_errors import SolanaErrors
-from server.chains.solana.passthrough import PassThrough
 from server.chains.solana.programs import ProgramReader
 from server.upstream import Ask, Header, HeadQuery, IdentityCheck
 
 if TYPE_CHECKING:
     from server.chains.facts import ChainFacts
-    from server.chains.shared.factory import ChainParts
+from server.chains.shared.factory import ChainParts
 
-_ERRORS = SolanaErrors()
+_ERRORS = ErrorRules("solana")
 
 
 class SolanaFactory(ChainFactory):
@@ -56,7 +56,8 @@ class SolanaFactory(ChainFactory):
     def driver(self, parts: ChainParts) -> Driver:
         """Return the driver."""
         facts, pool, cache = self.facts, parts.pools["jsonrpc"], parts.caches["jsonrpc"]
-        heads, accounts, blocks = HeadReader(pool), AccountReader(facts, pool, cache), BlockReader(facts, pool, cache)
+        heads = HeadReader(facts.block_time, HeadSource(pool, NEWEST_CALL, pace="getHealth"))
+        accounts, blocks = AccountReader(facts, pool, cache), BlockReader(facts, pool, cache)
         capabilities = {
             ReadsHealth: heads,
             ReadsHeads: heads,
@@ -68,7 +69,7 @@ class SolanaFactory(ChainFactory):
             ReadsTokenMetadata: accounts,
             ReadsMints: accounts,
             ReadsPrograms: ProgramReader(pool),
-            PassesCalls: PassThrough(pool),
+            PassesCalls: PassThrough(pool, allow_list("solana")),
         }
         return Driver(parts, capabilities)
 

@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from solders.pubkey import Pubkey
 
 from server.chains.capabilities import Holding, Holdings, is_accepted
-from server.chains.newest import Told
+from server.chains.shared.newest import BlockAnswer
 from server.chains.solana import layouts
-from server.chains.solana.answers import Accounts, account_bytes, read_accounts, read_amount
+from server.chains.solana.answers import COMMITMENT, Accounts, account_bytes, read_accounts, read_amount, read_settled
 from server.chains.solana.answers import read_holdings as read_token_accounts
-from server.chains.solana.heads import COMMITMENT
 from server.chains.solana.keys import TOKEN_2022_PROGRAM, TOKEN_PROGRAM, parse_key
-from server.chains.solana.settling import read_settled
 from server.chains.sound_answers import read_sound_together
 from server.upstream.connector import CallPolicy
 
@@ -81,12 +79,12 @@ class HoldingReader:
             slot = min(lamports.context.slot, *(accounts.context.slot for accounts in held))
             return slot, _Held(lamports.value, amounts, [read_accounts(result, len(unknown)) for result in mints])
 
-        async def read(avoid: frozenset[str]) -> Told[_Held]:
+        async def read(avoid: frozenset[str]) -> BlockAnswer[_Held]:
             policy = CallPolicy(prefer=view.endpoint, avoid=avoid)
             (slot, held), endpoint = await read_sound_together(
                 self._pool, calls, read_all, policy, deadline=view.deadline
             )
-            return Told(held, endpoint, slot)
+            return BlockAnswer(held, endpoint, slot)
 
         told = await read_settled(self._pool, read, view)
         coins, amounts, mints = told.answer

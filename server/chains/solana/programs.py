@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from server.chains.solana.accounts import refuse_history
-from server.chains.solana.answers import Context, Count  # noqa: TC001 - msgspec evaluates the annotations
-from server.chains.solana.heads import COMMITMENT
+from server.chains.solana.answers import COMMITMENT, Context, Count, read_value
 from server.chains.solana.keys import parse_key
-from server.chains.solana.settling import read_value
 
 if TYPE_CHECKING:
     from server.chains.view import ReadView

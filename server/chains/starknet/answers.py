@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from server.chains.shared.newest import NewestBlock, NewestCall
 from server.chains.starknet.felts import felt_number
 
 if TYPE_CHECKING:
@@ -20,6 +21,9 @@ _TEXTS = msgspec.json.Decoder(list[str])
 _OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _ITEMS = msgspec.json.Decoder(list[msgspec.Raw])
 _FAULTS = (msgspec.MsgspecError, RecursionError, UnicodeDecodeError, ValueError)
+
+NEWEST: tuple[str, list[object]] = ("starknet_getBlockWithTxHashes", ["latest"])
+"""The call, method and parameters, that brings the newest accepted block: `starknet_blockNumber` has no time."""
 
 
 def json_number(result: bytes) -> int:
@@ -86,3 +90,15 @@ def amount_of(felts: list[int]) -> int | None:
 def decimals_of(felts: list[int]) -> int | None:
     """Return the decimals that a token told; None where it told none."""
     return felts[0] if len(felts) == 1 and felts[0] <= _MOST_DECIMALS else None
+
+
+def parse_newest(result: bytes) -> NewestBlock:
+    """Return what an answer to `NEWEST` holds; ValueError for what is no block."""
+    header = json_members(result)
+    try:
+        return NewestBlock(json_number(header["block_number"]), json_number(header["timestamp"]))
+    except KeyError:
+        raise ValueError("not a block") from None
+
+
+NEWEST_CALL = NewestCall(*NEWEST, parse_newest)

@@ -16,23 +16,31 @@ from server.chains.capabilities import (
     ReadsTokenBalances,
     ReadsTransactions,
 )
+from server.chains.shared.chain_health import HeadReader, HeadSource
+from server.chains.shared.error_rules import ErrorRules
 from server.chains.shared.factory import ChainFactory, Driver, FinalizedQuery, PoolPlan
-from server.chains.starknet.answers import json_felt, json_members, json_number, json_text
+from server.chains.shared.passthrough import PassThrough, allow_list
+from server.chains.starknet.answers import (
+    NEWEST,
+    NEWEST_CALL,
+    json_felt,
+    json_members,
+    json_number,
+    json_text,
+    parse_newest,
+)
 from server.chains.starknet.blocks import BlockReader
 from server.chains.starknet.felts import parse_address
-from server.chains.starknet.heads import NEWEST, HeadReader, parse_newest
 from server.chains.starknet.holdings import HoldingReader
-from server.chains.starknet.node_errors import StarknetErrors
-from server.chains.starknet.passthrough import PassThrough
 from server.chains.starknet.tokens import BalanceReader, TokenReader
 from server.chains.starknet.transactions import TransactionReader
 from server.upstream import Ask, Header, HeadQuery, IdentityCheck
 
 if TYPE_CHECKING:
     from server.chains.facts import ChainFacts
-    from server.chains.shared.factory import ChainParts
+from server.chains.shared.factory import ChainParts
 
-_ERRORS = StarknetErrors()
+_ERRORS = ErrorRules("starknet")
 
 
 class StarknetFactory(ChainFactory):
@@ -47,7 +55,7 @@ class StarknetFactory(ChainFactory):
                 verify=IdentityCheck("starknet_chainId", [], partial(_wrong_chain, self.facts)),
                 head=HeadQuery(
                     *NEWEST,
-                    lambda result: parse_newest(result).number,
+                    lambda result: parse_newest(result).height,
                     made_at=lambda result: parse_newest(result).made_at,
                     header=_read_header,
                 ),
@@ -62,7 +70,7 @@ class StarknetFactory(ChainFactory):
         if facts.native.address is None:
             raise ValueError(f"chains.toml names no contract of the native coin of {facts.slug}")
         native = parse_address(facts.native.address, "native")
-        heads = HeadReader(facts, pool, judges_age=parts.judges_age)
+        heads = HeadReader(facts.block_time, HeadSource(pool, NEWEST_CALL), judges_age=parts.judges_age)
         tokens = TokenReader(facts.slug, pool, native, facts.native.decimals, cache)
         balances, transactions = BalanceReader(native, tokens), TransactionReader(facts, pool, cache)
         capabilities = {
@@ -74,7 +82,7 @@ class StarknetFactory(ChainFactory):
             ReadsBalances: balances,
             ReadsTokenBalances: balances,
             ReadsHoldings: HoldingReader(facts, native, tokens, pool),
-            PassesCalls: PassThrough(pool),
+            PassesCalls: PassThrough(pool, allow_list("starknet")),
         }
         return Driver(parts, capabilities)
 

@@ -9,9 +9,8 @@ from server.chains.capabilities import Holding, Holdings, is_accepted
 from server.chains.sound_answers import Doubtful, read_sound
 from server.chains.starknet.answers import amount_of, decimals_of, json_felts
 from server.chains.starknet.felts import parse_address
-from server.chains.starknet.node_errors import ContractMissing, EntryPointMissing
 from server.chains.starknet.tokens import BALANCE_OF, BALANCE_OF_SNAKE, DECIMALS, TokenReader
-from server.errors import NotAToken, Reverted
+from server.errors import ContractMissing, EntryPointMissing, NotAToken, Reverted
 from server.upstream.connector import CallPolicy
 
 if TYPE_CHECKING:

@@ -11,14 +11,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from server.chains.capabilities import Balance
-from server.chains.newest import Told, read_newest
 from server.chains.shared.cache import CachedState
+from server.chains.shared.newest import BlockAnswer, NewestBlock, read_newest
 from server.chains.sound_answers import Doubtful, read_sound, read_sound_together
-from server.chains.starknet.answers import amount_of, decimals_of, json_felts, json_number
+from server.chains.starknet.answers import NEWEST, amount_of, decimals_of, json_felts, json_number, parse_newest
 from server.chains.starknet.felts import parse_address
-from server.chains.starknet.heads import NEWEST, NewestBlock, parse_newest
-from server.chains.starknet.node_errors import ContractMissing, EntryPointMissing
-from server.errors import ArchiveRequired, GatewayError, NotAToken, NotFound
+from server.errors import ArchiveRequired, ContractMissing, EntryPointMissing, GatewayError, NotAToken, NotFound
 from server.upstream.connector import CallPolicy
 
 if TYPE_CHECKING:
@@ -162,12 +160,12 @@ class TokenReader:
             first, *answers, second = results
             return json_number(first), read(answers), parse_newest(second)
 
-        async def ask(avoid: frozenset[str]) -> Told[tuple[int, list[int]]]:
+        async def ask(avoid: frozenset[str]) -> BlockAnswer[tuple[int, list[int]]]:
             policy = CallPolicy(prefer=view.endpoint, avoid=avoid)
             (before, numbers, after), endpoint = await read_sound_together(
                 self._pool, asked, read_all, policy, deadline=view.deadline
             )
-            return Told((before, numbers), endpoint, after.number, after.made_at)
+            return BlockAnswer((before, numbers), endpoint, after.height, after.made_at)
 
         told = await read_newest(self._pool, ask)
         before, numbers = told.answer
@@ -193,7 +191,7 @@ class TokenReader:
             return error
         if view.block > head:
             message = f"block {view.block} of {self._slug} does not exist yet: the newest block is {head}"
-            return NotFound(message, field="blockHeight", metadata={"head": str(head)})
+            return NotFound(message, field="blockHeight", head=head)
         message = "no configured node has the state of that block: ask for a newer one, or configure an archive node"
         return ArchiveRequired(message, field="blockHeight")
 

@@ -12,7 +12,17 @@ from google.rpc import error_details_pb2, status_pb2
 from waypost.v1 import raw_pb2
 
 from runtime.logs import get_logger
-from server.errors import GatewayError, Internal, NotFound, Pending, UpstreamUnavailable
+from server.errors import (
+    ArchiveRequired,
+    GatewayError,
+    Internal,
+    NotFound,
+    Pending,
+    RangeTooLarge,
+    Reverted,
+    UpstreamUnavailable,
+    VersionRefused,
+)
 from server.rpc.pipeline.formats import subject_path
 from server.upstream.node_words import shorten_data
 
@@ -34,6 +44,9 @@ RETRY_PUSHBACK = "grpc-retry-pushback-ms"
 MAX_MESSAGE_BYTES = 1500
 # The details travel in base64: this and the message stay within the 8 KiB together.
 MAX_STATUS_BYTES = 4400
+# So many bytes of what a call reverted with travel in the details.
+_MAX_REVERT_BYTES = 1024
+_SELECTOR_BYTES = 4
 # The name of a detail's type, and the lengths around it.
 _WRAPPING_BYTES = 64
 
@@ -83,7 +96,7 @@ def describe(failure: GatewayError, state: RequestState) -> status_pb2.Status:
     What is not there, or not yet, is about the operation's subject where it names no other parameter.
     """
     details: list[Message] = [
-        error_details_pb2.ErrorInfo(reason=failure.reason, domain=DOMAIN, metadata=failure.metadata)
+        error_details_pb2.ErrorInfo(reason=failure.reason, domain=DOMAIN, metadata=facts_of(failure))
     ]
     message = clip(failure.message)
     field = failure.field
@@ -103,6 +116,27 @@ def describe(failure: GatewayError, state: RequestState) -> status_pb2.Status:
     if failure.node is not None:
         _add(status, _node_error(failure.node, MAX_STATUS_BYTES - status.ByteSize()))
     return status
+
+
+def facts_of(failure: GatewayError) -> dict[str, str]:
+    """Return what a failure brings besides its reason, as callers read it (docs/decisions/0013): text by name."""
+    facts: dict[str, object | None] = {}
+    match failure:
+        case Reverted(data=bytes(data)):
+            facts["data"] = "0x" + data[:_MAX_REVERT_BYTES].hex()
+            facts["selector"] = "0x" + data[:_SELECTOR_BYTES].hex() if len(data) >= _SELECTOR_BYTES else None
+            facts["dataLength"] = len(data) if len(data) > _MAX_REVERT_BYTES else None
+        case ArchiveRequired():
+            facts["oldestBlock"] = failure.oldest_block
+        case NotFound():
+            facts["endpointsAsked"], facts["head"] = failure.endpoints_asked, failure.head
+        case RangeTooLarge():
+            facts["mostBlocks"] = failure.most_blocks
+            if failure.advice is not None:
+                facts["rangeHint"], facts["maxBlocks"] = failure.advice
+        case VersionRefused():
+            facts["maxSupportedTransactionVersion"] = failure.version
+    return {name: str(fact) for name, fact in facts.items() if fact is not None}
 
 
 def _add(status: status_pb2.Status, detail: Message) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NoReturn
 
 from server.contracts.calls import ContractCall
-from server.contracts.reverts import reverted
 from server.errors import InvalidArgument, NotFound, NotSupported, Reverted, UpstreamUnavailable
 from server.sources.names.gateways import Budget
 from server.sources.names.lookups import HttpError, read_http_error, read_lookup
@@ -123,7 +122,7 @@ def _refuse(revert: bytes, subject: str, budget: Budget) -> NoReturn:
         raise NotFound(f"{subject}: its resolver fails")
     raise Reverted(
         f"{subject}: the Universal Resolver reverts with an unknown error 0x{revert[:4].hex()}",
-        metadata=reverted(revert).metadata,
+        data=revert,
     )
 
 

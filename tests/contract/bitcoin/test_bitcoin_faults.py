@@ -12,6 +12,7 @@ import pytest_asyncio
 from devnet import known_bitcoin as known
 from server.chains.view import ReadView
 from server.errors import NotFound, NotSupported, UpstreamDisagrees, UpstreamUnavailable
+from server.rpc.pipeline.errors import facts_of
 from server.upstream import open_session
 from tests.contract.bitcoin.conftest import endpoints_of, open_chains
 from tests.contract.bitcoin.fronts import Front, front
@@ -160,11 +161,11 @@ async def test_a_height_above_the_chain_is_not_found_with_the_head(fronts: list[
             caught.value.message
             == f"bitcoin has no block {known.HEIGHT + 7} yet: the newest is {known.HEIGHT} (1 endpoint was asked)"
         )
-        assert caught.value.metadata == {"head": str(known.HEIGHT), "endpointsAsked": "1"}
+        assert facts_of(caught.value) == {"head": str(known.HEIGHT), "endpointsAsked": "1"}
         assert fronts[0].asked[1:] == ["getblockhash", "getblockchaininfo"]
         with pytest.raises(NotFound) as caught:
             await driver.pass_call("getblockhash", b"[%d]" % (known.HEIGHT + 7), ReadView())
-        assert caught.value.metadata == {"head": str(known.HEIGHT), "endpointsAsked": "1"}
+        assert facts_of(caught.value) == {"head": str(known.HEIGHT), "endpointsAsked": "1"}
 
 
 @pytest.mark.parametrize("method", ["getblock", "getblockhash"])

@@ -10,8 +10,8 @@ from aiohttp import web
 from devnet import known_cosmos as known
 from devnet.cosmos.world import CHAINS, address
 from runtime.settings import Settings
-from server.chains.cosmos.node_errors import CosmosErrors
 from server.chains.registry import Chains
+from server.chains.shared.error_rules import ErrorRules
 from server.chains.view import ReadView
 from server.errors import UpstreamUnavailable
 from server.upstream import Verdict, open_session
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 HUB = CHAINS["cosmoshub"]
 BOB = address(HUB, known.BOB)
-TABLE = CosmosErrors()
+TABLE = ErrorRules("cosmos")
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from runtime.settings import Settings
 from server.chains.registry import Chains
 from server.chains.view import ReadView
 from server.errors import ArchiveRequired, NotFound, NotSupported, UpstreamUnavailable
+from server.rpc.pipeline.errors import facts_of
 from server.upstream import open_session
 from tests.operations import Operations
 from tests.serving import serve_app
@@ -54,8 +55,8 @@ async def test_a_height_to_come_is_not_there_yet(driver: Operations, name: str) 
         await READS[name](driver, ReadView(HUB.first + 10**6))
     assert refused.value.field == "blockHeight"
     head = await driver.read_height(ReadView())
-    assert int(refused.value.metadata["head"]) in (head - 1, head)
-    assert refused.value.metadata["head"] in refused.value.message
+    assert int(facts_of(refused.value)["head"]) in (head - 1, head)
+    assert facts_of(refused.value)["head"] in refused.value.message
 
 
 async def test_a_forgotten_height_needs_an_archive(driver: Operations) -> None:

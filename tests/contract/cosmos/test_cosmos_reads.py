@@ -14,6 +14,7 @@ from devnet.cosmos.transactions import hash_of
 from devnet.cosmos.world import CHAINS, address, operator
 from server.chains.view import ReadView
 from server.errors import ArchiveRequired, InvalidArgument, NotFound, NotSupported
+from server.rpc.pipeline.errors import facts_of
 from tests.operations import Operations
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ async def test_blocks_by_number_and_hash_are_the_node_s_own(
         await driver.read_block_by_number(HUB.first + 10**6, ReadView())
     with pytest.raises(ArchiveRequired) as caught:
         await driver.read_block_by_number(5, ReadView())
-    assert caught.value.metadata == {"oldestBlock": str(HUB.first)}
+    assert facts_of(caught.value) == {"oldestBlock": str(HUB.first)}
 
 
 async def test_transactions_of_a_block_keep_their_place_though_one_cannot_be_decoded(driver: Operations) -> None:

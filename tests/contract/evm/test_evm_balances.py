@@ -9,6 +9,7 @@ import pytest
 
 from server.chains.view import ReadView
 from server.errors import ArchiveRequired, InvalidArgument, NotFound, NotSupported
+from server.rpc.pipeline.errors import facts_of
 from tests.contract.evm.nodes import ALICE, BOB, NOBODY, OWNER
 from tests.operations import Operations
 
@@ -78,7 +79,7 @@ async def test_a_block_beyond_the_head_is_not_found(driver, ethereum):
     with pytest.raises(NotFound, match="does not exist yet") as caught:
         await driver.read_balance(ALICE, ReadView(block=head + 1000))
     assert caught.value.field == "blockHeight"
-    assert caught.value.metadata == {"head": str(head)}
+    assert facts_of(caught.value) == {"head": str(head)}
 
 
 async def test_a_block_before_the_kept_states_needs_an_archive(driver):

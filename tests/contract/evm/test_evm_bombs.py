@@ -8,6 +8,7 @@ from server.chains.capabilities import CallRequest, CallsContracts
 from server.chains.view import ReadView
 from server.contracts.calls import ContractCall
 from server.errors import NotAToken, Reverted
+from server.rpc.pipeline.errors import facts_of
 from tests.contract.evm.nodes import ALICE, REVERT_BOMBER
 
 BOMB = CallRequest(to=REVERT_BOMBER, data="0x")
@@ -17,8 +18,8 @@ BOMB = CallRequest(to=REVERT_BOMBER, data="0x")
 async def test_a_callers_own_call_travels_once_between_two_looks_at_the_head(driver, requests, what):
     with requests([3]), pytest.raises(Reverted) as caught:
         await getattr(driver, what)(BOMB, ReadView())
-    assert caught.value.metadata["dataLength"] == "1000000"
-    assert caught.value.metadata["data"] == "0x" + "00" * 1024
+    assert facts_of(caught.value)["dataLength"] == "1000000"
+    assert facts_of(caught.value)["data"] == "0x" + "00" * 1024
 
 
 async def test_at_a_block_it_is_one_call(driver, ethereum, requests):

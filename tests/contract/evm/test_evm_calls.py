@@ -11,6 +11,7 @@ from server.chains.capabilities import CallRequest
 from server.chains.registry import Chains
 from server.chains.view import ReadView
 from server.errors import ArchiveRequired, InvalidArgument, NotFound, NotSupported, Reverted, UpstreamDisagrees
+from server.rpc.pipeline.errors import facts_of
 from server.upstream import open_session
 from tests.contract.evm.nodes import (
     ALICE,
@@ -81,7 +82,7 @@ async def test_reverts_have_their_reason(driver, call, message, selector):
         with pytest.raises(Reverted) as caught:
             await ask(call, ReadView())
         assert caught.value.message == message
-        assert caught.value.metadata.get("selector") == selector
+        assert facts_of(caught.value).get("selector") == selector
 
 
 async def test_a_custom_error_has_selector_and_data(driver):
@@ -89,14 +90,14 @@ async def test_a_custom_error_has_selector_and_data(driver):
         await driver.simulate_call(prober("fail_with_code(uint256)", 77), ReadView())
     selector = call_data("Failed(uint256)", 77)[:10]
     assert caught.value.message == f"execution reverted with custom error {selector} and data 0x{77:064x}"
-    assert caught.value.metadata == {"selector": selector, "data": call_data("Failed(uint256)", 77)}
+    assert facts_of(caught.value) == {"selector": selector, "data": call_data("Failed(uint256)", 77)}
 
 
 async def test_a_revert_bomb_is_cut_to_size(driver):
     with pytest.raises(Reverted) as caught:
         await driver.simulate_call(CallRequest(to=REVERT_BOMBER, data="0x"), ReadView())
-    assert len(caught.value.metadata["data"]) == 2 + 2 * 1024
-    assert caught.value.metadata["dataLength"] == "1000000"
+    assert len(facts_of(caught.value)["data"]) == 2 + 2 * 1024
+    assert facts_of(caught.value)["dataLength"] == "1000000"
 
 
 async def test_running_out_of_gas_is_an_answer(driver):

@@ -14,6 +14,7 @@ from server.chains.capabilities import CallRequest, CallsContracts
 from server.chains.view import ReadView
 from server.contracts.calls import CallGroup, ContractCall
 from server.errors import NotAToken, NotFound, Reverted
+from server.rpc.pipeline.errors import facts_of
 from tests.contract.evm.nodes import ALICE, MULTICALL3, Anvil, call_data, driver_on
 from tests.vendors.nodes import run_vendor
 
@@ -78,7 +79,7 @@ async def test_hardhat_gives_up_without_a_reason(on_hardhat: Any, hardhat: Anvil
         with pytest.raises(Reverted) as caught:
             await read()
         assert caught.value.message == "execution reverted without a reason"
-        assert caught.value.metadata == {"data": "0x"}
+        assert facts_of(caught.value) == {"data": "0x"}
         assert len(tally.requests) == 1
     told = await on_hardhat.simulate_transaction(request, ReadView())
     assert (told.succeeded, told.reason) == (False, "execution reverted without a reason")
@@ -149,8 +150,8 @@ async def test_beyond_the_head_of_hardhat(on_hardhat: Any, hardhat: Anvil, tally
         with pytest.raises(NotFound) as caught:
             await read()
         assert caught.value.message == "block 209 of ethereum does not exist yet: the newest block is 109"
-        assert caught.value.metadata == {"head": "109"}
+        assert facts_of(caught.value) == {"head": "109"}
     with pytest.raises(NotFound) as caught:
         await on_hardhat.pass_call("eth_getBalance", json.dumps([ALICE, hex(209)]).encode(), ReadView())
-    assert caught.value.metadata == {"head": "109"}
+    assert facts_of(caught.value) == {"head": "109"}
     assert "the newest is 109" in caught.value.message

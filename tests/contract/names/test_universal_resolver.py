@@ -10,6 +10,7 @@ from eth_abi.abi import encode
 
 from devnet import known, known_names
 from server.errors import NotFound, NotSupported, Reverted, UpstreamUnavailable
+from server.rpc.pipeline.errors import facts_of
 from server.sources.names import lookups
 from server.sources.names.resolver import load_errors
 from tests.contract.names import gateway
@@ -46,7 +47,7 @@ async def test_an_unknown_error_is_told_as_a_revert(site: Site) -> None:
     await site.put(always(REVERT, bytes.fromhex("deadbeef") + bytes(32)))
     with pytest.raises(Reverted, match="0xdeadbeef") as caught:
         await site.resolve("vitalik.eth")
-    assert caught.value.metadata["selector"] == "0xdeadbeef"
+    assert facts_of(caught.value)["selector"] == "0xdeadbeef"
 
 
 async def test_without_the_universal_resolver_nothing_is_taken_for_missing(site: Site) -> None:

@@ -11,6 +11,7 @@ from devnet import known_starknet as known
 from server.chains.starknet.tokens import BALANCE_OF, BALANCE_OF_SNAKE
 from server.chains.view import ReadView
 from server.errors import ArchiveRequired, InvalidArgument, NotAToken, NotFound, UpstreamUnavailable
+from server.rpc.pipeline.errors import facts_of
 from tests.contract.starknet.fronts import front
 
 
@@ -94,7 +95,7 @@ async def test_a_block_to_come_is_not_found(driver, node):
     head = await node.call("starknet_blockNumber")
     with pytest.raises(NotFound) as refused:
         await driver.read_balance(known.BOB, ReadView(block=head + 1))
-    assert (refused.value.field, refused.value.metadata) == ("blockHeight", {"head": str(head)})
+    assert (refused.value.field, facts_of(refused.value)) == ("blockHeight", {"head": str(head)})
 
 
 async def test_a_forgotten_block_needs_an_archive(load, node, session):

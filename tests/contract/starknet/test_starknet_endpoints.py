@@ -7,9 +7,8 @@ import json
 import pytest
 
 from devnet import known_starknet as known
-from server.chains.starknet.node_errors import EntryPointMissing
 from server.chains.view import ReadView
-from server.errors import InvalidArgument, Reverted, UpstreamUnavailable
+from server.errors import EntryPointMissing, InvalidArgument, Reverted, UpstreamUnavailable
 from tests.contract.starknet.fronts import front
 
 DEAD = "http://127.0.0.1:9"

@@ -14,6 +14,7 @@ from devnet import known_bitcoin, known_cosmos, known_solana, known_starknet
 from devnet.cosmos.world import CHAINS
 from server.chains.view import ReadView
 from server.errors import NotFound
+from server.rpc.pipeline.errors import facts_of
 from server.upstream.absence import TRIES
 from tests.faults.families import relay as faults
 
@@ -151,7 +152,7 @@ async def test_what_no_machine_has_is_asked_once_of_each_and_answered_so(rig: Ri
             [outcome] = await asyncio.gather(read(driver), return_exceptions=True)
             if isinstance(outcome, NotFound):
                 assert outcome.message.endswith("(3 endpoints were asked)"), (name, outcome.message)
-                assert outcome.metadata["endpointsAsked"] == "3"
+                assert facts_of(outcome)["endpointsAsked"] == "3"
             else:
                 # The node's own answer, which says that there is none.
                 assert name.startswith("rpc "), (name, outcome)

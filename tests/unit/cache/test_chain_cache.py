@@ -213,12 +213,12 @@ async def test_the_same_question_at_once_is_asked_once_and_answered_to_all(node)
 
 async def test_a_failure_reaches_all_who_asked_the_same_each_with_an_error_of_its_own(node):
     node.delay = 0.3
-    node.answer = ArchiveRequired("gone", metadata={"oldest": "5"})
+    node.answer = ArchiveRequired("gone", oldest_block=5)
     failures = await asyncio.gather(*(node.read(block=5) for _ in range(5)), return_exceptions=True)
     assert node.asked == 1
     assert all(isinstance(failure, ArchiveRequired) for failure in failures)
     assert len({id(failure) for failure in failures}) == 5
-    assert {failure.metadata["oldest"] for failure in failures if isinstance(failure, ArchiveRequired)} == {"5"}
+    assert {failure.oldest_block for failure in failures if isinstance(failure, ArchiveRequired)} == {5}
 
 
 @pytest.mark.parametrize("ends", ["cancelled", "late"])

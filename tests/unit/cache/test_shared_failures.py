@@ -19,7 +19,7 @@ def node(clock):
 
 async def test_what_one_makes_of_a_shared_failure_the_others_do_not_see(node):
     node.delay = 0.01
-    node.answer = ArchiveRequired("gone", field="blockHeight", metadata={"oldest": "5"})
+    node.answer = ArchiveRequired("gone", field="blockHeight", oldest_block=5)
     node.answer.refusals = {"a": UpstreamUnavailable("down")}
 
     async def rename() -> None:
@@ -27,12 +27,12 @@ async def test_what_one_makes_of_a_shared_failure_the_others_do_not_see(node):
             await node.read(block=5)
         except ArchiveRequired as error:
             error.field = "height"
-            error.metadata["oldest"] = "6"
+            error.oldest_block = 6
             raise
 
     failures = await asyncio.gather(rename(), rename(), *(node.read(block=5) for _ in range(2)), return_exceptions=True)
-    told = [(one.field, one.metadata["oldest"]) for one in failures if isinstance(one, ArchiveRequired)]
-    assert told == [("height", "6")] * 2 + [("blockHeight", "5")] * 2
+    told = [(one.field, one.oldest_block) for one in failures if isinstance(one, ArchiveRequired)]
+    assert told == [("height", 6)] * 2 + [("blockHeight", 5)] * 2
     assert all(list(one.refusals) == ["a"] for one in failures if isinstance(one, ArchiveRequired))
     assert node.asked == 1
 

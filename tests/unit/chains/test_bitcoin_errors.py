@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.chains.bitcoin.node_errors import BitcoinErrors, HeightMissing
+from server.chains.shared.error_rules import ErrorRules
 from server.errors import (
     ArchiveRequired,
     GatewayError,
+    HeightMissing,
     InvalidArgument,
     NotFound,
     NotSupported,
@@ -23,7 +24,7 @@ from server.upstream.verdicts import Verdict
 if TYPE_CHECKING:
     from typing import Literal
 
-CORE, ESPLORA = BitcoinErrors("core"), BitcoinErrors("esplora")
+CORE, ESPLORA = ErrorRules("bitcoin", "core"), ErrorRules("bitcoin", "esplora")
 SAID_BY_NODES = [
     (500, -5, "Block not found", Verdict.ELSEWHERE, NotFound),
     (500, -5, "No such mempool or blockchain transaction.", Verdict.ELSEWHERE, NotFound),
@@ -64,7 +65,7 @@ def test_what_is_known(
     kind: Literal["core", "esplora"], said: tuple[int, int | None, str, Verdict, type[GatewayError]]
 ) -> None:
     status, code, message, verdict, error = said
-    judged = BitcoinErrors(kind).classify(status, code, message, None)
+    judged = ErrorRules("bitcoin", kind).classify(status, code, message, None)
     assert (judged.verdict, type(judged.error)) == (verdict, error)
 
 
@@ -76,7 +77,7 @@ def test_what_is_known(
     st.none() | st.binary(max_size=50),
 )
 def test_anything_is_judged_without_the_nodes_words(
-    table: BitcoinErrors, status: int, code: int | None, message: str, data: bytes | None
+    table: ErrorRules, status: int, code: int | None, message: str, data: bytes | None
 ) -> None:
     judged = table.classify(status, code, f"node at https://key@host says {message}", data)
     assert "host" not in judged.error.message

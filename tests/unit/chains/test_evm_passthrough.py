@@ -7,7 +7,7 @@ import json
 import pytest
 
 from server.chains.evm.passthrough import ALLOWED
-from server.chains.passthrough import MAX_PARAMS_BYTES, AllowList
+from server.chains.shared.passthrough import MAX_PARAMS_BYTES, AllowList
 from server.errors import InvalidArgument, RangeTooLarge
 
 TRACED = '["0xab", {"tracer": "callTracer", "tracerConfig": {"onlyTopCall": true}}]'

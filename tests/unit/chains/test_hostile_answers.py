@@ -7,16 +7,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from server.chains.bitcoin.node_errors import BitcoinErrors
 from server.chains.bitcoin.scans import _read_scan
-from server.chains.cosmos.node_errors import CosmosErrors
 from server.chains.evm.logs.entries import read_entries
 from server.chains.evm.node_errors import EvmErrors
 from server.chains.evm.reads.multicall import decode_aggregate3
 from server.chains.evm.simulation_answers import parse_traced_call
 from server.chains.evm.trace_frames import parse_trace_list
-from server.chains.solana.node_errors import SolanaErrors
-from server.chains.starknet.node_errors import StarknetErrors
+from server.chains.shared.error_rules import ErrorRules
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -99,7 +96,8 @@ def test_results_that_share_their_bytes_are_no_answer_of_multicall() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "errors", [EvmErrors(), StarknetErrors(), CosmosErrors(), SolanaErrors(), BitcoinErrors("core")]
+    "errors",
+    [EvmErrors(), ErrorRules("starknet"), ErrorRules("cosmos"), ErrorRules("solana"), ErrorRules("bitcoin", "core")],
 )
 @pytest.mark.parametrize(
     "piece", ["limited to 1,", "('a", "entry point ", "range 1 ", "lowest height is 1", "the method 'a"]
@@ -119,6 +117,6 @@ def test_why_a_simulation_failed_is_told_in_linear_time() -> None:
 
 def test_what_failed_innermost_is_told_of_long_details() -> None:
     details = b'"' + b"0x1 " * 200_000 + b"('not enough')" + b'"'
-    told = StarknetErrors().classify(200, 40, "Contract error", details)
+    told = ErrorRules("starknet").classify(200, 40, "Contract error", details)
     assert told.error is not None
     assert told.error.message.endswith(": not enough")

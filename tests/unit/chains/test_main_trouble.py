@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from server.chains.judgement import main_trouble
+from server.chains.shared.chain_health import main_trouble
 from server.upstream.connector import ProbeResult
 from server.upstream.failures import Failure, Kind, Trouble, trouble_of
 from server.upstream.http.answer import NOT_IN_TIME, REFUSED

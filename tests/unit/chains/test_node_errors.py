@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from server.chains.evm.node_errors import EvmErrors, revert_data
 from server.contracts.reverts import describe_revert, is_revert_payload
 from server.errors import OutOfGas
+from server.rpc.pipeline.errors import facts_of
 from server.upstream import Verdict
 
 ERRORS = EvmErrors()
@@ -101,7 +102,7 @@ def test_what_nodes_say(status, code, message, verdict, reason):
 def test_the_reason_is_found_in_every_shape_of_data(data):
     judged = ERRORS.classify(200, 3, "execution reverted", data.encode())
     assert judged.error.message == "execution reverted: user error"
-    assert judged.error.metadata["data"] == "0x" + ERROR_STRING
+    assert facts_of(judged.error)["data"] == "0x" + ERROR_STRING
 
 
 @pytest.mark.parametrize(
@@ -143,7 +144,7 @@ def test_without_data_the_nodes_words_are_the_reason_unless_they_name_an_address
 
 def test_the_oldest_block_is_told_where_the_node_says_it():
     judged = ERRORS.classify(200, 4444, "pruned history unavailable: requested 100, earliest available 15537394", None)
-    assert judged.error.metadata == {"oldestBlock": "15537394"}
+    assert facts_of(judged.error) == {"oldestBlock": "15537394"}
     assert "15537394" in judged.error.message
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.chains.solana.node_errors import SolanaErrors
+from server.chains.shared.error_rules import ErrorRules
 from server.errors import (
     ArchiveRequired,
     GatewayError,
@@ -15,10 +15,12 @@ from server.errors import (
     NotFound,
     NotSupported,
     UpstreamUnavailable,
+    VersionRefused,
 )
+from server.rpc.pipeline.errors import facts_of
 from server.upstream.verdicts import Verdict
 
-TABLE = SolanaErrors()
+TABLE = ErrorRules("solana")
 SAID = [
     (
         -32001,
@@ -37,7 +39,7 @@ SAID = [
     (-32010, "excluded from account secondary indexes", None, "ELSEWHERE", NotSupported),
     (-32011, "Transaction history is not available from this node", None, "ELSEWHERE", ArchiveRequired),
     (-32014, "Block status not yet available for slot 9", None, "ELSEWHERE", NotFound),
-    (-32015, "Transaction version (3) is not supported", None, "ANSWER", NotSupported),
+    (-32015, "Transaction version (3) is not supported", None, "ANSWER", VersionRefused),
     (-32016, "Minimum context slot has not been reached", b'{"contextSlot":4}', "ELSEWHERE", UpstreamUnavailable),
     (-32019, "Failed to query long-term storage", None, "ELSEWHERE", UpstreamUnavailable),
     (-32601, "Method not found", None, "ELSEWHERE", NotSupported),
@@ -61,10 +63,10 @@ def test_replay(code: int | None, message: str, data: bytes | None, verdict: str
 
 def test_what_is_read_out_of_the_words():
     pruned = TABLE.classify(200, -32001, "Block 5 cleaned up. First available block: 77", None)
-    assert pruned.error.metadata == {"oldestBlock": "77"}
+    assert facts_of(pruned.error) == {"oldestBlock": "77"}
     assert pruned.lacks == "block"
     newer = TABLE.classify(200, -32015, "Transaction version (3) is not supported", None)
-    assert newer.error.metadata == {"maxSupportedTransactionVersion": "3"}
+    assert facts_of(newer.error) == {"maxSupportedTransactionVersion": "3"}
 
 
 def test_the_status_counts():

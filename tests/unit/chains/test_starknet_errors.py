@@ -7,10 +7,11 @@ import json
 import pytest
 
 from server import errors
-from server.chains.starknet.node_errors import ContractMissing, EntryPointMissing, StarknetErrors
+from server.chains.shared.error_rules import ErrorRules
+from server.errors import ContractMissing, EntryPointMissing
 from server.upstream.verdicts import Verdict
 
-TABLE = StarknetErrors()
+TABLE = ErrorRules("starknet")
 ANSWER, ELSEWHERE, UNCLEAR, LIMITED = Verdict.ANSWER, Verdict.ELSEWHERE, Verdict.UNCLEAR, Verdict.LIMITED
 
 

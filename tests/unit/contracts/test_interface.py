@@ -15,9 +15,7 @@ from server.contracts.calls import ContractCall, ContractOutcome
 from server.contracts.interface import Function, Interface, Unreadable
 from server.contracts.reverts import Revert
 from server.contracts.words import Undecodable
-from server.sources.prices.shape import Shape
 from tests.examples import examples
-from tests.unit.abi.shapes import SHAPES, filled
 from tests.unit.contracts.shapes import SHAPES, Shape, filled
 
 if TYPE_CHECKING:

@@ -17,11 +17,8 @@ from server.contracts.interface import Function
 from server.contracts.words import Undecodable
 from server.errors import InvalidArgument
 from server.marketplace.values import accept_arguments, accept_filters, read_arguments, to_json
-from server.sources.prices.shape import Shape
 from tests.examples import examples
-from tests.unit.abi.shapes import SHAPES, filled
 from tests.unit.contracts.shapes import JSON, SHAPES, Shape, filled
-from transcoder.pages import JSON
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,8 +6,9 @@ import copy
 import gc
 import importlib
 import pkgutil
+from dataclasses import fields
 from operator import attrgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given, settings
@@ -43,11 +44,13 @@ def test_the_tree_has_the_classes_of_the_families_too() -> None:
 
 @each(KINDS, name=attrgetter("__name__"))
 @settings(max_examples=examples(30))
-@given(message=texts, field=maybe_texts, delay=st.none() | st.integers(0), metadata=st.dictionaries(texts, texts))
+@given(message=texts, field=maybe_texts, delay=st.none() | st.integers(0), number=st.integers())
 def test_a_copy_is_equal_and_shares_nothing_that_its_caller_may_change(
-    kind: type[GatewayError], message: str, field: str | None, delay: int | None, metadata: dict[str, str]
+    kind: type[GatewayError], message: str, field: str | None, delay: int | None, number: int
 ) -> None:
-    error = kind(message, field=field, retry_after_ms=delay, metadata=dict(metadata))
+    own = {one.name for one in fields(kind)} - {one.name for one in fields(GatewayError)}
+    data: dict[str, Any] = dict.fromkeys(own, number)
+    error = kind(message, field=field, retry_after_ms=delay, **data)
     error.refusals = {"one": NotFound("there")}
     twin = copy.copy(error)
     assert type(twin) is kind
@@ -55,8 +58,10 @@ def test_a_copy_is_equal_and_shares_nothing_that_its_caller_may_change(
     assert (str(twin), twin.args) == (str(error), error.args)
     assert (twin.status, twin.reason) == (error.status, error.reason)
     twin.field, twin.message, twin.refusals = "another", "other words", {}
-    twin.metadata["more"] = "of it"
-    assert (error.field, error.message, error.metadata) == (field, message, metadata)
+    for name in own:
+        setattr(twin, name, None)
+    assert (error.field, error.message) == (field, message)
+    assert {name: getattr(error, name) for name in own} == data
     assert list(error.refusals) == ["one"]
 
 
@@ -79,7 +84,7 @@ def test_a_copy_knows_nothing_of_where_the_original_was_raised() -> None:
 def test_a_class_with_a_constructor_of_its_own_is_copied_too() -> None:
     class Odd(GatewayError):
         def __init__(self, first: int, *, second: int) -> None:
-            super().__init__(f"{first} and {second}", metadata={"first": str(first)})
+            super().__init__(f"{first} and {second}", field=str(first))
             self.second = second
 
     twin = copy.copy(Odd(1, second=2))

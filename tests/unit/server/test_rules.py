@@ -14,8 +14,6 @@ from runtime.operations import load_operations, member
 from server.errors import InvalidArgument
 from server.rpc.pipeline.formats import item_root, shown
 from server.rpc.pipeline.validation import _default, apply_rules, compile_rules
-from server.rpc.stages.paths import shown
-from server.rpc.stages.rules import _default
 from tests.each import each
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from server.errors import InvalidArgument, RangeTooLarge
 
 if TYPE_CHECKING:
     from server.chains.capabilities import BlockRange
-    from server.chains.newest import Told
+    from server.chains.shared.newest import BlockAnswer
     from server.chains.view import ReadView
     from server.upstream.pool import Pool
 
@@ -177,7 +177,7 @@ class LogWindows:
             return block
         return min(block, (await self._head(view)).block)
 
-    async def _head(self, view: ReadView) -> Told[None]:
+    async def _head(self, view: ReadView) -> BlockAnswer[None]:
         head = await read_newest_height(self._pool, view.deadline)
         view.settle(head.block, head.endpoint)
         return head
@@ -195,7 +195,7 @@ def _too_large(blocks: int, most: int) -> RangeTooLarge:
     return RangeTooLarge(
         f"fromBlock: the range covers {blocks} blocks; ask for at most {most}, or leave fromBlock out",
         field="fromBlock",
-        metadata={"mostBlocks": str(most)},
+        most_blocks=most,
     )
 
 

@@ -13,12 +13,12 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from server.errors import ArchiveRequired
+from server.errors import ArchiveRequired, RangeAdvice, RangeTooLarge
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from server.errors import GatewayError
+    from server.errors import GatewayError, RangeHint
 
 CEILING = 100_000
 """No question asks for more blocks than this, whatever the endpoint."""
@@ -27,7 +27,6 @@ RELEARN_SECONDS = 600.0
 """How long a limit is believed: plans change, and one machine behind a label may be stricter than another."""
 
 _TABLE = Path(__file__).with_name("limits.toml")
-_HINT, _BLOCKS = "rangeHint", "maxBlocks"
 _THOUSAND = 1000
 _MOST_BLOCKS = 1 << 40
 
@@ -36,48 +35,23 @@ _SLACK = 1.2
 _WIDEST = 4
 
 
-class Advice(NamedTuple):
-    """How many blocks to ask for next, as the refusal says: `blocks` None where it names no number.
-
-    `is_lasting` tells a limit of the node (so many blocks, whatever is in them) from one of this answer's size.
-    """
-
-    blocks: int | None
-    is_lasting: bool
-
-
 @cache
-def _patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
+def _patterns() -> tuple[tuple[RangeHint, re.Pattern[str]], ...]:
     rows = tomllib.loads(_TABLE.read_text(encoding="utf-8"))["limits"]
     return tuple((row["hint"], re.compile(row["pattern"])) for row in rows)
 
 
-def read_limit(message: str) -> dict[str, str]:
-    """Return the hint of a node's message as error metadata; empty where no pattern knows it.
-
-    `rangeHint` is the kind of hint, `maxBlocks` the number of blocks that it amounts to.
-    """
+def read_limit(message: str) -> RangeAdvice | None:
+    """Return what a node's refusal says about the ranges that it would answer; None where no pattern knows it."""
     text = message.lower()
     for hint, pattern in _patterns():
         match = pattern.search(text)
-        if match is None:
-            continue
-        blocks = _blocks(hint, match)
-        metadata = {_HINT: hint}
-        if blocks is not None:
-            metadata[_BLOCKS] = str(blocks)
-        return metadata
-    return {}
+        if match is not None:
+            return RangeAdvice(hint, _blocks(hint, match))
+    return None
 
 
-def advice_of(metadata: Mapping[str, str]) -> Advice:
-    """Return the advice in the metadata of a refusal."""
-    blocks = metadata.get(_BLOCKS)
-    is_lasting = metadata.get(_HINT, "blocks") == "blocks"
-    return Advice(None if blocks is None else int(blocks), is_lasting)
-
-
-def _blocks(hint: str, match: re.Match[str]) -> int | None:
+def _blocks(hint: RangeHint, match: re.Match[str]) -> int | None:
     if hint == "window":
         base = 16 if match["from"].startswith("0x") else 10
         blocks = int(match["to"], base) - int(match["from"], base) + 1
@@ -135,12 +109,14 @@ class LogRanges:
         widest: int | None = None
         vague: set[str] = set()
         for label, error in refusals.items():
-            advice = advice_of(error.metadata)
-            if advice.blocks is not None:
+            advice = error.advice if isinstance(error, RangeTooLarge) else None
+            # A limit of the node, whatever is in the blocks, or one of this answer's size.
+            is_lasting = advice is None or advice.hint == "blocks"
+            if advice is not None and advice.blocks is not None:
                 widest = max(advice.blocks, widest or 0)
-                if advice.is_lasting:
+                if is_lasting:
                     self.learn(label, advice.blocks)
-            elif advice.is_lasting and not isinstance(error, ArchiveRequired):
+            elif is_lasting and not isinstance(error, ArchiveRequired):
                 vague.add(label)
         return Noted(widest, vague)
 

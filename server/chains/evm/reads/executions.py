@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from runtime.metrics import observe_fold
 from server.chains.evm.reads.multicall import Call, Outcome, decode_aggregate3, encode_aggregate3
 from server.chains.evm.reads.unbatched import UnbatchedReads
-from server.chains.newest import NOBODY, Told, read_newest
+from server.chains.shared.newest import NO_ENDPOINTS, BlockAnswer, read_newest
 from server.contracts.quantity import block_tag, check_count, json_data
 from server.contracts.words import word
 from server.errors import (
@@ -128,7 +128,7 @@ class Executions:
 
         marks: list[bytes] = []
 
-        async def ask(avoid: frozenset[str]) -> Told[list[Outcome]]:
+        async def ask(avoid: frozenset[str]) -> BlockAnswer[list[Outcome]]:
             while True:
                 steered = replace(folded, avoid=avoid) if avoid else folded
                 reply = await self._pool.call("eth_call", params, steered, deadline=deadline)
@@ -143,7 +143,7 @@ class Executions:
                     self._check_own(calls, outcomes)
                     if is_marked:
                         marks.append(_join_marks(made_at, *whole[3:places]))
-                    return Told(outcomes, reply.endpoint, check_count(word(number.data)), _time_of(made_at))
+                    return BlockAnswer(outcomes, reply.endpoint, check_count(word(number.data)), _time_of(made_at))
                 except ValueError:
                     # Multicall3 need not exist on the other chain.
                     if not await self._pool.confirm(reply):
@@ -182,10 +182,10 @@ class Executions:
                 raise ValueError("not what Multicall3 answers")
 
     async def _at(
-        self, block: int, execute: Callable[[frozenset[str]], Awaitable[Told[list[Outcome]]]]
-    ) -> Told[list[Outcome]]:
+        self, block: int, execute: Callable[[frozenset[str]], Awaitable[BlockAnswer[list[Outcome]]]]
+    ) -> BlockAnswer[list[Outcome]]:
         """Return what an endpoint tells of this block; one that tells another block's state is not the last word."""
-        avoid = NOBODY
+        avoid = NO_ENDPOINTS
         while True:
             told = await execute(avoid)
             if told.block == block or told.endpoint in avoid:

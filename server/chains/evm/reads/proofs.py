@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from server.chains.evm.chain import ARB_BLOCK_NUMBER, ARB_SYS, EvmChain
-from server.chains.newest import Told
+from server.chains.shared.newest import BlockAnswer
 from server.chains.sound_answers import OtherChain, read_sound
 from server.contracts.quantity import block_tag, check_count, json_data
 from server.contracts.words import word
@@ -54,7 +54,7 @@ class Proofs:
         ask: Callable[[CallPolicy], Awaitable[Answer]],
         policy: CallPolicy,
         deadline: float | None,
-    ) -> Told[Answer]:
+    ) -> BlockAnswer[Answer]:
         """Return what `ask` brings, made with the policy that it is given, and the block that it proves to be of.
 
         That need not be `block`. For reads whose failure is an answer: such a failure would fail a bundle as a whole,
@@ -81,7 +81,7 @@ class Proofs:
                 look = replace(look, prefer=None, disbelieved=look.disbelieved | {reply.endpoint})
                 continue
             if endpoint == reply.endpoint and before == after:
-                return Told(answer, endpoint, after)
+                return BlockAnswer(answer, endpoint, after)
         raise UpstreamDisagrees(f"{self._chain.slug} moves on faster than the call runs; try again")
 
 

@@ -82,5 +82,5 @@ class UnbatchedReads:
         except Reverted as error:
             if isinstance(error, OutOfGas):
                 self._quarantine.add(call.target)
-            return policy.prefer, Outcome(False, error.payload)
+            return policy.prefer, Outcome(False, error.data or b"")
         return endpoint, Outcome(True, data)

@@ -14,15 +14,13 @@ from hypothesis import strategies as st
 from server.chains.evm.logs.limits import (
     CEILING,
     RELEARN_SECONDS,
-    Advice,
     LogRanges,
     Pace,
     Plan,
-    advice_of,
     read_limit,
 )
 from server.chains.evm.node_errors import EvmErrors
-from server.errors import RangeTooLarge, UpstreamUnavailable
+from server.errors import RangeAdvice, RangeHint, RangeTooLarge, UpstreamUnavailable
 from server.upstream.verdicts import Verdict
 from tests.each import each
 
@@ -90,17 +88,19 @@ VAGUE = [
 
 @pytest.mark.parametrize(("message", "blocks"), LASTING)
 def test_a_limit_of_blocks_lasts(message: str, blocks: int) -> None:
-    assert advice_of(read_limit(message)) == Advice(blocks, is_lasting=True)
+    assert read_limit(message) == RangeAdvice("blocks", blocks)
 
 
 @pytest.mark.parametrize(("message", "blocks"), PASSING)
 def test_a_limit_of_results_holds_for_this_range_only(message: str, blocks: int | None) -> None:
-    assert advice_of(read_limit(message)) == Advice(blocks, is_lasting=False)
+    advice = read_limit(message)
+    assert advice is not None
+    assert (advice.hint, advice.blocks) == ("results" if blocks is None else "window", blocks)
 
 
 @pytest.mark.parametrize("message", [*VAGUE, "something else entirely", ""])
 def test_a_refusal_without_a_number_names_none(message: str) -> None:
-    assert advice_of(read_limit(message)) == Advice(None, is_lasting=True)
+    assert read_limit(message) is None
 
 
 @each(product([*(text for text, _ in LASTING + PASSING), *VAGUE], [-32000, -32005, -32600, -32602, -32614, -32012, 35]))
@@ -108,14 +108,16 @@ def test_every_one_of_them_is_a_refusal_of_the_range(message: str, code: int) ->
     judged = EvmErrors().classify(200, code, message, None)
     assert isinstance(judged.error, RangeTooLarge)
     assert judged.verdict is Verdict.ELSEWHERE
-    assert judged.error.metadata == read_limit(message)
+    assert judged.error.advice == read_limit(message)
 
 
 @pytest.mark.parametrize(
     "message", ["retry with the range 9-1", "this block range should work: [0x5, 0x1]", "max range: 0"]
 )
 def test_advice_that_makes_no_sense_is_not_taken(message: str) -> None:
-    assert advice_of(read_limit(message)).blocks is None
+    advice = read_limit(message)
+    assert advice is not None
+    assert advice.blocks is None
 
 
 class Clock:
@@ -125,9 +127,8 @@ class Clock:
         return self.now
 
 
-def refusal(blocks: int | None, hint: str = "blocks") -> RangeTooLarge:
-    metadata = {"rangeHint": hint} | ({} if blocks is None else {"maxBlocks": str(blocks)})
-    return RangeTooLarge("refused", metadata=metadata)
+def refusal(blocks: int | None, hint: RangeHint = "blocks") -> RangeTooLarge:
+    return RangeTooLarge("refused", advice=RangeAdvice(hint, blocks))
 
 
 def test_learnt_ranges_steer_to_the_widest_endpoint_and_are_forgotten() -> None:

@@ -1,8 +1,14 @@
-"""The methods of its nodes that a family passes on for callers, and the checks that keep a caller within bounds.
+"""Calls of callers' own choice, passed on to nodes if they are reads within bounds.
 
-What a family allows is data (`passthrough.toml` in its folder); the checks are functions by name. Parameters are passed
-on byte for byte, so what is checked must be read as the node reads it: members of a checked object that are unknown, or
-written twice, are refused, because nodes differ in which of two they take.
+What a family allows is data (`passthrough.toml` in its folder); the checks are functions by name:
+
+    count   a number, as an integer or as text (unless `text` is false), from `least` (0) to `most`; with `boolean` also
+            true and false, with `optional` also nothing
+    list    an array of at most `most` elements; it may be missing
+    member  the `member` of an object is among `one_of`, or a number as for `count`; with `known` it has no others
+
+Parameters are passed on byte for byte, so what is checked must be read as the node reads it: members of a checked
+object that are unknown, or written twice, are refused, because nodes differ in which of two they take.
 """
 
 from __future__ import annotations
@@ -10,20 +16,22 @@ from __future__ import annotations
 import json
 import tomllib
 from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import msgspec
 
 from runtime.nearest import nearest
 from runtime.nesting import DEEPEST, nests_too_deeply
-from server.errors import InvalidArgument, NotFound
+from server.errors import HeightMissing, InvalidArgument, NotFound
 from server.upstream.absence import ENDPOINTS_ASKED, confirmed
 from server.upstream.connector import CallPolicy
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
+    from server.chains.view import ReadView
     from server.upstream.pool import Pool
 
 MAX_PARAMS_BYTES = 256 * 1024
@@ -33,6 +41,7 @@ MAX_PARAMS_BYTES = 256 * 1024
 CALLERS_OWN = CallPolicy(heavy=True, caller_made=True, joinable=False, quotes=True)
 """An answer and a batch of its own: the caller chose what it costs, and reads what the node says to it."""
 
+_CHAINS = Path(__file__).parents[1]
 _BLOCK_MEMBER = "block_number"
 _MAX_NUMBER = (1 << 63) - 1
 
@@ -68,9 +77,9 @@ class LookUp:
 class AllowList:
     """The methods of one family. Raises KeyError where the table names a check that does not exist."""
 
-    def __init__(self, table: Path, checks: Mapping[str, Check]) -> None:
+    def __init__(self, table: Path, checks: Mapping[str, Check] | None = None) -> None:
         entries = tomllib.loads(table.read_text(encoding="utf-8"))
-        self._checks = {"count": check_count, "list": check_list, **checks}
+        self._checks = {"count": check_count, "list": check_list, "member": check_member, **(checks or {})}
         self._methods = {
             name: Method(name, most, tuple(map(_check_of, entries["checks"].get(name, ()))))
             for name, most in entries["methods"].items()
@@ -146,6 +155,44 @@ class AllowList:
         return next(options for _, name, options in self._methods[method].checks if name == check)
 
 
+@cache
+def allow_list(family: str) -> AllowList:
+    """Return the methods that a family passes on, where it has no checks of its own."""
+    return AllowList(_CHAINS / family / "passthrough.toml")
+
+
+class PassThrough:
+    """The capability `PassesCalls` of one chain.
+
+    `explain` says why there is no block of a height, where the nodes' refusal alone does not.
+    """
+
+    def __init__(
+        self,
+        pool: Pool,
+        allowed: AllowList,
+        explain: Callable[[HeightMissing, ReadView], Awaitable[NotFound]] | None = None,
+    ) -> None:
+        self._pool = pool
+        self._allowed = allowed
+        self._explain = explain
+
+    async def pass_call(self, method: str, params: bytes | None, view: ReadView) -> bytes:
+        """Return the JSON of the node's result, byte for byte.
+
+        Raises:
+            InvalidArgument: the method or its parameters are not passed on (fields `method`, `params`).
+            GatewayError: what the node's error means.
+        """
+        items = self._allowed.parse(method, params)
+        try:
+            return await self._allowed.pass_on(self._pool, method, items, deadline=view.deadline)
+        except HeightMissing as error:
+            if self._explain is None:
+                raise
+            raise await self._explain(error, view) from None
+
+
 def refuse(where: str, why: str) -> InvalidArgument:
     """Return the refusal of a parameter."""
     return InvalidArgument(f"{where}: {why}", field="params")
@@ -170,13 +217,30 @@ def check_members(value: Any, where: str, known: Sequence[str]) -> dict[str, Any
 
 
 def check_count(value: Any, where: str, options: Mapping[str, Any]) -> None:
-    """Check a number, hex text or integer, of at most `most`."""
+    """Check a number; see the head of this module."""
+    takes_boolean = options.get("boolean", False)
+    if (value is None and options.get("optional")) or (isinstance(value, bool) and takes_boolean):
+        return
     try:
-        number = int(value, 0) if isinstance(value, str) else value
+        number = int(value, 0) if isinstance(value, str) and options.get("text", True) else value
     except ValueError:
         number = None
-    if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number <= options["most"]:
-        raise refuse(where, f"a number up to {options['most']} is needed")
+    least, most = options.get("least", 0), options["most"]
+    if isinstance(number, bool) or not isinstance(number, int) or not least <= number <= most:
+        span = f"from {least} to {most}" if least else f"up to {most}"
+        raise refuse(where, f"a number {span}{', true or false' if takes_boolean else ''} is needed")
+
+
+def check_member(value: Any, where: str, options: Mapping[str, Any]) -> None:
+    """Check one member of an object, which must be there; see the head of this module."""
+    if "known" in options:
+        check_members(value, where, options["known"])
+    name = options["member"]
+    chosen = value.get(name) if isinstance(value, dict) else None
+    if "one_of" not in options:
+        check_count(chosen, f"{where}.{name}", options)
+    elif chosen not in options["one_of"]:
+        raise refuse(f"{where}.{name}", f"one of {', '.join(options['one_of'])} is needed")
 
 
 def check_list(value: Any, where: str, options: Mapping[str, Any]) -> None:
