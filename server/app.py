@@ -120,8 +120,7 @@ class Gateway:
         by_path |= typed.operations(by_path[CALL_METHOD])
         self._public = StagesInterceptor(boundary, execution, by_path, private=False)
         self._private = StagesInterceptor(boundary, execution, by_path, private=True)
-        composed = {path: self._private.compose(path, handler) for path, handler in staged.items()}
-        self._channel = InProcessChannel({path: handler for path, handler in composed.items() if handler is not None})
+        self._channel = InProcessChannel(self._private.compose_in_process(staged))
         # In process the gateway answers from now on.
         self._access.ready = True
 

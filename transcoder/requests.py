@@ -233,7 +233,7 @@ def outline(body: bytes) -> bytes | list[msgspec.Raw]:
             str(body, "utf-8")
         except UnicodeDecodeError as error:
             raise _parse_error(f"the body is not UTF-8: {error.reason} at byte {error.start}") from None
-    if nests_too_deeply(body):
+    if body.count(b"[") + body.count(b"{") > DEEPEST and nests_too_deeply(body):
         raise _parse_error(f"the body is nested more than {DEEPEST} levels deep")
     if not body[:1].strip(_SPACE) and not body.strip(_SPACE):
         raise _parse_error("the body is empty; send a JSON-RPC 2.0 request object")

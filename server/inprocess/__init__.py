@@ -1,7 +1,8 @@
 """A grpc.aio channel onto handlers in the same process; grpcio has no such transport.
 
 It behaves like a socket, as the table in `tests/contract/inprocess` proves: every message is serialised and parsed,
-each call runs in a task and contextvars context of its own, metadata syntax, deadlines and message sizes are enforced.
+each servicer runs in a task and contextvars context of its own, metadata syntax, deadlines and message sizes are
+enforced.
 
 What it does not imitate:
 - streams: unary calls only;

@@ -5,19 +5,20 @@ from __future__ import annotations
 import asyncio
 import logging
 from contextvars import Context
+from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import grpc
 from grpc.aio import AioRpcError, Metadata
 
-from server.inprocess.context import TRUSTED, UNARY_ONLY, InProcessContext, received
+from server.inprocess.context import TRUSTED, UNARY_ONLY, InProcessContext, received, serve
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Mapping
+    from collections.abc import Awaitable, Callable, Generator, Mapping
     from types import TracebackType
 
-    from server.inprocess.context import Entries
+    from server.inprocess.context import Beginning, Entries
 
 MAX_REQUEST_BYTES = 4 * 1024 * 1024
 MAX_RESPONSE_BYTES = 64 * 1024 * 1024
@@ -28,13 +29,14 @@ _OK = grpc.StatusCode.OK
 class InProcessChannel(grpc.aio.Channel):  # type: ignore[misc]  # grpc has no types
     """A channel onto `handlers`, by path (`/waypost.v1.AccountService/GetBalance`), within one event loop.
 
-    Handlers are coroutine functions. `max_request_bytes` and `max_response_bytes` bound messages as a listener does; a
-    larger one ends the call as RESOURCE_EXHAUSTED.
+    A handler is a coroutine function in an `RpcMethodHandler`, or a `Beginning`: a call that it answers at once has no
+    task. `max_request_bytes` and `max_response_bytes` bound messages as a listener does; a larger one ends the call as
+    RESOURCE_EXHAUSTED.
     """
 
     def __init__(
         self,
-        handlers: Mapping[str, grpc.RpcMethodHandler[Any, Any]],
+        handlers: Mapping[str, grpc.RpcMethodHandler[Any, Any] | Beginning],
         *,
         max_request_bytes: int = MAX_REQUEST_BYTES,
         max_response_bytes: int = MAX_RESPONSE_BYTES,
@@ -59,13 +61,7 @@ class InProcessChannel(grpc.aio.Channel):  # type: ignore[misc]  # grpc has no t
         """Refuse: streams need a socket."""
         raise grpc.aio.UsageError(UNARY_ONLY)
 
-    def stream_unary(self, *args: Any, **kwargs: Any) -> Any:
-        """Refuse: streams need a socket."""
-        raise grpc.aio.UsageError(UNARY_ONLY)
-
-    def stream_stream(self, *args: Any, **kwargs: Any) -> Any:
-        """Refuse: streams need a socket."""
-        raise grpc.aio.UsageError(UNARY_ONLY)
+    stream_unary = stream_stream = unary_stream
 
     async def close(self, grace: float | None = None) -> None:
         """Take no more calls, let those in flight finish for `grace` seconds, then cancel the rest."""
@@ -108,7 +104,7 @@ class InProcessMethod(grpc.aio.UnaryUnaryMultiCallable[Any, Any]):  # type: igno
     def __init__(
         self,
         channel: InProcessChannel,
-        handler: grpc.RpcMethodHandler[Any, Any] | None,
+        handler: grpc.RpcMethodHandler[Any, Any] | Beginning | None,
         serialise: Callable[[Any], bytes] | None,
         parse: Callable[[bytes], Any] | None,
     ) -> None:
@@ -152,8 +148,9 @@ class InProcessMethod(grpc.aio.UnaryUnaryMultiCallable[Any, Any]):  # type: igno
             call.settle(grpc.StatusCode.DEADLINE_EXCEEDED, "Deadline Exceeded")
         else:
             task = call.start(handler, payload, entries)
-            channel.tasks[task] = call
-            task.add_done_callback(channel.tasks.pop)
+            if task is not None:
+                channel.tasks[task] = call
+                task.add_done_callback(channel.tasks.pop)
         return call
 
 
@@ -206,12 +203,24 @@ class InProcessCall(grpc.aio.UnaryUnaryCall[Any, Any]):  # type: ignore[misc]  #
         self._task: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
 
-    def start(self, handler: grpc.RpcMethodHandler[Any, Any], request: bytes, metadata: Entries) -> asyncio.Task[None]:
-        """Serve the call in a task and contextvars context of its own."""
-        context = Context()
+    def start(
+        self, handler: grpc.RpcMethodHandler[Any, Any] | Beginning, request: bytes, metadata: Entries
+    ) -> asyncio.Task[None] | None:
+        """Serve the call in a task and contextvars context of its own; None where it is answered at once."""
+        context = InProcessContext(metadata, self._deadline)
+        if isinstance(handler, grpc.RpcMethodHandler):
+            work: Callable[[], Awaitable[Any]] = partial(serve, handler, request, context)
+        else:
+            answer = handler(request, context)
+            if isinstance(answer, bytes):
+                self._end(context, _OK, "", answer)
+                context.finish()
+                return None
+            work = answer
         # A fresh context, as on a socket: nothing of the caller's request leaks into the callee's.
-        context.run(TRUSTED.set, True)
-        self._task = self._loop.create_task(self._serve(handler, request, metadata), context=context)
+        own = Context()
+        own.run(TRUSTED.set, True)
+        self._task = self._loop.create_task(self._serve(work, context), context=own)
         if self._deadline is not None:
             self._timer = self._loop.call_later(self._deadline - monotonic(), self._expire)
         return self._task
@@ -323,18 +332,11 @@ class InProcessCall(grpc.aio.UnaryUnaryCall[Any, Any]):  # type: ignore[misc]  #
         else:
             self._run_callback(callback)
 
-    async def _serve(self, handler: grpc.RpcMethodHandler[Any, Any], request: bytes, metadata: Entries) -> None:
-        context = InProcessContext(metadata, self._deadline)
-        parse, serialise = handler.request_deserializer, handler.response_serializer
+    async def _serve(self, work: Callable[[], Awaitable[Any]], context: InProcessContext) -> None:
         try:
-            response = await handler.unary_unary(parse(request) if parse else request, context)
+            payload = await work()
             if context.aborted is None and context.status in (None, _OK):
-                payload = serialise(response) if serialise else response
-                if len(payload) > self._max_bytes:
-                    text = f"SERVER: Sent message larger than max ({len(payload)} vs. {self._max_bytes})"
-                    self.settle(grpc.StatusCode.RESOURCE_EXHAUSTED, text)
-                else:
-                    self._end(context, _OK, "", payload)
+                self._end(context, _OK, "", payload)
             elif context.aborted is None:
                 self._end(context, _failure(context.status), context.text)
         except grpc.aio.AbortError:
@@ -355,6 +357,10 @@ class InProcessCall(grpc.aio.UnaryUnaryCall[Any, Any]):  # type: ignore[misc]  #
     def _end(
         self, context: InProcessContext, code: grpc.StatusCode, details: str, payload: bytes | None = None
     ) -> None:
+        if payload is not None and len(payload) > self._max_bytes:
+            text = f"SERVER: Sent message larger than max ({len(payload)} vs. {self._max_bytes})"
+            self.settle(grpc.StatusCode.RESOURCE_EXHAUSTED, text)
+            return
         try:
             trailing = received(context.trailing)
         except (TypeError, ValueError):

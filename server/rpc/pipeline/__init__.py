@@ -1,1 +1,4 @@
-"""The stages that every call passes, one file each; `server.rpc.pipeline.interceptor` composes them once per method."""
+"""What a call passes: boundary, admission with the response cache, execution with the stages' checks, servicer.
+
+`interceptor` composes it once per method.
+"""

@@ -47,7 +47,7 @@ class AdmissionStage:
         admission, charge, path, cache = self._admission, self._charge, method.path, self._cache
         find = cache.find if cache is not None and cache.repeats(method) else None
 
-        def admit(request: bytes, context: Context, state: RequestState) -> Awaitable[bytes] | bytes:
+        def admit(request: bytes, context: Context, state: RequestState) -> bytes | Step:
             principal = _vouched(state) if state.trusted and PRINCIPAL in state.metadata else None
             if principal is None:
                 principal = state.principal
@@ -57,7 +57,7 @@ class AdmissionStage:
                         key = given if given and isinstance(given, str) else _bearer_token(state)
                         principal = admission.peek(key)
                         if principal is None:
-                            return look_up(key, request, context, state)
+                            return look_up
                     if not principal.policy.unlimited:
                         charge(state, principal)
                 except GatewayError as refusal:
@@ -65,16 +65,16 @@ class AdmissionStage:
                     raise
             state.principal = principal
             kept = find(path, request, state) if find is not None else None
-            return inner(request, context, state) if kept is None else kept
+            return inner if kept is None else kept
 
-        async def look_up(key: str, request: bytes, context: Context, state: RequestState) -> bytes:
+        async def look_up(request: bytes, context: Context, state: RequestState) -> bytes:
             try:
-                state.principal = await admission.identify(key)
+                state.principal = await admission.identify(_key_of(state))
             except GatewayError as refusal:
                 _count_refusal(state, refusal)
                 raise
             answer = admit(request, context, state)
-            return answer if isinstance(answer, bytes) else await answer
+            return answer if isinstance(answer, bytes) else await answer(request, context, state)
 
         return admit
 
@@ -216,11 +216,11 @@ def _trusted_by_metadata(state: RequestState) -> None:
         raise KeyInvalid(message, field=CREDENTIAL)
 
 
-def _trusted_only(inner: Step) -> Step:
-    def admit(request: Any, context: Context, state: RequestState) -> Awaitable[Any]:
+def _trusted_only(inner: Step) -> Gate:
+    def admit(request: bytes, context: Context, state: RequestState) -> Step:
         _trusted_by_metadata(state)
         # Whom it is asked for, where that is anybody: who asked for the OpenRPC document pays for it.
         state.principal = _vouched(state)
-        return inner(request, context, state)
+        return inner
 
     return admit

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     Check = Callable[[Any, "RequestState"], None]
     # What runs an admitted call, on serialised messages.
     Step = Callable[[bytes, Context, "RequestState"], Awaitable[bytes]]
-    # What the boundary calls: a step that may have the answer already.
-    Gate = Callable[[bytes, Context, "RequestState"], Awaitable[bytes] | bytes]
+    # What the boundary calls: returns the answer where it is there already, else the step that brings it.
+    Gate = Callable[[bytes, Context, "RequestState"], bytes | Step]
     # What a call over a socket passes before its message is read; something to await where that takes a while.
     Identify = Callable[["RequestState"], Awaitable[None] | None]
 

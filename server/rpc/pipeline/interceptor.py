@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from runtime.operations import Operation
     from server.access.admission import Admission
+    from server.inprocess.context import Beginning
     from server.rpc.pipeline.boundary import CallBoundary, Entrance
     from server.rpc.pipeline.call import RequestState, Stage
     from server.rpc.pipeline.response_cache import ResponseCache
@@ -111,6 +112,11 @@ class StagesInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[misc]  # gr
             return handler
         method = self._method(path, handler)
         return grpc.unary_unary_rpc_method_handler(self._boundary.bind(method, self._execution.bind(method)))
+
+    def compose_in_process(self, handlers: Mapping[str, grpc.RpcMethodHandler[Any, Any]]) -> dict[str, Beginning]:
+        """Return the handlers of Waypost's own rpcs as `InProcessChannel` takes them."""
+        methods = [self._method(path, handler) for path, handler in handlers.items()]
+        return {one.path: self._boundary.bind_in_process(one, self._execution.bind(one)) for one in methods}
 
     def _entrance(self, path: str, handler: grpc.RpcMethodHandler[Any, Any]) -> Entrance | None:
         own = path.startswith((PUBLIC, APPS)) or (self._private and path.startswith(INTERNAL))

@@ -72,7 +72,7 @@ async def in_process(interceptor: StagesInterceptor | None = None) -> AsyncItera
     slot: dict[str, Servicer] = {}
     handlers: Mapping[str, Any] = _handlers(slot)
     if interceptor is not None:
-        handlers = {path: interceptor.compose(path, handler) for path, handler in handlers.items()}
+        handlers = interceptor.compose_in_process(handlers)
     async with InProcessChannel(handlers, max_request_bytes=MAX_REQUEST_BYTES, max_response_bytes=MAX_BYTES) as channel:
         yield Rig(channel, slot)
 
