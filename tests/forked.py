@@ -67,7 +67,8 @@ def count(config: pytest.Config) -> int:
     """Return how many processes are asked for, 0 for none beside this one; raises UsageError."""
     asked = str(config.getoption("--processes"))
     if asked == "auto":
-        return len(os.sched_getaffinity(0)) + MORE_THAN_PROCESSORS
+        has_affinity = hasattr(os, "sched_getaffinity")
+        return (len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1) + MORE_THAN_PROCESSORS
     if not asked.isdecimal():
         raise pytest.UsageError(f"--processes {asked}: give a number or `auto`")
     return int(asked)
