@@ -287,6 +287,11 @@ class Crew:
         elif kind == "report":
             report = self._hook.pytest_report_from_serializable(config=config, data=content)
             self._hook.pytest_runtest_logreport(report=report)
+            terminal = config.pluginmanager.getplugin("terminalreporter")
+            if report.failed and terminal is not None:
+                # At once: of a run that is cut off nothing else is left.
+                terminal.ensure_newline()
+                terminal.write_line(f"{report.nodeid} failed")
         elif kind == "finish":
             worker.running, worker.done = None, worker.done + 1
         elif kind == "warning":
