@@ -67,7 +67,8 @@ def count(config: pytest.Config) -> int:
     """Return how many processes are asked for, 0 for none beside this one; raises UsageError."""
     asked = str(config.getoption("--processes"))
     if asked == "auto":
-        return len(os.sched_getaffinity(0)) + MORE_THAN_PROCESSORS
+        has_affinity = hasattr(os, "sched_getaffinity")
+        return (len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1) + MORE_THAN_PROCESSORS
     if not asked.isdecimal():
         raise pytest.UsageError(f"--processes {asked}: give a number or `auto`")
     return int(asked)
@@ -286,6 +287,11 @@ class Crew:
         elif kind == "report":
             report = self._hook.pytest_report_from_serializable(config=config, data=content)
             self._hook.pytest_runtest_logreport(report=report)
+            terminal = config.pluginmanager.getplugin("terminalreporter")
+            if report.failed and terminal is not None:
+                # At once: of a run that is cut off nothing else is left.
+                terminal.ensure_newline()
+                terminal.write_line(f"{report.nodeid} failed")
         elif kind == "finish":
             worker.running, worker.done = None, worker.done + 1
         elif kind == "warning":

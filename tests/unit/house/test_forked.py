@@ -120,11 +120,11 @@ def test_a_number_of_processes_that_is_none_is_refused(tmp_path: Path, asked: st
 
 def test_what_is_dear_is_held_by_few_and_nothing_is_left_over(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(HOLDERS, "nodes", 1)
-    queue = Queue([Group("plain", [0]), Group("one", [1], {"nodes"}), Group("two", [2], {"nodes"})])
+    queue = Queue([Group("plain", [0]), Group("one", [1], dear={"nodes"}), Group("two", [2], dear={"nodes"})])
     first, second, third = queue.take(0), queue.take(1), queue.take(0)
     assert [group.name for group in (first, second, third) if group] == ["one", "plain", "two"]
     assert queue.take(0) is None
-    again = Queue([Group("one", [1], {"nodes"}), Group("two", [2], {"nodes"})])
+    again = Queue([Group("one", [1], dear={"nodes"}), Group("two", [2], dear={"nodes"})])
     held = again.take(0)
     assert held is not None
     assert again.take(1) is None  # the holder comes for it
