@@ -23,6 +23,7 @@ from server.access.quotas import Quotas
 from server.access.service import AccessServicer
 from server.aggregators.jupiter import open_jupiter
 from server.chains.registry import Chains
+from server.fetch import GuardedFetcher
 from server.inprocess import InProcessChannel
 from server.leaving import refuse_calls
 from server.listeners import ListenError, bind, open_listener
@@ -44,7 +45,6 @@ from server.rpc.stages.frame import Frame
 from server.rpc.stages.recall import Recall
 from server.rpc.unauthenticated import Unauthenticated
 from server.sources.documents import DocumentStore
-from server.sources.guarded import GuardedFetcher
 from server.sources.prices import open_prices
 from server.storage.database import open_database
 from server.storage.share_records import ShareRecords

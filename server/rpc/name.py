@@ -14,7 +14,7 @@ from server.sources.names import Gateways, Names
 
 if TYPE_CHECKING:
     from server.chains.registry import Chains
-    from server.sources.guarded import GuardedFetcher
+    from server.fetch import GuardedFetcher
 
 CHAIN = "ethereum"
 """The chain whose names these are (contract section 4.5)."""

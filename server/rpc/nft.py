@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from runtime.settings import Settings
     from server.chains.registry import Chains
-    from server.sources.guarded import GuardedFetcher
+    from server.fetch import GuardedFetcher
     from server.sources.nfts import Document, Standard
     from server.upstream.cache import Cache
 

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from server.sources.guarded import FetchError
+from server.fetch import FetchError
 from server.sources.names.lookups import HttpError, Query, read_batch, write_batch_answer
 from server.sources.names.resolver import LOCAL_BATCH_GATEWAY
 from server.upstream.joining import Flights
 
 if TYPE_CHECKING:
-    from server.sources.guarded import Fetched, GuardedFetcher
+    from server.fetch import Fetched, GuardedFetcher
     from server.upstream.joining import Patience
 
 MAX_REQUESTS = 16

@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING
 from xml.parsers import expat
 
-from server.sources.guarded import parse_data_url
+from server.fetch import parse_data_url
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote, unquote
 
-from server.sources.guarded import parse_data_url
+from server.fetch import parse_data_url
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

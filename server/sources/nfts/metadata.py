@@ -11,7 +11,7 @@ import hashlib
 from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple, TypeVar, TypeVarTuple
 
-from server.sources.guarded import FetchError, Unreachable
+from server.fetch import FetchError, Unreachable
 from server.sources.nfts.documents import Document, DocumentError, parse_document
 from server.sources.nfts.locations import fill_in
 from server.sources.nfts.rewriting import rewrite
@@ -21,7 +21,7 @@ from server.upstream.joining import Flights
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from server.sources.guarded import GuardedFetcher
+    from server.fetch import GuardedFetcher
     from server.sources.nfts.locations import Gateways, Location
     from server.upstream.cache import Cache
 

@@ -78,6 +78,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
         "server.errors",
         "runtime",
     ),
+    "server.fetch": ("server.fetch", "runtime"),
     "server.storage": ("server.storage", "server.errors", "runtime"),
     "server.upstream": ("server.upstream", "server.errors", "runtime"),
     "server.catalog": ("server.catalog", "server.errors", "server.checksum", "runtime"),

@@ -19,11 +19,17 @@ import aiohttp
 from aiohttp.abc import AbstractResolver
 
 from runtime.metrics import count_fetch
-from server.sources.guarded.addresses import Resolver, addresses_of
-from server.sources.guarded.bodies import read_body
-from server.sources.guarded.errors import FetchError, FetchFailed, FetchRefused, Unreachable
-from server.sources.guarded.networks import public_except
-from server.sources.guarded.targets import Targets
+from server.fetch.bodies import read_body
+from server.fetch.targets import (
+    FetchError,
+    FetchFailed,
+    FetchRefused,
+    Resolver,
+    Targets,
+    Unreachable,
+    addresses_of,
+    public_except,
+)
 
 if TYPE_CHECKING:
     import socket
@@ -31,9 +37,7 @@ if TYPE_CHECKING:
     from aiohttp.abc import ResolveResult
 
     from runtime.settings import FetcherSettings
-    from server.sources.guarded.addresses import Admits, Resolve
-    from server.sources.guarded.networks import Address
-    from server.sources.guarded.targets import Target
+    from server.fetch.targets import Address, Admits, Resolve, Target
 
 MAX_REDIRECTS = 3
 METADATA_HOST = "the metadata host"

@@ -1,8 +1,8 @@
 """Fetching what strangers name: every URL that a contract, or a server it names, can influence goes through here."""
 
-from server.sources.guarded.data_urls import DataUrl, parse_data_url
-from server.sources.guarded.errors import FetchError, FetchFailed, FetchRefused, Unreachable
-from server.sources.guarded.fetcher import Fetched, GuardedFetcher
+from server.fetch.bodies import DataUrl, parse_data_url
+from server.fetch.fetcher import Fetched, GuardedFetcher
+from server.fetch.targets import FetchError, FetchFailed, FetchRefused, Unreachable
 
 __all__ = [
     "DataUrl",

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.sources.guarded import FetchRefused
-from server.sources.guarded.targets import Targets
+from server.fetch import FetchRefused
+from server.fetch.targets import Targets
 
 TARGETS = Targets(allow=("127.0.0.1:8088", "ipfs:8080", "[::1]:9000"), ports=(443,))
 

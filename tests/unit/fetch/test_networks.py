@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.sources.guarded.networks import is_public, public_except
+from server.fetch.targets import is_public, public_except
 
 CLOSED = [
     "0.0.0.0",

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.sources.guarded import parse_data_url
+from server.fetch import parse_data_url
 
 DOCUMENT = b'{"name":"100% #1","image":"data:image/svg+xml;utf8,<svg/>"}'
 
