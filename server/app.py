@@ -22,6 +22,7 @@ from server.access.principals import DEMO, Policy
 from server.access.quotas import Quotas
 from server.access.service import AccessServicer
 from server.aggregators.jupiter import open_jupiter
+from server.apis.documents import DocumentStore
 from server.chains.registry import Chains
 from server.fetch import GuardedFetcher
 from server.inprocess import InProcessChannel
@@ -44,7 +45,6 @@ from server.rpc.stages.answers import Answers
 from server.rpc.stages.frame import Frame
 from server.rpc.stages.recall import Recall
 from server.rpc.unauthenticated import Unauthenticated
-from server.sources.documents import DocumentStore
 from server.sources.prices import open_prices
 from server.storage.database import open_database
 from server.storage.share_records import ShareRecords
@@ -62,8 +62,8 @@ if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncEngine
 
     from runtime.settings import Settings
+    from server.apis.documents import DocumentSource
     from server.marketplace.catalogue import Catalogue
-    from server.sources.documents import DocumentSource
     from server.upstream.cache import Cache
     from server.upstream.transport import Session
 

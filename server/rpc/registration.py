@@ -66,13 +66,13 @@ if TYPE_CHECKING:
 
     from runtime.settings import Settings
     from server.aggregators.jupiter import Jupiter
+    from server.apis.documents import DocumentStore
     from server.chains.registry import Chains
     from server.fetch import GuardedFetcher
     from server.marketplace.calls import PublishedCalls
     from server.marketplace.catalogue import Catalogue
     from server.protocols.book import ProtocolReaders
     from server.protocols.reader import ProtocolEntry
-    from server.sources.documents import DocumentStore
     from server.sources.prices import PriceHistory, Prices
     from server.upstream.cache import Cache
     from server.upstream.transport import Session

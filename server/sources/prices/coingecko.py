@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from server.apis.endpoints import AGENT, changed_shape, is_price, read_moment, read_shape
 from server.errors import NotFound
-from server.sources.endpoints import AGENT
 from server.sources.prices.days import daily
-from server.sources.prices.shape import changed_shape, is_price, read_moment, read_shape
 from server.sources.prices.source import Observation
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from server.sources.prices.shape import is_price, read_moment
+from server.apis.endpoints import is_price, read_moment
 from server.sources.prices.source import Day
 
 if TYPE_CHECKING:

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from server.sources.endpoints import AGENT
+from server.apis.endpoints import AGENT, is_price, read_moment, read_shape
 from server.sources.prices.days import daily
-from server.sources.prices.shape import is_price, read_moment, read_shape
 from server.sources.prices.source import Observation
 
 if TYPE_CHECKING:

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from server.sources.endpoints import AGENT
-from server.sources.prices.shape import is_price, read_shape
+from server.apis.endpoints import AGENT, is_price, read_shape
 from server.sources.prices.source import EURO, Day, Observation
 from server.storage.price_records import ALL_HOURS
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import uuid
 from typing import TYPE_CHECKING, NamedTuple
 
+from server.apis.endpoints import ApiErrors, open_source, source_endpoints
 from server.catalog.feeds import load_price_table
 from server.catalog.symbols import PRICED_SYMBOLS
 from server.catalog.tokens import load_tokens
-from server.sources.api_errors import ApiErrors
-from server.sources.endpoints import open_source, source_endpoints
 from server.sources.prices import coingecko, defillama, frankfurter
 from server.sources.prices.coingecko import CoinGecko
 from server.sources.prices.collector import PriceCollector

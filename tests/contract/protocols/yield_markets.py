@@ -14,6 +14,7 @@ from devnet.evm.treasury import token_of
 from devnet.evm.world import load_world
 from devnet.offchain import pendle
 from runtime.settings import Settings
+from server.apis.documents import DocumentStore
 from server.chains.registry import Chains
 from server.chains.view import ReadView
 from server.protocols.book import ProtocolReaders
@@ -22,7 +23,6 @@ from server.protocols.runner import Runner
 from server.protocols.tables import TableStore
 from server.protocols.yields import PoolQuestion
 from server.rpc.registration import PROTOCOLS
-from server.sources.documents import DocumentStore
 from server.sources.prices import Price
 from server.upstream import open_session
 from server.upstream.cache import CacheUse

@@ -29,7 +29,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
         "server.catalog",
         "server.sources.prices",
         # What off-chain APIs state reaches readers as documents, in the types of their modules.
-        "server.sources.documents",
+        "server.apis.documents",
         "server.yields",
         "runtime.nearest",
         "server.chains.capabilities",
@@ -43,9 +43,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     # Quotes come by HTTP, decimals from a chain's capability.
     "server.aggregators": (
         "server.aggregators",
-        "server.sources.api_errors",
-        "server.sources.endpoints",
-        "server.sources.prices.shape",
+        "server.apis",
         "server.chains.capabilities",
         "server.chains.view",
         "server.upstream",
@@ -54,10 +52,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     ),
     "server.yields": (
         "server.yields",
-        "server.sources.documents",
-        "server.sources.api_errors",
-        "server.sources.endpoints",
-        "server.sources.prices.shape",
+        "server.apis",
         "server.chains.capabilities",
         "server.chains.view",
         "server.chains.facts",
@@ -70,14 +65,12 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     ),
     "server.venues": (
         "server.venues",
-        "server.sources.documents",
-        "server.sources.api_errors",
-        "server.sources.endpoints",
-        "server.sources.prices.shape",
+        "server.apis",
         "server.upstream",
         "server.errors",
         "runtime",
     ),
+    "server.apis": ("server.apis", "server.upstream", "server.errors", "runtime"),
     "server.fetch": ("server.fetch", "runtime"),
     "server.storage": ("server.storage", "server.errors", "runtime"),
     "server.upstream": ("server.upstream", "server.errors", "runtime"),

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from server.apis.documents import Document
 from server.catalog.protocols import load_address_book
 from server.chains.view import ReadView
 from server.errors import NotFound, PriceUnavailable, UpstreamUnavailable
@@ -20,7 +21,6 @@ from server.protocols.reader import ChainQuestion
 from server.protocols.runner import Runner
 from server.protocols.tables import TableStore
 from server.protocols.yields import PoolQuestion
-from server.sources.documents import Document
 from server.sources.prices import Price
 from server.yields.pendle import MARKETS, Flow, ListedMarket, Transaction
 from tests.unit.protocols.scripted import NO_CODE, World, address

@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 
 import pytest
 
+from server.apis.documents import MOST_BYTES, MOST_KEPT, Document, DocumentRequest, Fetched
 from server.errors import GatewayError, NotFound, ResponseTooLarge, UpstreamUnavailable
-from server.sources.documents import MOST_BYTES, MOST_KEPT, Document, DocumentRequest, Fetched
-from tests.unit.sources.scripted import WALL, Api, read, settle, store_of
+from tests.unit.apis.scripted import WALL, Api, read, settle, store_of
 
 
 @pytest.mark.parametrize(

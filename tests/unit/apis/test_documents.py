@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 
 import pytest
 
+from server.apis import documents
+from server.apis.documents import DocumentRequest, Fetched
 from server.errors import DeadlineExceeded, UpstreamUnavailable
-from server.sources import documents
-from server.sources.documents import DocumentRequest, Fetched
-from tests.unit.sources.scripted import WALL, Api, read, settle, store_of
+from tests.unit.apis.scripted import WALL, Api, read, settle, store_of
 
 
 async def test_a_document_is_asked_for_once_within_its_lifetime() -> None:

@@ -17,8 +17,8 @@ from server.errors import UpstreamUnavailable
 from server.yields.rebases import Rebase, Rebases, newest_rebase
 
 if TYPE_CHECKING:
+    from server.apis.documents import Fetched
     from server.chains.view import ReadView
-    from server.sources.documents import Fetched
 
 TOKEN = "0xae7ab96520DE3A18E5e111B5EaAb095312D7fE84"
 TOPIC = keccak(text="TokenRebased(uint256,uint256,uint256,uint256,uint256,uint256,uint256)")

@@ -6,8 +6,8 @@ import asyncio
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
+from server.apis.documents import Document, DocumentRequest, DocumentStore, Fetched
 from server.errors import UpstreamUnavailable
-from server.sources.documents import Document, DocumentRequest, DocumentStore, Fetched
 from server.upstream.cache import CacheUse
 
 if TYPE_CHECKING:
