@@ -31,6 +31,7 @@ from server.listeners import ListenError, bind, open_listener
 from server.marketplace.calls import PublishedCalls
 from server.marketplace.folders import open_catalogue
 from server.marketplace.typed import CALL_METHOD, TypedServices
+from server.prices import open_prices
 from server.protocols.book import ProtocolReaders
 from server.protocols.runner import Runner
 from server.protocols.tables import TableStore
@@ -45,7 +46,6 @@ from server.rpc.stages.answers import Answers
 from server.rpc.stages.frame import Frame
 from server.rpc.stages.recall import Recall
 from server.rpc.unauthenticated import Unauthenticated
-from server.sources.prices import open_prices
 from server.storage.database import open_database
 from server.storage.share_records import ShareRecords
 from server.upstream.cache import open_cache

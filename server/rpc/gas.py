@@ -13,7 +13,7 @@ from server.sources.gas_comparison import GasComparison
 
 if TYPE_CHECKING:
     from server.chains.registry import Chains
-    from server.sources.prices import Prices
+    from server.prices import Prices
 
 GWEI = 10**9
 """Wei in one gwei, the unit in which people speak of gas prices."""

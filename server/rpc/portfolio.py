@@ -15,7 +15,7 @@ from server.sources.wallets import ChainFailure
 
 if TYPE_CHECKING:
     from server.chains.registry import Chains
-    from server.sources.prices import Prices
+    from server.prices import Prices
     from server.sources.wallets import Asset, ChainAssets
 
 

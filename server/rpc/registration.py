@@ -71,9 +71,9 @@ if TYPE_CHECKING:
     from server.fetch import GuardedFetcher
     from server.marketplace.calls import PublishedCalls
     from server.marketplace.catalogue import Catalogue
+    from server.prices import PriceHistory, Prices
     from server.protocols.book import ProtocolReaders
     from server.protocols.reader import ProtocolEntry
-    from server.sources.prices import PriceHistory, Prices
     from server.upstream.cache import Cache
     from server.upstream.transport import Session
 

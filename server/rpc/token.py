@@ -14,7 +14,7 @@ from server.rpc.views import open_view
 
 if TYPE_CHECKING:
     from server.chains.registry import Chains
-    from server.sources.prices import Prices
+    from server.prices import Prices
 
 
 class TokenServicer(token_pb2_grpc.TokenServiceServicer):

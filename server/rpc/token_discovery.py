@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from server.catalog.tokens import Match
     from server.chains.registry import Chains
-    from server.sources.prices import Prices
+    from server.prices import Prices
 
 
 class TokenDiscovery:

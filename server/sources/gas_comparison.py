@@ -18,7 +18,7 @@ from server.errors import GatewayError, NotAvailable, UpstreamUnavailable
 
 if TYPE_CHECKING:
     from server.chains.registry import Chain, Chains
-    from server.sources.prices import Price, Prices
+    from server.prices import Price, Prices
     from server.upstream.cache import CacheUse
 
 _log = structlog.get_logger("waypost.gas")

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from server.catalog.tokens import Listing, TokenCatalogue
     from server.chains.holdings import Holding
     from server.chains.registry import Chain, Chains
-    from server.sources.prices import Prices, Token
+    from server.prices import Prices, Token
     from server.upstream.cache import CacheUse
 
 _log = structlog.get_logger("waypost.portfolio")

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 from server.apis.documents import Document
 from server.chains.view import ReadView
 from server.errors import DeadlineExceeded, GatewayError
+from server.prices import Price
 from server.protocols.runner import Runner
 from server.protocols.tables import TableStore
-from server.sources.prices import Price
 from tests.unit.protocols.scripted import World
 
 if TYPE_CHECKING:

@@ -1,9 +1,9 @@
 """Prices of tokens in US dollars and euros, out of independent sources (contract section 4.4)."""
 
-from server.sources.prices.history import PriceHistory, PricePoint
-from server.sources.prices.opening import open_prices
-from server.sources.prices.prices import Price, Prices, convert
-from server.sources.prices.source import EURO, Observation, PriceSource, Token
+from server.prices.factory import open_prices
+from server.prices.history import PriceHistory, PricePoint
+from server.prices.prices import Price, Prices, convert
+from server.prices.source import EURO, Observation, PriceSource, Token
 
 __all__ = [
     "EURO",

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from server.apis.endpoints import AGENT, is_price, read_shape
-from server.sources.prices.source import EURO, Day, Observation
+from server.prices.source import EURO, Day, Observation
 from server.storage.price_records import ALL_HOURS
 
 if TYPE_CHECKING:

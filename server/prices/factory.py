@@ -9,17 +9,16 @@ from server.apis.endpoints import ApiErrors, open_source, source_endpoints
 from server.catalog.feeds import load_price_table
 from server.catalog.symbols import PRICED_SYMBOLS
 from server.catalog.tokens import load_tokens
-from server.sources.prices import coingecko, defillama, frankfurter
-from server.sources.prices.coingecko import CoinGecko
-from server.sources.prices.collector import PriceCollector
-from server.sources.prices.defillama import DefiLlama
-from server.sources.prices.frankfurter import Frankfurter
-from server.sources.prices.history import PriceHistory
-from server.sources.prices.on_chain import OnChainFeeds
-from server.sources.prices.prices import Prices
-from server.sources.prices.sheet import KEPT_SECONDS, Sheet
-from server.sources.prices.source import EURO
-from server.sources.prices.tokens import TokenSheet
+from server.prices import coingecko, defillama, frankfurter
+from server.prices.coingecko import CoinGecko
+from server.prices.collector import PriceCollector
+from server.prices.defillama import DefiLlama
+from server.prices.frankfurter import Frankfurter
+from server.prices.history import PriceHistory
+from server.prices.on_chain import OnChainFeeds
+from server.prices.polled import KEPT_SECONDS, Sheet, TokenSheet
+from server.prices.prices import Prices
+from server.prices.source import EURO
 from server.storage.leases import Lease
 from server.storage.price_records import PriceRecords
 
@@ -30,8 +29,8 @@ if TYPE_CHECKING:
 
     from runtime.settings import Settings
     from server.chains.registry import Chains
-    from server.sources.prices.sheet import Api
-    from server.sources.prices.source import HistorySource, PriceSource, TokenSource
+    from server.prices.polled import Api
+    from server.prices.source import HistorySource, PriceSource, TokenSource
     from server.upstream import RestPool
     from server.upstream.cache import Cache
     from server.upstream.observer import Observer

@@ -11,13 +11,12 @@ import msgspec
 
 from server.apis.endpoints import AGENT, changed_shape, is_price, read_moment, read_shape
 from server.errors import NotFound
-from server.sources.prices.days import daily
-from server.sources.prices.source import Observation
+from server.prices.source import Observation, daily
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from server.sources.prices.source import Day
+    from server.prices.source import Day
     from server.upstream import RestPool
 
 NAME = "coingecko"

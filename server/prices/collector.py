@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 import structlog
 from sqlalchemy.exc import SQLAlchemyError
 
-from server.sources.prices.consensus import settle
+from server.prices.prices import settle
 from server.storage.price_records import ObservedPrice, PricedDay
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
 
-    from server.sources.prices.prices import Prices
-    from server.sources.prices.source import Observation
+    from server.prices.prices import Prices
+    from server.prices.source import Observation
     from server.storage.leases import Lease
     from server.storage.price_records import PriceRecords
 

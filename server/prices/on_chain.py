@@ -12,7 +12,7 @@ from server.catalog.feeds import CATCHING_UP_SECONDS
 from server.chains.capabilities import ReadsFeeds
 from server.chains.view import ReadView
 from server.errors import GatewayError
-from server.sources.prices.source import AHEAD_SECONDS, Observation
+from server.prices.source import AHEAD_SECONDS, Observation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping

@@ -1,4 +1,7 @@
-"""A source of prices of the tokens that it is asked for: asked once a minute for each, and for many at once."""
+"""Prices of off-chain APIs that are polled: sheets of all symbols, and tokens that are asked for.
+
+A token is asked for once a minute, many of them at once.
+"""
 
 from __future__ import annotations
 
@@ -11,20 +14,112 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import structlog
 
 from server.errors import GatewayError
-from server.sources.prices.sheet import FETCH_SECONDS, KEPT_SECONDS, LONGEST_WAIT, PAUSE_SECONDS
-from server.sources.prices.source import AHEAD_SECONDS
+from server.prices.source import AHEAD_SECONDS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
-    from server.sources.prices.source import Observation, Token
+    from server.prices.source import Observation, Token
     from server.upstream.cache import CacheUse
+
+KEPT_SECONDS = 60.0
+"""How long what a source told is given again without asking it."""
+
+FETCH_SECONDS = 10.0
+"""How long a source may take. Callers do not wait that long; the next ones find what it told."""
+
+PAUSE_SECONDS = 5.0
+"""For how long a source is left alone that failed."""
+
+LONGEST_WAIT = 2.0
+"""How long callers wait for a source. Those who come later do not wait for one that others have waited for so long."""
+
+_log = structlog.get_logger("waypost.prices")
+
+
+class Api(Protocol):
+    """An off-chain API. `lifetime` is in seconds how long a price of it is live."""
+
+    name: str
+    lifetime: float
+
+    async def fetch(self, deadline: float) -> Sequence[Observation]:
+        """Return all prices that it tells; GatewayError when it fails or answers in an unknown shape."""
+        ...
+
+
+class Sheet:
+    """See `PriceSource`. One request, whoever asks for which symbols, and none for a minute after.
+
+    After a failure the source is left alone for a moment; what it told before counts as long as that is live. With
+    `kept_seconds` 0 nothing is given twice. `clock` is monotonic, `wall` unix seconds.
+    """
+
+    def __init__(
+        self,
+        api: Api,
+        *,
+        kept_seconds: float = KEPT_SECONDS,
+        clock: Callable[[], float] = time.monotonic,
+        wall: Callable[[], float] = time.time,
+    ) -> None:
+        self._api = api
+        self._seconds = kept_seconds
+        self._clock = clock
+        self._wall = wall
+        self._told: Sequence[Observation] = ()
+        self._good_until = 0.0
+        self._paused_until = 0.0
+        self._failure = ""
+        self._fetching: asyncio.Task[None] | None = None
+        self._began = 0.0
+
+    async def read(self, symbols: Collection[str], until: float, use: CacheUse | None) -> list[Observation]:
+        """Return the live prices of the symbols, waiting for the source a little, until `until` at most."""
+        now = self._clock()
+        if now < self._good_until and not (use is not None and use.bypass):
+            if use is not None:
+                use.hit()
+        elif now >= self._paused_until:
+            if use is not None:
+                use.miss()
+            if self._fetching is None:
+                self._began = now
+                self._fetching = asyncio.create_task(self._fetch())
+            patience = min(until, self._began + LONGEST_WAIT) - now
+            # Not cancelled with the caller: the next one gains from it.
+            await asyncio.wait((self._fetching,), timeout=max(patience, 0.0))
+        wall = self._wall()
+        return [
+            one
+            for one in self._told
+            if one.symbol in symbols and -AHEAD_SECONDS <= wall - one.told_at.timestamp() <= self._api.lifetime
+        ]
+
+    async def close(self) -> None:
+        """Give up what is in flight."""
+        if self._fetching is not None:
+            self._fetching.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._fetching
+
+    async def _fetch(self) -> None:
+        try:
+            self._told = await self._api.fetch(self._clock() + FETCH_SECONDS)
+            self._good_until = self._clock() + self._seconds
+            self._failure = ""
+        except GatewayError as error:
+            self._paused_until = self._clock() + PAUSE_SECONDS
+            if error.message != self._failure:
+                _log.warning("a source of prices is left out", source=self._api.name, why=error.message)
+            self._failure = error.message
+        finally:
+            self._fetching = None
+
 
 _MOST_KEPT = 10_000
 # More than that of one read are not asked for: no wallet holds so many, and they would cost others their turn.
 _MOST_ASKED = 500
-
-_log = structlog.get_logger("waypost.prices")
 
 
 class TokenApi(Protocol):

@@ -13,14 +13,14 @@ import structlog
 from sqlalchemy.exc import SQLAlchemyError
 
 from server.errors import GatewayError, PriceUnavailable
-from server.sources.prices.source import EURO
+from server.prices.source import EURO
 from server.storage.price_records import ALL_HOURS, KnownDay, KnownDays, PricedDay, join_days, join_sources
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from datetime import date
 
-    from server.sources.prices.source import HistorySource
+    from server.prices.source import HistorySource
     from server.storage.price_records import PriceRecords
 
     Days = Mapping[date, KnownDay]

@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from server.apis.endpoints import AGENT, is_price, read_moment, read_shape
-from server.sources.prices.days import daily
-from server.sources.prices.source import Observation
+from server.prices.source import Observation, daily
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
 
-    from server.sources.prices.source import Day, Token
+    from server.prices.source import Day, Token
     from server.upstream import RestPool
 
 NAME = "defillama"
