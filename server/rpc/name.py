@@ -8,9 +8,9 @@ from waypost.v1 import name_pb2, name_pb2_grpc
 
 from server.chains.capabilities import CallsContracts
 from server.checksum import checksum_address
+from server.names import Gateways, Names
 from server.rpc.stages.state import current
 from server.rpc.views import open_view
-from server.sources.names import Gateways, Names
 
 if TYPE_CHECKING:
     from server.chains.registry import Chains

@@ -8,9 +8,9 @@ from waypost.v1 import common_pb2, nft_balance_pb2, nft_pb2, nft_pb2_grpc
 
 from server.contracts.address import parse_address
 from server.errors import InvalidArgument
+from server.nfts import Gateways, MetadataReader, NftContracts
 from server.rpc.stages.state import current
 from server.rpc.views import open_view
-from server.sources.nfts import Gateways, MetadataReader, NftContracts
 
 if TYPE_CHECKING:
     from contextlib import AsyncExitStack
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from runtime.settings import Settings
     from server.chains.registry import Chains
     from server.fetch import GuardedFetcher
-    from server.sources.nfts import Document, Standard
+    from server.nfts import Document, Standard
     from server.upstream.cache import Cache
 
 

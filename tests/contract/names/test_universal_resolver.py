@@ -10,8 +10,8 @@ from eth_abi.abi import encode
 
 from devnet import known, known_names
 from server.errors import NotFound, NotSupported, Reverted, UpstreamUnavailable
-from server.sources.names import lookups
-from server.sources.names.resolver import load_errors
+from server.names import lookups
+from server.names.names import load_errors
 from tests.contract.names import gateway
 
 if TYPE_CHECKING:

@@ -12,9 +12,8 @@ from server.chains.capabilities import CallsContracts
 from server.chains.steps import read_in_steps
 from server.contracts.text import read_text
 from server.errors import NotAToken, NotEnumerable, NotFound
-from server.sources.nfts import calls
-from server.sources.nfts.answers import Asked, long_text, owner_in, uint_in
-from server.sources.nfts.standards import PROBES, Standard, probes, read_standard
+from server.nfts import calls
+from server.nfts.calls import PROBES, Asked, Standard, long_text, owner_in, probes, read_standard, uint_in
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

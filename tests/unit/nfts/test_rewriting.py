@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.sources.nfts.documents import MAX_DOCUMENT_BYTES, DocumentError, parse_document
-from server.sources.nfts.locations import Gateways
-from server.sources.nfts.rewriting import MAX_ADDRESSES, rewrite
+from server.nfts.documents import MAX_ADDRESSES, MAX_DOCUMENT_BYTES, DocumentError, parse_document, rewrite
+from server.nfts.locations import Gateways
 
 CID = "bafybeigdyrzt5sfp7udm7hu76uh7y26nf3efuylqabf3oclgtqy55fbzdi"
 TRANSACTION = "a" * 43

@@ -12,7 +12,7 @@ from ens_normalize import DisallowedSequence, ens_normalize
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from server.sources.names.normalisation import MAX_CHARACTERS, Unnormalisable, dns_encode, namehash, normalise
+from server.names.normalisation import MAX_CHARACTERS, Unnormalisable, dns_encode, namehash, normalise
 
 NORMAL = {
     "nick.eth": "nick.eth",
@@ -107,7 +107,7 @@ async def test_plain_names_are_judged_as_the_tables_judge_them(text: str) -> Non
 def test_many_may_be_the_first_to_need_the_tables() -> None:
     program = (
         "import asyncio\n"
-        "from server.sources.names.normalisation import normalise\n"
+        "from server.names.normalisation import normalise\n"
         "async def late(turn):\n"
         "    await asyncio.sleep(turn / 1000)\n"
         "    return await normalise('My-Name.eth')\n"
@@ -121,7 +121,7 @@ def test_many_may_be_the_first_to_need_the_tables() -> None:
 def test_plain_names_need_no_tables() -> None:
     program = (
         "import asyncio, sys\n"
-        "from server.sources.names.normalisation import normalise\n"
+        "from server.names.normalisation import normalise\n"
         "assert asyncio.run(normalise('pay.vitalik123.eth')) == 'pay.vitalik123.eth'\n"
         "assert 'ens_normalize' not in sys.modules\n"
         "assert asyncio.run(normalise('My-Name.eth')) == 'my-name.eth'\n"

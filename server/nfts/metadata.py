@@ -12,9 +12,8 @@ from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple, TypeVar, TypeVarTuple
 
 from server.fetch import FetchError, Unreachable
-from server.sources.nfts.documents import Document, DocumentError, parse_document
-from server.sources.nfts.locations import fill_in
-from server.sources.nfts.rewriting import rewrite
+from server.nfts.documents import Document, DocumentError, parse_document, rewrite
+from server.nfts.locations import fill_in
 from server.upstream.cache import key_prefix
 from server.upstream.joining import Flights
 
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from server.fetch import GuardedFetcher
-    from server.sources.nfts.locations import Gateways, Location
+    from server.nfts.locations import Gateways, Location
     from server.upstream.cache import Cache
 
 Given = TypeVarTuple("Given")

@@ -9,10 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.sources.nfts.documents import parse_document
-from server.sources.nfts.images import MAX_ADDRESS_CHARACTERS, MAX_IMAGE_CHARACTERS, show_image
-from server.sources.nfts.locations import Gateways
-from server.sources.nfts.rewriting import rewrite
+from server.nfts.documents import MAX_ADDRESS_CHARACTERS, MAX_IMAGE_CHARACTERS, parse_document, rewrite, show_image
+from server.nfts.locations import Gateways
 
 CID = "bafybeigdyrzt5sfp7udm7hu76uh7y26nf3efuylqabf3oclgtqy55fbzdi"
 TRANSACTION = "a" * 43

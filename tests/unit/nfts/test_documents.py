@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.sources.nfts.documents import MAX_DOCUMENT_BYTES, DocumentError, parse_document
+from server.nfts.documents import MAX_DOCUMENT_BYTES, DocumentError, parse_document
 
 
 @pytest.mark.parametrize(

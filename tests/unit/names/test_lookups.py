@@ -10,9 +10,9 @@ from eth_utils.crypto import keccak
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from server.sources.names import lookups
-from server.sources.names.lookups import HttpError, Query, read_batch, read_lookup, write_batch_answer
-from server.sources.names.resolver import (
+from server.names import lookups
+from server.names.lookups import HttpError, Query, read_batch, read_lookup, write_batch_answer
+from server.names.names import (
     address_question,
     load_errors,
     name_question,

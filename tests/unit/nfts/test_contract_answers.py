@@ -13,8 +13,8 @@ from server.chains.view import ReadView
 from server.checksum import checksum_address
 from server.contracts.calls import ContractOutcome
 from server.errors import NotAToken, NotEnumerable, NotFound, Reverted
-from server.sources.nfts import NftContracts
-from server.sources.nfts.standards import PROBES, read_standard
+from server.nfts import NftContracts
+from server.nfts.calls import PROBES, read_standard
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from server.fetch import FetchError
-from server.sources.names.lookups import HttpError, Query, read_batch, write_batch_answer
-from server.sources.names.resolver import LOCAL_BATCH_GATEWAY
+from server.names.lookups import LOCAL_BATCH_GATEWAY, HttpError, Query, read_batch, write_batch_answer
 from server.upstream.joining import Flights
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from yarl import URL
 
-from server.sources.nfts.locations import MAX_FILLED, Gateways, fill_in
+from server.nfts.locations import MAX_FILLED, Gateways, fill_in
 
 OLD_ID = "QmeSjSinHpPnmXmspMjwiXyN6zS4E9zccariGR3jxcaWtq"
 NEW_ID = "bafybeigdyrzt5sfp7udm7hu76uh7y26nf3efuylqabf3oclgtqy55fbzdi"
