@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 from waypost.v1 import gas_pb2, gas_pb2_grpc
 
 from server.chains.capabilities import CallRequest, EstimatesGas
+from server.gas import GasComparison
 from server.rpc.stages.state import current
 from server.rpc.views import open_view
-from server.sources.gas_comparison import GasComparison
 
 if TYPE_CHECKING:
     from server.chains.registry import Chains

@@ -81,6 +81,22 @@ ALLOWED: dict[str, tuple[str, ...]] = {
         "server.errors",
         "runtime",
     ),
+    "server.portfolio": (
+        "server.prices",
+        "server.chains",
+        "server.catalog",
+        "server.upstream",
+        "server.errors",
+        "runtime",
+    ),
+    "server.gas": (
+        "server.prices",
+        "server.chains",
+        "server.catalog",
+        "server.upstream",
+        "server.errors",
+        "runtime",
+    ),
     "server.names": (
         "server.names",
         "server.fetch",

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from server.chains.amounts import decimal_text
 from server.errors import UpstreamUnavailable
-from server.sources.wallets import Asset, ChainAssets, ChainFailure, Wallet, by_value
+from server.portfolio import Asset, ChainAssets, ChainFailure, Wallet, by_value
 
 prices = st.none() | st.decimals(min_value=0, max_value=10**9, places=18, allow_nan=False)
 assets = st.builds(
