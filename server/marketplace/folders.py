@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from server.catalog.data_file import LARGEST_FILE, DataFile
-from server.catalog.mistakes import FileMistake, FilesRefused
+from server.catalog.data_file import LARGEST_FILE, DataFile, FileMistake, FilesRefused
 from server.checksum import checksum_address
 from server.contracts.events import NAME
 from server.contracts.types import parse_type

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from server.apis.endpoints import ApiErrors, open_source, source_endpoints
 from server.catalog.feeds import load_price_table
-from server.catalog.symbols import PRICED_SYMBOLS
-from server.catalog.tokens import load_tokens
+from server.catalog.tokens import PRICED_SYMBOLS, load_tokens
 from server.prices import coingecko, defillama, frankfurter
 from server.prices.coingecko import CoinGecko
 from server.prices.collector import PriceCollector

@@ -11,7 +11,7 @@ import pytest
 
 from runtime.settings import Settings
 from server.catalog.feeds import load_price_table
-from server.catalog.symbols import PRICED_SYMBOLS
+from server.catalog.tokens import PRICED_SYMBOLS
 from server.chains.registry import Chains
 from server.prices import open_prices
 from server.storage.database import open_database

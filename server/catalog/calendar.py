@@ -1,19 +1,73 @@
-"""Data files -> the calendar: one TOML file per chain, named by its slug, with the day it was last reviewed."""
+"""The network calendar: releases of node software and upgrades of networks.
+
+One dated TOML file per chain, named by its slug, with the day it was last reviewed.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from server.catalog.calendar.entries import KINDS, Announcement, Calendar
-from server.catalog.data_file import DataFile
-from server.catalog.mistakes import FileMistake, FilesRefused
+from server.catalog.data_file import DataFile, FileMistake, FilesRefused
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
-DATA = Path(__file__).with_name("data")
+    from runtime.settings import Settings
+
+KINDS = ("release", "upgrade")
+"""`release` is of node software, `upgrade` one of a network's rules."""
+
+
+@dataclass(frozen=True, slots=True)
+class Announcement:
+    """One release or upgrade; `at` carries UTC, None where it is bound to a block or not fixed yet.
+
+    Where only a day was announced, `at` is its beginning. `url` is where it was announced.
+    """
+
+    chain: str
+    kind: str
+    name: str
+    description: str
+    at: datetime | None
+    block_height: int | None
+    url: str
+
+
+class Calendar:
+    """Announcements, oldest first, those without a time last by chain and block; `chains` gives the chains' order."""
+
+    def __init__(self, announcements: Iterable[Announcement], chains: Collection[str]) -> None:
+        places = {slug: place for place, slug in enumerate(chains)}
+
+        def rank(one: Announcement) -> tuple[bool, float, int, float, str]:
+            moment = 0.0 if one.at is None else one.at.timestamp()
+            block = float("inf") if one.block_height is None else one.block_height
+            return one.at is None, moment, places[one.chain], block, one.name
+
+        self.announcements = tuple(sorted(announcements, key=rank))
+
+    def select(
+        self, chain: str | None = None, kind: str | None = None, first: date | None = None, last: date | None = None
+    ) -> list[Announcement]:
+        """Return those of a chain and kind within the days from `first` to `last` (UTC), in order.
+
+        Where a day is given, what has no time is left out.
+        """
+        return [
+            one
+            for one in self.announcements
+            if (chain is None or one.chain == chain)
+            and (kind is None or one.kind == kind)
+            and (first is None or (one.at is not None and one.at.date() >= first))
+            and (last is None or (one.at is not None and one.at.date() <= last))
+        ]
+
+
+DATA = Path(__file__).parent / "data" / "calendar"
 
 _LARGEST_BLOCK = (1 << 53) - 1
 _ENTRIES = ("reviewed", "entries")
@@ -97,3 +151,15 @@ def _read_time(file: DataFile, where: str, value: Any) -> datetime | None:
     if value is not None:
         file.report(where, "write a time with its zone such as 2026-01-31T16:00:00Z, or a day such as 2026-01-31")
     return None
+
+
+def open_calendar(settings: Settings, chains: Collection[str]) -> Calendar:
+    """Return the built-in announcements with those of `calendar.entries`; `chains` are all slugs in their order.
+
+    Raises ConfigError with every mistake in the operator's files.
+    """
+    folder = settings.calendar.entries
+    try:
+        return read_calendar(chains, folder)
+    except FilesRefused as refused:
+        raise refused.of_setting("calendar.entries", folder) from None

@@ -13,7 +13,7 @@ from server.catalog.protocols import load_address_book
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_TABLE = Path(__file__).with_name("known.toml")
+_TABLE = Path(__file__).with_name("data") / "approvals.toml"
 
 
 @dataclass(frozen=True, slots=True)

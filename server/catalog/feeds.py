@@ -13,7 +13,7 @@ from server.catalog.protocols import load_address_book
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_TABLE = Path(__file__).with_name("symbols.toml")
+_TABLE = Path(__file__).with_name("data") / "feeds.toml"
 
 UNKNOWN_HEARTBEAT = 24 * 3600
 """What counts as the heartbeat of a feed that states none, in seconds."""
@@ -60,7 +60,7 @@ class PriceTable:
 
 @cache
 def load_price_table() -> PriceTable:
-    """Return the table symbols.toml."""
+    """Return the table data/feeds.toml."""
     table = tomllib.loads(_TABLE.read_text(encoding="utf-8"))
     markets = load_address_book().find_protocol("aave-v3").contracts
     # One contract by chain for all feeds of a kind.

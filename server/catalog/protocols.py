@@ -1,24 +1,119 @@
-"""Data files -> the address book. Every mistake of every file is reported; files with mistakes are not used."""
+"""The address book: which contracts of which protocols are deployed where.
+
+It is the one place that addresses of protocols come from; whoever reads a protocol asks it. It is read from one data
+file per protocol. Every mistake of every file is reported; files with mistakes are not used.
+"""
 
 from __future__ import annotations
 
 import json
 import re
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from server.catalog.data_file import DataFile
-from server.catalog.mistakes import FileMistake, FilesRefused
-from server.catalog.protocols.book import CATEGORIES, AddressBook, RegisteredContract, RegisteredProtocol
+from runtime.nearest import nearest_few
+from server.catalog.data_file import DataFile, FileMistake, FilesRefused
 from server.checksum import checksum_address
+from server.errors import NotFound
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
-DATA = Path(__file__).with_name("data")
-ABIS = Path(__file__).with_name("abi")
-APPS = Path(__file__).parents[2] / "marketplace" / "apps"
+CATEGORIES = ("lending", "dex", "staking", "aggregator", "derivatives")
+"""The categories of contract section 4.15, in its order."""
+
+
+@dataclass(frozen=True, slots=True)
+class RegisteredContract:
+    """A contract at its address in canonical writing; `source` says where the address is published.
+
+    `abi` is a JSON array, of a pinned package or of the published app that calls the contract; where it is None,
+    `why_no_abi` says why (decisions section 5.4).
+    """
+
+    name: str
+    address: str
+    source: str
+    abi: bytes | None = None
+    why_no_abi: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RegisteredProtocol:
+    """A protocol with its contracts by chain slug and key.
+
+    `neutral` is the word that other operations have for the product (contract section 2.6), None where none has.
+    """
+
+    slug: str
+    name: str
+    neutral: str | None
+    category: str
+    url: str
+    version: str
+    description: str
+    contracts: Mapping[str, Mapping[str, RegisteredContract]]
+
+
+class AddressBook:
+    """Every registered protocol by slug, sorted by it."""
+
+    def __init__(self, protocols: Iterable[RegisteredProtocol]) -> None:
+        self.protocols = {one.slug: one for one in sorted(protocols, key=lambda one: one.slug)}
+
+    @property
+    def chains(self) -> frozenset[str]:
+        """The slugs of the chains on which something is registered."""
+        return frozenset(chain for one in self.protocols.values() for chain in one.contracts)
+
+    @property
+    def categories(self) -> tuple[str, ...]:
+        """The categories that hold a protocol, in the contract's order."""
+        used = {one.category for one in self.protocols.values()}
+        return tuple(category for category in CATEGORIES if category in used)
+
+    def find_protocol(self, slug: str) -> RegisteredProtocol:
+        """Return the protocol of that slug; NotFound (field `slug`), naming the nearest slugs, where there is none."""
+        found = self.protocols.get(slug)
+        if found is None:
+            raise NotFound(f"no protocol has that slug; {self._nearest_protocols(slug)}", field="slug")
+        return found
+
+    def find_contracts(self, slug: str, chain: str) -> Mapping[str, RegisteredContract]:
+        """Return a protocol's contracts on a chain by key; NotFound where there are none, naming where there are."""
+        protocol = self.find_protocol(slug)
+        found = protocol.contracts.get(chain)
+        if found is None:
+            places = f"it has them on {', '.join(protocol.contracts)}" if protocol.contracts else "it has none anywhere"
+            raise NotFound(f"{slug} has no registered contracts on {chain}; {places}", field="chain")
+        return found
+
+    def find_contract(self, slug: str, chain: str, key: str) -> RegisteredContract:
+        """Return one contract; NotFound, naming the nearest keys, where the protocol has none of that key there."""
+        contracts = self.find_contracts(slug, chain)
+        found = contracts.get(key)
+        if found is None:
+            advice = _nearest(key, contracts) or f"its contracts there are {', '.join(contracts)}"
+            raise NotFound(f"{slug} has no contract of that key on {chain}; {advice}", field="contract")
+        return found
+
+    def _nearest_protocols(self, text: str) -> str:
+        meant = [one.slug for one in self.protocols.values() if one.neutral == text]
+        if meant:
+            return f"what is called {text} elsewhere is here {' or '.join(meant)}"
+        return _nearest(text, self.protocols) or "getProtocols lists the slugs"
+
+
+def _nearest(text: str, known: Collection[str]) -> str:
+    near = nearest_few(text, known, most=3)
+    return f"did you mean {' or '.join(near)}?" if near else ""
+
+
+DATA = Path(__file__).parent / "data" / "protocols"
+ABIS = Path(__file__).parent / "data" / "abis"
+APPS = Path(__file__).parents[1] / "marketplace" / "apps"
 
 _SLUG = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _KEY = re.compile(r"[A-Za-z0-9]{1,64}")
@@ -30,7 +125,7 @@ _CONTRACT_ENTRIES = ("name", "address", "source", "abi")
 
 @cache
 def load_address_book() -> AddressBook:
-    """Return the address book of the files beside this module."""
+    """Return the address book that comes with the gateway."""
     return read_address_book(DATA, ABIS)
 
 

@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from server.catalog.tokens.catalogue import TokenCatalogue
-    from server.catalog.tokens.deployment import Deployment
-    from server.catalog.tokens.token import Token
+    from server.catalog.tokens import Deployment, Token, TokenCatalogue
 
 
 @dataclass(frozen=True, slots=True)
