@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from eth_abi.abi import encode
+from server.contracts.types import encoder
 
 WORD = 32
 
@@ -69,6 +69,10 @@ OFFCHAIN_LOOKUP = bytes.fromhex("556f1830")
 QUERY = bytes.fromhex("a780bab6")
 HTTP_ERROR = bytes.fromhex("01800152")
 
+_CALLBACK = encoder("bytes", "bytes")
+_BATCH_ANSWER = encoder("bool[]", "bytes[]")
+_HTTP_ERROR = encoder("uint16", "string")
+
 MAX_URLS = 8
 """Gateways of one request that are looked at; a request that names more is refused."""
 
@@ -99,7 +103,7 @@ class Lookup:
 
     def answer(self, response: bytes) -> bytes:
         """Return the calldata that hands the response to the contract."""
-        return self.callback + encode(["bytes", "bytes"], [response, self.extra])
+        return self.callback + _CALLBACK((response, self.extra))
 
 
 def read_lookup(revert: bytes) -> Lookup | None:
@@ -128,7 +132,7 @@ def write_batch_answer(answers: list[bytes | HttpError]) -> bytes:
     """Return the answer to a batch: each request's response, or why it has none."""
     failures = [isinstance(answer, HttpError) for answer in answers]
     responses = [answer.encoded() if isinstance(answer, HttpError) else answer for answer in answers]
-    return encode(["bool[]", "bytes[]"], [failures, responses])
+    return _BATCH_ANSWER((failures, responses))
 
 
 # By these a gateway says that it has nothing on what it was asked; by 401, 403 or 429 it says something of who asks.
@@ -149,7 +153,7 @@ class HttpError:
 
     def encoded(self) -> bytes:
         """Return `HttpError(uint16,string)`."""
-        return HTTP_ERROR + encode(["uint16", "string"], [self.status, self.message])
+        return HTTP_ERROR + _HTTP_ERROR((self.status, self.message))
 
 
 def read_http_error(revert: bytes) -> HttpError | None:

@@ -15,11 +15,10 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from eth_abi.abi import encode
-
 from server.checksum import checksum_address
 from server.contracts.calls import ContractCall
 from server.contracts.reverts import reverted
+from server.contracts.types import encoder
 from server.errors import InvalidArgument, NotFound, NotSupported, Reverted, UpstreamUnavailable
 from server.names.gateways import Budget
 from server.names.lookups import (
@@ -47,6 +46,8 @@ UNIVERSAL_RESOLVER = "0xeEeEEEeE14D718C2B47D9923Deab1335E144EeEe"
 _RESOLVE = bytes.fromhex("a1472844")  # resolveWithGateways(bytes,bytes,string[])
 _REVERSE = bytes.fromhex("b7d6ca64")  # reverseWithGateways(bytes,uint256,string[])
 _ADDR = bytes.fromhex("3b3b57de")  # addr(bytes32)
+_RESOLVE_ARGUMENTS = encoder("bytes", "bytes", "string[]")
+_REVERSE_ARGUMENTS = encoder("bytes", "uint256", "string[]")
 _COIN_TYPE_ETHER = 60  # SLIP-44
 _ERRORS = Path(__file__).with_name("resolver_errors.toml")
 
@@ -72,12 +73,12 @@ def load_errors() -> dict[bytes, ResolverError]:
 def address_question(name: str) -> bytes:
     """Return the calldata that asks for the Ethereum address of a normal name."""
     inner = _ADDR + namehash(name)
-    return _RESOLVE + encode(["bytes", "bytes", "string[]"], [dns_encode(name), inner, [LOCAL_BATCH_GATEWAY]])
+    return _RESOLVE + _RESOLVE_ARGUMENTS((dns_encode(name), inner, [LOCAL_BATCH_GATEWAY]))
 
 
 def name_question(address: bytes) -> bytes:
     """Return the calldata that asks for the primary name of an address on Ethereum."""
-    return _REVERSE + encode(["bytes", "uint256", "string[]"], [address, _COIN_TYPE_ETHER, [LOCAL_BATCH_GATEWAY]])
+    return _REVERSE + _REVERSE_ARGUMENTS((address, _COIN_TYPE_ETHER, [LOCAL_BATCH_GATEWAY]))
 
 
 def read_resolved(data: bytes) -> str | None:
