@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from runtime.config_errors import ConfigError
+from server.checksum import checksum_address
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -119,6 +120,17 @@ class DataFile:
         except RecursionError:
             self.report("", "it nests too deeply")
         return None
+
+
+def address_fix(address: Any) -> str | None:
+    """Return what to write instead of an EVM contract's address, None where it is right."""
+    if not isinstance(address, str):
+        return "write the contract's address"
+    try:
+        right = checksum_address(address)
+    except ValueError as error:
+        return str(error)
+    return None if address == right else f"write it with its EIP-55 checksum: {right}"
 
 
 def _join(where: str, key: str) -> str:

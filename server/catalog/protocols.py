@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from runtime.nearest import nearest_few
-from server.catalog.data_file import DataFile, FileMistake, FilesRefused
-from server.checksum import checksum_address
+from server.catalog.data_file import DataFile, FileMistake, FilesRefused, address_fix
 from server.errors import NotFound
 
 if TYPE_CHECKING:
@@ -240,12 +239,6 @@ def _load_abi(path: Path) -> bytes:
 
 def _address_fix(address: Any) -> str | None:
     """Return what to write instead of an address, None where it is right."""
-    if not isinstance(address, str):
-        return "write the contract's address"
-    if not address.startswith("0x"):
+    if isinstance(address, str) and not address.startswith("0x"):
         return None if _BASE58.fullmatch(address) else "write an EVM address, or a Base58 program id"
-    try:
-        right = checksum_address(address)
-    except ValueError as error:
-        return str(error)
-    return None if address == right else f"write it with its EIP-55 checksum: {right}"
+    return address_fix(address)
