@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from cli.options import add_config, read_settings
 from runtime.nearest import nearest
-from server.catalog.mistakes import FilesRefused
+from server.catalog.data_file import FilesRefused
 from server.chains.facts import load_facts
 from server.marketplace.design import design_app
 from server.marketplace.folders import load_catalogue, open_catalogue

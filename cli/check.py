@@ -10,10 +10,10 @@ from cli.apps import configured_catalogue
 from cli.options import add_config, add_network, config_path, read_settings
 from runtime.operations import load_operations
 from runtime.settings import SOURCES
+from server.apis.endpoints import source_endpoints
 from server.catalog.calendar import open_calendar
 from server.chains.configured import check_configured
 from server.chains.facts import load_facts
-from server.sources.endpoints import source_endpoints
 
 if TYPE_CHECKING:
     import argparse

@@ -1,4 +1,4 @@
-"""Writes the ABIs of the protocol registry from the packages that server/catalog/protocols/abi/packages.toml pins.
+"""Writes the ABIs of the protocol registry from the packages that server/catalog/data/abis/packages.toml pins.
 
 `python -m scripts.protocol_abis` fetches the packages (npm, about 60 MB) and rewrites the files; with `--check` it
 changes nothing and exits with 1 when a file differs. No code of a package is run.
@@ -18,7 +18,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-FOLDER = Path(__file__).resolve().parents[1] / "server" / "catalog" / "protocols" / "abi"
+FOLDER = Path(__file__).resolve().parents[1] / "server" / "catalog" / "data" / "abis"
 PINS = FOLDER / "packages.toml"
 
 _TIMEOUT = 180

@@ -29,7 +29,12 @@ from server.rpc.pipeline.admission import AdmissionStage
 from server.rpc.pipeline.boundary import CallBoundary
 from server.rpc.pipeline.interceptor import StagesInterceptor, build_execution
 from server.rpc.pipeline.response_cache import ResponseCache
-from server.rpc.registration import HandlerCollector, PathHandlers, build_servicers, public_handlers
+from server.rpc.registration import (
+    HandlerCollector,
+    PathHandlers,
+    build_servicers,
+    public_handlers,
+)
 from server.rpc.unauthenticated import HealthServicer, Unauthenticated, reflection_servicer, working_services
 from server.storage.database import open_database
 from server.upstream.cache import open_cache

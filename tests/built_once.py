@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy.engine import make_url
 
 import server.app
-import server.catalog.calendar.configured
+import server.catalog.calendar
 import server.marketplace.calls
 import server.marketplace.folders
 
@@ -29,9 +29,7 @@ if TYPE_CHECKING:
 
 def share(patch: pytest.MonkeyPatch) -> Iterator[None]:
     """Share them until the generator is closed."""
-    patch.setattr(
-        server.catalog.calendar.configured, "read_calendar", _of_chains(server.catalog.calendar.reading.read_calendar)
-    )
+    patch.setattr(server.catalog.calendar, "read_calendar", _of_chains(server.catalog.calendar.read_calendar))
     patch.setattr(server.marketplace.folders, "load_catalogue", _of_chains(server.marketplace.folders.load_catalogue))
     # By the catalogue that they are made of, which is then kept.
     for module, name in ((server.app, "TypedServices"), (server.marketplace.calls, "Methods")):

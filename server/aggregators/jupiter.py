@@ -14,10 +14,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
+from server.apis.endpoints import AGENT, ApiErrors, changed_shape, open_source, read_shape, source_endpoints
 from server.errors import DeadlineExceeded, GatewayError, InvalidArgument, NotFound, UpstreamUnavailable, release
-from server.sources.api_errors import ApiErrors
-from server.sources.endpoints import AGENT, open_source, source_endpoints
-from server.sources.prices.shape import changed_shape, read_shape
 from server.upstream import Classified, Verdict
 from server.upstream.single_flight import SingleFlight
 

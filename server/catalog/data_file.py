@@ -1,16 +1,44 @@
-"""One TOML file of the catalogue while it is read: its tables, and the mistakes found in them."""
+"""One TOML file of the catalogue while it is read: its tables, and the mistakes found in them by file and entry."""
 
 from __future__ import annotations
 
 import tomllib
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from server.catalog.mistakes import FileMistake
+from runtime.config_errors import ConfigError
+from server.checksum import checksum_address
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Mapping, Sequence
     from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class FileMistake:
+    """One mistake: the file's name, the entry in it (`contracts.ethereum.pool.address`), and what to write."""
+
+    file: str
+    entry: str
+    fix: str
+
+    def __str__(self) -> str:
+        return f"{self.file}: {self.entry}: {self.fix}" if self.entry else f"{self.file}: {self.fix}"
+
+
+class FilesRefused(Exception):
+    """Data files that cannot be used, with every mistake that was found."""
+
+    def __init__(self, mistakes: Sequence[FileMistake]) -> None:
+        super().__init__("; ".join(map(str, mistakes)))
+        self.mistakes = tuple(mistakes)
+
+    def of_setting(self, key: str, folder: Path | None) -> ConfigError:
+        """Return the same as mistakes of the setting that names the operator's folder."""
+        first, *others = [ConfigError(key, str(folder), str(mistake)) for mistake in self.mistakes]
+        return ConfigError(key, str(folder), first.fix, others=others)
+
 
 LARGEST_FILE = 1 << 20
 LONGEST_TEXT = 500
@@ -92,6 +120,17 @@ class DataFile:
         except RecursionError:
             self.report("", "it nests too deeply")
         return None
+
+
+def address_fix(address: Any) -> str | None:
+    """Return what to write instead of an EVM contract's address, None where it is right."""
+    if not isinstance(address, str):
+        return "write the contract's address"
+    try:
+        right = checksum_address(address)
+    except ValueError as error:
+        return str(error)
+    return None if address == right else f"write it with its EIP-55 checksum: {right}"
 
 
 def _join(where: str, key: str) -> str:

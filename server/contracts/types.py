@@ -180,6 +180,11 @@ def row_writer(kinds: Sequence[Type]) -> Callable[[Sequence[Any]], bytes]:
     return write_row
 
 
+def encoder(*types: str) -> Callable[[Sequence[Any]], bytes]:
+    """Return what encodes values of types that the ABI writes as one word, such as `bytes32[]`; see `row_writer`."""
+    return row_writer([parse_type({"type": one}) for one in types])
+
+
 def writer(kind: Type) -> Writer:
     """Return what writes a value of a type: in place, or what the offset to it leads to."""
     if isinstance(kind, WordType):

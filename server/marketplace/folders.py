@@ -12,9 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from server.catalog.data_file import LARGEST_FILE, DataFile
-from server.catalog.mistakes import FileMistake, FilesRefused
-from server.checksum import checksum_address
+from server.catalog.data_file import LARGEST_FILE, DataFile, FileMistake, FilesRefused, address_fix
 from server.contracts.events import NAME
 from server.contracts.types import parse_type
 from server.marketplace.catalogue import OPERATION_OF, App, Catalogue, Deployment, PublishedMethod, signature
@@ -168,7 +166,7 @@ class FolderReader:
         else:
             if chain not in self._chains:
                 self._report(file, f"{where}.chain", f"write one of the EVM chains: {', '.join(self._chains)}")
-            fix = _address_fix(address)
+            fix = address_fix(address)
             if fix is not None:
                 self._report(file, f"{where}.address", fix)
         if not isinstance(abi_name, str) or "/" in abi_name or not abi_name.endswith(".json"):
@@ -256,16 +254,6 @@ def _operation(item: AbiItem) -> MethodOperation | None:
     if item["type"] == "function":
         return OPERATION_OF[item["stateMutability"]]
     return "getLogs" if item["type"] == "event" and not item.get("anonymous", False) else None
-
-
-def _address_fix(address: Any) -> str | None:
-    if not isinstance(address, str):
-        return "write the contract's address"
-    try:
-        right = checksum_address(address)
-    except ValueError as error:
-        return str(error)
-    return None if address == right else f"write it with its EIP-55 checksum: {right}"
 
 
 def _operators_folders(directory: Path, mistakes: list[FileMistake]) -> list[Path]:

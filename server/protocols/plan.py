@@ -12,9 +12,9 @@ from server.errors import GatewayError, UpstreamUnavailable
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from server.apis.documents import Document, DocumentRequest
     from server.contracts.calls import ContractOutcome
     from server.contracts.interface import Function
-    from server.sources.documents import Document, DocumentRequest
 
 
 class Token(NamedTuple):

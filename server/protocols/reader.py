@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping
 
+    from server.prices import Price
     from server.protocols.plan import More, Outcomes, Plan, Renewed
     from server.protocols.yields import YieldEntry
-    from server.sources.prices import Price
 
     TokenPrices = Mapping[tuple[str, str], Price]
 

@@ -29,11 +29,11 @@ from server.upstream.cache import CacheUse
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Hashable, Iterable, Mapping, Sequence
 
+    from server.apis.documents import Document, DocumentRequest
+    from server.prices import Price
     from server.protocols.plan import Group, Plan
     from server.protocols.reader import ChainQuestion, Reader, TokenPrices
     from server.protocols.tables import TableStore
-    from server.sources.documents import Document, DocumentRequest
-    from server.sources.prices import Price
 
     Capability = Callable[[str, type[CallsContracts]], CallsContracts]
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from google.protobuf.message import Message
 
-    from server.sources.documents import Document, DocumentRequest, DocumentStore
+    from server.apis.documents import Document, DocumentRequest, DocumentStore
     from server.venues.rates import FundingRate
 
 _HOUR = 3600

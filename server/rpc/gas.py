@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 from waypost.v1 import gas_pb2, gas_pb2_grpc
 
 from server.chains.capabilities import CallRequest, EstimatesGas
+from server.gas import GasComparison
 from server.rpc.pipeline.call import current, open_view
-from server.sources.gas_comparison import GasComparison
 
 if TYPE_CHECKING:
     from server.chains.registry import Chains
-    from server.sources.prices import Prices
+    from server.prices import Prices
 
 GWEI = 10**9
 """Wei in one gwei, the unit in which people speak of gas prices."""

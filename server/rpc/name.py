@@ -8,12 +8,12 @@ from waypost.v1 import name_pb2, name_pb2_grpc
 
 from server.chains.capabilities import CallsContracts
 from server.checksum import checksum_address
+from server.names import Gateways, Names
 from server.rpc.pipeline.call import current, open_view
-from server.sources.names import Gateways, Names
 
 if TYPE_CHECKING:
     from server.chains.registry import Chains
-    from server.sources.guarded import GuardedFetcher
+    from server.fetch import GuardedFetcher
 
 CHAIN = "ethereum"
 """The chain whose names these are (contract section 4.5)."""

@@ -8,16 +8,16 @@ from waypost.v1 import common_pb2, nft_balance_pb2, nft_pb2, nft_pb2_grpc
 
 from server.contracts.address import parse_address
 from server.errors import InvalidArgument
+from server.nfts import Gateways, MetadataReader, NftContracts
 from server.rpc.pipeline.call import current, open_view
-from server.sources.nfts import Gateways, MetadataReader, NftContracts
 
 if TYPE_CHECKING:
     from contextlib import AsyncExitStack
 
     from runtime.settings import Settings
     from server.chains.registry import Chains
-    from server.sources.guarded import GuardedFetcher
-    from server.sources.nfts import Document, Standard
+    from server.fetch import GuardedFetcher
+    from server.nfts import Document, Standard
     from server.upstream.cache import Cache
 
 

@@ -8,15 +8,14 @@ from waypost.v1 import portfolio_pb2, portfolio_pb2_grpc
 
 from server.catalog.tokens import load_tokens
 from server.chains.amounts import decimal_text
+from server.portfolio import ChainFailure, Portfolio
 from server.rpc.pipeline.call import current
 from server.rpc.rows import row_error
-from server.sources.portfolio import Portfolio
-from server.sources.wallets import ChainFailure
 
 if TYPE_CHECKING:
     from server.chains.registry import Chains
-    from server.sources.prices import Prices
-    from server.sources.wallets import Asset, ChainAssets
+    from server.portfolio import Asset, ChainAssets
+    from server.prices import Prices
 
 
 class PortfolioServicer(portfolio_pb2_grpc.PortfolioServiceServicer):

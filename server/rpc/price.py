@@ -8,14 +8,14 @@ from waypost.v1 import price_pb2, price_pb2_grpc
 
 from server.catalog.tokens import load_tokens
 from server.errors import GatewayError, PriceUnavailable
+from server.prices import EURO, convert
 from server.rpc.pipeline.call import current
 from server.rpc.rows import gather_rows, row_error
-from server.sources.prices import EURO, convert
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from server.sources.prices import Price, PriceHistory, Prices
+    from server.prices import Price, PriceHistory, Prices
 
 _CURRENCIES = {price_pb2.CURRENCY_USD: "USD", price_pb2.CURRENCY_EUR: EURO}
 

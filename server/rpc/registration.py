@@ -14,6 +14,9 @@ import grpc
 
 from runtime.operations import public_files
 from server.aggregators.jupiter import open_jupiter
+from server.apis.documents import DocumentStore
+from server.fetch import GuardedFetcher
+from server.prices import open_prices
 from server.protocols import (
     aave_v2,
     aave_v3,
@@ -57,9 +60,6 @@ from server.rpc.system import SystemServicer
 from server.rpc.token import TokenServicer
 from server.rpc.transaction import TransactionServicer
 from server.rpc.yields import YieldServicer
-from server.sources.documents import DocumentStore
-from server.sources.guarded import GuardedFetcher
-from server.sources.prices import open_prices
 from server.storage.share_records import ShareRecords
 from server.venues import dydx, hyperliquid
 from server.yields import rebases, share_prices
@@ -74,11 +74,11 @@ if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncEngine
 
     from runtime.settings import Settings
+    from server.apis.documents import DocumentSource
     from server.chains.registry import Chains
     from server.marketplace.calls import PublishedCalls
     from server.marketplace.catalogue import Catalogue
     from server.protocols.reader import ProtocolEntry
-    from server.sources.documents import DocumentSource
     from server.upstream.cache import Cache
     from server.upstream.transport import Observer, Session
 

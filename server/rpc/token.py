@@ -13,7 +13,7 @@ from server.rpc.token_discovery import TokenDiscovery
 
 if TYPE_CHECKING:
     from server.chains.registry import Chains
-    from server.sources.prices import Prices
+    from server.prices import Prices
 
 
 class TokenServicer(token_pb2_grpc.TokenServiceServicer):

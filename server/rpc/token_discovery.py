@@ -6,15 +6,16 @@ from typing import TYPE_CHECKING
 
 from waypost.v1 import token_discovery_pb2
 
-from server.catalog.tokens import TokenSearch, load_tokens
+from server.catalog.token_search import TokenSearch
+from server.catalog.tokens import load_tokens
 from server.rpc.pipeline.call import current
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from server.catalog.tokens import Match
+    from server.catalog.token_search import Match
     from server.chains.registry import Chains
-    from server.sources.prices import Prices
+    from server.prices import Prices
 
 
 class TokenDiscovery:

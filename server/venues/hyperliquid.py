@@ -11,10 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from server.sources.api_errors import WholeApiErrors
-from server.sources.documents import DocumentRequest, fetch_if_changed
-from server.sources.endpoints import AGENT, open_source
-from server.sources.prices.shape import changed_shape, read_shape
+from server.apis.documents import DocumentRequest, fetch_if_changed
+from server.apis.endpoints import AGENT, WholeApiErrors, changed_shape, open_source, read_shape
 from server.venues.rates import (
     ANSWER_SECONDS,
     LIFETIME,
@@ -31,7 +29,7 @@ if TYPE_CHECKING:
     from contextlib import AsyncExitStack
 
     from runtime.settings import Settings
-    from server.sources.documents import Fetched
+    from server.apis.documents import Fetched
     from server.upstream import RestPool
     from server.upstream.transport import Observer, Session
 

@@ -6,7 +6,7 @@ import re
 from decimal import Decimal
 from typing import TYPE_CHECKING, NamedTuple
 
-from server.sources.prices.shape import changed_shape
+from server.apis.endpoints import changed_shape
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

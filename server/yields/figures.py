@@ -7,8 +7,8 @@ import re
 from decimal import Decimal
 from typing import overload
 
+from server.apis.endpoints import changed_shape
 from server.checksum import checksum_address
-from server.sources.prices.shape import changed_shape
 
 # A model of rates that stops at 200 % a year, compounded every second at full use, stays a thousand times below.
 _HIGHEST_RATE = Decimal(10**6)

@@ -15,18 +15,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
+from server.apis.documents import DocumentRequest, fetch_if_changed
+from server.apis.endpoints import AGENT, WholeApiErrors, changed_shape, open_source, read_shape, source_endpoints
 from server.checksum import checksum_address
-from server.sources.api_errors import WholeApiErrors
-from server.sources.documents import DocumentRequest, fetch_if_changed
-from server.sources.endpoints import AGENT, open_source, source_endpoints
-from server.sources.prices.shape import changed_shape, read_shape
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from contextlib import AsyncExitStack
 
     from runtime.settings import Settings
-    from server.sources.documents import DocumentSource, Fetched
+    from server.apis.documents import DocumentSource, Fetched
     from server.upstream import RestPool
     from server.upstream.transport import Observer, Session
 

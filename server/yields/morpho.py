@@ -15,11 +15,17 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import msgspec
 
+from server.apis.documents import DocumentRequest, Fetched
+from server.apis.endpoints import (
+    AGENT,
+    WholeApiErrors,
+    changed_shape,
+    open_source,
+    read_moment,
+    read_shape,
+    source_endpoints,
+)
 from server.errors import UpstreamUnavailable
-from server.sources.api_errors import WholeApiErrors
-from server.sources.documents import DocumentRequest, Fetched
-from server.sources.endpoints import AGENT, open_source, source_endpoints
-from server.sources.prices.shape import changed_shape, read_moment, read_shape
 from server.upstream import Classified, Verdict
 from server.yields.figures import FigureReader
 
@@ -29,7 +35,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from runtime.settings import Settings
-    from server.sources.documents import DocumentSource
+    from server.apis.documents import DocumentSource
     from server.upstream import RestPool
     from server.upstream.transport import Observer, Session
 

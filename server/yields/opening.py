@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from contextlib import AsyncExitStack
 
     from runtime.settings import Settings
-    from server.sources.documents import DocumentSource
+    from server.apis.documents import DocumentSource
     from server.upstream.transport import Observer, Session
 
 

@@ -15,12 +15,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
+from server.apis.documents import DocumentRequest, Fetched, check_size
+from server.apis.endpoints import AGENT, WholeApiErrors, changed_shape, open_source, read_shape, source_endpoints
 from server.checksum import checksum_address
 from server.errors import UpstreamUnavailable
-from server.sources.api_errors import WholeApiErrors
-from server.sources.documents import DocumentRequest, Fetched, check_size
-from server.sources.endpoints import AGENT, open_source, source_endpoints
-from server.sources.prices.shape import changed_shape, read_shape
 from server.upstream.transport import PrometheusObserver
 from server.yields.computing_units import KEYLESS, ComputingUnits, CountedRequests, Quota
 
@@ -29,7 +27,7 @@ if TYPE_CHECKING:
     from contextlib import AsyncExitStack
 
     from runtime.settings import RemoteSettings, Settings
-    from server.sources.documents import DocumentSource
+    from server.apis.documents import DocumentSource
     from server.upstream import RestPool
     from server.upstream.connector import Reply
     from server.upstream.transport import Observer, Session

@@ -12,11 +12,11 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from server.apis.documents import DocumentRequest, Fetched
 from server.chains.capabilities import BlockRange, SearchesEvents
 from server.chains.view import ReadView
 from server.contracts.interface import Interface
 from server.errors import UpstreamUnavailable
-from server.sources.documents import DocumentRequest, Fetched
 
 if TYPE_CHECKING:
     from collections.abc import Callable

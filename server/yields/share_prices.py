@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import structlog
 from sqlalchemy.exc import SQLAlchemyError
 
+from server.apis.documents import Fetched
 from server.errors import UpstreamUnavailable
-from server.sources.documents import Fetched
 from server.storage.share_records import StoredShare, hour_of
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import pytest
 
 from devnet.offchain import dydx, hyperliquid
 from devnet.offchain.modes import MODES
-from server.sources import documents
+from server.apis import documents
 from server.venues.dydx import Dydx
 from server.venues.hyperliquid import Hyperliquid
 from tests.contract.venues.conftest import OPERATIONS, A, B, opened

@@ -14,7 +14,7 @@ import pytest
 from runtime.settings import Settings
 from server.catalog.tokens import load_tokens
 from server.chains.registry import Chains
-from server.sources.prices import open_prices
+from server.prices import open_prices
 from server.storage.database import open_database
 from server.upstream import open_session
 from server.upstream.cache import open_cache
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from devnet.launcher import Devnet
-    from server.sources.prices.opening import Opened
+    from server.prices.factory import Opened
 
 # On ethereum and arbitrum: Chainlink's and Pyth's feeds both tell this of LINK.
 TRUTH = Decimal("13.57")

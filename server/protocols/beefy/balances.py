@@ -28,11 +28,11 @@ from server.protocols.yields import block_clock, oldest, read_block_time
 from server.yields import beefy
 
 if TYPE_CHECKING:
+    from server.apis.documents import Document
     from server.contracts.calls import ContractCall
     from server.protocols.plan import Answered, Outcomes
     from server.protocols.reader import TokenPrices
     from server.protocols.yields import PoolQuestion
-    from server.sources.documents import Document
     from server.yields.beefy import Vault
 
 _VAULT = Interface.load("server.protocols.beefy", "vault")

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from server.catalog.feeds import CATCHING_UP_SECONDS, load_price_table
 from server.catalog.protocols import load_address_book
 from server.contracts.interface import Interface
+from server.prices.source import AHEAD_SECONDS
 from server.protocols.compound_v3.tables import SLUG
 from server.protocols.deployments import load_deployments
-from server.sources.prices.source import AHEAD_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

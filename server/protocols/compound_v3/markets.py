@@ -39,10 +39,10 @@ if TYPE_CHECKING:
 
     from server.contracts.calls import ContractCall
     from server.contracts.interface import Function
+    from server.prices import Price
     from server.protocols.compound_v3.denominations import UnitPrice
     from server.protocols.plan import Answered, Outcomes
     from server.protocols.reader import TokenPrices
-    from server.sources.prices import Price
 
 _PRICE = RATES["getPrice"]
 _PRICE_PLACES = 8

@@ -29,11 +29,11 @@ from server.protocols.yields import block_clock, oldest, read_block_time
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from server.apis.documents import DocumentRequest
     from server.contracts.calls import ContractCall
     from server.protocols.data_feeds import Round
     from server.protocols.plan import Answered, Outcomes
     from server.protocols.reader import TokenPrices
-    from server.sources.documents import DocumentRequest
 
 # Where the calls of a group stand: the clock, those of the report, the supply, the rounds.
 _REPORT = slice(1, 8)

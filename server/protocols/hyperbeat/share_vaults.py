@@ -10,13 +10,13 @@ from datetime import timedelta
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from server.apis.documents import DocumentRequest
 from server.contracts.interface import Interface
 from server.protocols.hyperbeat.vault import VaultState
 from server.protocols.plan import ContractUnreadable, Token
 from server.protocols.shares import MANY_SHARES, WEEK_SECONDS, growth_apy
 from server.protocols.tokens import TokenFacts, describe, read_facts
 from server.protocols.yields import block_clock, oldest, read_block_time
-from server.sources.documents import DocumentRequest
 from server.yields.share_prices import NAME, SharePrice
 
 if TYPE_CHECKING:

@@ -9,12 +9,12 @@ if TYPE_CHECKING:
     from datetime import datetime
     from fractions import Fraction
 
+    from server.apis.documents import DocumentRequest
     from server.contracts.calls import ContractCall
     from server.errors import PriceUnavailable
     from server.protocols.plan import Answered, More, Outcomes, Token
     from server.protocols.reader import TokenPrices
     from server.protocols.tokens import TokenFacts
-    from server.sources.documents import DocumentRequest
 
 
 class VaultState(NamedTuple):

@@ -31,10 +31,10 @@ from server.yields.morpho import SECOND
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from server.apis.documents import Document
+    from server.prices import Price
     from server.protocols.plan import Outcomes
     from server.protocols.reader import ChainQuestion, TokenPrices
-    from server.sources.documents import Document
-    from server.sources.prices import Price
     from server.yields.morpho import ListedVault
 
     Tables = Mapping[str, Vault]

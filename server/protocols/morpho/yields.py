@@ -48,9 +48,9 @@ from server.yields.morpho import SECOND
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from server.prices import Price
     from server.protocols.plan import Outcomes
     from server.protocols.reader import ChainQuestion, TokenPrices
-    from server.sources.prices import Price
 
 CHAINS = ("ethereum", "polygon", "optimism", "base", "avalanche", "arbitrum", "bsc")
 

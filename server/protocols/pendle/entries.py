@@ -23,11 +23,11 @@ from server.yields.pendle import Flow
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from server.apis.documents import DocumentRequest
     from server.protocols.pendle.market import Market
     from server.protocols.plan import More, Outcomes
     from server.protocols.reader import TokenPrices
     from server.protocols.yields import PoolQuestion
-    from server.sources.documents import DocumentRequest
     from server.yields.pendle import Transaction
 
 _DAY_SECONDS = 86_400

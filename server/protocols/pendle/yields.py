@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from datetime import datetime
 
+    from server.prices import Price
     from server.protocols.pendle.market import Market
     from server.protocols.pendle.rates import Rates
     from server.protocols.plan import More, Outcomes
     from server.protocols.reader import ChainQuestion, TokenPrices
     from server.protocols.yields import PoolQuestion
-    from server.sources.prices import Price
 
 _READ_STATE = Interface.load("server.protocols.pendle", "market")["readState"]
 _EXCHANGE_RATE = Interface.load("server.protocols.pendle", "standardized_yield")["exchangeRate"]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from eth_abi.abi import encode
 from eth_hash.auto import keccak
 
+from server.contracts.types import encoder
 from server.errors import InvalidArgument
 from server.protocols.natives import ZERO, is_native, wrapped_native
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 DEFAULT_FEE = 3000
 DEFAULT_SPACING = 60
 
+_KEY = encoder("address", "address", "uint24", "int24", "address")
 _USUAL_SPACINGS = {100: 1, 500: 10, 3000: 60, 10000: 200}
 
 
@@ -36,7 +37,7 @@ class Pool(NamedTuple):
     @property
     def id(self) -> bytes:
         """The Keccak-256 hash of the encoded key. Source: Uniswap v4-core, PoolIdLibrary."""
-        return keccak(encode(["address", "address", "uint24", "int24", "address"], self.key))
+        return keccak(_KEY(self.key))
 
     @property
     def sells_lower(self) -> bool:

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from waypost.v1 import options_pb2
 
 from runtime.operations import member
-from server.catalog.symbols import PRICED_SYMBOLS
+from server.catalog.tokens import PRICED_SYMBOLS
 from server.checksum import checksum_address
 
 if TYPE_CHECKING:

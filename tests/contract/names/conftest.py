@@ -15,8 +15,8 @@ from runtime.settings import Settings
 from server.chains.capabilities import CallsContracts
 from server.chains.registry import Chains
 from server.chains.view import ReadView
-from server.sources.guarded import GuardedFetcher
-from server.sources.names import Gateways, Names
+from server.fetch import GuardedFetcher
+from server.names import Gateways, Names
 from server.upstream import open_session
 from tests.contract.names.gateway import Gateway
 from tests.contract.operations.conftest import unchanged

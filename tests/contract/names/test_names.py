@@ -15,7 +15,7 @@ from web3 import Web3
 
 from devnet import known, known_names
 from server.errors import InvalidArgument, NotFound, UpstreamUnavailable
-from server.sources.names.normalisation import Unnormalisable, normalise
+from server.names.normalisation import Unnormalisable, normalise
 from server.upstream.cache import Cache
 from tests.contract.names.conftest import opened
 from tests.faults import simulator

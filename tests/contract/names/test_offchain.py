@@ -14,10 +14,9 @@ from devnet import known, known_names
 from devnet.evm.names import node_of
 from devnet.ports import free_port
 from server.errors import NotFound, NotSupported, UpstreamUnavailable
-from server.sources.names.lookups import OFFCHAIN_LOOKUP
-from server.sources.names.names import MAX_LOOKUPS
-from server.sources.names.normalisation import dns_encode
-from server.sources.names.resolver import address_question
+from server.names.lookups import OFFCHAIN_LOOKUP
+from server.names.names import MAX_LOOKUPS, address_question
+from server.names.normalisation import dns_encode
 from tests.contract.names import gateway
 from tests.contract.names.conftest import opened
 

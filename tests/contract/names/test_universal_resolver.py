@@ -10,9 +10,9 @@ from eth_abi.abi import encode
 
 from devnet import known, known_names
 from server.errors import NotFound, NotSupported, Reverted, UpstreamUnavailable
+from server.names import lookups
+from server.names.names import load_errors
 from server.rpc.pipeline.errors import facts_of
-from server.sources.names import lookups
-from server.sources.names.resolver import load_errors
 from tests.contract.names import gateway
 
 if TYPE_CHECKING:

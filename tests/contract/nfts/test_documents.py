@@ -12,7 +12,7 @@ from devnet import known, known_nft
 from devnet.offchain import documents
 from devnet.offchain.documents import ODD, good, lighthouse
 from runtime.operations import load_operations
-from server.sources.nfts import metadata
+from server.nfts import metadata
 
 if TYPE_CHECKING:
     from tests.contract.nfts.conftest import Independent, Site

@@ -15,7 +15,7 @@ from server.chains.registry import Chains
 from server.chains.steps import ATTEMPTS
 from server.chains.view import ReadView
 from server.errors import MovedOn, NotSupported
-from server.sources.nfts import NftContracts
+from server.nfts import NftContracts
 from server.upstream import open_session
 from server.upstream.cache import Cache, CacheUse
 from tests.contract.evm.nodes import MULTICALL3, Anvil, MovesOn, call_data

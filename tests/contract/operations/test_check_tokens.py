@@ -11,10 +11,9 @@ import pytest
 from devnet import known_cosmos
 from devnet.evm.world import load_world
 from runtime.settings import Settings
-from scripts.check_tokens import ask, main, report
+from scripts.check_tokens import ask, check_tokens, main, report
 from server.catalog.tokens import NATIVE, TokenCatalogue, load_tokens
 from server.chains.registry import Chains
-from server.sources.token_check import check_tokens
 from server.upstream import open_session
 
 if TYPE_CHECKING:

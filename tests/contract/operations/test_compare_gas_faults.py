@@ -17,9 +17,9 @@ from runtime.settings import Settings
 from server.catalog.feeds import load_price_table
 from server.chains.registry import Chains
 from server.errors import UpstreamUnavailable
-from server.sources.gas_comparison import GasComparison
-from server.sources.prices import Prices, open_prices
-from server.sources.prices.on_chain import OnChainFeeds
+from server.gas import GasComparison
+from server.prices import Prices, open_prices
+from server.prices.on_chain import OnChainFeeds
 from server.storage.database import open_database
 from server.upstream import open_session
 from tests.contract.operations.conftest import unchanged

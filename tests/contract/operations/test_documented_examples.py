@@ -23,8 +23,8 @@ from cli.__main__ import main
 from devnet.ports import free_port
 from runtime.operations import Operation, load_operations, member
 from runtime.settings import Settings
+from server.apis.endpoints import source_endpoints
 from server.chains.facts import load_facts
-from server.sources.endpoints import source_endpoints
 from tests.contract.operations.every import fields_of, params_of
 from tests.e2e.gateway import RunningGateway, run_gateway_on
 from tests.e2e.questions.question import Question

@@ -23,9 +23,8 @@ from server.chains.capabilities import ReadsBalances, ReadsHealth
 from server.chains.registry import Chains
 from server.chains.view import ReadView
 from server.errors import DeadlineExceeded, InvalidArgument, UpstreamUnavailable
-from server.sources.portfolio import Portfolio
-from server.sources.prices import Prices
-from server.sources.wallets import ChainAssets, ChainFailure, Wallet
+from server.portfolio import ChainAssets, ChainFailure, Portfolio, Wallet
+from server.prices import Prices
 from server.upstream import open_session
 from server.upstream.transport import PrometheusObserver
 from tests.contract.operations.conftest import OPERATIONS, unchanged

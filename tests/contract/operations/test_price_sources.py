@@ -11,9 +11,9 @@ import pytest
 
 from runtime.settings import Settings
 from server.catalog.feeds import load_price_table
-from server.catalog.symbols import PRICED_SYMBOLS
+from server.catalog.tokens import PRICED_SYMBOLS
 from server.chains.registry import Chains
-from server.sources.prices import open_prices
+from server.prices import open_prices
 from server.storage.database import open_database
 from server.upstream import open_session
 from server.upstream.cache import open_cache
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from devnet.launcher import Devnet
-    from server.sources.prices.opening import Opened
+    from server.prices.factory import Opened
 
 EURO = DOLLARS["EUR"]
 

@@ -14,8 +14,7 @@ import pytest
 from devnet.offchain.prices import past_price
 from runtime.settings import Settings
 from server.app import Gateway
-from server.catalog.symbols import PRICED_SYMBOLS
-from server.catalog.tokens import load_tokens
+from server.catalog.tokens import PRICED_SYMBOLS, load_tokens
 from server.storage.database import open_database
 from server.storage.price_records import PriceRecords
 from tests.contract.operations.conftest import OPERATIONS, Client, unchanged

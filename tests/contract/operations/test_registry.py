@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import tomllib
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -20,9 +19,7 @@ if TYPE_CHECKING:
 
     Ask = Callable[..., Coroutine[Any, Any, Any]]
 
-FILES = {
-    path.stem: tomllib.loads(path.read_text()) for path in (Path(protocols.__file__).parent / "data").glob("*.toml")
-}
+FILES = {path.stem: tomllib.loads(path.read_text()) for path in protocols.DATA.glob("*.toml")}
 CHAINS = list(load_facts())
 SUMMARY = {"name", "slug", "url", "category", "description", "version", "chains"}
 
@@ -124,9 +121,7 @@ async def test_what_is_not_registered_is_404_with_what_is(ask: Ask) -> None:
 
 
 async def test_the_calendar_has_exactly_its_members_and_counts(ask: Ask) -> None:
-    files = {
-        path.stem: tomllib.loads(path.read_text()) for path in (Path(calendar.__file__).parent / "data").glob("*.toml")
-    }
+    files = {path.stem: tomllib.loads(path.read_text()) for path in calendar.DATA.glob("*.toml")}
     everything = await ask("getNetworkCalendar")
     assert set(everything) == {"count", "entries"}
     assert everything["count"] == len(everything["entries"]) == sum(len(file["entries"]) for file in files.values())
@@ -154,6 +149,4 @@ async def test_the_calendar_within_days(ask: Ask) -> None:
 def abi_of(row: dict[str, Any]) -> Any:
     if "abi" not in row:
         return None
-    folder = Path(protocols.__file__).parent
-    published = folder.parents[1] / "marketplace" / "apps"
-    return json.loads(((published if "/" in row["abi"] else folder / "abi") / f"{row['abi']}.json").read_text())
+    return json.loads(((protocols.APPS if "/" in row["abi"] else protocols.ABIS) / f"{row['abi']}.json").read_text())

@@ -9,7 +9,7 @@ import pytest
 
 from runtime.settings import Settings
 from server.app import Gateway
-from server.catalog.symbols import PRICED_SYMBOLS
+from server.catalog.tokens import PRICED_SYMBOLS
 from server.chains.facts import load_facts
 from tests.contract.operations.conftest import Client
 

@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Any
 from waypost.v1 import yield_protocol_pb2
 
 from runtime.settings import Settings
+from server.apis.documents import DocumentStore
 from server.chains.capabilities import ReadsBalances
 from server.chains.registry import Chains
 from server.chains.view import ReadView
+from server.prices import Price
 from server.protocols.book import ProtocolReaders
 from server.protocols.reader import ChainQuestion
 from server.protocols.runner import Runner
 from server.protocols.tables import TableStore
 from server.protocols.yields import PoolQuestion
 from server.rpc.registration import PROTOCOLS
-from server.sources.documents import DocumentStore
-from server.sources.prices import Price
 from server.storage.database import open_database
 from server.storage.share_records import ShareRecords
 from server.upstream import open_session

@@ -18,17 +18,17 @@ from devnet.known_lending import PRICES
 from devnet.known_lending_c_vaults import FACTORIES
 from devnet.offchain import morpho as stand_in
 from runtime.settings import Settings
+from server.apis.documents import DocumentStore
 from server.chains.capabilities import ReadsBalances
 from server.chains.registry import Chains
 from server.chains.view import ReadView
+from server.prices import Price
 from server.protocols.book import ProtocolReaders
 from server.protocols.reader import ChainQuestion
 from server.protocols.runner import Runner
 from server.protocols.tables import TableStore
 from server.protocols.yields import PoolQuestion, VaultsQuestion
 from server.rpc.registration import PROTOCOLS
-from server.sources.documents import DocumentStore
-from server.sources.prices import Price
 from server.upstream import open_session
 from server.upstream.cache import Cache, CacheUse
 from server.yields import morpho

@@ -11,11 +11,11 @@ from devnet import known
 from devnet.evm.world import FIRST_TIMESTAMP
 from devnet.known_lending import REBASE, REBASED_AT
 from devnet.known_marketplace import STETH
+from server.apis.documents import DocumentStore
 from server.chains.view import ReadView
 from server.protocols.lido.yields import YIELDS
 from server.protocols.reader import ChainQuestion
 from server.protocols.runner import Runner
-from server.sources.documents import DocumentStore
 from server.yields.rebases import NAME, Rebases
 from tests.contract.protocols.arithmetic import ask, mine_at, now, send
 from tests.contract.rewinding import rewound

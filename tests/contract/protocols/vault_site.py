@@ -14,17 +14,17 @@ from devnet.evm.treasury import token_of
 from devnet.evm.world import load_world
 from devnet.offchain import beefy, kong
 from runtime.settings import Settings
+from server.apis.documents import DocumentStore
 from server.chains.registry import Chains
 from server.chains.view import ReadView
 from server.errors import UpstreamUnavailable
+from server.prices import Price
 from server.protocols.book import ProtocolReaders
 from server.protocols.reader import ChainQuestion
 from server.protocols.runner import Runner
 from server.protocols.tables import TableStore
 from server.protocols.yields import PoolQuestion
 from server.rpc.registration import PROTOCOLS
-from server.sources.documents import DocumentStore
-from server.sources.prices import Price
 from server.upstream import open_session
 from server.upstream.cache import CacheUse
 from server.yields.opening import open_yield_sources
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from devnet.evm.node import Node
     from devnet.launcher import Devnet
-    from server.sources.documents import Document, DocumentRequest
+    from server.apis.documents import Document, DocumentRequest
 
 VAULT_A = yield_protocol_pb2.YIELD_PROTOCOL_VAULT_A
 VAULT_B = yield_protocol_pb2.YIELD_PROTOCOL_VAULT_B

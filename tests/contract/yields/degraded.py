@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from server.catalog.feeds import PriceTable
-from server.sources.prices import opening
+from server.prices import factory
 from tests.e2e.gateway import RunningGateway, run_gateway_on
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ async def gateway_without(
             _break(table)
     with patch.context() as changed:
         if "prices" in failing:
-            changed.setattr(opening, "load_price_table", lambda: PriceTable({}, {}))
+            changed.setattr(factory, "load_price_table", lambda: PriceTable({}, {}))
         async with run_gateway_on(chains, folder, sources=overrides["sources"]) as running:
             yield running
 

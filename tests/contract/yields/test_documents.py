@@ -13,8 +13,8 @@ from aiohttp import web
 from bench import yield_documents
 from devnet.offchain.server import OffchainServer
 from runtime.settings import load_settings
+from server.apis.documents import MOST_BYTES, DocumentRequest, DocumentStore
 from server.errors import UpstreamUnavailable
-from server.sources.documents import MOST_BYTES, DocumentRequest, DocumentStore
 from server.upstream import open_session
 from server.venues import dydx, hyperliquid
 from server.venues.dydx import open_dydx

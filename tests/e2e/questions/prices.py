@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from server.catalog.symbols import PRICED_SYMBOLS
+from server.catalog.tokens import PRICED_SYMBOLS
 from tests.e2e.questions.question import Question
 
 QUESTIONS = [

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from runtime.settings import FetcherSettings
-from server.sources.guarded import GuardedFetcher
+from server.fetch import GuardedFetcher
 from tests.faults.guarded.hosts import make_certificate
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from devnet.ports import free_port
-from server.sources.guarded import FetchFailed, FetchRefused
+from server.fetch import FetchFailed, FetchRefused
 from tests.faults.guarded.conftest import Certified, Names, only, run_fetcher
 from tests.faults.guarded.hosts import redirect, run_host, whole
 

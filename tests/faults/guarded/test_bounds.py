@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from runtime.metrics import REGISTRY
-from server.sources.guarded import FetchError, FetchFailed
+from server.fetch import FetchError, FetchFailed
 from tests.faults.guarded.conftest import run_fetcher, sleep_for_ever
 from tests.faults.guarded.hosts import Host, redirect, run_host, whole
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from server.sources.guarded import GuardedFetcher
+    from server.fetch import GuardedFetcher
 
 LIMIT = 64 * 1024
 HEAD = b"HTTP/1.1 200 OK\r\nConnection: close\r\n"

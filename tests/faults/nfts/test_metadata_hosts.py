@@ -11,7 +11,7 @@ import pytest
 
 from devnet.ports import free_port
 from runtime.metrics import REGISTRY
-from server.sources.nfts import Gateways, MetadataReader, metadata
+from server.nfts import Gateways, MetadataReader, metadata
 from server.upstream.cache import Cache
 from tests.faults.guarded.conftest import run_fetcher, sleep_for_ever
 from tests.faults.guarded.hosts import Host, run_host, whole
@@ -20,7 +20,7 @@ from tests.unit.cache.conftest import Clock
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from server.sources.nfts import Metadata
+    from server.nfts import Metadata
 
 ROOT = "QmeSjSinHpPnmXmspMjwiXyN6zS4E9zccariGR3jxcaWtq"
 PATH = f"/ipfs/{ROOT}/1"

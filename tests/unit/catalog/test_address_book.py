@@ -11,9 +11,14 @@ import pytest
 from eth_utils import is_checksum_address
 from solders.pubkey import Pubkey
 
-from server.catalog.mistakes import FilesRefused
-from server.catalog.protocols import CATEGORIES, RegisteredContract, RegisteredProtocol, load_address_book
-from server.catalog.protocols.reading import read_address_book
+from server.catalog.data_file import FilesRefused
+from server.catalog.protocols import (
+    CATEGORIES,
+    RegisteredContract,
+    RegisteredProtocol,
+    load_address_book,
+    read_address_book,
+)
 from server.chains.facts import load_facts
 from server.errors import NotFound
 from tests.each import each

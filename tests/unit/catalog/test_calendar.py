@@ -9,8 +9,7 @@ import pytest
 
 from runtime.config_errors import ConfigError
 from runtime.settings import Settings
-from server.catalog.calendar import Announcement, Calendar, open_calendar
-from server.catalog.calendar.reading import DATA, read_calendar
+from server.catalog.calendar import DATA, Announcement, Calendar, open_calendar, read_calendar
 from server.chains.facts import load_facts
 
 CHAINS = tuple(load_facts())

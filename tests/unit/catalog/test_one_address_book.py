@@ -50,16 +50,16 @@ TOKENS = {
 }
 # Files that may hold an address of a registered contract.
 COPIES = (
-    "catalog/protocols/data/",
+    "catalog/data/protocols/",
     "marketplace/apps/",
-    "catalog/tokens/data/",
+    "catalog/data/tokens/",
     "chains/chains.toml",
     "protocols/morpho/deployments.toml",
     "protocols/curve/deployments.toml",
 )
 # What only looks like one: Uniswap's deployer made its contracts in another order on each chain, so that the address of
 # this universal router of Linea is the quoter's on Monad.
-ALIKE = {("catalog/approvals/known.toml", "0x661e93cca42afacb172121ef892830ca3b70f08d")}
+ALIKE = {("catalog/data/approvals.toml", "0x661e93cca42afacb172121ef892830ca3b70f08d")}
 
 
 def test_nothing_else_holds_an_address_of_a_registered_contract() -> None:

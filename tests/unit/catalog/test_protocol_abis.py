@@ -17,7 +17,7 @@ from server.marketplace.folders import load_catalogue
 from tests.each import each
 
 if TYPE_CHECKING:
-    from server.catalog.protocols.book import RegisteredContract
+    from server.catalog.protocols import RegisteredContract
 
 PACKAGES = tomllib.loads(PINS.read_text())
 BOOK = load_address_book()

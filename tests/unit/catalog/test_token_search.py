@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.catalog.tokens import TokenSearch, load_tokens
+from server.catalog.token_search import TokenSearch
+from server.catalog.tokens import load_tokens
 
 CATALOGUE = load_tokens()
 SEARCH = TokenSearch(CATALOGUE)

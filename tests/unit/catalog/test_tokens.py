@@ -9,9 +9,7 @@ import pytest
 
 from devnet.evm.world import load_world
 from server.catalog.approvals import load_known_approvals
-from server.catalog.symbols import PRICED_SYMBOLS
-from server.catalog.tokens import NATIVE, TokenMistake, load_tokens, read_catalogue
-from server.catalog.tokens.catalogue import FOLDER
+from server.catalog.tokens import FOLDER, NATIVE, PRICED_SYMBOLS, TokenMistake, load_tokens, read_catalogue
 from server.chains.bitcoin.address import parse_address as parse_bitcoin
 from server.chains.cosmos.names import parse_denom
 from server.chains.facts import load_facts
@@ -122,7 +120,7 @@ def test_what_is_confirmed_comes_first_and_the_asset_before_its_bridged_forms() 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    return shutil.copytree(FOLDER, tmp_path / "tokens", ignore=shutil.ignore_patterns("*.py", "__pycache__"))
+    return shutil.copytree(FOLDER, tmp_path / "tokens")
 
 
 USDC = "0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48"
@@ -151,7 +149,7 @@ ROW = f'address = "{USDC}"'
     ],
 )
 def test_a_mistake_is_named_with_its_file(folder: Path, file: str, old: str, new: str, words: str) -> None:
-    path = folder / "data" / file
+    path = folder / file
     text = path.read_text()
     assert old in text
     path.write_text(text.replace(old, new, 1))
@@ -162,13 +160,13 @@ def test_a_mistake_is_named_with_its_file(folder: Path, file: str, old: str, new
 
 
 def test_an_address_that_two_tokens_claim_is_refused(folder: Path) -> None:
-    path = folder / "data" / "usdt.toml"
+    path = folder / "usdt.toml"
     path.write_text(path.read_text().replace("0xdAC17F958D2ee523a2206206994597C13D831ec7", USDC, 2))
     with pytest.raises(TokenMistake, match=f"ethereum {USDC} is listed twice: USDC and USDT"):
         read_catalogue(folder)
 
 
 def test_a_symbol_of_the_set_without_a_file_is_refused(folder: Path) -> None:
-    (folder / "data" / "hbar.toml").unlink()
+    (folder / "hbar.toml").unlink()
     with pytest.raises(TokenMistake, match="HBAR, which has no file"):
         read_catalogue(folder)

@@ -44,7 +44,7 @@ ROOMS = (
     "server/yields/",
     "server/venues/",
     "server/aggregators/",
-    "server/sources/endpoints.toml",
+    "server/apis/endpoints.toml",
 )
 # Words of the language, and those that others are part of, count as words alone.
 _WORDS = frozenset(("compound", "curve", "lido"))

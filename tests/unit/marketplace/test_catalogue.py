@@ -12,7 +12,7 @@ import pytest
 from cli.__main__ import main
 from runtime.config_errors import ConfigError
 from runtime.settings import Settings
-from server.catalog.mistakes import FilesRefused
+from server.catalog.data_file import FilesRefused
 from server.marketplace.catalogue import signature
 from server.marketplace.folders import load_catalogue, open_catalogue
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from server.sources.api_errors import ApiErrors
+from server.apis.endpoints import ApiErrors
 from server.upstream import RestPool, open_session
 
 if TYPE_CHECKING:

@@ -13,10 +13,10 @@ from yarl import URL
 
 from runtime.version import VERSION
 from server.errors import GatewayError, UpstreamUnavailable
-from server.sources.prices.coingecko import CoinGecko
-from server.sources.prices.defillama import DefiLlama
-from server.sources.prices.frankfurter import Frankfurter
-from server.sources.prices.source import Day, Observation
+from server.prices.coingecko import CoinGecko
+from server.prices.defillama import DefiLlama
+from server.prices.frankfurter import Frankfurter
+from server.prices.source import Day, Observation
 from tests.recordings.hourly import Hourly, hourly_price
 from tests.recordings.replay import Replay, recorded, replaying
 from tests.unit.prices.conftest import pool_of

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import func, select
 
-from server.sources.prices.collector import PriceCollector
-from server.sources.prices.prices import Prices
-from server.sources.prices.source import Observation
+from server.prices.collector import PriceCollector
+from server.prices.prices import Prices
+from server.prices.source import Observation
 from server.storage.database import open_database
 from server.storage.leases import Lease
 from server.storage.price_records import ObservedPrice, PriceRecords
@@ -155,9 +155,9 @@ _VICTIM = """
 import asyncio, sys
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from server.sources.prices.collector import PriceCollector
-from server.sources.prices.prices import Prices
-from server.sources.prices.source import Observation
+from server.prices.collector import PriceCollector
+from server.prices.prices import Prices
+from server.prices.source import Observation
 from server.storage.database import open_database
 from server.storage.leases import Lease
 from server.storage.price_records import PriceRecords

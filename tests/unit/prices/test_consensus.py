@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from server.sources.prices.consensus import settle
-from server.sources.prices.prices import Price, convert
-from server.sources.prices.source import Observation
+from server.prices.prices import Price, convert, settle
+from server.prices.source import Observation
 
 NOW = datetime(2027, 1, 15, 8, tzinfo=UTC)
 

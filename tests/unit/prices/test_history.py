@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from server.errors import PriceUnavailable, UpstreamUnavailable
-from server.sources.prices.history import PriceHistory, PricePoint
-from server.sources.prices.source import Day
+from server.prices.history import PriceHistory, PricePoint
+from server.prices.source import Day
 from server.storage.price_records import ALL_HOURS, PricedDay, PriceRecords
 from server.storage.tables import price_days
 

@@ -9,7 +9,7 @@ import pytest
 
 from server.catalog.feeds import Feed, PriceTable
 from server.chains.capabilities import Quote
-from server.sources.prices.on_chain import OnChainFeeds
+from server.prices.on_chain import OnChainFeeds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

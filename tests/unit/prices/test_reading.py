@@ -12,8 +12,8 @@ import pytest
 from structlog.testing import capture_logs
 
 from server.errors import InvalidArgument
-from server.sources.prices.prices import Prices
-from server.sources.prices.source import Observation
+from server.prices.prices import Prices
+from server.prices.source import Observation
 
 if TYPE_CHECKING:
     from collections.abc import Collection

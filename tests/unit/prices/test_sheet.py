@@ -12,8 +12,8 @@ import pytest
 from structlog.testing import capture_logs
 
 from server.errors import UpstreamUnavailable
-from server.sources.prices.sheet import Sheet
-from server.sources.prices.source import Observation
+from server.prices.polled import Sheet
+from server.prices.source import Observation
 from server.upstream.cache import CacheUse
 
 if TYPE_CHECKING:

@@ -13,10 +13,10 @@ import pytest
 
 from server.catalog.tokens import NATIVE, TokenCatalogue, load_tokens
 from server.errors import UpstreamUnavailable
-from server.sources.prices.defillama import DefiLlama
-from server.sources.prices.prices import Prices
-from server.sources.prices.source import Observation, Token
-from server.sources.prices.tokens import TokenSheet
+from server.prices.defillama import DefiLlama
+from server.prices.polled import TokenSheet
+from server.prices.prices import Prices
+from server.prices.source import Observation, Token
 from server.upstream.cache import CacheUse
 from tests.recordings.replay import Replay, replaying
 from tests.unit.prices.conftest import pool_of

@@ -9,17 +9,17 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from server.apis.documents import Document
 from server.chains.view import ReadView
 from server.errors import DeadlineExceeded, GatewayError
+from server.prices import Price
 from server.protocols.runner import Runner
 from server.protocols.tables import TableStore
-from server.sources.documents import Document
-from server.sources.prices import Price
 from tests.unit.protocols.scripted import World
 
 if TYPE_CHECKING:
+    from server.apis.documents import DocumentRequest
     from server.contracts.calls import CallGroup, ContractOutcome
-    from server.sources.documents import DocumentRequest
 
 DOCUMENTED_AT = datetime(2026, 11, 20, tzinfo=UTC)
 PRICED_AT = datetime(2026, 11, 21, tzinfo=UTC)

@@ -7,12 +7,12 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from server.apis.documents import Document
 from server.chains.view import ReadView
 from server.errors import UpstreamUnavailable
+from server.prices import Price
 from server.protocols.runner import Runner
 from server.protocols.tables import TableStore
-from server.sources.documents import Document
-from server.sources.prices import Price
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -21,7 +21,7 @@ from server.protocols.yields import PoolQuestion
 from tests.unit.protocols.scripted import World, address
 
 if TYPE_CHECKING:
-    from server.sources.prices import Price
+    from server.prices import Price
 
 NOW = 1_800_000_000
 NOON = datetime.fromtimestamp(NOW, UTC)

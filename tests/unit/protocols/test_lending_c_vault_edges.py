@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from eth_abi.abi import decode, encode
 
+from server.apis.documents import Document
 from server.catalog.protocols import load_address_book
 from server.chains.view import ReadView
 from server.contracts.calls import ContractOutcome
 from server.errors import NotFound, UpstreamUnavailable
+from server.prices import Price
 from server.protocols.morpho.accrual import WAD, Market
 from server.protocols.morpho.listing import VaultDataReader
 from server.protocols.morpho.rates import borrow_rate, earned
@@ -26,8 +28,6 @@ from server.protocols.reader import ChainQuestion
 from server.protocols.runner import Runner
 from server.protocols.tables import TableStore
 from server.protocols.yields import PoolQuestion, VaultsQuestion, apy_of_apr
-from server.sources.documents import Document
-from server.sources.prices import Price
 from server.yields.morpho import ListedVault, Listing
 from tests.unit.protocols.scripted import REVERTS, World, address
 

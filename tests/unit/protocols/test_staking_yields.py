@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
+from server.apis.documents import Document, DocumentRequest
 from server.chains.view import ReadView
 from server.errors import UpstreamUnavailable
+from server.prices import Price
 from server.protocols.lido.yields import YIELDS
 from server.protocols.plan import ContractUnreadable
 from server.protocols.reader import ChainQuestion
 from server.protocols.runner import Runner
 from server.protocols.tables import TableStore
-from server.sources.documents import Document, DocumentRequest
-from server.sources.prices import Price
 from server.yields.rebases import Rebase, newest_rebase
 from tests.unit.protocols.scripted import World
 

@@ -10,9 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from server.apis.documents import Document
 from server.catalog.protocols import load_address_book
 from server.chains.view import ReadView
 from server.errors import NotFound, PriceUnavailable, UpstreamUnavailable
+from server.prices import Price
 from server.protocols.pendle.entries import Entered, ImpliedReader, weigh
 from server.protocols.pendle.yields import BalanceReader, BestReader, PriceReader, VaultReader
 from server.protocols.plan import ContractUnreadable
@@ -20,8 +22,6 @@ from server.protocols.reader import ChainQuestion
 from server.protocols.runner import Runner
 from server.protocols.tables import TableStore
 from server.protocols.yields import PoolQuestion
-from server.sources.documents import Document
-from server.sources.prices import Price
 from server.yields.pendle import MARKETS, Flow, ListedMarket, Transaction
 from tests.unit.protocols.scripted import NO_CODE, World, address
 

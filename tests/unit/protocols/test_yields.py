@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from server.apis.documents import Document, DocumentRequest
 from server.chains.view import ReadView
 from server.errors import InvalidArgument, UpstreamUnavailable
 from server.protocols.plan import Group, More, Outcomes, Plan
@@ -14,7 +15,6 @@ from server.protocols.reader import ChainQuestion
 from server.protocols.runner import Runner
 from server.protocols.tables import TableStore
 from server.protocols.yields import PoolForm, block_clock, canonical_pool, oldest, read_block_time, unknown_pool
-from server.sources.documents import Document, DocumentRequest
 from tests.unit.protocols.scripted import NoPrices, World
 
 VAULTS, RATES = DocumentRequest("vaults", ("ethereum",)), DocumentRequest("rates")

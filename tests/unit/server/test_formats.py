@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from waypost.v1 import options_pb2
 
-from server.catalog.symbols import PRICED_SYMBOLS
+from server.catalog.tokens import PRICED_SYMBOLS
 from server.rpc.pipeline.formats import CHECKS
 
 WALLET = "0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045"

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from waypost.v1 import funding_pb2
 
+from server.apis.documents import Document, DocumentRequest
 from server.rpc.funding import FundingServicer
 from server.rpc.pipeline.call import REQUEST, RequestState
-from server.sources.documents import Document, DocumentRequest
 from server.venues import dydx, hyperliquid
 from server.venues.rates import FundingRate
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from server.apis.documents import DocumentStore
 from server.errors import UpstreamUnavailable
-from server.sources.documents import DocumentStore
 from server.upstream.cache import CacheUse
 from server.yields.morpho import PAGE, MorphoApi
 from server.yields.morpho import vaults_of as vaults_of_chain

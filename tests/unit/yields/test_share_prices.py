@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from sqlalchemy import func, select
 
+from server.apis.documents import DocumentRequest, DocumentStore
 from server.errors import UpstreamUnavailable
-from server.sources.documents import DocumentRequest, DocumentStore
 from server.storage.database import open_database
 from server.storage.migrations import WrongProfile
 from server.storage.share_records import ShareRecords, StoredShare

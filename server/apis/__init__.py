@@ -1,0 +1,1 @@
+"""Off-chain APIs: where they are asked and what they answer with, as documents that all calls share."""

@@ -1,1 +1,0 @@
-"""What answers are made of besides the reads of one chain: prices, and figures over many chains."""

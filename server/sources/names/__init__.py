@@ -1,6 +1,0 @@
-"""Names of Ethereum: ENS, read through its Universal Resolver, off-chain records included (contract section 4.5)."""
-
-from server.sources.names.gateways import Gateways
-from server.sources.names.names import Names
-
-__all__ = ["Gateways", "Names"]
