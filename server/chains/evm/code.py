@@ -17,7 +17,7 @@ from eth_hash.auto import keccak
 
 from server.chains.capabilities import Code
 from server.chains.evm.newest import read_newest_height
-from server.chains.evm.reads.proofs import NO_CODE, CodeProof, code_proof_program, parse_code_proof
+from server.chains.evm.reads.unbatched import NO_CODE, CodeProof, code_proof_program, parse_code_proof
 from server.chains.shared.cache import CachedState
 from server.chains.shared.newest import BlockAnswer
 from server.chains.sound_answers import Doubtful, OtherChain, read_sound
