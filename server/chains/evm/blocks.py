@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, TypeVar
 
+import msgspec
 from waypost.v1 import block_pb2
 
 from server.chains.evm.contents import Contents, check_contents
 from server.chains.evm.documents import parse_block, parse_block_transactions
-from server.chains.evm.hashes import parse_hash
-from server.chains.sound_answers import ask_sound
-from server.errors import GatewayError, InvalidArgument, NotFound
+from server.chains.evm.newest import read_newest_height
+from server.chains.sound_answers import ask_sound, read_sound
+from server.contracts.quantity import quantity
+from server.errors import ArchiveRequired, GatewayError, InvalidArgument, NotFound
 from server.upstream.absence import absent
 from server.upstream.connector import CallPolicy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
     from waypost.v1 import evm_pb2
 
@@ -23,6 +26,8 @@ if TYPE_CHECKING:
     from server.chains.view import ReadView
     from server.upstream.connector import Reply
     from server.upstream.pool import Pool
+
+    Answer = TypeVar("Answer")
 
 Document = TypeVar("Document")
 
@@ -132,3 +137,87 @@ def _tag(number: int) -> str:
 def _check(is_right: bool) -> None:
     if not is_right:
         raise ValueError("another block than the one asked for")
+
+
+_AMBIGUOUS = (ArchiveRequired, NotFound, InvalidArgument)
+
+
+class Heights:
+    """Judges failures of pinned reads on one chain."""
+
+    def __init__(self, slug: str, pool: Pool) -> None:
+        self._slug = slug
+        self._pool = pool
+
+    def explain_block_error(
+        self, read: Awaitable[Answer], view: ReadView, field: str = "blockHeight"
+    ) -> Awaitable[Answer]:
+        """Return what `read` returns.
+
+        Raises:
+            NotFound: the block that the caller chose is beyond the chain's head.
+            ArchiveRequired: the block exists, but no configured node has its state.
+            GatewayError: any other failure of `read`, unchanged.
+        """
+        return read if view.block is None else self._explain(read, view.block, field, view.deadline)
+
+    async def _explain(self, read: Awaitable[Answer], block: int, field: str, deadline: float | None) -> Answer:
+        try:
+            return await read
+        except _AMBIGUOUS as error:
+            raise await self._judge(error, block, field, deadline) from None
+
+    async def _judge(self, error: GatewayError, block: int, field: str, deadline: float | None) -> GatewayError:
+        if error.field is not None:
+            return error
+        try:
+            head = (await read_newest_height(self._pool, deadline)).block
+        except GatewayError:
+            return error
+        if block > head:
+            return NotFound(
+                f"block {block} of {self._slug} does not exist yet: the newest block is {head}",
+                field=field,
+                metadata={"head": str(head)},
+            )
+        if isinstance(error, ArchiveRequired):
+            return ArchiveRequired(error.message, field=field, metadata=error.metadata)
+        return error
+
+
+class _Header(msgspec.Struct):
+    number: str
+
+
+class FinalizedReader:
+    """Asks the nodes of one chain."""
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+
+    async def read(self) -> int:
+        """Return the number of the newest final block; GatewayError where no node tells one."""
+        number, _ = await read_sound(
+            self._pool, "eth_getBlockByNumber", ["finalized", False], _read_number, deadline=None
+        )
+        return number
+
+
+def _read_number(result: bytes) -> int:
+    if result == b"null":
+        raise NotFound("no block is final yet")
+    return quantity(msgspec.json.decode(result, type=_Header).number)
+
+
+_HASH = re.compile(r"0x[0-9a-fA-F]{64}")
+
+
+def parse_hash(text: str, kind: str) -> str:
+    """Return a hash of that kind (`block`, `transaction`) in lower case.
+
+    Raises:
+        InvalidArgument: not 0x and 64 hex digits; names the field `hash`.
+    """
+    if not _HASH.fullmatch(text):
+        raise InvalidArgument(f"hash: an EVM {kind} hash is 0x and 64 hex digits", field="hash")
+    return text.lower()

@@ -7,19 +7,17 @@ from typing import TYPE_CHECKING
 from waypost.v1 import token_pb2
 
 from server.chains.capabilities import CallsContracts
-from server.chains.evm.accounts import AccountReader
-from server.chains.evm.approvals import ApprovalReader
-from server.chains.evm.blocks import BlockReader
-from server.chains.evm.calls import CallReader
+from server.chains.evm.accounts import AccountReader, CodeReader
+from server.chains.evm.blocks import BlockReader, Heights
+from server.chains.evm.calls.call import CallReader
+from server.chains.evm.calls.simulation import Simulator
+from server.chains.evm.calls.trace import TraceReader
 from server.chains.evm.chain import EvmChain
-from server.chains.evm.code import CodeReader
 from server.chains.evm.contents import Contents
 from server.chains.evm.contract_logs import ContractLogReader
 from server.chains.evm.feeds import FeedReader
 from server.chains.evm.gas import GasReader
 from server.chains.evm.heads import HeadReader
-from server.chains.evm.heights import Heights
-from server.chains.evm.holdings import HoldingReader
 from server.chains.evm.log_ranges import LogRanges
 from server.chains.evm.log_scan import LogScanner
 from server.chains.evm.log_windows import LogWindows
@@ -28,10 +26,7 @@ from server.chains.evm.passthrough import PassThrough
 from server.chains.evm.reads.cached import ContractCaller, RememberedReads
 from server.chains.evm.reads.planner import ReadPlanner
 from server.chains.evm.remembered import RememberedBlocks, RememberedCode, RememberedTransactions
-from server.chains.evm.simulations import Simulator
-from server.chains.evm.token_units import TokenUnits
-from server.chains.evm.tokens import TokenReader
-from server.chains.evm.traces import TraceReader
+from server.chains.evm.tokens import ApprovalReader, HoldingReader, TokenReader, TokenUnits
 from server.chains.evm.transactions import TransactionReader
 from server.chains.evm.transfers import TransferReader
 from server.chains.holdings import is_accepted
@@ -139,15 +134,15 @@ class EvmDriver:
 
     async def read_balance(self, address: str, view: ReadView) -> Balance:
         """See `ReadsBalances`."""
-        return await self._heights.explain(self._accounts.read_balance(address, view), view)
+        return await self._heights.explain_block_error(self._accounts.read_balance(address, view), view)
 
     async def read_token_balance(self, address: str, token: str, view: ReadView) -> Balance:
         """See `ReadsTokenBalances`."""
-        return await self._heights.explain(self._tokens.read_token_balance(address, token, view), view)
+        return await self._heights.explain_block_error(self._tokens.read_token_balance(address, token, view), view)
 
     async def read_token(self, address: str, view: ReadView) -> TokenFacts:
         """Return what the token says about itself; NotAToken where there is none."""
-        return await self._heights.explain(self._tokens.read_token(address, view), view)
+        return await self._heights.explain_block_error(self._tokens.read_token(address, view), view)
 
     async def read_token_metadata(self, address: str, view: ReadView) -> token_pb2.GetTokenMetadataResponse:
         """See `ReadsTokenMetadata`."""
@@ -165,7 +160,7 @@ class EvmDriver:
 
     async def read_allowance(self, token: str, owner: str, spender: str, view: ReadView) -> Allowance:
         """See `ReadsAllowances`."""
-        return await self._heights.explain(self._tokens.read_allowance(token, owner, spender, view), view)
+        return await self._heights.explain_block_error(self._tokens.read_allowance(token, owner, spender, view), view)
 
     def check_holder(self, address: str) -> str:
         """See `ReadsHoldings`."""
@@ -181,7 +176,7 @@ class EvmDriver:
 
     async def read_approvals(self, address: str, view: ReadView) -> Approvals:
         """See `ReadsApprovals`."""
-        return await self._heights.explain(self._approvals.read_approvals(address, view), view)
+        return await self._heights.explain_block_error(self._approvals.read_approvals(address, view), view)
 
     def revoke_approval(self, address: str, token: str, spender: str) -> UnsignedCall:
         """See `ReadsApprovals`."""
@@ -189,7 +184,7 @@ class EvmDriver:
 
     async def read_code(self, address: str, view: ReadView) -> Code:
         """See `ReadsCode`."""
-        return await self._heights.explain(self._code.read_code(address, view), view)
+        return await self._heights.explain_block_error(self._code.read_code(address, view), view)
 
     async def read_program_size(self, address: str, view: ReadView) -> int:
         """See `ReadsPrograms`."""
@@ -197,7 +192,7 @@ class EvmDriver:
 
     async def simulate_call(self, call: CallRequest, view: ReadView) -> CallResult:
         """See `SimulatesCalls`."""
-        return await self._heights.explain(self._calls.simulate_call(call, view), view, "block")
+        return await self._heights.explain_block_error(self._calls.simulate_call(call, view), view, "block")
 
     async def estimate_gas(self, call: CallRequest, view: ReadView) -> GasEstimate:
         """See `EstimatesGas`."""
@@ -213,7 +208,7 @@ class EvmDriver:
 
     async def simulate_transaction(self, call: CallRequest, view: ReadView) -> Simulation:
         """See `SimulatesTransactions`."""
-        return await self._heights.explain(self._simulator.simulate_transaction(call, view), view, "height")
+        return await self._heights.explain_block_error(self._simulator.simulate_transaction(call, view), view, "height")
 
     async def search_events(
         self,

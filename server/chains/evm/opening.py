@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from server.chains.evm.blocks import FinalizedReader
 from server.chains.evm.contents import Contents
 from server.chains.evm.driver import EvmDriver
-from server.chains.evm.finalized import FinalizedReader
 from server.chains.evm.newest import NEWEST, parse_newest
 from server.chains.evm.node_errors import EvmErrors
 from server.chains.memory import ChainMemory

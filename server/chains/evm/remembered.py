@@ -16,8 +16,8 @@ from server.chains.memory import Codec
 from server.contracts.address import address_bytes, parse_address
 
 if TYPE_CHECKING:
+    from server.chains.evm.accounts import CodeReader
     from server.chains.evm.blocks import BlockReader
-    from server.chains.evm.code import CodeReader
     from server.chains.evm.transactions import TransactionReader
     from server.chains.memory import ChainMemory
     from server.chains.view import ReadView

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from server.chains.evm.log_entries import LogEntry
     from server.chains.evm.log_scan import LogScanner
     from server.chains.evm.log_windows import LogWindows
-    from server.chains.evm.token_units import TokenUnit, TokenUnits
+    from server.chains.evm.tokens import TokenUnit, TokenUnits
     from server.chains.facts import ChainFacts
     from server.chains.view import ReadView
 

@@ -9,7 +9,7 @@ import pytest
 
 from runtime.settings import Settings
 from server.chains.capabilities import CallRequest, CallsContracts
-from server.chains.evm.finalized import FinalizedReader
+from server.chains.evm.blocks import FinalizedReader
 from server.chains.registry import Chains
 from server.chains.view import ReadView
 from server.contracts.calls import ContractCall

@@ -9,8 +9,7 @@ import pytest
 import pytest_asyncio
 
 from runtime.settings import Settings
-from server.chains.evm.gas import WAYS
-from server.chains.evm.sample_transfer import sample_transfer
+from server.chains.evm.gas import WAYS, sample_transfer
 from server.chains.facts import load_facts
 from server.chains.registry import Chains
 from server.chains.view import ReadView

@@ -12,7 +12,7 @@ from eth_abi import encode
 from devnet.evm.artifacts import original
 from devnet.evm.marketplace import safe_transaction
 from server.chains.capabilities import CallRequest
-from server.chains.evm import simulations
+from server.chains.evm.calls import simulation as simulations
 from server.chains.view import ReadView
 from server.contracts.reverts import describe_revert
 from server.errors import ArchiveRequired, NotFound, NotSupported, Reverted, UpstreamUnavailable

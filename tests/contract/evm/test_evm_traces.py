@@ -9,7 +9,7 @@ import pytest_asyncio
 from aiohttp import web
 from eth_abi import encode
 
-from server.chains.evm import traces
+from server.chains.evm.calls import trace as traces
 from server.chains.view import ReadView
 from server.errors import InvalidArgument, NotFound, NotSupported, Pending, UpstreamUnavailable
 from server.upstream import open_session

@@ -10,11 +10,11 @@ import pytest
 from server.chains.bitcoin.node_errors import BitcoinErrors
 from server.chains.bitcoin.scans import _read_scan
 from server.chains.cosmos.node_errors import CosmosErrors
+from server.chains.evm.calls.simulation import parse_traced_call
+from server.chains.evm.calls.trace import parse_trace_list
 from server.chains.evm.log_entries import place_of, read_entries
 from server.chains.evm.node_errors import EvmErrors
 from server.chains.evm.reads.multicall import decode_aggregate3
-from server.chains.evm.simulation_answers import parse_traced_call
-from server.chains.evm.trace_frames import parse_trace_list
 from server.chains.solana.node_errors import SolanaErrors
 from server.chains.starknet.node_errors import StarknetErrors
 

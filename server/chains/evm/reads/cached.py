@@ -17,8 +17,8 @@ from server.errors import ArchiveRequired, InvalidArgument, MovedOn, NotFound, U
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from server.chains.evm.blocks import Heights
     from server.chains.evm.chain import EvmChain
-    from server.chains.evm.heights import Heights
     from server.chains.evm.reads.planner import ReadPlanner
     from server.chains.memory import ChainMemory
     from server.contracts.calls import CallGroup, ContractCall
@@ -186,12 +186,12 @@ class ContractCaller:
     ) -> list[ContractOutcome]:
         """See `CallsContracts`."""
         read = self._reads.read_shared if are_known else self._reads.read_alone
-        outcomes = await self._heights.explain(read(view, _planned(calls)), view)
+        outcomes = await self._heights.explain_block_error(read(view, _planned(calls)), view)
         return [ContractOutcome(*outcome) for outcome in outcomes]
 
     async def call_groups(self, groups: Sequence[CallGroup], view: ReadView) -> list[list[ContractOutcome]]:
         """See `CallsContracts`."""
-        answers = await self._heights.explain(self._reads.read_groups(view, _planned_groups(groups)), view)
+        answers = await self._heights.explain_block_error(self._reads.read_groups(view, _planned_groups(groups)), view)
         return [list(map(ContractOutcome._make, outcomes)) for outcomes in answers]
 
     async def call_groups_back(

@@ -1,0 +1,1 @@
+"""Calls that callers make up: run, simulated, traced."""
