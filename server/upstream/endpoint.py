@@ -142,7 +142,7 @@ class Endpoint:
         if self._rate is not None:
             self._rate.spend(self.clock())
         (self._heavy if is_heavy else self._pending)[exchange] = self.clock()
-        if self.watch is not None:
+        if self.watch is not None and not self.watch.is_watching:
             self.watch.start()
 
     def end(self, exchange: object) -> None:

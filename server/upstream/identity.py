@@ -80,7 +80,8 @@ class Identity:
         self._on_change = on_change
         self.is_proved = False
         """Whether the endpoint passed, and no answer since says otherwise."""
-        self._proved_at = -math.inf
+        self.proved_at = -math.inf
+        """When what proved it last was asked."""
         self._used_at = -math.inf
         self._mute_until = -math.inf
         self._recheck_seconds = _RECHECK_SECONDS
@@ -105,7 +106,7 @@ class Identity:
 
     async def confirm(self, since: float) -> bool:
         """Return whether the endpoint serves the right chain, asked now unless it was proved after `since`."""
-        if self.is_proved and (self._proved_at > since or not self.rides):
+        if self.is_proved and (self.proved_at > since or not self.rides):
             return True
         await self._wait(self._start(), None)
         return self.is_proved
@@ -136,8 +137,8 @@ class Identity:
         Return why it is void, if it is.
         """
         if reason is None:
-            if self.is_proved and asked_at > self._proved_at:
-                self._proved_at = asked_at
+            if self.is_proved and asked_at > self.proved_at:
+                self.proved_at = asked_at
             return None
         self.refute(reason)
         return Failure(Kind.EXCLUDED, reason)
@@ -177,7 +178,7 @@ class Identity:
             await asyncio.gather(self._running, return_exceptions=True)
 
     def _look(self, now: float) -> None:
-        left = self._proved_at + WATCH_SECONDS - now
+        left = self.proved_at + WATCH_SECONDS - now
         if left <= 0:
             self._start()
         self._timer = asyncio.get_running_loop().call_later(left if left > 0 else WATCH_SECONDS, self._look_again)
@@ -186,7 +187,7 @@ class Identity:
         self._timer = None
         now = self._endpoint.clock()
         # A question that failed is asked again for a while.
-        is_open = self._used_at > self._proved_at and now - self._used_at <= _OPEN_SECONDS
+        is_open = self._used_at > self.proved_at and now - self._used_at <= _OPEN_SECONDS
         if self.is_proved and self._mute_until <= now and (is_open or self._endpoint.in_flight > 0):
             self._look(now)
 
@@ -222,7 +223,7 @@ class Identity:
         was_excluded = endpoint.wrong_chain is not None
         endpoint.wrong_chain = None
         self.is_proved = True
-        self._proved_at = asked_at
+        self.proved_at = asked_at
         if was_excluded:
             self._on_change(endpoint, "admitted")
         return None

@@ -247,8 +247,13 @@ class Pool:
     def hear_chain(self, reply: Reply, wrong: str | None) -> None:
         """Take note that an answer names the right chain, or why it is of another one: that excludes its endpoint."""
         identity = self._identities.get(self._by_label[reply.endpoint])
-        if identity is not None:
-            identity.judge(wrong, self._clock() - reply.latency)
+        if identity is None:
+            return
+        asked_at = self._clock() - reply.latency
+        if wrong is not None:
+            identity.refute(wrong)
+        elif identity.is_proved and asked_at > identity.proved_at:
+            identity.proved_at = asked_at
 
     def contradict(self, label: str, reason: str) -> None:
         """Take note that an endpoint's answer is proved wrong by another one's: it is excluded until they agree."""

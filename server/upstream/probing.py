@@ -156,6 +156,8 @@ class HangWatch:
         self._probe = probe
         self._on_change = on_change
         self._timer: asyncio.TimerHandle | None = None
+        self.is_watching = False
+        """Whether the next look at the endpoint is due anyway."""
         self._ticked_at = 0.0
         self._since = 0.0
         self._feeling: asyncio.Task[None] | None = None
@@ -173,6 +175,7 @@ class HangWatch:
         if self._timer is None and self._answered is None:
             self._ticked_at = self._since = self._endpoint.clock()
             self._timer = asyncio.get_running_loop().call_later(_TICK, self._tick)
+            self.is_watching = True
 
     def suspect(self) -> None:
         """Probe the endpoint, unless that is under way: a request got no answer, and nothing was heard since."""
@@ -227,6 +230,7 @@ class HangWatch:
 
     def _tick(self) -> None:
         self._timer = None
+        self.is_watching = False
         endpoint = self._endpoint
         if self._answered is not None or not endpoint.is_asked:
             return
@@ -236,6 +240,7 @@ class HangWatch:
         self._ticked_at = now
         loop = asyncio.get_running_loop()
         self._timer = loop.call_later(_TICK, self._tick)
+        self.is_watching = True
         silent = now - max(self._since, endpoint.silent_since)
         kept_waiting = now - max(self._since, endpoint.light_silent_since)
         if kept_waiting >= LEAVING_SECONDS - _NEARLY:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from server.chains.evm.reads import window
+from server.chains.evm.reads import planner
 
 
 @pytest.fixture(autouse=True)
@@ -11,4 +11,4 @@ def _company(monkeypatch: pytest.MonkeyPatch) -> None:
 
     Tests count requests. The bound is there for a gateway whose own loop is busy, and is tried in tests/unit.
     """
-    monkeypatch.setattr(window, "LONGEST_SECONDS", 10.0)
+    monkeypatch.setattr(planner, "LONGEST_SECONDS", 10.0)

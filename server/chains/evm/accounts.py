@@ -10,7 +10,7 @@ from eth_hash.auto import keccak
 from server.chains.capabilities import Balance, Code
 from server.chains.evm.newest import read_newest_height
 from server.chains.evm.reads.multicall import eth_balance_call
-from server.chains.evm.reads.proofs import NO_CODE, CodeProof, code_proof_program, parse_code_proof
+from server.chains.evm.reads.unbatched import NO_CODE, CodeProof, code_proof_program, parse_code_proof
 from server.chains.newest import Told
 from server.chains.sound_answers import Doubtful, OtherChain, read_sound
 from server.checksum import checksum_address

@@ -9,7 +9,7 @@ import pytest
 from eth_hash.auto import keccak
 
 from server.chains.evm.chain import EvmChain
-from server.chains.evm.reads.proofs import NO_CODE, code_proof_program, parse_code_proof
+from server.chains.evm.reads.unbatched import NO_CODE, code_proof_program, parse_code_proof
 from server.chains.facts import load_facts
 from server.chains.view import ReadView
 from server.errors import InvalidArgument, NotFound, NotSupported

@@ -9,7 +9,7 @@ import pytest
 import pytest_asyncio
 
 from devnet.launcher import Devnet
-from server.chains.evm.reads import window
+from server.chains.evm.reads import planner
 from tests.e2e.gateway import RunningGateway, run_gateway_on
 from tests.faults.summary.asking import FACES, Caller, settings
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @pytest.fixture(autouse=True)
 def company(monkeypatch: pytest.MonkeyPatch) -> None:
     """Reads of one moment leave together, however loaded the machine is: requests are counted."""
-    monkeypatch.setattr(window, "LONGEST_SECONDS", 10.0)
+    monkeypatch.setattr(planner, "LONGEST_SECONDS", 10.0)
 
 
 @pytest_asyncio.fixture(scope="package", loop_scope="session")

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import asyncio
 
-from server.chains.evm.reads.window import CollectionWindow
+from server.chains.evm.reads.planner import CollectionWindow
 from server.upstream.batcher import BatchDelay
 from server.upstream.endpoint import LatencyWindow
 

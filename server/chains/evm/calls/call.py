@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from server.chains.capabilities import CallRequest, CallResult, GasEstimate
 from server.chains.evm.newest import NEWEST, NewestBlock, parse_newest, read_newest_height
-from server.chains.evm.reads.proofs import LOOKS, Proofs, look_at, read_look
+from server.chains.evm.reads.unbatched import LOOKS, Proofs, look_at, read_look
 from server.chains.newest import NOBODY, Told, read_newest
 from server.chains.sound_answers import read_sound, read_sound_together
 from server.contracts.address import parse_address

@@ -12,13 +12,13 @@ from __future__ import annotations
 import time
 from collections import OrderedDict
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from runtime.metrics import observe_fold
 from server.chains.evm.reads.multicall import Call, Outcome, decode_aggregate3, encode_aggregate3
 from server.chains.evm.reads.unbatched import UnbatchedReads
 from server.chains.newest import NOBODY, Told, read_newest
-from server.contracts.quantity import block_tag, check_count, json_data
+from server.contracts.quantity import check_count, json_data
 from server.contracts.words import word
 from server.errors import (
     GatewayError,
@@ -55,6 +55,18 @@ _AVOIDED_SECONDS = 600.0
 # What a call of an address without code returns.
 _NOTHING = b'"0x"'
 _WORD = 32
+
+
+class Read(Protocol):
+    """A read of several calls."""
+
+    @property
+    def calls(self) -> Sequence[Call]:
+        """Its calls."""
+        ...
+
+
+Packed = TypeVar("Packed", bound=Read)
 
 
 class Answer(NamedTuple):
@@ -124,7 +136,7 @@ class Executions:
         mark_calls = self._chain.mark_calls if is_marked else ()
         places = 3 + len(mark_calls)
         data = "0x" + encode_aggregate3([*self._chain.place_calls, *mark_calls, *calls]).hex()
-        params = [{"to": self._multicall, "data": data}, block_tag(block)]
+        params = [{"to": self._multicall, "data": data}, "latest" if block is None else hex(block)]
 
         marks: list[bytes] = []
 
@@ -255,6 +267,34 @@ def cut(calls: Sequence[Call]) -> list[Sequence[Call]]:
             start, gas, size = index, call.gas, len(call.data)
     pieces.append(calls[start:])
     return pieces
+
+
+def pack(reads: list[Packed]) -> list[list[Packed]]:
+    """Return the reads in groups that one execution holds, each in the first with room for all of its calls.
+
+    Where one group is not enough the largest reads go first, which takes fewer groups.
+    """
+    sized: list[tuple[int, int, int, Packed]] = []
+    for read in reads:
+        gas = size = 0
+        for call in read.calls:
+            gas, size = gas + call.gas, size + len(call.data)
+        sized.append((gas, len(read.calls), size, read))
+    if fits(sum(one[1] for one in sized), sum(one[0] for one in sized), sum(one[2] for one in sized)):
+        return [reads]
+    sized.sort(key=lambda one: -one[0])
+    groups: list[list[Packed]] = []
+    filled: list[tuple[int, int, int]] = []
+    for gas, count, size, read in sized:
+        for index, (calls, all_gas, all_size) in enumerate(filled):
+            if fits(calls + count, all_gas + gas, all_size + size):
+                groups[index].append(read)
+                filled[index] = (calls + count, all_gas + gas, all_size + size)
+                break
+        else:
+            groups.append([read])
+            filled.append((count, gas, size))
+    return groups
 
 
 QUARANTINE_SECONDS = 600.0

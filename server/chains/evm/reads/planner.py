@@ -20,9 +20,8 @@ from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from server.chains.evm.reads.executions import TOO_MUCH, Answer, Executions, Quarantine, cut, fits
+from server.chains.evm.reads.executions import TOO_MUCH, Answer, Executions, Quarantine, cut, pack
 from server.chains.evm.reads.one_block import OneBlock, Piece, newest_of
-from server.chains.evm.reads.window import CollectionWindow
 from server.errors import GatewayError, UpstreamUnavailable
 from server.upstream.batcher import BatchDelay
 from server.upstream.connector import CallPolicy
@@ -41,6 +40,71 @@ _LATEST = CallPolicy(joinable=False, held=True, names_chain=True)
 _FREE = nullcontext()
 # What a caller chose may fail in whatever words.
 _LATEST_CHOSEN = replace(_LATEST, may_be_refused=True)
+
+
+_TURNS = 48
+_TURNS_ALONE = 4
+
+LONGEST_SECONDS = 0.008
+"""A loop that is busy all this time is saturated: whoever waits here would wait for the processor otherwise."""
+
+
+class CollectionWindow:
+    """Collects arrivals until none came for some turns of the loop, then calls `leave` once for all of them.
+
+    Reads of one burst do not arrive in one turn: a request may start reads as tasks of its own, and under load
+    grpc.aio's thread hands over one call whenever it gets the interpreter. An idle loop makes those turns in some 30
+    microseconds, a busy one brings further reads with them. (64 gRPC callers on a local node: reads that left at the
+    end of their turn never folded and cost 2.5 times the processor time.) A read that comes when no other is about, as
+    the one before it did, waits for its own request's other reads alone: the turns would be a twelfth of its time.
+
+    `delay` says how long the first of them waits for company before those turns.
+    """
+
+    def __init__(self, leave: Callable[[], None], delay: BatchDelay) -> None:
+        self._leave = leave
+        self._delay = delay
+        self._waiting: list[asyncio.Future[None]] = []
+        self._is_closed = True
+        self._turns = 0
+        self._arrivals = 0
+        self._had_company = True
+
+    def arrive(self) -> None:
+        """Take note that a read is there: `leave` is called in a moment."""
+        loop = asyncio.get_running_loop()
+        now = loop.time()
+        delay = self._delay.seconds(now)
+        self._arrivals += 1
+        is_alone = self._is_closed and self._delay.is_quiet and not self._had_company
+        self._turns = _TURNS_ALONE if is_alone else _TURNS
+        if self._is_closed:
+            self._is_closed = False
+            if delay > 0:
+                loop.call_later(delay, self._turn, loop, now + delay + LONGEST_SECONDS)
+            else:
+                loop.call_soon(self._turn, loop, now + LONGEST_SECONDS)
+
+    def wait(self) -> asyncio.Future[None]:
+        """Arrive, and return a future of this caller's own, done once `leave` was called."""
+        self.arrive()
+        # Not one future for all: a caller who hangs up cancels what it awaits.
+        future = asyncio.get_running_loop().create_future()
+        self._waiting.append(future)
+        return future
+
+    def _turn(self, loop: asyncio.AbstractEventLoop, latest: float) -> None:
+        self._turns -= 1
+        if self._turns > 0 and loop.time() < latest:
+            loop.call_soon(self._turn, loop, latest)
+            return
+        self._is_closed = True
+        self._had_company, self._arrivals = self._arrivals > 1, 0
+        waiting, self._waiting = self._waiting, []
+        self._leave()
+        for future in waiting:
+            if not future.done():
+                future.set_result(None)
 
 
 class CallsAtOnce(NamedTuple):
@@ -205,7 +269,7 @@ class ReadPlanner:
     def _leave(self) -> None:
         folds, self._folds = self._folds, {}
         for block, entries in folds.items():
-            for chunk in (entries,) if len(entries) == 1 else _chunks(entries):
+            for chunk in (entries,) if len(entries) == 1 else pack(entries):
                 if len(chunk) == 1:
                     # A task of its own would only stand between the caller and the node.
                     if not chunk[0].future.done():
@@ -291,34 +355,6 @@ def _policy(view: ReadView, *, is_chosen: bool = False) -> CallPolicy:
         may_be_refused=is_chosen,
         names_chain=True,
     )
-
-
-def _chunks(entries: list[_Entry]) -> list[list[_Entry]]:
-    """Split a fold into chunks within the bounds, each read in the first with room for all of its calls.
-
-    Where one chunk is not enough the largest reads go first, which takes fewer chunks.
-    """
-    sized: list[tuple[int, int, int, _Entry]] = []
-    for entry in entries:
-        gas = size = 0
-        for call in entry.calls:
-            gas, size = gas + call.gas, size + len(call.data)
-        sized.append((gas, len(entry.calls), size, entry))
-    if fits(sum(one[1] for one in sized), sum(one[0] for one in sized), sum(one[2] for one in sized)):
-        return [entries]
-    sized.sort(key=lambda one: -one[0])
-    chunks: list[list[_Entry]] = []
-    filled: list[tuple[int, int, int]] = []
-    for gas, count, size, entry in sized:
-        for index, (calls, all_gas, all_size) in enumerate(filled):
-            if fits(calls + count, all_gas + gas, all_size + size):
-                chunks[index].append(entry)
-                filled[index] = (calls + count, all_gas + gas, all_size + size)
-                break
-        else:
-            chunks.append([entry])
-            filled.append((count, gas, size))
-    return chunks
 
 
 def _abandon(entries: list[_Entry]) -> None:

@@ -1,25 +1,35 @@
-"""Reads one by one, pinned to a block: where Multicall3 is not deployed, does not run, or must not be used."""
+"""Reads one by one, pinned to a block: where Multicall3 is not deployed, does not run, or must not be used.
+
+On chains of unproved history such a read stands between two looks at the block that the node really runs calls at. A
+look is an execution that returns its own block number: if the same endpoint returns the same block before and after a
+read, the read is of that block, whatever block was asked for.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
 
+from server.chains.evm.chain import ARB_BLOCK_NUMBER, ARB_SYS, EvmChain
 from server.chains.evm.newest import read_newest_height
 from server.chains.evm.reads.multicall import GET_ETH_BALANCE, Call, Outcome
-from server.chains.evm.reads.proofs import Proofs
-from server.chains.sound_answers import read_sound
-from server.contracts.quantity import block_tag, json_data, json_word
-from server.errors import OutOfGas, Reverted
+from server.chains.newest import Told
+from server.chains.sound_answers import OtherChain, read_sound
+from server.contracts.quantity import block_tag, check_count, json_data, json_word
+from server.contracts.words import word
+from server.errors import OutOfGas, Reverted, UpstreamDisagrees
 from server.upstream.connector import CallPolicy
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Awaitable, Callable, Sequence
+    from typing import TypeVar
 
-    from server.chains.evm.chain import EvmChain
     from server.chains.evm.reads.executions import Quarantine
     from server.upstream.pool import Pool
+
+    Answer = TypeVar("Answer")
 
 
 class UnbatchedReads:
@@ -84,3 +94,109 @@ class UnbatchedReads:
                 self._quarantine.add(call.target)
             return policy.prefer, Outcome(False, error.payload)
         return endpoint, Outcome(True, data)
+
+
+LOOKS = 4
+"""How often a read is made again because the chain moved on meanwhile."""
+
+
+def look_at(chain: EvmChain, block: int | None) -> tuple[str, list[object]]:
+    """Return the call, method and parameters, that tells the block it runs at when asked to run at `block`."""
+    return "eth_call", [{"data": "0x" + code_proof_program(chain, bytes(20)).hex()}, block_tag(block)]
+
+
+def read_look(chain: EvmChain, result: bytes) -> int:
+    """Return the block that an execution really ran at; ValueError where the answer does not tell it."""
+    return check_count(parse_code_proof(chain, json_data(result)).block)
+
+
+class Proofs:
+    """Proves the blocks of reads on one chain."""
+
+    def __init__(self, chain: EvmChain, pool: Pool) -> None:
+        self._chain = chain
+        self._pool = pool
+
+    async def prove(
+        self,
+        block: int | None,
+        ask: Callable[[CallPolicy], Awaitable[Answer]],
+        policy: CallPolicy,
+        deadline: float | None,
+    ) -> Told[Answer]:
+        """Return what `ask` brings, made with the policy that it is given, and the block that it proves to be of.
+
+        That need not be `block`. For reads whose failure is an answer: such a failure would fail a bundle as a whole,
+        and the looks in it.
+
+        Raises:
+            UpstreamDisagrees: the chain moves on faster than it is read.
+            GatewayError: why nodes could not be asked, or what `ask` raises.
+        """
+        method, params = look_at(self._chain, block)
+        look = replace(policy, joinable=False, may_be_refused=False)
+        read = partial(read_look, self._chain)
+        for _ in range(LOOKS):
+            before, endpoint = await read_sound(self._pool, method, params, read, look, deadline=deadline)
+            steered = replace(policy, prefer=endpoint, avoid=frozenset(self._pool.labels) - {endpoint})
+            answer = await ask(steered)
+            again = replace(steered, joinable=False, may_be_refused=False)
+            reply = await self._pool.call(method, params, again, deadline=deadline)
+            try:
+                after = read(reply.result)
+            except ValueError as error:
+                if isinstance(error, OtherChain):
+                    self._pool.hear_chain(reply, error.reason)
+                look = replace(look, prefer=None, disbelieved=look.disbelieved | {reply.endpoint})
+                continue
+            if endpoint == reply.endpoint and before == after:
+                return Told(answer, endpoint, after)
+        raise UpstreamDisagrees(f"{self._chain.slug} moves on faster than the call runs; try again")
+
+
+# PUSH1 0, MSTORE: what is on the stack becomes word 0.
+_STORE_0 = bytes.fromhex("600052")
+# NUMBER
+_NUMBER = bytes.fromhex("43")
+# PUSH4 selector, PUSH1 224, SHL, PUSH1 0, MSTORE, then STATICCALL(GAS, ArbSys, 0, 4, 0, 32), POP: word 0 is its answer.
+_ARB_NUMBER = (
+    b"\x63" + ARB_BLOCK_NUMBER + bytes.fromhex("60e01b600052") + bytes.fromhex("6020600060046000")
+    + b"\x60" + ARB_SYS[-1:] + bytes.fromhex("5afa50")
+)  # fmt: skip
+# EXTCODEHASH, PUSH1 32, MSTORE; CHAINID, PUSH1 64, MSTORE; TIMESTAMP, PUSH1 96, MSTORE; RETURN(0, 128)
+_FINISH = bytes.fromhex("3f602052" + "46604052" + "42606052" + "60806000f3")
+
+NO_CODE = bytes.fromhex("c5d2460186f7233c927e7db2dcc703c0e500b653ca82273b7bfad8045d85a470")
+"""Keccak-256 of nothing: the hash of an account that exists and has no code; one that does not exist has zero."""
+
+
+class CodeProof(NamedTuple):
+    """The block, its time (unix seconds) and the chain that an execution ran at, and the code hash it saw."""
+
+    block: int
+    code_hash: bytes
+    chain_id: int
+    made_at: int
+
+
+def code_proof_program(chain: EvmChain, account: bytes) -> bytes:
+    """Return creation code that answers with block number, code hash of `account`, chain id and time: four words."""
+    from_arb_sys = chain.place_calls[0].target == ARB_SYS
+    number = _ARB_NUMBER if from_arb_sys else _NUMBER + _STORE_0
+    return number + b"\x73" + account + _FINISH
+
+
+def parse_code_proof(chain: EvmChain, data: bytes) -> CodeProof:
+    """Return what the program answered.
+
+    Raises:
+        OtherChain: it ran on another chain than this one.
+        ValueError: that is no answer of the program.
+    """
+    if len(data) != 128:
+        raise ValueError("not an answer of the program")
+    proof = CodeProof(word(data), data[32:64], word(data, 2), word(data, 3))
+    reason = chain.wrong_chain(proof.chain_id)
+    if reason is not None:
+        raise OtherChain(reason)
+    return proof
