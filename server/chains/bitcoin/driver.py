@@ -10,10 +10,9 @@ from waypost.v1 import block_pb2
 
 from server.chains.bitcoin.address import parse_address
 from server.chains.bitcoin.answers import INDEXED_CALL, INDEXED_PROBE, NEWEST_CALL, explain_missing_height
-from server.chains.bitcoin.balances import BalanceReader, Way
+from server.chains.bitcoin.balances import BalanceReader, ScannedBalances, Way
 from server.chains.bitcoin.blocks import BlockReader
 from server.chains.bitcoin.indexed import IndexedBalances
-from server.chains.bitcoin.scans import ScannedBalances
 from server.chains.capabilities import Balance
 from server.chains.holdings import Holding, Holdings, is_accepted
 from server.chains.memory import ChainMemory, Codec

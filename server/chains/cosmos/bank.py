@@ -1,4 +1,4 @@
-"""Amounts of denoms: balances, supplies, and what the bank module knows of a denom."""
+"""Balances, holdings and denoms of the bank module."""
 
 from __future__ import annotations
 
@@ -9,15 +9,17 @@ import msgspec
 from waypost.v1 import token_pb2
 
 from server.chains.capabilities import Balance
-from server.chains.cosmos.members import Digits  # noqa: TC001 - msgspec evaluates the annotations
+from server.chains.cosmos.answers import Digits  # noqa: TC001 - msgspec evaluates the annotations
 from server.chains.cosmos.names import parse_account, parse_denom
+from server.chains.holdings import Holding, Holdings
 from server.chains.view import ReadView
 from server.errors import HeightMissing, NotFound, NotSupported
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from server.chains.cosmos.nodes import CosmosNodes
+    from server.chains.holdings import KnownAsset
 
 Answer = TypeVar("Answer")
 
@@ -46,6 +48,9 @@ _SUPPLY = _Route("/cosmos/bank/v1beta1/supply/by_denom", since=(0, 46))
 _SUPPLY_PATH = _Route("/cosmos/bank/v1beta1/supply")
 _METADATA = _Route("/cosmos/bank/v1beta1/denoms_metadata_by_query_string", since=(0, 50))
 _METADATA_PATH = _Route("/cosmos/bank/v1beta1/denoms_metadata")
+
+
+_BALANCES = "/cosmos/bank/v1beta1/balances"
 
 
 class _Coin(msgspec.Struct):
@@ -206,3 +211,30 @@ def _of_denom(denom: str, coin: _Coin) -> _Coin:
     if coin.denom != denom:
         raise ValueError("another denom than the one asked for")
     return coin
+
+
+class _BalancesAnswer(msgspec.Struct):
+    balances: list[_Coin]
+
+
+class HoldingReader:
+    """Reads the holdings of one chain's accounts."""
+
+    def __init__(self, nodes: CosmosNodes) -> None:
+        self._nodes = nodes
+
+    async def read_holdings(self, address: str, assets: Sequence[KnownAsset], view: ReadView) -> Holdings:
+        """Return the account's balances of the own and the known denoms; one request per 200 denoms that it holds."""
+        native = self._nodes.facts.native
+        account = parse_account(address, self._nodes.facts.bech32, "address")
+        coins = await self._nodes.pages(
+            _BALANCES, view, _read_coins, lambda coin: coin.denom, path=f"{_BALANCES}/{account}"
+        )
+        amounts = {coin.denom: int(coin.amount) for coin in coins}
+        rows = [Holding(None, amounts.get(native.denom or "", 0), native.decimals)]
+        rows += [Holding(asset.address, amounts.get(asset.address, 0), asset.decimals) for asset in assets]
+        return Holdings(address, view.block, tuple(row for row in rows if row.raw))
+
+
+def _read_coins(body: bytes) -> list[_Coin]:
+    return msgspec.json.decode(body, type=_BalancesAnswer).balances

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 import msgspec
 from waypost.v1 import block_pb2, cosmos_validator_pb2
 
-from server.chains.cosmos.members import Gas, Height, Members, members_of, rest_of, timestamp_of
+from server.chains.cosmos.answers import Gas, Height, Members, members_of, rest_of, timestamp_of
 from server.chains.cosmos.names import parse_hash
 from server.chains.sound_answers import Doubtful
 from server.errors import NotFound, UpstreamUnavailable

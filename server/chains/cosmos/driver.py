@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from server.chains.cosmos.accounts import AccountReader
-from server.chains.cosmos.bank import BankReader
+from server.chains.cosmos.answers import NEWEST_CALL
+from server.chains.cosmos.bank import BankReader, HoldingReader
 from server.chains.cosmos.blocks import BlockReader
-from server.chains.cosmos.heads import NEWEST_CALL
-from server.chains.cosmos.holdings import HoldingReader
 from server.chains.cosmos.names import parse_account
 from server.chains.cosmos.remembered import RememberedBlocks, RememberedState
 from server.chains.cosmos.staking import StakingReader

@@ -6,12 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from server.chains.cosmos.answers import LATEST, Height, SdkVersion, parse_chain, parse_head, timestamp_of
 from server.chains.cosmos.driver import CosmosDriver
-from server.chains.cosmos.heads import LATEST, parse_chain, parse_head
-from server.chains.cosmos.members import Height, timestamp_of
 from server.chains.cosmos.nodes import CosmosNodes
 from server.chains.cosmos.swapped import CosmosCometPool, CosmosRestPool, explain_swapped
-from server.chains.cosmos.versions import SdkVersion
 from server.chains.memory import ChainMemory
 from server.chains.shared.error_rules import ErrorRules
 from server.chains.sound_answers import read_sound

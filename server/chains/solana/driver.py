@@ -11,12 +11,11 @@ from server.chains.holdings import is_accepted
 from server.chains.memory import Codec
 from server.chains.shared.chain_health import HeadReader, HeadSource
 from server.chains.shared.passthrough import PassThrough, allow_list
-from server.chains.solana.accounts import AccountReader
+from server.chains.solana.accounts import AccountReader, ProgramReader
 from server.chains.solana.answers import NEWEST_CALL
 from server.chains.solana.blocks import BlockReader
 from server.chains.solana.holdings import HoldingReader
-from server.chains.solana.keys import parse_key, parse_signature
-from server.chains.solana.programs import ProgramReader
+from server.chains.solana.layouts import parse_key, parse_signature
 from server.errors import NotSupported
 
 if TYPE_CHECKING:

@@ -8,13 +8,10 @@ from server.chains.capabilities import Balance
 from server.chains.holdings import is_accepted
 from server.chains.shared.chain_health import HeadReader, HeadSource
 from server.chains.shared.passthrough import PassThrough, allow_list
-from server.chains.starknet.answers import NEWEST_CALL
-from server.chains.starknet.blocks import BlockReader
-from server.chains.starknet.felts import parse_address
-from server.chains.starknet.holdings import HoldingReader
+from server.chains.starknet.answers import NEWEST_CALL, parse_address
+from server.chains.starknet.blocks import BlockReader, TransactionReader
 from server.chains.starknet.remembered import Remembered
-from server.chains.starknet.tokens import TokenReader
-from server.chains.starknet.transactions import TransactionReader
+from server.chains.starknet.tokens import HoldingReader, TokenReader
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

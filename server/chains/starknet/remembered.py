@@ -11,14 +11,13 @@ import msgspec
 from waypost.v1 import block_pb2, transaction_pb2
 
 from server.chains.memory import Codec
+from server.chains.starknet.blocks import receipt_message, transaction_message
 from server.chains.starknet.tokens import Amount
-from server.chains.starknet.transactions import receipt_message, transaction_message
 
 if TYPE_CHECKING:
     from server.chains.memory import ChainMemory
-    from server.chains.starknet.blocks import BlockReader
+    from server.chains.starknet.blocks import BlockReader, Placed, TransactionReader
     from server.chains.starknet.tokens import TokenReader
-    from server.chains.starknet.transactions import Placed, TransactionReader
     from server.chains.view import ReadView
 
 _NUMBER_BYTES = 32

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from server.chains.bitcoin.scans import _read_scan
+from server.chains.bitcoin.balances import _read_scan
 from server.chains.evm.log_entries import place_of, read_entries
 from server.chains.evm.multicall import decode_aggregate3
 from server.chains.evm.node_errors import EvmErrors
