@@ -8,7 +8,7 @@ from waypost.v1 import marketplace_outcome_pb2
 
 from server.abi.arguments import read_arguments
 from server.chains.capabilities import CallRequest, CallsContracts, ReadsCode, SimulatesCalls, SimulatesTransactions
-from server.chains.steps import read_in_steps
+from server.chains.view import read_in_steps
 from server.contracts.address import PRECOMPILES, address_bytes
 from server.contracts.calls import ContractCall
 from server.contracts.reverts import reverted

@@ -17,13 +17,12 @@ from server.chains.evm.contents import Contents
 from server.chains.evm.contract_logs import ContractLogReader
 from server.chains.evm.feeds import FeedReader
 from server.chains.evm.gas import GasReader
-from server.chains.evm.heights import Heights
 from server.chains.evm.holdings import HoldingReader
 from server.chains.evm.log_ranges import LogRanges
 from server.chains.evm.log_scan import LogScanner
 from server.chains.evm.log_windows import LogWindows
 from server.chains.evm.logs import LogReader
-from server.chains.evm.newest import NEWEST_CALL
+from server.chains.evm.newest import NEWEST_CALL, Heights
 from server.chains.evm.passthrough import EvmPassThrough
 from server.chains.evm.planner import ReadPlanner
 from server.chains.evm.reads import ContractCaller, RememberedReads

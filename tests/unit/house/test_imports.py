@@ -35,7 +35,6 @@ ALLOWED: dict[str, tuple[str, ...]] = {
         "runtime.nearest",
         "server.chains.capabilities",
         "server.chains.view",
-        "server.chains.steps",
         "server.chains.facts",
         "server.chains.amounts",
         "server.upstream.cache",
