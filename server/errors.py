@@ -72,7 +72,7 @@ class RangeAdvice(NamedTuple):
 
 @dataclass(eq=False, repr=False)
 class GatewayError(Exception):
-    """A failure with its gRPC status, stable reason and a message that tells the caller what to change.
+    """A failure with its gRPC status, stable reason and a message that says what the caller can change.
 
     `field` names the offending parameter by its JSON name (`params[2].hash` in multi-item operations);
     `retry_after_ms` says when trying again makes sense. `node` is what the node itself said, where the caller chose the

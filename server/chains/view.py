@@ -61,7 +61,7 @@ class ReadView:
 async def read_in_steps(view: ReadView, read: Callable[[ReadView], Awaitable[Answer]]) -> Answer:
     """Return what `read` brings, all its steps at one block, and settle the view on it.
 
-    Nodes that know the latest state alone cannot be asked for the block of the first step once the chain has moved on:
+    Nodes that have the latest state alone cannot be asked for the block of the first step once the chain has moved on:
     the read begins again then, past what is kept, which is of the older block.
 
     Raises:

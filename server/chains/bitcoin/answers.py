@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from server.upstream.pool import Pool
 
 NEWEST: tuple[str, list[object]] = ("getblockchaininfo", [])
-"""The call, method and parameters, by which nodes tell height and time of their newest block."""
+"""The call, method and parameters, by which nodes report height and time of their newest block."""
 
 TIP = "/blocks/tip/height"
 """Esplora's route for the height of the newest block."""
@@ -69,7 +69,7 @@ def parse_newest(result: bytes) -> NewestBlock:
         info = msgspec.json.decode(result, type=_Info)
     except (msgspec.MsgspecError, RecursionError):
         raise ValueError("not the state of a chain") from None
-    # Older versions tell the median of eleven blocks alone, an hour older than the newest.
+    # Older versions report the median of eleven blocks alone, an hour older than the newest.
     return NewestBlock(info.blocks, info.mediantime if info.time is None else info.time, info.initialblockdownload)
 
 

@@ -169,7 +169,7 @@ class BalanceReader:
 
         Raises:
             InvalidArgument: it is no address of the chain.
-            NotSupported: the caller named a block, or no endpoint that tells balances is configured.
+            NotSupported: the caller named a block, or no endpoint for balances is configured.
         """
         known = parse_address(address)
         if view.is_chosen:

@@ -85,7 +85,7 @@ class BlockReader:
         """Return the block, `confirmations` -1 where it is not in the best chain.
 
         Raises:
-            NotFound: no node knows it.
+            NotFound: no node has it.
         """
         try:
             block, _ = await self._read(block_hash, None, view)
@@ -100,16 +100,16 @@ class BlockReader:
             found, endpoint = await read_sound(
                 self._pool, "getblock", params, lambda result: _find(result, block_hash), policy, deadline=view.deadline
             )
-            # How many blocks confirm it tells how far the node is; of a block outside of the best chain nothing does.
+            # How many blocks confirm it shows how far the node is; of a block outside of the best chain nothing does.
             block = found.block
             tip = block.height + block.confirmations - 1 if block.confirmations > 0 else NO_BLOCK
             return BlockAnswer(found, endpoint, tip)
 
-        told = await read_newest(self._pool, read)
-        block, payload = told.answer
-        if told.block != NO_BLOCK:
-            self._pool.agreement.observe(told.endpoint, block.height, block_hash)
-            view.settle(told.block, told.endpoint)
+        newest = await read_newest(self._pool, read)
+        block, payload = newest.answer
+        if newest.block != NO_BLOCK:
+            self._pool.agreement.observe(newest.endpoint, block.height, block_hash)
+            view.settle(newest.block, newest.endpoint)
         native = common_pb2.NativeJson(json=payload)
         message = block_pb2.BitcoinBlock(number=str(block.height), hash=block.hash, native=native)
         return block_pb2.Block(bitcoin=message), block.confirmations

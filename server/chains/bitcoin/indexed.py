@@ -44,7 +44,7 @@ class Standing(Enum):
 
 
 class Tip(NamedTuple):
-    """The newest block of an indexer: its hash, and who told it."""
+    """The newest block of an indexer: its hash and its endpoint."""
 
     hash: str
     endpoint: str
@@ -74,7 +74,7 @@ class Tips:
         self._placed: OrderedDict[str, tuple[int, float]] = OrderedDict()
 
     async def read(self, prefer: str | None, avoid: frozenset[str], view: ReadView) -> Tip:
-        """Return the tip of one indexer as it is now; joined with nobody's question, which may have begun earlier."""
+        """Return the tip of one indexer as it is now; joined with no other question, which may have begun earlier."""
         tip, reply = await ask_sound(
             self._esplora,
             TIP_HASH,
@@ -90,7 +90,7 @@ class Tips:
         """Return the height of a tip and how it stands to the nodes' chain.
 
         Foreign is a block that the nodes have outside of their best chain, or do not have although they are further,
-        or of which the indexer itself does not tell the height. Without a node that answers, the indexer is believed.
+        or of which the indexer itself does not report the height. Without a node that answers, the indexer is believed.
         """
         height, at = self._placed.get(tip.hash, (0, -_PLACED_SECONDS))
         standing = Standing.GOOD
@@ -115,7 +115,7 @@ class Tips:
             except NotFound:
                 return await self._ask_of_unknown(tip, view)
             except GatewayError:
-                # No node tells: then the indexer's own word has to do.
+                # No node answers: then the indexer's own word has to do.
                 pass
         return await self._ask_indexer(tip, view), Standing.GOOD
 
@@ -214,7 +214,7 @@ class IndexedBalances:
         return balance
 
     async def _read(self, known: str, avoid: frozenset[str], view: ReadView) -> tuple[Tip, int | None]:
-        """Return the satoshi that an indexer tells of an address and the tip that it had before and after.
+        """Return the satoshi that an indexer reports of an address and the tip that it had before and after.
 
         None instead of them where the tip was another one at every try.
         """

@@ -97,7 +97,7 @@ class BankReader:
         self._exponents: dict[str, int] = {native.denom: native.decimals} if native.denom else {}
 
     async def read_token_balance(self, address: str, token: str, view: ReadView) -> Balance:
-        """Return how much of a denom the account holds; 0 for an account or a denom that nobody knows."""
+        """Return how much of a denom the account holds; 0 for an unknown account or denom."""
         account = parse_account(address, self._nodes.facts.bech32, "address")
         denom = parse_denom(token, "token")
         path = f"/cosmos/bank/v1beta1/balances/{account}/by_denom"
@@ -109,7 +109,7 @@ class BankReader:
         return Balance(address=address, block=block, raw=int(found.amount), decimals=decimals, token=token)
 
     async def read_token_metadata(self, address: str, view: ReadView) -> token_pb2.GetTokenMetadataResponse:
-        """Return what the bank module knows of a denom; NotFound where it knows nothing."""
+        """Return what the bank module has on a denom; NotFound where it has nothing."""
         found = await self._metadata(parse_denom(address, "address"), view)
         if max((unit.exponent for unit in found.denom_units), default=0) > _MOST_EXPONENT:
             raise NotSupported(
@@ -134,7 +134,7 @@ class BankReader:
         )
 
     async def read_supply(self, denom: str, view: ReadView) -> token_pb2.DenomSupply:
-        """Return how much of a denom exists; 0 of one that nobody knows."""
+        """Return how much of a denom exists; 0 of an unknown one."""
         wanted = parse_denom(denom, "denom")
         found = await self._by_denom(_SUPPLY, _SUPPLY_PATH, wanted, partial(_read_supply, wanted), view)
         return token_pb2.DenomSupply(denom=found.denom, amount=str(int(found.amount)))
@@ -156,7 +156,7 @@ class BankReader:
         return shown
 
     async def _metadata(self, denom: str, view: ReadView) -> _Metadata:
-        """Ask by query string, the only way that takes every denom; older nodes know the path alone."""
+        """Ask by query string, the only way that takes every denom; older nodes have the path alone."""
         try:
             found = await self._by_denom(_METADATA, _METADATA_PATH, denom, partial(_read_metadata, denom), view)
         except HeightMissing:

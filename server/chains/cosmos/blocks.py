@@ -80,7 +80,7 @@ class _Found(NamedTuple):
 
 
 class _Listed(NamedTuple):
-    """What is told of a block beside its outcomes: hash, time, and the hashes of its transactions."""
+    """What a block has beside its outcomes: hash, time, and the hashes of its transactions."""
 
     hash: str
     made_at: Timestamp
@@ -122,7 +122,7 @@ class BlockReader:
     async def read_block_transactions(self, number: int, view: ReadView) -> block_pb2.GetBlockTransactionsResponse:
         """Return the outcomes of a block's transactions, joined with the block's transactions by their index.
 
-        Hashes are those of the block's own bytes, so that a transaction that nobody can decode is there too.
+        Hashes are those of the block's own bytes, so that a transaction that cannot be decoded is there too.
         """
         block, results = await asyncio.gather(self._listed(number, view), self._results(number, view, _outcomes))
         if len(block.hashes) != len(results):
@@ -152,7 +152,7 @@ class BlockReader:
     ) -> tuple[_Listed, list[_TxResult]]:
         """Return a block and its results that are of so many transactions: results of as many, or else such a block.
 
-        UpstreamUnavailable where no endpoint tells the one or the other.
+        UpstreamUnavailable where no endpoint answers the one or the other.
         """
         try:
             return block, await self._results(number, view, lambda _, rows: _of_length(len(block.hashes), rows))

@@ -31,7 +31,7 @@ def parse_operator(text: str, prefix: str, field: str) -> str:
 
 
 def parse_denom(text: str, field: str) -> str:
-    """Return a denom as the bank module knows it, with `ibc/` hashes in upper case; InvalidArgument for none.
+    """Return a denom as the bank module writes it, with `ibc/` hashes in upper case; InvalidArgument for none.
 
     Denoms are case-sensitive otherwise.
     """

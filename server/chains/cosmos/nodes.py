@@ -124,7 +124,7 @@ class CosmosNodes:
         """Return what `read` makes of the REST gateway's answer about the state at the view's block; settles the view.
 
         `path` is the route with its arguments. An answer at which `read` raises ValueError or msgspec's error is asked
-        of another endpoint. Where an answer does not tell its block the view stays open.
+        of another endpoint. Where an answer does not name its block the view stays open.
         """
         return await self._get(route, view, lambda got: read(got.result), path or route, query, _PLAIN)
 
@@ -156,7 +156,7 @@ class CosmosNodes:
         `name` is what a row is known by: the list holds each once. An endpoint whose pages repeat rows, never end or
         cannot be asked for is not believed: the whole list is asked of another one.
 
-        Raises UpstreamUnavailable where nobody answers such a list.
+        Raises UpstreamUnavailable where no endpoint answers such a list.
         """
         walk = PageWalk(read, name)
 
@@ -215,10 +215,10 @@ class CosmosNodes:
             height = _height(reply.headers)
             return BlockAnswer(answer, reply.endpoint, NO_BLOCK if height is None else height)
 
-        told = await read_newest(self.rest, newest)
-        if told.block != NO_BLOCK:
-            view.settle(told.block, told.endpoint)
-        return told.answer
+        found = await read_newest(self.rest, newest)
+        if found.block != NO_BLOCK:
+            view.settle(found.block, found.endpoint)
+        return found.answer
 
     async def _get_pinned(
         self,
@@ -240,7 +240,7 @@ class CosmosNodes:
             raise HeightMissing(f"{self.slug} has no block 0: its blocks begin at 1", field=field)
 
         def read_pinned(reply: Reply) -> Answer:
-            # A cache in front of a node may not know that the header makes another question.
+            # A cache in front of a node may not take the header for part of the question.
             if _height(reply.headers) not in (None, block):
                 raise ValueError("the state at another block")
             return read(reply)
@@ -256,14 +256,13 @@ class CosmosNodes:
         return answer
 
     async def _to_come(self, block: int, field: str | None, view: ReadView) -> GatewayError:
-        """Return the error about a block that is not there yet, with the newest one where a node tells it."""
+        """Return the error about a block that is not there yet, with the newest one where a node reports it."""
         message = f"block {block} of {self.slug} does not exist yet"
         try:
             head, _ = await read_sound(self.rest, LATEST, [], parse_head, deadline=view.deadline)
         except GatewayError:
             return HeightMissing(message, field=field)
-        told = f"{message}: the newest block is {head.height}"
-        return HeightMissing(told, field=field, head=head.height)
+        return HeightMissing(f"{message}: the newest block is {head.height}", field=field, head=head.height)
 
     async def _ask(
         self,

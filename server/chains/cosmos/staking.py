@@ -155,7 +155,7 @@ class StakingReader:
         self._nodes = nodes
 
     async def read_delegations(self, delegator: str, view: ReadView) -> list[cosmos_pb2.DelegationResponse]:
-        """Return what a delegator has staked, one row per validator; none for an address that nobody knows."""
+        """Return what a delegator has staked, one row per validator; none for an unknown address."""
         account = parse_account(delegator, self._nodes.facts.bech32, "delegator")
         route = f"{_STAKING}/delegations"
         try:
@@ -225,11 +225,11 @@ class StakingReader:
             raise NotFound(f"{self._nodes.slug} has no validator of that address") from None
 
 
-# Each raises ValueError, or msgspec's error, for an answer of another shape, or about somebody else.
+# Each raises ValueError, or msgspec's error, for an answer of another shape, or about another one.
 
 
-def _check_delegator(account: str, told: list[str]) -> None:
-    if any(one != account for one in told):
+def _check_delegator(account: str, named: list[str]) -> None:
+    if any(one != account for one in named):
         raise ValueError("another delegator than the one asked for")
 
 

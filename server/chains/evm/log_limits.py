@@ -25,7 +25,7 @@ def _patterns() -> tuple[tuple[RangeHint, re.Pattern[str]], ...]:
 
 
 def read_limit(message: str) -> RangeAdvice | None:
-    """Return what a node's refusal says about the ranges that it would answer; None where no pattern knows it."""
+    """Return what a node's refusal says about the ranges that it would answer; None where no pattern fits."""
     text = message.lower()
     for hint, pattern in _patterns():
         match = pattern.search(text)

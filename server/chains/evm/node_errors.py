@@ -73,7 +73,7 @@ class EvmErrors(ErrorRules):
         return None if "revert" in why or "0x" in why else self.explain_halt(why)
 
     def explain_halt(self, words: str) -> GatewayError | None:
-        """Return why a call was given up, by a node's words for it; None where they do not tell."""
+        """Return why a call was given up, by a node's words for it; None where they do not say."""
         text = words[: 2 * _MOST_READ].lower()
         rules = (rule for rule in self.rules if rule.verdict is Verdict.ANSWER and rule.fits(text))
         return next((self.explain(rule, text) for rule in rules), None)

@@ -61,8 +61,8 @@ class AccountReader:
         """Return the lamports of an address, 0 for one that was never used; NotSupported for a chosen block."""
         refuse_history(view)
         key = parse_key(address, "address")
-        told = await read_value(self._pool, "getBalance", [str(key), _STATE], read_amount, view)
-        return Balance(address, told.block, told.answer, self._facts.native.decimals)
+        found = await read_value(self._pool, "getBalance", [str(key), _STATE], read_amount, view)
+        return Balance(address, found.block, found.answer, self._facts.native.decimals)
 
     async def read_token_balance(self, address: str, token: str, view: ReadView) -> Balance:
         """Return how much of a mint an owner holds in all accounts together, of whichever token program the mint is.
@@ -89,11 +89,11 @@ class AccountReader:
             return BlockAnswer((accounts, raw), endpoint, slot)
 
         try:
-            told = await read_settled(self._pool, read, view)
+            found = await read_settled(self._pool, read, view)
         except NotAToken:
             raise self._no_mint(token, "token") from None
-        accounts, raw = told.answer
-        return Balance(address, told.block, raw, self._mint(accounts, token, "token").decimals, token)
+        accounts, raw = found.answer
+        return Balance(address, found.block, raw, self._mint(accounts, token, "token").decimals, token)
 
     async def read_metadata(self, address: str, view: ReadView) -> token_pb2.GetTokenMetadataResponse:
         """Return what is known of a mint, without `chain`; NotAToken where the address holds none.
@@ -150,11 +150,11 @@ class AccountReader:
         if named is not None and named not in (bytes(key), bytes(metaplex)):
             keys = [Pubkey.from_bytes(named)]
             try:
-                told = await self._accounts(keys, view)
+                answered = await self._accounts(keys, view)
             except UpstreamUnavailable:
                 # Every machine that was asked is a moment behind: what it has will do, for texts seldom change.
-                told = await self._accounts(keys, ReadView(deadline=view.deadline))
-            pointed = _texts_in(told.answer.value, key)
+                answered = await self._accounts(keys, ReadView(deadline=view.deadline))
+            pointed = _texts_in(answered.answer.value, key)
             if pointed is not None:
                 return pointed
         return _texts_in(found, key) or layouts.NO_TEXTS
@@ -265,7 +265,7 @@ _read_program = msgspec.json.Decoder(_Found).decode
 
 
 class ProgramReader:
-    """Tells programs from other accounts."""
+    """Reads the size of programs."""
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool

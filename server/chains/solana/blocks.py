@@ -183,7 +183,7 @@ class BlockReader:
         except NotFound as error:
             raise self._no_block(number, error) from None
         except ArchiveRequired as error:
-            # One node lacks the history, and another knows that the slot has no block: the second one knows.
+            # One node lacks the history, and another reports that the slot has no block: the second one is right.
             if any(isinstance(refusal, NotFound) for refusal in error.refusals.values()):
                 raise self._no_block(number, error) from None
             raise
@@ -197,7 +197,7 @@ class BlockReader:
 
         Raises:
             Pending: it is processed, but its block is not confirmed yet.
-            NotFound: no node knows it.
+            NotFound: no node has it.
         """
         signature = str(parse_signature(text, "hash"))
         policy = CallPolicy(null_elsewhere=True)
@@ -245,7 +245,7 @@ class BlockReader:
         return await ask(version)
 
     async def _absence(self, signature: str, asked: int, view: ReadView) -> Pending | NotFound | UpstreamUnavailable:
-        """Return why no node has a transaction: a status tells one that is under way, or only lacks its record."""
+        """Return why no node has a transaction: its status shows whether it is under way, or only lacks its record."""
         status, _ = await read_sound(self._pool, "getSignatureStatuses", [[signature]], _status, deadline=view.deadline)
         slug = self._facts.slug
         if status is None:
@@ -269,7 +269,7 @@ def _status(result: bytes) -> _Status | None:
 def _block(result: bytes, slot: int) -> block_pb2.SolanaBlock | None:
     """Return the block in an answer, None where it says that there is none; ValueError or msgspec's for what is none.
 
-    An answer does not tell its slot, but that of the block before it.
+    An answer does not name its slot, but that of the block before it.
     """
     if result == _NULL:
         return None

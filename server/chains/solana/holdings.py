@@ -77,8 +77,8 @@ class HoldingReader:
             )
             return BlockAnswer(held, endpoint, slot)
 
-        told = await read_settled(self._pool, read, view)
-        coins, amounts, mints = told.answer
+        found = await read_settled(self._pool, read, view)
+        coins, amounts, mints = found.answer
         for accounts in mints:
             self._learn(unknown, accounts)
         rows = [Holding(None, coins, self._facts.native.decimals)]

@@ -144,7 +144,7 @@ class TransactionReader:
     async def read(self, wanted: str, view: ReadView) -> Placed:
         """Return the transaction of a hash that `transaction_hash` returned.
 
-        Raises Pending while it is in no block, NotFound where no node knows it.
+        Raises Pending while it is in no block, NotFound where no node has it.
         """
         transaction, receipt = await asyncio.gather(
             self._ask(_BY_HASH, _read_transaction, wanted, view),

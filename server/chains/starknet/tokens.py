@@ -68,7 +68,7 @@ class _Habits(NamedTuple):
 
 
 class TokenReader:
-    """Reads balances on one chain. Addresses are normalised; decimals are remembered, for tokens do not change them."""
+    """Reads balances on one chain. Addresses are normalised; decimals are cached, for tokens do not change them."""
 
     def __init__(self, slug: str, pool: Pool, native: str, native_decimals: int) -> None:
         self._slug = slug
@@ -80,7 +80,7 @@ class TokenReader:
         """Return how much of the token the owner holds; settles the view on the block of the answer.
 
         Raises:
-            NotAToken: no contract at the address, or none that tells balances and decimals.
+            NotAToken: no contract at the address, or none that answers balances and decimals.
             NotFound: the block that the caller chose does not exist yet (field `blockHeight`).
             ArchiveRequired: it exists, but no configured node has its state (field `blockHeight`).
         """
@@ -115,7 +115,7 @@ class TokenReader:
     async def _call(self, calls: Sequence[_Call], kinds: Sequence[_Kind], view: ReadView) -> list[int]:
         """Return what each kind makes of what its call returns, all at one block.
 
-        NotAToken where a kind makes nothing of it, and no other endpoint is told anything else.
+        NotAToken where a kind makes nothing of it, and no other endpoint is answered anything else.
         """
 
         def read(results: Sequence[bytes]) -> list[int]:
@@ -144,10 +144,10 @@ class TokenReader:
             )
             return BlockAnswer((before, numbers), endpoint, after.height, after.made_at)
 
-        told = await read_newest(self._pool, ask)
-        before, numbers = told.answer
-        view.settle(told.block, told.endpoint)
-        return numbers if before == told.block == view.block else await self._pinned(calls, read, view)
+        found = await read_newest(self._pool, ask)
+        before, numbers = found.answer
+        view.settle(found.block, found.endpoint)
+        return numbers if before == found.block == view.block else await self._pinned(calls, read, view)
 
     async def _pinned(self, calls: Sequence[_Call], read: _Read, view: ReadView) -> list[int]:
         asked = [_request(call, {"block_number": view.block}) for call in calls]
@@ -159,7 +159,7 @@ class TokenReader:
         return NotAToken(f"the contract {token} on {self._slug} does not tell balances as a token does", field="token")
 
     async def _explain(self, error: NotFound, view: ReadView) -> GatewayError:
-        """Tell a block that does not exist yet from one that the nodes have forgotten: both say "Block not found"."""
+        """Return the error of a block that does not exist yet, or whose state is gone: nodes answer both alike."""
         if view.block is None or not view.is_chosen:
             return error
         try:
@@ -200,7 +200,7 @@ class HoldingReader:
     async def read_holdings(self, address: str, assets: Sequence[KnownAsset], view: ReadView) -> Holdings:
         """Return the balances that are not zero, all of one block.
 
-        The first read tells the block, the others are pinned to it and leave together: two requests, three as long as
+        The first read reports the block, the others are pinned to it and leave together: two requests, three as long as
         there are tokens that are not known to answer `balanceOf`. A contract that answers nothing as a token does is
         unread; where no contract is there is nothing to read.
         """

@@ -56,7 +56,7 @@ async def answer_failure(name: str, state: RequestState, context: Context, failu
     """End the call with the status of the failure; always raises.
 
     A GatewayError becomes its own status; a CancelledError that the caller did not cause becomes UNAVAILABLE (a socket
-    client without deadline would wait for ever); anything else becomes INTERNAL with a text that tells nothing of the
+    client without deadline would wait for ever); anything else becomes INTERNAL with a text that says nothing of the
     exception, which goes to the log under the request id. A call that has ended already, or whose caller left, is left
     as it is.
     """
@@ -84,8 +84,8 @@ async def answer_failure(name: str, state: RequestState, context: Context, failu
 def trailing_metadata(state: RequestState) -> tuple[tuple[str, str | bytes], ...]:
     """Return what is sent with the status, whatever it is; `x-waypost-cache` where the cache had any part in it."""
     status = state.cache.status
-    told = (("x-request-id", state.request_id), *state.quota)
-    return told if status is None else (*told, (CACHE_STATUS, status))
+    sent = (("x-request-id", state.request_id), *state.quota)
+    return sent if status is None else (*sent, (CACHE_STATUS, status))
 
 
 def describe(failure: GatewayError, state: RequestState) -> status_pb2.Status:
