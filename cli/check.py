@@ -12,8 +12,8 @@ from runtime.operations import load_operations
 from runtime.settings import SOURCES
 from server.apis.endpoints import source_endpoints
 from server.catalog.calendar import open_calendar
-from server.chains.configured import check_configured
 from server.chains.facts import load_facts
+from server.chains.registry import check_configured
 
 if TYPE_CHECKING:
     import argparse

@@ -22,7 +22,7 @@ from cli.options import (
 )
 from cli.process import run_process
 from cli.workers import Parent, run_workers
-from server.chains.configured import check_configured
+from server.chains.registry import check_configured
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence

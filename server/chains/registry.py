@@ -1,30 +1,127 @@
-"""The chains of this process: facts, endpoints and drivers."""
+"""The chains of this process: facts, endpoints and drivers; settings and slugs that name no chain."""
 
 from __future__ import annotations
 
 import asyncio
+import re
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from runtime.config_errors import ConfigError
+from runtime.nearest import edits_between
+from runtime.redaction import redact_text
 from runtime.settings import EndpointSettings
 from server.chains.bitcoin.factory import BitcoinFactory
 from server.chains.capabilities import WritesAddresses
-from server.chains.configured import check_configured
 from server.chains.cosmos.factory import CosmosFactory
 from server.chains.evm.factory import EvmFactory
 from server.chains.facts import load_facts
 from server.chains.solana.factory import SolanaFactory
 from server.chains.starknet.factory import StarknetFactory
-from server.chains.suggestions import advise_chain
 from server.errors import ChainUnknown, NotAvailable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from runtime.settings import Settings
     from server.chains.facts import ChainFacts
     from server.chains.shared.factory import ChainFactory, Driver
     from server.upstream.cache import Cache
     from server.upstream.transport import Observer, Session
+
+
+# A suggestion that is not near misleads: half of all unknown chains are chains that the gateway does not have.
+
+_LONGEST = 64
+_BETWEEN_WORDS = re.compile(r"[\s._-]+")
+# Words that people add to the name of any chain.
+_ADDED = re.compile(r"(?:chain|mainnet|network|pos)$")
+# Slips are looked for in names of so many letters: the letters of shorter ones are those of other chains as well.
+_SHORTEST = 4
+_LONG = 7
+
+
+def suggest_chain(text: str, slugs: Collection[str]) -> str | None:
+    """Return the one of these slugs that is meant by a text that is none of them; None where none is near."""
+    if len(text) > _LONGEST:
+        return None
+    name = _plain(text)
+    by_name, written = _names(), _ADDED.sub("", name)
+    for known in (name, written):
+        if known in by_name and by_name[known] in slugs:
+            return by_name[known]
+    near = [
+        (edits, slug)
+        for slug in slugs
+        for mine, its in ((name, slug), (written, _ADDED.sub("", slug)))
+        if (edits := _slips(mine, its)) is not None
+    ]
+    return min(near, key=lambda found: found[0])[1] if near else None
+
+
+def advise_chain(text: str, slugs: Collection[str]) -> str:
+    """Return what to write instead of a slug that no chain has."""
+    slug = suggest_chain(text, slugs)
+    return f"did you mean `{slug}`?" if slug is not None else f"chains are: {', '.join(slugs)}"
+
+
+def _slips(name: str, slug: str) -> int | None:
+    """Return how many slips of the pen make one of the other; None where it is another name."""
+    shorter = min(len(name), len(slug))
+    if shorter < _SHORTEST:
+        return None
+    # Two slips at once are believed in long names that begin alike: litecoin is no bitcoin.
+    most = 2 if shorter >= _LONG and name[0] == slug[0] else 1
+    return edits_between(name, slug, most=most)
+
+
+@cache
+def _names() -> dict[str, str]:
+    """Return the slug by every plain name of its chain: slug, name, chain id, aliases."""
+    names: dict[str, str] = {}
+    for slug, facts in load_facts().items():
+        for name in (slug, facts.name, str(facts.chain_id), facts.hex_id, *facts.aliases):
+            names.setdefault(_plain(name), slug)
+    return names
+
+
+def _plain(text: str) -> str:
+    return _BETWEEN_WORDS.sub("", text.casefold())
+
+
+# The interfaces that each family's drivers ask.
+KINDS: dict[str, tuple[str, ...]] = {
+    "evm": ("jsonrpc",),
+    "solana": ("jsonrpc",),
+    "starknet": ("jsonrpc",),
+    "bitcoin": ("core", "esplora", "scan"),
+    "cosmos": ("rest", "comet"),
+}
+
+
+def check_configured(settings: Settings) -> None:
+    """Return when every configured chain exists and every endpoint is of a kind that its family reads.
+
+    Raises ConfigError with all mistakes; an unknown slug is answered with the nearest known one.
+    """
+    facts = load_facts()
+    mistakes: list[ConfigError] = []
+    for slug, chain in settings.chains.items():
+        if slug not in facts:
+            near = suggest_chain(slug, facts)
+            advice = f'did you mean "{near}"?' if near else f"the chains are {', '.join(facts)}"
+            mistakes.append(ConfigError(f"chains.{redact_text(slug)}", "", f"there is no such chain: {advice}"))
+            continue
+        kinds = KINDS[facts[slug].family]
+        for position, endpoint in enumerate(chain.endpoints):
+            if endpoint.kind not in kinds:
+                fix = f"{facts[slug].name} is read through {' or '.join(kinds)}: set kind to one of them"
+                key = f"chains.{slug}.endpoints[{position}].kind"
+                mistakes.append(ConfigError(key, f'"{endpoint.kind}" (endpoint "{endpoint.label}")', fix))
+    if mistakes:
+        first = mistakes[0]
+        raise ConfigError(first.key, first.value, first.fix, others=mistakes[1:])
+
 
 Capability = TypeVar("Capability")
 

@@ -18,7 +18,7 @@ from server.chains.capabilities import (
     SimulatesCalls,
     SimulatesTransactions,
 )
-from server.chains.steps import read_in_steps
+from server.chains.view import read_in_steps
 from server.contracts.address import PRECOMPILES, address_bytes
 from server.contracts.calls import ContractCall
 from server.contracts.reverts import reverted

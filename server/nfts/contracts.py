@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from server.chains.capabilities import CallsContracts
-from server.chains.steps import read_in_steps
+from server.chains.view import read_in_steps
 from server.contracts.text import read_text
 from server.errors import NotAToken, NotEnumerable, NotFound
 from server.nfts import calls

@@ -10,8 +10,7 @@ import time
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from server.chains.capabilities import CallsContracts
-from server.chains.steps import ATTEMPTS, read_in_steps
-from server.chains.view import ReadView
+from server.chains.view import ATTEMPTS, ReadView, read_in_steps
 from server.contracts.calls import CallGroup
 from server.errors import (
     DeadlineExceeded,

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from waypost.v1 import token_discovery_pb2, token_pb2, token_pb2_grpc
 
-from server.chains.amounts import decimal_text
 from server.chains.capabilities import ReadsAllowances, ReadsSupplies, ReadsTokenBalances, ReadsTokenMetadata
+from server.chains.facts import decimal_text
 from server.rpc.pipeline.call import open_view
 from server.rpc.token_discovery import TokenDiscovery
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
-from server.chains.sound_answers import Doubtful, read_sound, read_sound_together
+from server.chains.shared.validated_reads import Doubtful, read_sound, read_sound_together
 from server.errors import ArchiveRequired, NotFound, UpstreamUnavailable
 from server.upstream import CallPolicy, Pool
 from tests.faults import simulator as faults

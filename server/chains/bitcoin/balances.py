@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+import asyncio
+import time
+from collections import OrderedDict
+from decimal import Decimal
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import msgspec
 
 from server.chains.bitcoin.address import parse_address
+from server.chains.bitcoin.answers import Height  # noqa: TC001 - msgspec evaluates the annotations
 from server.chains.capabilities import Balance, Holding, Holdings, is_accepted
 from server.chains.shared.cache import CachedState
+from server.chains.shared.validated_reads import read_sound
 from server.errors import (
+    DeadlineExceeded,
     GatewayError,
     InvalidArgument,
     NotSupported,
@@ -17,14 +24,18 @@ from server.errors import (
     UpstreamDisagrees,
     UpstreamUnavailable,
 )
+from server.upstream.connector import CallPolicy
+from server.upstream.single_flight import SingleFlight, outcome_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from server.chains.capabilities import KnownAsset
     from server.chains.facts import ChainFacts
     from server.chains.shared.cache import ChainCache
     from server.chains.view import ReadView
+    from server.upstream.pool import Pool
+
 
 _CACHED = CachedState("balance", msgspec.msgpack.encode, msgspec.msgpack.Decoder(Balance).decode)
 
@@ -90,3 +101,108 @@ class BalanceReader:
         if not self._ways:
             raise NotSupported(f"balances on {self._facts.slug} need a configured endpoint of kind esplora or scan")
         return known
+
+
+# That takes the whole node for minutes, and a node makes one scan at a time. So it is done only by endpoints that are
+# configured for it (kind `scan`), one scan per endpoint, and the result outlives the caller who waited in vain.
+
+SCAN_SECONDS = 600.0
+"""How long a scan may take."""
+
+_KEPT_SECONDS = 60.0
+_KEPT = 256
+_MOST_WAITING = 8
+_DECIMALS = Decimal(10**8)
+# More coins than there will ever be. A number of JSON may be 1e999990, which takes minutes to write as an integer.
+_MOST_COINS = Decimal(21_000_000)
+_RETRY_MS = 30_000
+
+_SCAN = CallPolicy(heavy=True, caller_made=True, joinable=False)
+
+
+class _Scan(msgspec.Struct):
+    success: bool
+    height: Height
+    total_amount: Decimal
+
+
+class _Counted(NamedTuple):
+    raw: int
+    height: int
+    endpoint: str
+    at: float
+
+
+class ScannedBalances:
+    """Counts confirmed balances. Several callers of one address share a scan; others wait for their turn.
+
+    Results are kept here and not in the chain's cache alone: a scan outlives the caller who began it, and its result
+    lasts longer than any answer near the head.
+    """
+
+    def __init__(self, facts: ChainFacts, pool: Pool, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._facts = facts
+        self._pool = pool
+        self._clock = clock
+        self._turns = asyncio.Semaphore(max(len(pool.labels), 1))
+        self._running: SingleFlight[_Counted] = SingleFlight()
+        self._counted: OrderedDict[str, _Counted] = OrderedDict()
+
+    async def read_balance(self, address: str, known: str, view: ReadView) -> Balance:
+        """Return the confirmed satoshi of an address and the block that they count; settles the view.
+
+        `known` is the address as nodes write it. A result is given again for a minute. Raises DeadlineExceeded when
+        the scan takes longer than the caller has; it goes on, and its result is there for who asks again.
+        """
+        counted = self._counted.get(known)
+        if counted is None or self._clock() - counted.at > _KEPT_SECONDS:
+            counted = await self._wait(self._scan_of(known), view)
+        view.settle(counted.height, counted.endpoint)
+        return Balance(address, counted.height, counted.raw, self._facts.native.decimals)
+
+    async def close(self) -> None:
+        """Give up the scans under way."""
+        await self._running.close()
+
+    def _scan_of(self, known: str) -> asyncio.Task[_Counted]:
+        if known not in self._running and len(self._running) >= _MOST_WAITING:
+            slug = self._facts.slug
+            raise UpstreamUnavailable(f"too many scans of {slug} wait for their turn", retry_after_ms=_RETRY_MS)
+        return self._running.start(known, lambda: self._scan(known))
+
+    async def _wait(self, task: asyncio.Task[_Counted], view: ReadView) -> _Counted:
+        left = SCAN_SECONDS if view.deadline is None else view.deadline - time.monotonic()
+        await asyncio.wait((task,), timeout=max(left, 0.0))
+        if not task.done():
+            message = f"counting the unspent outputs of {self._facts.slug} takes longer; ask again for the result"
+            raise DeadlineExceeded(message, retry_after_ms=_RETRY_MS)
+        return outcome_of(task)
+
+    async def _scan(self, known: str) -> _Counted:
+        async with self._turns:
+            until = time.monotonic() + SCAN_SECONDS
+            params = ["start", [f"addr({known})"]]
+            (raw, height), endpoint = await read_sound(
+                self._pool, "scantxoutset", params, _read_scan, _SCAN, deadline=until
+            )
+        self._pool.observe_head(endpoint, height)
+        counted = self._counted[known] = _Counted(raw, height, endpoint, self._clock())
+        self._counted.move_to_end(known)
+        if len(self._counted) > _KEPT:
+            self._counted.popitem(last=False)
+        return counted
+
+
+def _read_scan(result: bytes) -> tuple[int, int]:
+    """Return satoshi and height of a finished scan; ValueError, or msgspec's error, for what is none."""
+    found = msgspec.json.decode(result, type=_Scan)
+    try:
+        if not 0 <= found.total_amount <= _MOST_COINS:
+            raise ValueError("not an amount")
+        satoshi = found.total_amount * _DECIMALS
+        raw = int(satoshi)
+    except ArithmeticError:
+        raise ValueError("not an amount") from None
+    if not found.success or raw != satoshi:
+        raise ValueError("not a finished scan")
+    return raw, found.height

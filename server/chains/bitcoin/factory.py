@@ -18,10 +18,9 @@ from server.chains.bitcoin.answers import (
     read_hash,
     read_height,
 )
-from server.chains.bitcoin.balances import BalanceReader, Way
+from server.chains.bitcoin.balances import BalanceReader, ScannedBalances, Way
 from server.chains.bitcoin.blocks import BlockReader
 from server.chains.bitcoin.indexed import IndexedBalances
-from server.chains.bitcoin.scans import ScannedBalances
 from server.chains.capabilities import (
     PassesCalls,
     ReadsBalances,

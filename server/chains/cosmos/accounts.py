@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import msgspec
 from waypost.v1 import cosmos_pb2
 
-from server.chains.cosmos.members import Digits, members_of, native
+from server.chains.cosmos.answers import Digits, members_of, native
 from server.chains.cosmos.names import parse_account
 from server.chains.shared.cache import CachedState
 from server.errors import HeightMissing, NotFound
 
 if TYPE_CHECKING:
-    from server.chains.cosmos.members import Members
+    from server.chains.cosmos.answers import Members
     from server.chains.cosmos.nodes import CosmosNodes
     from server.chains.shared.cache import ChainCache
     from server.chains.view import ReadView

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 import msgspec
 from waypost.v1 import block_pb2, cosmos_validator_pb2
 
-from server.chains.cosmos.members import Gas, Height, Members, members_of, rest_of, timestamp_of
+from server.chains.cosmos.answers import Gas, Height, Members, members_of, rest_of, timestamp_of
 from server.chains.cosmos.names import parse_hash
 from server.chains.shared.cache import CachedDocument, number_key
-from server.chains.sound_answers import Doubtful
+from server.chains.shared.validated_reads import Doubtful
 from server.errors import NotFound, UpstreamUnavailable
 from server.upstream.absence import absent
 from server.upstream.connector import CallPolicy

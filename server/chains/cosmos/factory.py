@@ -24,16 +24,13 @@ from server.chains.capabilities import (
     ReadsTransactions,
 )
 from server.chains.cosmos.accounts import AccountReader
-from server.chains.cosmos.bank import BankReader
+from server.chains.cosmos.answers import LATEST, NEWEST_CALL, Height, SdkVersion, parse_chain, parse_head, timestamp_of
+from server.chains.cosmos.bank import BankReader, HoldingReader
 from server.chains.cosmos.blocks import BlockReader
-from server.chains.cosmos.heads import LATEST, NEWEST_CALL, parse_chain, parse_head
-from server.chains.cosmos.holdings import HoldingReader
-from server.chains.cosmos.members import Height, timestamp_of
 from server.chains.cosmos.nodes import CosmosNodes
 from server.chains.cosmos.staking import StakingReader
 from server.chains.cosmos.swapped import CosmosCometPool, CosmosRestPool, explain_swapped
 from server.chains.cosmos.transactions import TransactionReader
-from server.chains.cosmos.versions import SdkVersion
 from server.chains.shared.chain_health import HeadReader, HeadSource
 from server.chains.shared.error_rules import ErrorRules
 from server.chains.shared.factory import ChainFactory, Driver, FinalizedQuery, PoolPlan

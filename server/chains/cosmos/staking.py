@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from waypost.v1 import cosmos_pb2, cosmos_validator_pb2
 
-from server.chains.cosmos.members import Digits, Fraction, Height, members_of, native, rest_of, timestamp_of
+from server.chains.cosmos.answers import Digits, Fraction, Height, members_of, native, rest_of, timestamp_of
 from server.chains.cosmos.names import parse_account, parse_operator
 from server.chains.shared.cache import CachedState
 from server.errors import HeightMissing, NotFound, NotSupported

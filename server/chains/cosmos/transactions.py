@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 import msgspec
 from waypost.v1 import receipt_pb2, transaction_pb2
 
-from server.chains.cosmos.bech32 import decode_bech32, encode_bech32
-from server.chains.cosmos.members import Gas, Height, Members, members_of, native, rest_of, timestamp_of
-from server.chains.cosmos.names import parse_hash
+from server.chains.cosmos.answers import Gas, Height, Members, members_of, native, rest_of, timestamp_of
+from server.chains.cosmos.names import decode_bech32, encode_bech32, parse_hash
 from server.chains.shared.cache import CachedDocument
 from server.errors import NotFound
 from server.upstream.absence import absent

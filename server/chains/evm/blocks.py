@@ -1,16 +1,16 @@
-"""Blocks by number and by hash, and their transactions."""
+"""Transaction and block hashes as callers write them."""
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, TypeVar
 
 from waypost.v1 import block_pb2
 
 from server.chains.evm.contents import Contents, check_contents
 from server.chains.evm.documents import parse_block, parse_block_transactions
-from server.chains.evm.hashes import parse_hash
 from server.chains.shared.cache import CachedDocument, number_key
-from server.chains.sound_answers import ask_sound
+from server.chains.shared.validated_reads import ask_sound
 from server.errors import GatewayError, InvalidArgument, NotFound
 from server.upstream.absence import absent
 from server.upstream.connector import CallPolicy
@@ -25,6 +25,21 @@ if TYPE_CHECKING:
     from server.chains.view import ReadView
     from server.upstream.connector import Reply
     from server.upstream.pool import Pool
+
+
+_HASH = re.compile(r"0x[0-9a-fA-F]{64}")
+
+
+def parse_hash(text: str, kind: str) -> str:
+    """Return a hash of that kind (`block`, `transaction`) in lower case.
+
+    Raises:
+        InvalidArgument: not 0x and 64 hex digits; names the field `hash`.
+    """
+    if not _HASH.fullmatch(text):
+        raise InvalidArgument(f"hash: an EVM {kind} hash is 0x and 64 hex digits", field="hash")
+    return text.lower()
+
 
 Document = TypeVar("Document")
 

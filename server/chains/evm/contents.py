@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from eth_hash.auto import keccak
 
-from server.chains.evm.members import is_null, items, read_members, text, texts
+from server.chains.evm.documents import is_null, items, read_members, text, texts
 from server.errors import GatewayError
 
 if TYPE_CHECKING:

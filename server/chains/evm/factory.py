@@ -35,31 +35,26 @@ from server.chains.capabilities import (
     TracesTransactions,
     WritesAddresses,
 )
-from server.chains.evm.accounts import AccountReader
-from server.chains.evm.approvals import ApprovalReader
+from server.chains.evm.accounts import AccountReader, CodeReader
 from server.chains.evm.blocks import BlockReader
-from server.chains.evm.calls import CallReader
+from server.chains.evm.calls.call import CallReader
+from server.chains.evm.calls.simulation import Simulator
+from server.chains.evm.calls.trace import TraceReader
 from server.chains.evm.chain import EvmChain
-from server.chains.evm.code import CodeReader
 from server.chains.evm.contents import Contents
 from server.chains.evm.feeds import FeedReader
 from server.chains.evm.gas import GasReader
-from server.chains.evm.heights import Heights
-from server.chains.evm.holdings import HoldingReader
 from server.chains.evm.logs.cursor import LogWindows
 from server.chains.evm.logs.limits import LogRanges
 from server.chains.evm.logs.scan import LogScanner
 from server.chains.evm.logs.search import ContractLogReader, LogReader
 from server.chains.evm.logs.transfers import TransferReader
-from server.chains.evm.newest import NEWEST, NEWEST_CALL, parse_newest
+from server.chains.evm.newest import NEWEST, NEWEST_CALL, Heights, parse_newest
 from server.chains.evm.node_errors import EvmErrors
 from server.chains.evm.passthrough import EvmPassThrough
 from server.chains.evm.reads.cached import ContractCaller, RememberedReads
 from server.chains.evm.reads.planner import ReadPlanner
-from server.chains.evm.simulations import Simulator
-from server.chains.evm.token_units import TokenUnits
-from server.chains.evm.tokens import TokenReader
-from server.chains.evm.traces import TraceReader
+from server.chains.evm.tokens import ApprovalReader, HoldingReader, TokenReader, TokenUnits
 from server.chains.evm.transactions import TransactionReader
 from server.chains.shared.chain_health import HeadReader, HeadSource
 from server.chains.shared.factory import ChainFactory, Driver, FinalizedQuery, PoolPlan

@@ -15,7 +15,7 @@ from eth_hash.auto import keccak
 
 from server.chains.capabilities import GasPrice
 from server.chains.evm.reads.multicall import Call
-from server.chains.sound_answers import read_sound
+from server.chains.shared.validated_reads import read_sound
 from server.contracts.quantity import quantity
 from server.contracts.words import word
 from server.errors import GatewayError, UpstreamUnavailable

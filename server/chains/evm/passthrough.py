@@ -6,10 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from server.chains.evm.calls import PLAIN_CALLS
+from server.chains.evm.calls.call import PLAIN_CALLS
 from server.chains.evm.newest import read_newest_height
 from server.chains.shared.passthrough import CALLERS_OWN, AllowList, check_members, load_strictly, refuse
-from server.chains.sound_answers import read_sound
+from server.chains.shared.validated_reads import read_sound
 from server.contracts.quantity import json_count, quantity
 from server.errors import RangeTooLarge
 

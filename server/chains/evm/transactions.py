@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from waypost.v1 import transaction_pb2
 
+from server.chains.evm.blocks import parse_hash
 from server.chains.evm.contents import Contents, check_contents
 from server.chains.evm.documents import parse_transaction
-from server.chains.evm.hashes import parse_hash
 from server.chains.evm.receipts import is_mined, parse_receipt
 from server.chains.shared.cache import CachedDocument
-from server.chains.sound_answers import ask_sound
+from server.chains.shared.validated_reads import ask_sound
 from server.errors import GatewayError, NotFound, Pending, UpstreamUnavailable
 from server.upstream.absence import absent, asked_of
 from server.upstream.connector import CallPolicy

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from server.chains.shared.cache import ChainCache
-from server.chains.sound_answers import read_sound
+from server.chains.shared.validated_reads import read_sound
 from server.upstream import Pool
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
-from server.chains.sound_answers import read_sound
+from server.chains.shared.validated_reads import read_sound
 from server.errors import UpstreamDisagrees
 from server.upstream.connector import CallPolicy
 

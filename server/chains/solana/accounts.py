@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 from solders.pubkey import Pubkey
 from waypost.v1 import token_pb2
 
 from server.chains.capabilities import Balance
 from server.chains.shared.newest import NO_ENDPOINTS, BlockAnswer
+from server.chains.shared.validated_reads import read_sound, read_sound_together
 from server.chains.solana import layouts
 from server.chains.solana.answers import (
     COMMITMENT,
     Account,
     Accounts,
+    Context,
+    Count,
     account_bytes,
     parsed_info,
     read_accounts,
@@ -22,8 +26,13 @@ from server.chains.solana.answers import (
     read_settled,
     read_value,
 )
-from server.chains.solana.keys import METADATA_PROGRAM, TOKEN_2022_PROGRAM, TOKEN_PROGRAM, metadata_address, parse_key
-from server.chains.sound_answers import read_sound, read_sound_together
+from server.chains.solana.layouts import (
+    METADATA_PROGRAM,
+    TOKEN_2022_PROGRAM,
+    TOKEN_PROGRAM,
+    metadata_address,
+    parse_key,
+)
 from server.chains.view import ReadView
 from server.errors import NotAToken, NotSupported, UpstreamUnavailable
 from server.upstream.connector import CallPolicy
@@ -35,6 +44,7 @@ if TYPE_CHECKING:
     from server.chains.shared.cache import ChainCache
     from server.chains.solana.layouts import Mint, Texts
     from server.upstream.pool import Pool
+
 
 _STATE = {"commitment": COMMITMENT}
 _BASE64 = {"commitment": COMMITMENT, "encoding": "base64"}
@@ -240,3 +250,37 @@ def _parsed_mint(account: Account) -> Mint | None:
 
 def _digits(text: object) -> int | None:
     return int(text) if isinstance(text, str) and text.isascii() and text.isdecimal() else None
+
+
+# None of the data itself is wanted.
+_CONFIG = {"commitment": COMMITMENT, "encoding": "base64", "dataSlice": {"offset": 0, "length": 0}}
+
+
+class _Program(msgspec.Struct):
+    executable: bool
+    space: Count
+
+
+class _Found(msgspec.Struct):
+    context: Context
+    value: _Program | None
+
+
+_read_program = msgspec.json.Decoder(_Found).decode
+
+
+class ProgramReader:
+    """Tells programs from other accounts."""
+
+    def __init__(self, pool: Pool) -> None:
+        self._pool = pool
+
+    async def read_program_size(self, address: str, view: ReadView) -> int:
+        """Return the bytes that a program's account holds, 0 where there is no account or none that is executable.
+
+        Of an upgradeable program it is the account at its address, not the one with its code.
+        """
+        refuse_history(view)
+        key = parse_key(address, "address")
+        program = (await read_value(self._pool, "getAccountInfo", [str(key), _CONFIG], _read_program, view)).answer
+        return program.space if program is not None and program.executable else 0

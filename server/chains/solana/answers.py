@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeVar
 import msgspec
 
 from server.chains.shared.newest import BlockAnswer, NewestBlock, NewestCall, read_newest
-from server.chains.sound_answers import read_sound
+from server.chains.shared.validated_reads import read_sound
 from server.upstream.connector import CallPolicy
 
 if TYPE_CHECKING:

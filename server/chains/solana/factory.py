@@ -24,11 +24,10 @@ from server.chains.shared.chain_health import HeadReader, HeadSource
 from server.chains.shared.error_rules import ErrorRules
 from server.chains.shared.factory import ChainFactory, Driver, FinalizedQuery, PoolPlan
 from server.chains.shared.passthrough import PassThrough, allow_list
-from server.chains.solana.accounts import AccountReader
+from server.chains.solana.accounts import AccountReader, ProgramReader
 from server.chains.solana.answers import COMMITMENT, NEWEST_CALL, SLOT, Count, read_slot
 from server.chains.solana.blocks import BlockReader
 from server.chains.solana.holdings import HoldingReader
-from server.chains.solana.programs import ProgramReader
 from server.upstream import Ask, Header, HeadQuery, IdentityCheck
 
 if TYPE_CHECKING:

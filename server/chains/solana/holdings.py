@@ -8,11 +8,11 @@ from solders.pubkey import Pubkey
 
 from server.chains.capabilities import Holding, Holdings, is_accepted
 from server.chains.shared.newest import BlockAnswer
+from server.chains.shared.validated_reads import read_sound_together
 from server.chains.solana import layouts
 from server.chains.solana.answers import COMMITMENT, Accounts, account_bytes, read_accounts, read_amount, read_settled
 from server.chains.solana.answers import read_holdings as read_token_accounts
-from server.chains.solana.keys import TOKEN_2022_PROGRAM, TOKEN_PROGRAM, parse_key
-from server.chains.sound_answers import read_sound_together
+from server.chains.solana.layouts import TOKEN_2022_PROGRAM, TOKEN_PROGRAM, parse_key
 from server.upstream.connector import CallPolicy
 
 if TYPE_CHECKING:

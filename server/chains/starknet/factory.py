@@ -27,13 +27,11 @@ from server.chains.starknet.answers import (
     json_members,
     json_number,
     json_text,
+    parse_address,
     parse_newest,
 )
-from server.chains.starknet.blocks import BlockReader
-from server.chains.starknet.felts import parse_address
-from server.chains.starknet.holdings import HoldingReader
-from server.chains.starknet.tokens import BalanceReader, TokenReader
-from server.chains.starknet.transactions import TransactionReader
+from server.chains.starknet.blocks import BlockReader, TransactionReader
+from server.chains.starknet.tokens import BalanceReader, HoldingReader, TokenReader
 from server.upstream import Ask, Header, HeadQuery, IdentityCheck
 
 if TYPE_CHECKING:

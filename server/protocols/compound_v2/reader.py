@@ -8,7 +8,7 @@ from waypost.v1 import position_lending_pb2
 
 from server.catalog.protocols import load_address_book
 from server.catalog.tokens import NATIVE
-from server.chains.amounts import decimal_text
+from server.chains.facts import decimal_text
 from server.contracts.interface import Interface
 from server.protocols.deployments import load_deployments
 from server.protocols.plan import Group, More, Plan

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from waypost.v1 import position_pool_pb2
 
-from server.chains.amounts import decimal_text
+from server.chains.facts import decimal_text
 from server.contracts.interface import Interface
 from server.protocols.llamalend.tables import (
     MOST_DECIMALS,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from waypost.v1 import common_pb2, position_lending_pb2
 
 from server.catalog.protocols import load_address_book
-from server.chains.amounts import decimal_text
+from server.chains.facts import decimal_text
 from server.contracts.interface import Interface
 from server.protocols.deployments import load_deployments
 from server.protocols.morpho.accrual import Market, accrue, owed, supplied

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from waypost.v1 import quote_pb2
 
 from server.catalog.protocols import load_address_book
-from server.chains.amounts import decimal_text
+from server.chains.facts import decimal_text
 from server.contracts.interface import Interface
 from server.contracts.reverts import Revert, reverted
 from server.errors import NotFound

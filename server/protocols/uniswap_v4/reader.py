@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from waypost.v1 import quote_pb2
 
 from server.catalog.protocols import load_address_book
-from server.chains.amounts import decimal_text
+from server.chains.facts import decimal_text
 from server.contracts.interface import Interface
 from server.errors import NotFound
 from server.protocols.natives import ZERO

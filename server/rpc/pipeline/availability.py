@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from waypost.v1 import options_pb2
 
 from runtime.operations import member
-from server.chains.suggestions import advise_chain
+from server.chains.registry import advise_chain
 from server.errors import ChainUnknown, ChainUnsupported, NotAvailable
 from server.rpc.pipeline.call import Stage
 from server.rpc.pipeline.formats import is_repeated, item_root, json_name, shown

@@ -13,7 +13,7 @@ from devnet import known_bitcoin as known
 from runtime.config_errors import ConfigError
 from runtime.settings import Settings
 from server.chains.capabilities import ReadsBalances
-from server.chains.configured import check_configured
+from server.chains.registry import check_configured
 from server.chains.view import ReadView
 from server.errors import DeadlineExceeded, InvalidArgument, NotSupported, TooMuchWork, UpstreamUnavailable
 from tests.contract.bitcoin.fronts import front

@@ -12,7 +12,7 @@ from devnet import known_cosmos as known
 from devnet.cosmos.world import CHAINS, address
 from runtime.settings import Settings
 from server.chains.capabilities import ReadsHoldings
-from server.chains.cosmos.versions import SdkVersion
+from server.chains.cosmos.answers import SdkVersion
 from server.chains.registry import Chains
 from server.chains.view import ReadView
 from server.errors import NotFound, NotSupported

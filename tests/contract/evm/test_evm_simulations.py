@@ -12,7 +12,7 @@ from eth_abi import encode
 from devnet.evm.artifacts import original
 from devnet.evm.marketplace import safe_transaction
 from server.chains.capabilities import CallRequest, SimulatesTransactions
-from server.chains.evm import simulations
+from server.chains.evm.calls import simulation
 from server.chains.view import ReadView
 from server.contracts.reverts import describe_revert
 from server.errors import ArchiveRequired, NotFound, NotSupported, Reverted, UpstreamUnavailable
@@ -228,7 +228,7 @@ async def test_what_a_node_lacks_is_learnt_and_forgotten(ethereum, session, tall
         assert not {SIMULATE, TRACE} & set(front.asked)
         front.results.clear()
         simulator = driver.of(SimulatesTransactions)
-        later = simulator._clock() + simulations.LEARNED_SECONDS + 1
+        later = simulator._clock() + simulation.LEARNED_SECONDS + 1
         monkeypatch.setattr(simulator, "_clock", lambda: later)
         told = await driver.simulate_transaction(transfer(3), ReadView())
         assert told.logs is not None

@@ -10,7 +10,7 @@ from aiohttp import web
 from eth_abi import encode
 
 from server.chains.capabilities import TracesTransactions
-from server.chains.evm import traces
+from server.chains.evm.calls import trace
 from server.chains.view import ReadView
 from server.errors import InvalidArgument, NotFound, NotSupported, Pending, UpstreamUnavailable
 from server.upstream import open_session
@@ -141,9 +141,7 @@ async def test_what_an_endpoint_lacks_is_learnt_and_forgotten(driver, node, fron
     await driver.read_trace(wanted, ReadView())
     await driver.read_trace(wanted, ReadView())
     assert fronts[0].traces == ["debug_traceTransaction", "trace_transaction", "trace_transaction"]
-    monkeypatch.setattr(
-        driver.of(TracesTransactions), "_clock", lambda: traces.time.monotonic() + traces.LEARNED_SECONDS
-    )
+    monkeypatch.setattr(driver.of(TracesTransactions), "_clock", lambda: trace.time.monotonic() + trace.LEARNED_SECONDS)
     fronts[0].answers.clear()
     assert (await driver.read_trace(wanted, ReadView())).tracer == "callTracer"
 

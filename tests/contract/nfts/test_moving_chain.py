@@ -12,8 +12,7 @@ from devnet import known, known_nft
 from devnet.evm.artifacts import multicall3, stand_ins
 from runtime.settings import Settings
 from server.chains.registry import Chains
-from server.chains.steps import ATTEMPTS
-from server.chains.view import ReadView
+from server.chains.view import ATTEMPTS, ReadView
 from server.errors import MovedOn, NotSupported
 from server.nfts import NftContracts
 from server.upstream import open_session

@@ -14,7 +14,7 @@ from runtime.settings import Settings
 from server.catalog.protocols import AddressBook, RegisteredContract, RegisteredProtocol, load_address_book
 from server.chains.deployed import lacking, read_deployed
 from server.chains.registry import Chains
-from server.chains.solana.keys import TOKEN_PROGRAM
+from server.chains.solana.layouts import TOKEN_PROGRAM
 from server.errors import NotAvailable
 from server.upstream.transport import open_session
 from tests.contract.operations.conftest import unchanged

@@ -16,7 +16,7 @@ from solders.system_program import TransferParams, transfer
 from devnet import known_solana as known
 from devnet.solana import programs, world
 from devnet.solana.facade import answer_one
-from server.chains.solana.keys import metadata_address
+from server.chains.solana.layouts import metadata_address
 from server.chains.view import ReadView
 from server.errors import ArchiveRequired, InvalidArgument, NotAToken, NotFound, NotSupported, Pending
 

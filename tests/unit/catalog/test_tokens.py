@@ -13,8 +13,8 @@ from server.catalog.tokens import FOLDER, NATIVE, PRICED_SYMBOLS, TokenMistake, 
 from server.chains.bitcoin.address import parse_address as parse_bitcoin
 from server.chains.cosmos.names import parse_denom
 from server.chains.facts import load_facts
-from server.chains.solana.keys import parse_key
-from server.chains.starknet.felts import parse_address as parse_starknet
+from server.chains.solana.layouts import parse_key
+from server.chains.starknet.answers import parse_address as parse_starknet
 from server.contracts.address import parse_address as parse_evm
 
 if TYPE_CHECKING:

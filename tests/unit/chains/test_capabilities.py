@@ -12,9 +12,8 @@ import pytest_asyncio
 from runtime.settings import Settings
 from server.chains import capabilities
 from server.chains.capabilities import CallsContracts, ReadsBalances, ReadsHeads, ReadsHealth
-from server.chains.configured import KINDS
 from server.chains.facts import load_facts
-from server.chains.registry import Chain, Chains
+from server.chains.registry import KINDS, Chain, Chains
 from server.errors import NotAvailable
 from server.upstream.transport import open_session
 

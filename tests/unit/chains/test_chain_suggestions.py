@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from runtime.nearest import edits_between
 from server.chains.facts import load_facts
-from server.chains.suggestions import advise_chain, suggest_chain
+from server.chains.registry import advise_chain, suggest_chain
 
 FACTS = load_facts()
 

@@ -9,8 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.chains.cosmos.bech32 import decode_bech32, encode_bech32
-from server.chains.cosmos.names import parse_account, parse_denom, parse_hash, parse_operator
+from server.chains.cosmos.names import (
+    decode_bech32,
+    encode_bech32,
+    parse_account,
+    parse_denom,
+    parse_hash,
+    parse_operator,
+)
 from server.errors import InvalidArgument
 
 PREFIXES = st.sampled_from(["cosmos", "osmo", "axelar", "noble", "agoric", "cosmosvaloper"])

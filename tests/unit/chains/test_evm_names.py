@@ -10,7 +10,7 @@ from eth_utils import to_checksum_address
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.chains.evm.hashes import parse_hash
+from server.chains.evm.blocks import parse_hash
 from server.contracts.address import address_bytes, parse_address
 from server.errors import InvalidArgument
 

@@ -10,8 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.chains.evm.documents import parse_block, parse_block_transactions, parse_transaction
-from server.chains.evm.members import convert_members, load_forms, read_members
+from server.chains.evm.documents import (
+    convert_members,
+    load_forms,
+    parse_block,
+    parse_block_transactions,
+    parse_transaction,
+    read_members,
+)
 from server.chains.evm.receipts import parse_receipt
 
 HASH = "0x" + "ab" * 32

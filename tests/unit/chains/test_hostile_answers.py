@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from server.chains.bitcoin.scans import _read_scan
+from server.chains.bitcoin.balances import _read_scan
+from server.chains.evm.calls.simulation import parse_traced_call
+from server.chains.evm.calls.trace import parse_trace_list
 from server.chains.evm.logs.entries import read_entries
 from server.chains.evm.node_errors import EvmErrors
 from server.chains.evm.reads.multicall import decode_aggregate3
-from server.chains.evm.simulation_answers import parse_traced_call
-from server.chains.evm.trace_frames import parse_trace_list
 from server.chains.shared.error_rules import ErrorRules
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from server.chains.sound_answers import ask_sound
+from server.chains.shared.validated_reads import ask_sound
 from server.errors import NotFound
 from server.upstream.connector import CallPolicy, Reply
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from server.chains.evm.simulation_answers import parse_simulated_blocks, parse_traced_call
+from server.chains.evm.calls.simulation import parse_simulated_blocks, parse_traced_call
 
 TOKEN = "0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48"
 OTHER = "0xdAC17F958D2ee523a2206206994597C13D831ec7"

@@ -10,8 +10,15 @@ from hypothesis import strategies as st
 from solders.pubkey import Pubkey
 from solders.signature import Signature
 
-from server.chains.solana.keys import parse_key, parse_signature
-from server.chains.solana.layouts import metaplex_texts, own_texts, pointed_at, read_holding, read_mint
+from server.chains.solana.layouts import (
+    metaplex_texts,
+    own_texts,
+    parse_key,
+    parse_signature,
+    pointed_at,
+    read_holding,
+    read_mint,
+)
 from server.errors import InvalidArgument
 
 ALPHABET = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"

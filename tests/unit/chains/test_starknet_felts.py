@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.chains.starknet.felts import ADDRESS_BOUND, PRIME, felt_number, parse_address, parse_hash
+from server.chains.starknet.answers import ADDRESS_BOUND, PRIME, felt_number, parse_address, parse_hash
 from server.errors import InvalidArgument
 
 # The pattern of the specification, which nodes enforce.

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.chains.evm.trace_frames import parse_call_tracer, parse_trace_list, read_refusal
+from server.chains.evm.calls.trace import parse_call_tracer, parse_trace_list, read_refusal
 from server.checksum import checksum_address
 
 A, B = checksum_address("0x" + "a1" * 20), checksum_address("0x" + "b0" * 20)

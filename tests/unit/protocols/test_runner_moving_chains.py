@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from server.chains.steps import ATTEMPTS
-from server.chains.view import ReadView
+from server.chains.view import ATTEMPTS, ReadView
 from server.contracts.calls import ContractCall, ContractOutcome
 from server.errors import MovedOn, NotSupported
 from server.protocols.plan import Group, More, Outcomes, Plan

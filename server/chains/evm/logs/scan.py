@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from server.chains.evm.contents import check_contents
 from server.chains.evm.logs.entries import Place, PlacedEntry, read_entries
 from server.chains.evm.logs.limits import Pace
-from server.chains.sound_answers import ask_sound
+from server.chains.shared.validated_reads import ask_sound
 from server.errors import (
     ArchiveRequired,
     DeadlineExceeded,

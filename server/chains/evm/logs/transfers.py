@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from waypost.v1 import log_pb2
 
-from server.chains.amounts import decimal_text
 from server.chains.evm.logs.scan import LIMIT, LogFilter
+from server.chains.facts import decimal_text
 from server.checksum import checksum_address
 from server.contracts.address import address_bytes, parse_address
 from server.contracts.quantity import quantity
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from server.chains.evm.logs.cursor import LogWindows
     from server.chains.evm.logs.entries import LogEntry, Place
     from server.chains.evm.logs.scan import LogScanner
-    from server.chains.evm.token_units import TokenUnit, TokenUnits
+    from server.chains.evm.tokens import TokenUnit, TokenUnits
     from server.chains.facts import ChainFacts
     from server.chains.view import ReadView
 

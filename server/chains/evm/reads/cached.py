@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from server.chains.evm.chain import EvmChain
-    from server.chains.evm.heights import Heights
+    from server.chains.evm.newest import Heights
     from server.chains.evm.reads.planner import ReadPlanner
     from server.chains.shared.cache import ChainCache
     from server.contracts.calls import CallGroup, ContractCall

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from waypost.v1 import evm_pb2
 
-from server.chains.evm.logs.events import Event, decode_logs, load_events
+from server.chains.evm.receipts import Event, decode_logs, load_events
 from server.checksum import checksum_address
 from transcoder.render import members_renderer
 

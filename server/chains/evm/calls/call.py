@@ -16,7 +16,7 @@ from server.chains.capabilities import CallRequest, CallResult, GasEstimate
 from server.chains.evm.newest import NEWEST, parse_newest, read_newest_height
 from server.chains.evm.reads.unbatched import LOOKS, Proofs, look_at, read_look
 from server.chains.shared.newest import NO_ENDPOINTS, BlockAnswer, NewestBlock, read_newest
-from server.chains.sound_answers import read_sound, read_sound_together
+from server.chains.shared.validated_reads import read_sound, read_sound_together
 from server.contracts.address import parse_address
 from server.contracts.quantity import block_tag, json_count, json_data
 from server.contracts.reverts import is_revert_payload, reverted
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from server.chains.evm.chain import EvmChain
-    from server.chains.evm.heights import Heights
+    from server.chains.evm.newest import Heights
     from server.chains.view import ReadView
     from server.upstream.connector import Reply
     from server.upstream.pool import Pool
