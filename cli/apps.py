@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cli.options import add_config, read_settings
-from runtime.nearest import nearest
+from runtime.config_errors import nearest
 from server.catalog.data_file import FilesRefused
 from server.chains.facts import load_facts
 from server.marketplace.design import design_app

@@ -14,7 +14,7 @@ import msgspec
 import orjson
 
 from cli.options import DEVNET_KEY
-from runtime.nearest import nearest
+from runtime.config_errors import nearest
 from runtime.operations import load_operations
 from transcoder.calls import KEY
 from transcoder.errors import DOMAIN, Failure, from_status, printed_node

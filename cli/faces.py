@@ -15,8 +15,7 @@ from cli.options import http_refusal, metrics_refusal
 from runtime.config_errors import ConfigError
 from runtime.heap import settle_heap
 from runtime.logs import get_logger
-from runtime.metrics import set_build
-from runtime.metrics_listener import start_metrics
+from runtime.metrics import set_build, start_metrics
 from runtime.version import VERSION
 from transcoder.app import create_app
 from transcoder.serving import BACKLOG, Runner

@@ -12,9 +12,8 @@ from sqlalchemy.exc import DBAPIError
 
 from cli.options import add_config, add_network, read_settings, storage_refusal
 from server.access.keys import KeyNotFound, KeyStore
-from server.storage.database import open_database
+from server.storage.database import open_database, set_aside
 from server.storage.failures import STORAGE_FAILURES, describe_database
-from server.storage.reserve import set_aside
 
 if TYPE_CHECKING:
     import argparse

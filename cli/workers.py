@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from runtime.logs import get_logger
 from runtime.metrics import set_workers
-from runtime.settings.environment import SHORT, variable_of
+from runtime.settings.loading import SHORT, variable_of
 
 if TYPE_CHECKING:
     from asyncio.subprocess import Process

@@ -7,17 +7,21 @@ library.
 
 from __future__ import annotations
 
+import asyncio
 import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
 
+from aiohttp import web
 from prometheus_client import CollectorRegistry, Gauge, Info
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
 
 from runtime.counters import Counter, CounterFamily, Histogram, HistogramFamily
+from runtime.settings.values import split_address
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
 
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
 # A label value that is no plain word is counted under this one, so that no caller's text can become a label.
@@ -310,3 +314,28 @@ def set_build(version: str, profile: str) -> None:
 def render_metrics() -> bytes:
     """Return everything measured in Prometheus' text format (content type `CONTENT_TYPE`)."""
     return generate_latest(REGISTRY)
+
+
+async def start_metrics(listen: str, *, worker: int = 0) -> tuple[web.AppRunner, int]:
+    """Serve `GET /metrics` on `host:port`; return the runner, to clean up at the end, and the port.
+
+    Worker number n listens on port + n, because every process has its own figures. Raises OSError when the address
+    cannot be bound.
+    """
+    host, port = split_address(listen)
+    app = web.Application()
+    app.router.add_get("/metrics", _answer)
+    runner = web.AppRunner(app, access_log=None)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, host, port + worker if port else 0).start()
+    except OSError:
+        await runner.cleanup()
+        raise
+    bound: int = runner.addresses[0][1]
+    return runner, bound
+
+
+async def _answer(_request: web.Request) -> web.Response:
+    set_tasks(len(asyncio.all_tasks()))
+    return web.Response(body=render_metrics(), headers={"Content-Type": CONTENT_TYPE})

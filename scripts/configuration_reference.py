@@ -16,7 +16,7 @@ from pydantic import BaseModel, SecretStr
 from pydantic_core import PydanticUndefined
 
 from runtime.settings import ChainSettings, EndpointSettings, RouteSettings, Settings, SourceSettings
-from runtime.settings.environment import SHORT, variable_of
+from runtime.settings.loading import SHORT, variable_of
 from runtime.settings.values import parse_duration
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from aiohttp import HttpVersion11, hdrs, web
 
-from runtime.addresses import client_network
+from runtime.listening import client_network
 from runtime.metrics import count_http_request, observe_batch
 from runtime.operations import load_operations
 from transcoder.calls import Admission, check_key, missing_key, over_quota, quota_headers

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 from aiohttp import EMPTY_PAYLOAD, StreamReader, hdrs, web
 from aiohttp.http_exceptions import HttpProcessingError
 
-from runtime.addresses import client_network
+from runtime.listening import client_network
 from runtime.logs import LogLimit
 from transcoder.errors import Failure, internal
 from transcoder.exchange import REQUEST_ID, SERVER, request_id_from

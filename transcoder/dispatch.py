@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from grpc.aio import AioRpcError, UsageError
 
-from runtime.nearest import nearest
+from runtime.config_errors import nearest
 from runtime.operations import literal
 from transcoder.calls import failure_of, given_up
 from transcoder.discover import DISCOVER, Discovered

@@ -8,7 +8,7 @@ from functools import lru_cache
 from ipaddress import ip_network
 from typing import TYPE_CHECKING
 
-from runtime.addresses import parse_address
+from runtime.listening import parse_address
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -17,8 +17,7 @@ import msgspec
 from aiohttp import hdrs, web
 from aiohttp.http_exceptions import HttpProcessingError
 
-from runtime.inflating import BadCodingError, TooLongError, decoded
-from runtime.nesting import DEEPEST, nests_too_deeply
+from runtime.bounds import DEEPEST, BadCodingError, TooLongError, decoded, nests_too_deeply
 from transcoder.errors import Failure
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from waypost.v1 import options_pb2
 from waypost.v1.common_pb2 import NativeJson
 
-from runtime.nearest import nearest
+from runtime.config_errors import nearest
 from transcoder.errors import Failure, clipped
 from transcoder.fields import Field, literals_of
 

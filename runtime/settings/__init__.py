@@ -9,12 +9,12 @@ from runtime.settings.endpoints import (
     ChainSettings,
     EndpointKind,
     EndpointSettings,
+    FetcherSettings,
     PricesSettings,
     RemoteSettings,
     RouteSettings,
     SourceSettings,
 )
-from runtime.settings.fetcher import FetcherSettings
 from runtime.settings.loading import load_settings
 from runtime.settings.sections import (
     CalendarSettings,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from pydantic import BaseModel, ConfigDict, model_validator
 
 from runtime.config_errors import Refusal
-from runtime.redaction import redact_text
+from runtime.logs import redact_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -8,18 +8,11 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field, SecretStr, model_validator
 from pydantic_settings import BaseSettings, InitSettingsSource, SettingsConfigDict
 
-from runtime.config_errors import Refusal
-from runtime.nearest import nearest
-from runtime.redaction import redact_text
+from runtime.config_errors import Refusal, nearest
+from runtime.logs import redact_text
 from runtime.settings.cache import CacheSettings
 from runtime.settings.endpoints import SOURCES as OFF_CHAIN
-from runtime.settings.endpoints import (
-    ChainSettings,
-    PricesSettings,
-    RouteSettings,
-    SourceSettings,
-)
-from runtime.settings.fetcher import FetcherSettings
+from runtime.settings.endpoints import ChainSettings, FetcherSettings, PricesSettings, RouteSettings, SourceSettings
 from runtime.settings.sections import (
     CalendarSettings,
     GrpcSettings,

@@ -13,7 +13,7 @@ from math import ceil
 from time import monotonic_ns
 from typing import TYPE_CHECKING, NamedTuple
 
-from runtime.addresses import client_network
+from runtime.listening import client_network
 from server.errors import KeyInvalid, KeyMissing, RateLimited, UpstreamUnavailable
 
 if TYPE_CHECKING:

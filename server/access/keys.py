@@ -21,9 +21,9 @@ from sqlalchemy.exc import DBAPIError
 
 from runtime.logs import get_logger
 from runtime.settings import FASTEST_RATE, SLOWEST_RATE
-from server.storage.reserve import give_up_beside, give_up_inside, is_full
+from server.storage.database import give_up_beside, give_up_inside, is_full
 from server.storage.tables import keys
-from server.storage.turns import write_in_turn
+from server.storage.transactions import write_in_turn
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from runtime.nearest import nearest_few
+from runtime.config_errors import nearest_few
 from server.catalog.data_file import DataFile, FileMistake, FilesRefused, address_fix
 from server.errors import NotFound
 

@@ -7,9 +7,8 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from runtime.config_errors import ConfigError
-from runtime.nearest import edits_between
-from runtime.redaction import redact_text
+from runtime.config_errors import ConfigError, edits_between
+from runtime.logs import redact_text
 from runtime.settings import EndpointSettings
 from server.chains.bitcoin.factory import BitcoinFactory
 from server.chains.capabilities import WritesAddresses

@@ -7,7 +7,7 @@ from bisect import bisect_left
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from runtime.nearest import nearest
+from runtime.config_errors import nearest
 from server.contracts.types import parse_type
 
 if TYPE_CHECKING:

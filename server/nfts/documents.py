@@ -19,7 +19,7 @@ from xml.parsers import expat
 
 import msgspec
 
-from runtime.nesting import DEEPEST, nests_too_deeply
+from runtime.bounds import DEEPEST, nests_too_deeply
 from server.fetch import parse_data_url
 from server.nfts.locations import PLACE, fill_in
 

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from server.prices.prices import Prices
     from server.prices.source import Observation
-    from server.storage.leases import Lease
     from server.storage.price_records import PriceRecords
+    from server.storage.transactions import Lease
 
 KEPT_DAYS = 400
 """How many days' highest prices are kept."""

@@ -18,8 +18,8 @@ from server.prices.on_chain import OnChainFeeds
 from server.prices.polled import KEPT_SECONDS, Sheet, TokenSheet
 from server.prices.prices import Prices
 from server.prices.source import EURO
-from server.storage.leases import Lease
 from server.storage.price_records import PriceRecords
+from server.storage.transactions import Lease
 
 if TYPE_CHECKING:
     from contextlib import AsyncExitStack

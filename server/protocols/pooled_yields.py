@@ -19,15 +19,24 @@ from waypost.v1 import yield_pb2, yield_protocol_pb2, yield_share_pb2
 from server.contracts.interface import Interface
 from server.errors import PriceUnavailable, release
 from server.protocols.plan import ContractUnreadable, Group, More, Plan
-from server.protocols.pooled_lending import call_price, call_prices, price_group, read_price, read_prices
-from server.protocols.pooled_markets import Deployment, Market, load_market
-from server.protocols.shares import Held, balance_of
+from server.protocols.pooled_lending import (
+    Deployment,
+    Market,
+    call_price,
+    call_prices,
+    load_market,
+    price_group,
+    read_price,
+    read_prices,
+)
 from server.protocols.yields import (
     BestRow,
+    Held,
     PoolForm,
     PoolQuestion,
     YieldEntry,
     apy_of_apr,
+    balance_of,
     read_block_time,
     unknown_pool,
 )
@@ -38,7 +47,7 @@ if TYPE_CHECKING:
 
     from server.contracts.calls import ContractCall
     from server.protocols.plan import Answered, Outcomes
-    from server.protocols.pooled_markets import Asset
+    from server.protocols.pooled_lending import Asset
     from server.protocols.reader import ChainQuestion, TokenPrices
 
 Row = TypeVar("Row")

@@ -20,8 +20,7 @@ from server.errors import (
     UpstreamUnavailable,
     release,
 )
-from server.protocols.branch import NONSENSE, Branch, unreadable
-from server.protocols.plan import ContractUnreadable, More, Outcomes, WalletPlan
+from server.protocols.plan import NONSENSE, Branch, ContractUnreadable, More, Outcomes, WalletPlan, unreadable
 from server.protocols.reader import WalletQuestion
 from server.upstream.cache import CacheUse
 

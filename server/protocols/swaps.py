@@ -6,9 +6,8 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from server.errors import InvalidArgument, NotAToken, NotSupported
-from server.protocols.natives import is_native, wrapped_native
 from server.protocols.plan import Group, More, Plan
-from server.protocols.tokens import DECIMALS
+from server.protocols.tokens import DECIMALS, is_native, wrapped_native
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

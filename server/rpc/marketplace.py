@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from waypost.internal.v1 import publication_pb2, publication_pb2_grpc
 from waypost.v1 import common_pb2, marketplace_outcome_pb2, marketplace_pb2, marketplace_pb2_grpc
 
-from runtime.nearest import nearest
+from runtime.config_errors import nearest
 from server.errors import NotFound
 from server.marketplace.calls import MethodCall
 from server.marketplace.catalogue import canonical_type

@@ -15,7 +15,7 @@ from server.rpc.rows import row_error
 
 if TYPE_CHECKING:
     from server.chains.registry import Chains
-    from server.protocols.book import ProtocolReaders, SummaryRow
+    from server.protocols.reader import ProtocolReaders, SummaryRow
 
 _SERVICE = position_pb2.DESCRIPTOR.services_by_name["PositionService"]
 _ANSWERS: dict[type[Any], type[Any]] = {

@@ -16,7 +16,7 @@ from server.rpc.pipeline.call import open_view
 if TYPE_CHECKING:
     from server.aggregators.jupiter import Jupiter, Step
     from server.chains.registry import Chains
-    from server.protocols.book import ProtocolReaders
+    from server.protocols.reader import ProtocolReaders
 
 _AGGREGATED = "solana"
 

@@ -36,7 +36,7 @@ from server.protocols import (
     uniswap_v4,
     yearn,
 )
-from server.protocols.book import ProtocolReaders
+from server.protocols.reader import ProtocolReaders
 from server.protocols.runner import Runner
 from server.protocols.tables import TableStore
 from server.rpc.account import AccountServicer

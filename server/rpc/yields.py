@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from server.chains.registry import Chains
     from server.protocols.best_yields import Comparison, Failure
-    from server.protocols.book import ProtocolReaders
+    from server.protocols.reader import ProtocolReaders
 
 Response = TypeVar("Response")
 

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sqlalchemy import delete, select
 
-from server.storage.dialects import insert_new, upsert
 from server.storage.tables import price_days, price_observations, price_requests
-from server.storage.turns import write_in_turn
+from server.storage.transactions import insert_new, upsert, write_in_turn
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

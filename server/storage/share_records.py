@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from sqlalchemy import delete, select
 
-from server.storage.dialects import insert_new
 from server.storage.tables import share_prices
-from server.storage.turns import write_in_turn
+from server.storage.transactions import insert_new, write_in_turn
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -12,7 +12,7 @@ import re
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
-from runtime.redaction import redact
+from runtime.logs import redact
 from server.errors import NodeWords
 
 if TYPE_CHECKING:

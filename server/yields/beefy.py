@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from runtime.nearest import NameIndex
+from runtime.config_errors import NameIndex
 from server.apis.documents import DocumentRequest, fetch_if_changed
 from server.apis.endpoints import AGENT, WholeApiErrors, changed_shape, open_source, read_shape, source_endpoints
 from server.errors import UpstreamUnavailable

@@ -17,7 +17,7 @@ from devnet.known_funds import DAY, HB_USDT, LST_HYPE, SHARE_VAULT
 from devnet.launcher import Devnet
 from devnet.ports import free_port
 from server.errors import GatewayError, UpstreamUnavailable
-from server.protocols.midas.tokens import load_funds
+from server.protocols.midas.reader import load_funds
 from server.protocols.plan import ContractUnreadable
 from tests.contract.protocols.arithmetic import YEAR, ask, mine_at, now, send
 from tests.contract.protocols.fund_site import open_site

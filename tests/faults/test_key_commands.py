@@ -24,8 +24,7 @@ from sqlalchemy.exc import OperationalError
 
 from cli.__main__ import main
 from server.access.keys import KeyStore
-from server.storage.database import open_database
-from server.storage.reserve import set_aside
+from server.storage.database import open_database, set_aside
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -44,7 +43,7 @@ if os.environ.get("AS_USER"):
     os.setgroups([]); os.setgid(user); os.setuid(user)
 seconds = os.environ.get("TURN_SECONDS")
 if seconds:
-    for module in (server.storage.database, server.storage.turns):
+    for module in (server.storage.database, server.storage.transactions):
         module.TURN_SECONDS = float(seconds)
     server.storage.database.BUSY_MILLISECONDS = 50
 sys.exit(main(sys.argv[1:]))

@@ -13,7 +13,7 @@ from devnet.known_exchanges import V3_CONTRACTS, V4_CONTRACTS
 from runtime.settings import Settings
 from server.chains.registry import Chains
 from server.errors import ArchiveRequired, GatewayError, UpstreamUnavailable
-from server.protocols.book import ProtocolReaders
+from server.protocols.reader import ProtocolReaders
 from server.protocols.runner import Runner
 from server.protocols.tables import TableStore
 from server.rpc.registration import PROTOCOLS

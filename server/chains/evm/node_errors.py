@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from runtime.redaction import redact_text
+from runtime.logs import redact_text
 from server.chains.evm.logs.limits import read_limit
 from server.chains.shared.error_rules import LIMITED, ErrorRules
 from server.contracts.quantity import json_data

@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import msgspec
 
-from runtime.nearest import nearest
-from runtime.nesting import DEEPEST, nests_too_deeply
+from runtime.bounds import DEEPEST, nests_too_deeply
+from runtime.config_errors import nearest
 from server.errors import HeightMissing, InvalidArgument, NotFound
 from server.upstream.absence import ENDPOINTS_ASKED, confirmed
 from server.upstream.connector import CallPolicy

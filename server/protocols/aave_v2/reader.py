@@ -12,7 +12,6 @@ from waypost.v1 import position_lending_pb2
 from server.catalog.protocols import load_address_book
 from server.chains.facts import decimal_text
 from server.contracts.interface import Interface
-from server.protocols.deployments import load_deployments
 from server.protocols.plan import Group, More, Plan, Renewed
 from server.protocols.pooled_lending import (
     ACCOUNT_GAS,
@@ -22,6 +21,7 @@ from server.protocols.pooled_lending import (
     find_new,
     read_account,
 )
+from server.protocols.reader import load_deployments
 from server.protocols.tokens import TokenFacts, describe, read_facts
 
 if TYPE_CHECKING:

@@ -22,9 +22,8 @@ from server.contracts.address import parse_address
 from server.contracts.interface import Interface
 from server.protocols.beefy.yields import find_vault
 from server.protocols.plan import ContractUnreadable, Group, More, Plan, Token
-from server.protocols.shares import MANY_SHARES, Held, Worth, balance_of, value
 from server.protocols.tokens import BALANCE_GAS, BALANCE_OF, TokenFacts, describe, read_facts
-from server.protocols.yields import block_clock, oldest, read_block_time
+from server.protocols.yields import MANY_SHARES, Held, Worth, balance_of, block_clock, oldest, read_block_time, value
 from server.yields import beefy
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, NamedTuple
 
-from server.protocols.compound_v3.denominations import price_units, read_units, unit_of
+from server.protocols.compound_v3.tables import price_units, read_units, unit_of
 from server.protocols.compound_v3.terms import (
     DESCRIBED,
     PROVED,
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from server.contracts.calls import ContractCall
     from server.contracts.interface import Function
     from server.prices import Price
-    from server.protocols.compound_v3.denominations import UnitPrice
+    from server.protocols.compound_v3.tables import UnitPrice
     from server.protocols.plan import Answered, Outcomes
     from server.protocols.reader import TokenPrices
 

@@ -12,14 +12,15 @@ from server.protocols.compound_v3.markets import Market, plan_markets, read_mark
 from server.protocols.compound_v3.tables import SLUG, market_addresses
 from server.protocols.compound_v3.terms import RATES, WAD, attempt, load_terms
 from server.protocols.plan import ContractUnreadable, Group, More, Plan, Renewed
-from server.protocols.shares import Held, balance_of
 from server.protocols.yields import (
     YEAR_SECONDS,
     BestRow,
+    Held,
     PoolForm,
     PoolQuestion,
     YieldEntry,
     apy_of_apr,
+    balance_of,
     oldest,
     unknown_pool,
 )

@@ -14,8 +14,8 @@ from server.catalog.protocols import load_address_book
 from server.catalog.tokens import NATIVE
 from server.chains.facts import decimal_text
 from server.contracts.interface import Interface
-from server.protocols.deployments import load_deployments
 from server.protocols.plan import Group, More, Plan
+from server.protocols.reader import load_deployments
 from server.protocols.tokens import DECIMALS
 
 if TYPE_CHECKING:

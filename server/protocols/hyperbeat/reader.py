@@ -10,20 +10,17 @@ from waypost.v1 import yield_pb2, yield_protocol_pb2, yield_share_pb2
 
 from server.catalog.tokens import NATIVE
 from server.errors import release
-from server.protocols.deployments import load_deployments
-from server.protocols.hyperbeat.feed_vaults import FeedVault
-from server.protocols.hyperbeat.share_vaults import ShareVault
-from server.protocols.natives import wrapped_native
+from server.protocols.hyperbeat.vaults import FeedVault, ShareVault
 from server.protocols.plan import ContractUnreadable, Group, More, Plan, Renewed, Token
-from server.protocols.shares import Held, balance_of
-from server.protocols.tokens import BALANCE_GAS, BALANCE_OF
-from server.protocols.yields import BestRow, unknown_pool
+from server.protocols.reader import load_deployments
+from server.protocols.tokens import BALANCE_GAS, BALANCE_OF, wrapped_native
+from server.protocols.yields import BestRow, Held, balance_of, unknown_pool
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from server.errors import GatewayError
-    from server.protocols.hyperbeat.vault import Vault, VaultState
+    from server.protocols.hyperbeat.vaults import Vault, VaultState
     from server.protocols.plan import Outcomes
     from server.protocols.reader import ChainQuestion, TokenPrices
     from server.protocols.yields import PoolQuestion

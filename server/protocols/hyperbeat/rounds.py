@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from server.protocols.shares import WEEK_SECONDS
+from server.protocols.yields import WEEK_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -24,8 +24,8 @@ from server.protocols.llamalend.tables import (
     read_vaults,
     vault_groups,
 )
-from server.protocols.natives import ZERO
 from server.protocols.plan import ContractUnreadable, Group, More, Plan, Renewed
+from server.protocols.tokens import ZERO
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from server.catalog.protocols import load_address_book
 from server.contracts.interface import Interface
 from server.contracts.text import read_text
-from server.protocols.natives import ZERO
 from server.protocols.plan import ContractUnreadable, Group, More, Plan, StaleTables
-from server.protocols.tokens import DECIMALS, SYMBOL, TokenFacts, describe, read_symbol
+from server.protocols.tokens import DECIMALS, SYMBOL, ZERO, TokenFacts, describe, read_symbol
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -1,13 +1,11 @@
-"""What a share of tokenized-a is worth in US dollars: the issuer's feed times what it counts in.
-
-Bitcoin, ether and euros are priced by Chainlink's feeds on the same chain, in the same execution; where those are not
-live, bitcoin and ether by the gateway's own prices.
-"""
+"""The tokens of tokenized-a, and what a share is worth in US dollars: the issuer's feed times what it counts in."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from waypost.v1 import yield_share_pb2
@@ -17,18 +15,74 @@ from server.catalog.tokens import NATIVE
 from server.contracts.interface import Interface
 from server.errors import PriceUnavailable, UpstreamUnavailable
 from server.protocols.data_feeds import Source, latest_call, read_aggregator, read_report, read_round, report_calls
-from server.protocols.midas.tokens import DOLLAR, find_fund, priced_like
 from server.protocols.plan import Group, More, Plan, Renewed, Token
-from server.protocols.yields import block_clock, oldest, read_block_time
+from server.protocols.reader import load_deployments
+from server.protocols.yields import block_clock, oldest, read_block_time, unknown_pool
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from server.catalog.feeds import Feed
     from server.contracts.calls import ContractCall
     from server.protocols.plan import Answered, Outcomes
     from server.protocols.reader import TokenPrices
     from server.protocols.yields import PoolQuestion
+
+
+DOLLAR = "USD"
+
+
+@dataclass(frozen=True, slots=True)
+class Fund:
+    """A row of deployments.toml, whose comments say what its members are."""
+
+    key: str
+    symbol: str
+    token: str
+    data_feed: str = ""
+    custom_feed: str = ""
+    denomination: str = DOLLAR
+    like: str = ""
+    sides: Mapping[str, str] | None = None
+
+
+@cache
+def load_funds(chain: str) -> dict[str, Fund]:
+    """Return the tokens of a chain by key."""
+    return {key: Fund(key, **row) for key, row in load_deployments("server.protocols.midas")[chain].items()}
+
+
+def find_fund(chain: str, name: str) -> Fund:
+    """Return the token of that key or symbol, in any case; NotFound names the nearest ones."""
+    by_name = _by_name(chain)
+    found = by_name.get(name.lower())
+    if found is None:
+        raise unknown_pool(name, dict.fromkeys(fund.symbol for fund in by_name.values()), of=f"tokenized-a on {chain}")
+    return found
+
+
+def priced_like(chain: str, fund: Fund) -> Fund:
+    """Return the token whose feed prices this one, as a rule itself; PriceUnavailable where no feed does."""
+    priced = load_funds(chain)[fund.like] if fund.like else fund
+    if priced.data_feed or priced.custom_feed:
+        return priced
+    if priced.sides:
+        raise PriceUnavailable(
+            f"{fund.symbol} has one price for deposits and another for redemptions, no single one; the data feeds are "
+            + " and ".join(f"{feed} ({side})" for side, feed in priced.sides.items())
+        )
+    raise PriceUnavailable(f"{fund.symbol} has no feed on {chain}, so no price is known")
+
+
+@cache
+def _by_name(chain: str) -> dict[str, Fund]:
+    funds = load_funds(chain)
+    symbols = {fund.symbol.lower(): fund for fund in funds.values()}
+    return symbols | {key.lower(): fund for key, fund in funds.items()}
+
+
+# Bitcoin, ether and euros are priced by Chainlink's feeds on the same chain, in the same execution; where those are
+# not live, bitcoin and ether by the gateway's own prices.
 
 _SLUG = "midas"
 _DECIMALS = Interface.load("server.protocols", "data_feed")["decimals"]

@@ -9,18 +9,20 @@ from waypost.v1 import yield_protocol_pb2, yield_vault_pb2
 
 from server.chains.facts import load_facts
 from server.errors import UpstreamUnavailable
-from server.protocols.morpho.vault_state import VaultState, plan_state, read_state
 from server.protocols.morpho.vaults import (
     SLUG,
     Vault,
+    VaultState,
     describe_asset,
     describe_markets,
     describe_vault,
     has_vaults,
+    plan_state,
     prove,
     proved,
     read_parameters,
     read_queue,
+    read_state,
     read_vault,
 )
 from server.protocols.plan import More, Plan, Renewed, Token

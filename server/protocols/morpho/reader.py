@@ -13,11 +13,10 @@ from waypost.v1 import common_pb2, position_lending_pb2
 from server.catalog.protocols import load_address_book
 from server.chains.facts import decimal_text
 from server.contracts.interface import Interface
-from server.protocols.deployments import load_deployments
-from server.protocols.morpho.accrual import Market, accrue, owed, supplied
-from server.protocols.natives import multicall
+from server.protocols.morpho.rates import Market, accrue, owed, supplied
 from server.protocols.plan import Group, More, Plan
-from server.protocols.tokens import TokenFacts, describe, read_facts
+from server.protocols.reader import load_deployments
+from server.protocols.tokens import TokenFacts, describe, multicall, read_facts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

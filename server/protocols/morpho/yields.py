@@ -15,7 +15,6 @@ from waypost.v1 import yield_pb2, yield_protocol_pb2, yield_share_pb2
 from server.contracts.interface import Interface
 from server.errors import PriceUnavailable
 from server.protocols.morpho.listing import ListingReader
-from server.protocols.morpho.vault_state import plan_state, read_state
 from server.protocols.morpho.vaults import (
     SLUG,
     Vault,
@@ -23,20 +22,23 @@ from server.protocols.morpho.vaults import (
     describe_markets,
     describe_vault,
     has_vaults,
+    plan_state,
     prove,
     proved,
     read_parameters,
     read_queue,
+    read_state,
     read_vault,
 )
 from server.protocols.plan import Group, More, Plan, StaleTables, Token
-from server.protocols.shares import Held, balance_of
 from server.protocols.tokens import BALANCE_GAS, BALANCE_OF
 from server.protocols.yields import (
     BestRow,
+    Held,
     PoolForm,
     PoolQuestion,
     YieldEntry,
+    balance_of,
     block_clock,
     oldest,
     read_block_time,

@@ -1,7 +1,6 @@
 """Yield-a."""
 
-from server.protocols.pendle.entries import ImpliedReader
-from server.protocols.pendle.reader import InfoReader
+from server.protocols.pendle.reader import ImpliedReader, InfoReader
 from server.protocols.pendle.yields import YIELDS
 from server.protocols.reader import ProtocolEntry
 

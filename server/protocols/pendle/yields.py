@@ -14,13 +14,19 @@ from server.catalog.tokens import load_tokens
 from server.chains.facts import load_facts
 from server.contracts.interface import Interface
 from server.errors import PriceUnavailable
-from server.protocols.natives import ZERO
-from server.protocols.pendle.market import SLUG, check_proof, load_market, proof
-from server.protocols.pendle.rates import rates_of, read_state
+from server.protocols.pendle.market import SLUG, check_proof, load_market, proof, rates_of, read_state
 from server.protocols.plan import Group, Plan
-from server.protocols.shares import Held, balance_of
-from server.protocols.tokens import BALANCE_GAS, BALANCE_OF
-from server.protocols.yields import BestRow, PoolForm, YieldEntry, block_clock, oldest, read_block_time
+from server.protocols.tokens import BALANCE_GAS, BALANCE_OF, ZERO
+from server.protocols.yields import (
+    BestRow,
+    Held,
+    PoolForm,
+    YieldEntry,
+    balance_of,
+    block_clock,
+    oldest,
+    read_block_time,
+)
 from server.yields import pendle
 
 if TYPE_CHECKING:
@@ -28,8 +34,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from server.prices import Price
-    from server.protocols.pendle.market import Market
-    from server.protocols.pendle.rates import Rates
+    from server.protocols.pendle.market import Market, Rates
     from server.protocols.plan import More, Outcomes
     from server.protocols.reader import ChainQuestion, TokenPrices
     from server.protocols.yields import PoolQuestion

@@ -15,7 +15,6 @@ from server.chains.facts import decimal_text
 from server.contracts.interface import Interface
 from server.contracts.reverts import Revert
 from server.errors import InvalidArgument, NotFound
-from server.protocols.natives import ZERO, is_native, wrapped_native
 from server.protocols.plan import ContractUnreadable, Group, More, Plan
 from server.protocols.swaps import (
     NATIVE_DECIMALS,
@@ -27,6 +26,7 @@ from server.protocols.swaps import (
     settle,
     too_much,
 )
+from server.protocols.tokens import ZERO, is_native, wrapped_native
 
 if TYPE_CHECKING:
     from server.protocols.plan import Answered, Outcomes

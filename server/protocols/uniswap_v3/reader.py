@@ -15,7 +15,6 @@ from server.chains.facts import decimal_text
 from server.contracts.interface import Interface
 from server.contracts.reverts import Revert, reverted
 from server.errors import NotFound
-from server.protocols.natives import ZERO, is_native
 from server.protocols.plan import Group, More, Plan
 from server.protocols.swaps import (
     NATIVE_DECIMALS,
@@ -29,6 +28,7 @@ from server.protocols.swaps import (
     refuse_block,
     settle,
 )
+from server.protocols.tokens import ZERO, is_native
 
 if TYPE_CHECKING:
     from server.contracts.calls import ContractCall

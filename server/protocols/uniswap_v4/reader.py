@@ -1,19 +1,17 @@
-"""What a swap in one pool without hooks would yield.
-
-The quoter computes inside of the pool manager and moves no token. Source: Uniswap v4-periphery, V4Quoter.
-"""
+"""Pools without hooks of dex-a V4, and what a swap in one of them would yield."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from eth_hash.auto import keccak
 from waypost.v1 import quote_pb2
 
 from server.catalog.protocols import load_address_book
 from server.chains.facts import decimal_text
 from server.contracts.interface import Interface
-from server.errors import NotFound
-from server.protocols.natives import ZERO
+from server.contracts.types import encoder
+from server.errors import InvalidArgument, NotFound
 from server.protocols.plan import ContractUnreadable, Group, More, Plan
 from server.protocols.swaps import (
     NATIVE_DECIMALS,
@@ -25,11 +23,71 @@ from server.protocols.swaps import (
     refuse_block,
     settle,
 )
-from server.protocols.uniswap_v4.pools import Pool, advise_spacing, candidates
+from server.protocols.tokens import ZERO, is_native, wrapped_native
 
 if TYPE_CHECKING:
     from server.protocols.plan import Answered, Outcomes
     from server.protocols.reader import SwapQuestion, TokenPrices
+
+
+DEFAULT_FEE = 3000
+DEFAULT_SPACING = 60
+
+_KEY = encoder("address", "address", "uint24", "int24", "address")
+_USUAL_SPACINGS = {100: 1, 500: 10, 3000: 60, 10000: 200}
+
+
+class Pool(NamedTuple):
+    """A pool and the direction of the swap; the zero address is the native coin."""
+
+    currency_in: str
+    currency_out: str
+    fee: int
+    spacing: int
+
+    @property
+    def key(self) -> tuple[str, str, int, int, str]:
+        """The pool's key: currencies in the order of their numbers, no hooks."""
+        low, high = sorted((self.currency_in, self.currency_out), key=str.lower)
+        return low, high, self.fee, self.spacing, ZERO
+
+    @property
+    def id(self) -> bytes:
+        """The Keccak-256 hash of the encoded key. Source: Uniswap v4-core, PoolIdLibrary."""
+        return keccak(_KEY(self.key))
+
+    @property
+    def sells_lower(self) -> bool:
+        """Whether the swap sells the currency of the lower number."""
+        return self.key[0] == self.currency_in
+
+
+def candidates(question: SwapQuestion) -> list[Pool]:
+    """Return the pools that a question may mean: the literal one, and the native coin's beside that of its wrapper.
+
+    Raises:
+        InvalidArgument: both currencies are the native coin, or one token (field `tokenOut`).
+    """
+    fee = DEFAULT_FEE if question.fee is None else question.fee
+    spacing = DEFAULT_SPACING if question.tick_spacing is None else question.tick_spacing
+    sell, buy = (ZERO if is_native(one) else one for one in (question.token_in, question.token_out))
+    if sell == buy:
+        raise InvalidArgument("tokenOut: a swap needs two tokens; this is what tokenIn is", field="tokenOut")
+    pools = [Pool(sell, buy, fee, spacing)]
+    wrapped = wrapped_native(question.chain)
+    if ZERO not in (sell, buy) and wrapped in (sell, buy):
+        native = [ZERO if one == wrapped else one for one in (sell, buy)]
+        pools.append(Pool(native[0], native[1], fee, spacing))
+    return pools
+
+
+def advise_spacing(fee: int, spacing: int) -> str:
+    """Return what to try where a fee is usual and the spacing is not the one that goes with it; else ""."""
+    usual = _USUAL_SPACINGS.get(fee)
+    return "" if usual in (None, spacing) else f"; pools of that fee usually have tickSpacing {usual}"
+
+
+# The quoter computes inside of the pool manager and moves no token. Source: Uniswap v4-periphery, V4Quoter.
 
 _SLUG = "uniswap-v4"
 _QUOTER = Interface.load("server.protocols.uniswap_v4", "quoter")

@@ -3,9 +3,7 @@
 from waypost.v1 import yield_protocol_pb2
 
 from server.protocols.reader import ProtocolEntry
-from server.protocols.yearn.balances import BalanceReader
-from server.protocols.yearn.best import BestReader
-from server.protocols.yearn.yields import VaultReader
+from server.protocols.yearn.reader import BalanceReader, BestReader, VaultReader
 from server.protocols.yields import PoolForm, YieldEntry
 
 PROTOCOL = ProtocolEntry(

@@ -19,9 +19,8 @@ from waypost.v1 import yield_protocol_pb2
 from server.catalog.protocols import load_address_book
 from server.contracts.interface import Interface
 from server.protocols.plan import Group
-from server.protocols.shares import MANY_SHARES, WEEK_SECONDS, growth_apy
 from server.protocols.yearn.tables import SLUG
-from server.protocols.yields import apy_of_apr, block_clock, read_block_time
+from server.protocols.yields import MANY_SHARES, WEEK_SECONDS, apy_of_apr, block_clock, growth_apy, read_block_time
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -12,8 +12,8 @@ from server.catalog.protocols import load_address_book
 from server.contracts.interface import Interface
 from server.contracts.text import read_text
 from server.errors import NotFound
-from server.protocols.deployments import load_deployments
 from server.protocols.plan import ContractUnreadable, Group, More, Plan, StaleTables
+from server.protocols.reader import load_deployments
 from server.protocols.tokens import DECIMALS, TokenFacts, describe, read_facts
 from server.yields import kong
 

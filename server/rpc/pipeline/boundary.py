@@ -20,7 +20,7 @@ from urllib.parse import unquote
 import grpc
 from grpc import StatusCode
 
-from runtime.addresses import client_network
+from runtime.listening import client_network
 from runtime.logs import LogLimit, get_logger
 from runtime.metrics import count_operation, success_counter
 from server.errors import DeadlineExceeded, KeyInvalid, KeyMissing, RateLimited, release

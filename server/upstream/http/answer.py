@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
-from runtime.inflating import BadCodingError, Inflater, TooLongError, open_inflater
+from runtime.bounds import BadCodingError, Inflater, TooLongError, open_inflater
 from server.upstream.failures import Failure, Kind
 
 HOST_NOT_FOUND = Failure(Kind.UNREACHABLE, "host name not found")

@@ -14,8 +14,7 @@ from runtime.settings import Settings
 from server.chains.capabilities import ReadsBalances
 from server.chains.registry import Chains
 from server.chains.view import ReadView
-from server.protocols.book import ProtocolReaders
-from server.protocols.reader import ChainQuestion, SwapQuestion, WalletQuestion
+from server.protocols.reader import ChainQuestion, ProtocolReaders, SwapQuestion, WalletQuestion
 from server.protocols.runner import Runner
 from server.protocols.tables import TableStore
 from server.rpc.registration import PROTOCOLS
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
     from devnet.launcher import Devnet
-    from server.protocols.book import SummaryRow
+    from server.protocols.reader import SummaryRow
 
 _FRESH = count(0x9000)
 CHAINS = ("ethereum", "arbitrum", "polygon")

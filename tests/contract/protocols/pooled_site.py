@@ -16,8 +16,7 @@ from devnet.known_lending import LEND_A_V3, LEND_D
 from runtime.settings import Settings
 from server.chains.registry import Chains
 from server.chains.view import ReadView
-from server.protocols.book import ProtocolReaders
-from server.protocols.reader import ChainQuestion
+from server.protocols.reader import ChainQuestion, ProtocolReaders
 from server.protocols.runner import Runner
 from server.protocols.tables import TableStore
 from server.protocols.yields import PoolQuestion

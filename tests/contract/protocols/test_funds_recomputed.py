@@ -21,7 +21,7 @@ from devnet.known_funds import DAY, FEED_VAULTS, HB_USDT, HB_XAUT, LST_HYPE, OLD
 from devnet.launcher import Devnet
 from server.errors import NotFound, PriceUnavailable
 from server.protocols.hyperbeat.reader import load_vaults
-from server.protocols.midas.tokens import load_funds
+from server.protocols.midas.reader import load_funds
 from tests.contract.protocols.arithmetic import YEAR, ask, mine_at, now, send
 from tests.contract.protocols.fund_site import PRICED_AT, PRICES, open_site, time_of
 from tests.contract.rewinding import rewound

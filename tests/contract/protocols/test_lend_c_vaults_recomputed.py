@@ -20,8 +20,7 @@ from devnet.evm.treasury import token_of
 from devnet.known_lending import PRICES
 from devnet.known_lending_c import MORPHO
 from devnet.known_lending_c_vaults import IDLE, SECOND_GENERATION, VAULTS, Vault
-from server.protocols.morpho.accrual import Market
-from server.protocols.morpho.rates import advance, borrow_rate
+from server.protocols.morpho.rates import Market, advance, borrow_rate
 from tests.contract.protocols.arithmetic import YEAR, ask, mine_at, now, send
 from tests.contract.protocols.lend_c_site import VaultSite, vault_site
 from tests.contract.rewinding import rewound

@@ -18,8 +18,8 @@ from devnet import known
 from devnet.evm.lending_c import market_parameters
 from devnet.evm.treasury import token_of
 from devnet.known_lending_c import LEND_C, MORPHO, RATE_MODEL
-from server.protocols.deployments import load_deployments
-from server.protocols.morpho.accrual import Market, accrue, owed, supplied
+from server.protocols.morpho.rates import Market, accrue, owed, supplied
+from server.protocols.reader import load_deployments
 from tests.contract.protocols.arithmetic import ask, mine_at, now, send, units
 from tests.contract.rewinding import rewound
 

@@ -21,7 +21,7 @@ from server.errors import (
     NotSupported,
     Reverted,
 )
-from server.protocols.book import ProtocolReaders
+from server.protocols.reader import ProtocolReaders
 from server.protocols.runner import Runner
 from server.rpc.registration import PROTOCOLS
 from tests.contract.protocols.conftest import Asked, NoPrices

@@ -18,8 +18,7 @@ from server.apis.documents import DocumentStore
 from server.chains.registry import Chains
 from server.chains.view import ReadView
 from server.prices import Price
-from server.protocols.book import ProtocolReaders
-from server.protocols.reader import ChainQuestion
+from server.protocols.reader import ChainQuestion, ProtocolReaders
 from server.protocols.runner import Runner
 from server.protocols.tables import TableStore
 from server.protocols.yields import PoolQuestion

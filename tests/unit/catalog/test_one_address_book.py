@@ -16,7 +16,7 @@ from server.catalog.protocols import load_address_book
 from server.catalog.tokens import load_tokens
 from server.chains.facts import load_facts
 from server.marketplace.folders import load_catalogue
-from server.protocols.deployments import load_deployments
+from server.protocols.reader import load_deployments
 
 BOOK = load_address_book()
 FACTS = load_facts()

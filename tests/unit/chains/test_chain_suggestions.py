@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime.nearest import edits_between
+from runtime.config_errors import edits_between
 from server.chains.facts import load_facts
 from server.chains.registry import advise_chain, suggest_chain
 

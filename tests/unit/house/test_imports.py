@@ -31,7 +31,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
         # What off-chain APIs state reaches readers as documents, in the types of their modules.
         "server.apis.documents",
         "server.yields",
-        "runtime.nearest",
+        "runtime.config_errors",
         "server.chains.capabilities",
         "server.chains.view",
         "server.chains.view",

@@ -18,9 +18,9 @@ from server.prices.collector import PriceCollector
 from server.prices.prices import Prices
 from server.prices.source import Observation
 from server.storage.database import open_database
-from server.storage.leases import Lease
 from server.storage.price_records import ObservedPrice, PriceRecords
 from server.storage.tables import price_days, price_observations
+from server.storage.transactions import Lease
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -12,9 +12,9 @@ import pytest
 from sqlalchemy import func, select
 
 from server.storage.database import open_database
-from server.storage.leases import Lease
 from server.storage.price_records import ALL_HOURS, ObservedPrice, PricedDay, PriceRecords
 from server.storage.tables import price_days, price_observations
+from server.storage.transactions import Lease
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,7 +11,7 @@ from waypost.v1 import yield_protocol_pb2
 from server.checksum import checksum_address
 from server.contracts.calls import ContractOutcome
 from server.protocols import aave_v3, hyperlend
-from server.protocols.pooled_markets import Deployment
+from server.protocols.pooled_lending import Deployment
 from server.protocols.reader import ChainQuestion
 from server.protocols.yields import PoolQuestion
 from tests.unit.protocols.scripted import REVERTS, Readers, World, address

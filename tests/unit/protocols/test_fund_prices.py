@@ -9,8 +9,7 @@ import pytest
 
 from server.catalog.feeds import load_price_table
 from server.errors import GatewayError, NotFound, PriceUnavailable, UpstreamUnavailable
-from server.protocols.midas.reader import PriceReader
-from server.protocols.midas.tokens import find_fund, load_funds
+from server.protocols.midas.reader import PriceReader, find_fund, load_funds
 from server.protocols.plan import ContractUnreadable
 from server.protocols.yields import PoolQuestion
 from tests.unit.protocols.funds import DAY, NOW, Asking, Feed, Market, moment

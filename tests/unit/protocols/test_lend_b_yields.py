@@ -12,8 +12,7 @@ import pytest
 from server.catalog.feeds import load_price_table
 from server.errors import NotFound
 from server.prices import Price
-from server.protocols.compound_v3.denominations import unit_of
-from server.protocols.compound_v3.tables import market_addresses
+from server.protocols.compound_v3.tables import market_addresses, unit_of
 from server.protocols.compound_v3.yields import CHAINS
 from server.protocols.plan import ContractUnreadable
 from tests.unit.protocols.lend_b_markets import (

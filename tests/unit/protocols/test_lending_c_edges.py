@@ -9,11 +9,10 @@ import pytest
 
 from server.catalog.protocols import load_address_book
 from server.contracts.calls import ContractOutcome
-from server.protocols.deployments import load_deployments
 from server.protocols.morpho.reader import PositionReader
-from server.protocols.natives import multicall
 from server.protocols.plan import ContractUnreadable
-from server.protocols.reader import WalletQuestion
+from server.protocols.reader import WalletQuestion, load_deployments
+from server.protocols.tokens import multicall
 from tests.unit.protocols.scripted import REVERTS, Readers, World
 
 QUESTION = WalletQuestion("base", address="0x00000000000000000000000000000000000000AA")

@@ -17,16 +17,15 @@ from server.chains.view import ReadView
 from server.contracts.calls import ContractOutcome
 from server.errors import NotFound, UpstreamUnavailable
 from server.prices import Price
-from server.protocols.morpho.accrual import WAD, Market
 from server.protocols.morpho.listing import VaultDataReader
-from server.protocols.morpho.rates import borrow_rate, earned
+from server.protocols.morpho.rates import WAD, Market, borrow_rate, earned
 from server.protocols.morpho.vaults import MOST_MARKETS
 from server.protocols.morpho.yields import BalanceReader, BestReader, LendingReader, PriceReader
-from server.protocols.natives import multicall
 from server.protocols.plan import ContractUnreadable
 from server.protocols.reader import ChainQuestion
 from server.protocols.runner import Runner
 from server.protocols.tables import TableStore
+from server.protocols.tokens import multicall
 from server.protocols.yields import PoolQuestion, VaultsQuestion, apy_of_apr
 from server.yields.morpho import ListedVault, Listing
 from tests.unit.protocols.scripted import REVERTS, World, address

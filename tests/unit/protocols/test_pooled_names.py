@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.protocols.pooled_markets import name_assets
+from server.protocols.pooled_lending import name_assets
 from server.protocols.yields import PoolForm
 from tests.unit.protocols.pooled_market import (
     BALANCE,

@@ -17,9 +17,8 @@ from server.errors import (
     Reverted,
     UpstreamUnavailable,
 )
-from server.protocols.book import ProtocolReaders
 from server.protocols.plan import ContractUnreadable, Group, More, Outcomes, Plan, Renewed, StaleTables, Token
-from server.protocols.reader import ChainQuestion, ProtocolEntry, WalletQuestion
+from server.protocols.reader import ChainQuestion, ProtocolEntry, ProtocolReaders, WalletQuestion
 from server.protocols.runner import Runner
 from server.protocols.tables import KEPT_SECONDS, TableStore
 

@@ -7,13 +7,12 @@ from typing import Any
 import pytest
 from eth_abi.abi import encode
 
-from runtime.nearest import NameIndex
+from runtime.config_errors import NameIndex
 from server.contracts.calls import ContractOutcome
 from server.errors import UpstreamUnavailable
 from server.protocols.beefy.balances import BalanceReader
 from server.protocols.plan import ContractUnreadable
-from server.protocols.shares import MANY_SHARES
-from server.protocols.yields import PoolQuestion
+from server.protocols.yields import MANY_SHARES, PoolQuestion
 from server.yields import beefy
 from tests.unit.protocols.archive import DOCUMENTED_AT, PRICED_AT, Desk
 from tests.unit.protocols.scripted import REVERTS, address

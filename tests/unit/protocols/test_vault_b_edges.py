@@ -13,11 +13,8 @@ from server.contracts.calls import ContractOutcome
 from server.errors import NotFound, UpstreamUnavailable
 from server.protocols.plan import ContractUnreadable
 from server.protocols.reader import ChainQuestion
-from server.protocols.shares import MANY_SHARES, growth_apy
-from server.protocols.yearn.balances import BalanceReader
-from server.protocols.yearn.best import BestReader
-from server.protocols.yearn.yields import VaultReader
-from server.protocols.yields import PoolQuestion
+from server.protocols.yearn.reader import BalanceReader, BestReader, VaultReader
+from server.protocols.yields import MANY_SHARES, PoolQuestion, growth_apy
 from server.yields import kong
 from tests.unit.protocols.archive import DOCUMENTED_AT, Desk
 from tests.unit.protocols.scripted import REVERTS, World, address

@@ -13,8 +13,7 @@ from server.errors import NotFound, PriceUnavailable
 from server.protocols.hyperbeat.reader import BalanceReader, BestReader, VaultReader, load_vaults
 from server.protocols.plan import ContractUnreadable
 from server.protocols.reader import ChainQuestion
-from server.protocols.shares import MANY_SHARES
-from server.protocols.yields import PoolQuestion
+from server.protocols.yields import MANY_SHARES, PoolQuestion
 from server.yields.share_prices import SharePrice
 from tests.unit.protocols.funds import DAY, NOW, Asking, Feed, Market, Shelf, moment
 from tests.unit.protocols.scripted import REVERTS, World

@@ -15,7 +15,7 @@ from server.catalog.protocols import load_address_book
 from server.chains.view import ReadView
 from server.errors import NotFound, PriceUnavailable, UpstreamUnavailable
 from server.prices import Price
-from server.protocols.pendle.entries import Entered, ImpliedReader, weigh
+from server.protocols.pendle.reader import Entered, ImpliedReader, weigh
 from server.protocols.pendle.yields import BalanceReader, BestReader, PriceReader, VaultReader
 from server.protocols.plan import ContractUnreadable
 from server.protocols.reader import ChainQuestion

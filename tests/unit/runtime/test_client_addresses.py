@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from runtime.addresses import client_network
+from runtime.listening import client_network
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from runtime.nesting import nests_too_deeply
-from runtime.redaction import redact
+from runtime.bounds import nests_too_deeply
+from runtime.logs import redact
 from server.upstream.jsonrpc import decode_batch, decode_single, describe_text, split_members
 from tests.each import each
 from transcoder.errors import Failure

@@ -5,7 +5,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from runtime import metrics
-from runtime.metrics_listener import start_metrics
+from runtime.metrics import start_metrics
 
 ADDRESS = "0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045"
 

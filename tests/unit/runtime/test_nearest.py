@@ -8,7 +8,7 @@ from difflib import get_close_matches
 
 import pytest
 
-from runtime.nearest import NameIndex, nearest, nearest_few
+from runtime.config_errors import NameIndex, nearest, nearest_few
 from runtime.operations import load_operations
 
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from yarl import URL
 
-from runtime.redaction import redact, redact_member, redact_text
+from runtime.logs import redact, redact_member, redact_text
 
 SECRET = "SECRETabc123"
 KEY = "wp_" + base64.urlsafe_b64encode(bytes(range(32))).decode().rstrip("=")

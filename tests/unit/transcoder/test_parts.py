@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from waypost.internal.v1 import access_pb2
 
-from runtime.nesting import DEEPEST, nests_too_deeply
+from runtime.bounds import DEEPEST, nests_too_deeply
 from runtime.operations import load_operations
 from server import errors as server_errors
 from tests.examples import examples
