@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from runtime.config_errors import ConfigError
-from server.checksum import checksum_address
+from server.contracts.address import checksum_address
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence

@@ -29,7 +29,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from server.checksum import checksum_address
+from server.contracts.address import checksum_address
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from server.contracts.text import read_text
+from server.contracts.calls import read_text
 from server.contracts.words import word
 from server.errors import Reverted
 

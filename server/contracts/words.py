@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from server.checksum import checksum_address
+from server.contracts.address import checksum_address
 
 WORD = 32
 UINT256_MAX = (1 << 256) - 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from server.checksum import checksum_address
+from server.contracts.address import checksum_address
 from server.contracts.events import CustomError, Event
 from server.contracts.interface import Function
 from server.errors import InvalidArgument, MethodUnknown, Overloaded

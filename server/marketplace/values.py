@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from server.checksum import checksum_address
+from server.contracts.address import checksum_address
 from server.contracts.types import Array, Bytes, Text, Tuple
 from server.contracts.words import Address, Boolean, FixedBytes, Integer
 from server.errors import InvalidArgument

@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from server.checksum import checksum_address
+from server.contracts.address import checksum_address
 from server.contracts.calls import ContractCall
 from server.contracts.types import encoder
 from server.errors import InvalidArgument, NotFound, NotSupported, Reverted, UpstreamUnavailable

@@ -12,11 +12,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from server.checksum import checksum_address
-from server.contracts.calls import ContractCall
+from server.contracts.address import checksum_address
+from server.contracts.calls import ContractCall, dynamic_bytes
 from server.contracts.interface import Interface
 from server.contracts.reverts import reverted
-from server.contracts.text import dynamic_bytes
 from server.contracts.words import word
 from server.errors import NotAToken
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from server.chains.capabilities import CallsContracts
 from server.chains.view import read_in_steps
-from server.contracts.text import read_text
+from server.contracts.calls import read_text
 from server.errors import NotAToken, NotEnumerable, NotFound
 from server.nfts import calls
 from server.nfts.calls import PROBES, Asked, Standard, long_text, owner_in, probes, read_standard, uint_in

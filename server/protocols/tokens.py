@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from server.chains.facts import load_facts
+from server.contracts.calls import read_text
 from server.contracts.interface import Interface
-from server.contracts.text import read_text
 from server.errors import ChainUnsupported
 from server.protocols.plan import ContractUnreadable
 

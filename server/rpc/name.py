@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from waypost.v1 import name_pb2, name_pb2_grpc
 
 from server.chains.capabilities import CallsContracts
-from server.checksum import checksum_address
+from server.contracts.address import checksum_address
 from server.names import Gateways, Names
 from server.rpc.pipeline.call import current, open_view
 

@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import overload
 
 from server.apis.endpoints import changed_shape
-from server.checksum import checksum_address
+from server.contracts.address import checksum_address
 
 # A model of rates that stops at 200 % a year, compounded every second at full use, stays a thousand times below.
 _HIGHEST_RATE = Decimal(10**6)

@@ -17,7 +17,7 @@ import msgspec
 
 from server.apis.documents import DocumentRequest, fetch_if_changed
 from server.apis.endpoints import AGENT, WholeApiErrors, changed_shape, open_source, read_shape, source_endpoints
-from server.checksum import checksum_address
+from server.contracts.address import checksum_address
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -17,7 +17,7 @@ import msgspec
 
 from server.apis.documents import DocumentRequest, Fetched, check_size
 from server.apis.endpoints import AGENT, WholeApiErrors, changed_shape, open_source, read_shape, source_endpoints
-from server.checksum import checksum_address
+from server.contracts.address import checksum_address
 from server.errors import UpstreamUnavailable
 from server.upstream.transport import PrometheusObserver
 from server.yields.computing_units import KEYLESS, ComputingUnits, CountedRequests, Quota

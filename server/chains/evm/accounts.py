@@ -15,8 +15,7 @@ from server.chains.evm.reads.unbatched import NO_CODE, CodeProof, code_proof_pro
 from server.chains.shared.cache import CachedState
 from server.chains.shared.newest import BlockAnswer
 from server.chains.shared.validated_reads import Doubtful, OtherChain, read_sound
-from server.checksum import checksum_address
-from server.contracts.address import address_bytes, parse_address
+from server.contracts.address import address_bytes, checksum_address, parse_address
 from server.contracts.quantity import block_tag, check_count, json_data
 from server.contracts.words import word
 from server.errors import InvalidArgument, NotSupported, Reverted, UpstreamUnavailable

@@ -11,7 +11,7 @@ import msgspec
 from google.protobuf.timestamp_pb2 import Timestamp
 from waypost.v1 import block_pb2, evm_pb2, transaction_pb2
 
-from server.checksum import checksum_address
+from server.contracts.address import checksum_address
 from server.contracts.quantity import json_quantity, quantity
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from server.chains.evm.documents import (
     text,
 )
 from server.chains.evm.logs.entries import parse_logs
-from server.checksum import checksum_address
+from server.contracts.address import checksum_address
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

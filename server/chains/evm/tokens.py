@@ -23,7 +23,7 @@ from server.chains.capabilities import (
 from server.chains.evm.reads.multicall import Call, Outcome, eth_balance_call
 from server.chains.view import ReadView
 from server.contracts.address import address_bytes, parse_address
-from server.contracts.text import read_text
+from server.contracts.calls import read_text
 from server.contracts.words import address_word, word
 from server.errors import GatewayError, NotAToken, UpstreamUnavailable
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from server.catalog.protocols import load_address_book
+from server.contracts.calls import read_text
 from server.contracts.interface import Interface
-from server.contracts.text import read_text
 from server.errors import NotFound
 from server.protocols.plan import ContractUnreadable, Group, More, Plan, StaleTables
 from server.protocols.reader import load_deployments

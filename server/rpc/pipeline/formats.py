@@ -15,7 +15,7 @@ from waypost.v1 import options_pb2
 
 from runtime.operations import member
 from server.catalog.tokens import PRICED_SYMBOLS
-from server.checksum import checksum_address
+from server.contracts.address import checksum_address
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -15,7 +15,7 @@ from server.chains.evm.logs import scan, transfers
 from server.chains.evm.logs.transfers import TRANSFER
 from server.chains.registry import Chains
 from server.chains.view import ReadView
-from server.checksum import checksum_address
+from server.contracts.address import checksum_address
 from server.errors import InvalidArgument
 from server.upstream import open_session
 from tests.contract.evm.log_nodes import ID_LOGGER, LOGGER, logger_code, place_loggers, write_logs

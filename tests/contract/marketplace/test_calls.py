@@ -14,7 +14,7 @@ from devnet import known
 from devnet import known_marketplace as places
 from devnet.evm.world import load_world
 from runtime.settings import load_settings
-from server.checksum import checksum_address
+from server.contracts.address import checksum_address
 from tests.contract.marketplace.conftest import Marketplace
 from tests.contract.rewinding import rewound
 from tests.e2e.gateway import run_gateway

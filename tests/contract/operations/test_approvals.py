@@ -10,7 +10,7 @@ from devnet import known
 from devnet.evm.calls import encode_call
 from devnet.evm.world import load_world
 from server.catalog.approvals import load_known_approvals
-from server.checksum import checksum_address
+from server.contracts.address import checksum_address
 from tests.contract.operations.conftest import unchanged
 
 if TYPE_CHECKING:

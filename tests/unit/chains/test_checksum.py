@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from server.checksum import checksum_address
+from server.contracts.address import checksum_address
 
 # EIP-55's own test cases.
 ADDRESSES = [

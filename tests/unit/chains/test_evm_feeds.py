@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from server.catalog.feeds import Feed, load_price_table
 from server.chains.capabilities import Quote
 from server.chains.evm.feeds import KINDS
-from server.checksum import checksum_address
+from server.contracts.address import checksum_address
 
 LONGEST_LIFETIME = 10 * 24 * 3600
 ROUND = ["uint80", "int256", "uint256", "uint256", "uint80"]

@@ -8,7 +8,7 @@ import pytest
 
 from server.chains.evm.chain import EvmChain
 from server.chains.facts import ChainFacts, load_facts, parse_facts
-from server.checksum import checksum_address
+from server.contracts.address import checksum_address
 
 # Contract section 2.3, in its order.
 CONTRACT = {

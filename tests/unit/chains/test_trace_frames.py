@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from server.chains.evm.calls.trace import parse_call_tracer, parse_trace_list, read_refusal
-from server.checksum import checksum_address
+from server.contracts.address import checksum_address
 
 A, B = checksum_address("0x" + "a1" * 20), checksum_address("0x" + "b0" * 20)
 REASON = "0x08c379a0" + "20".rjust(64, "0") + "4".rjust(64, "0") + b"nope".hex().ljust(64, "0")

@@ -7,7 +7,7 @@ from eth_abi import encode
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.contracts.text import MAX_TEXT_BYTES, clean_text, read_text
+from server.contracts.calls import MAX_TEXT_BYTES, clean_text, read_text
 
 
 @pytest.mark.parametrize(

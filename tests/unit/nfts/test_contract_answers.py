@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from server.chains.view import ReadView
-from server.checksum import checksum_address
+from server.contracts.address import checksum_address
 from server.contracts.calls import ContractOutcome
 from server.errors import NotAToken, NotEnumerable, NotFound, Reverted
 from server.nfts import NftContracts

@@ -10,7 +10,7 @@ from eth_abi.abi import decode, encode
 
 from server.catalog.feeds import load_price_table
 from server.chains.view import ReadView
-from server.checksum import checksum_address
+from server.contracts.address import checksum_address
 from server.contracts.calls import ContractOutcome
 from server.protocols.compound_v3.tables import market_addresses
 from server.protocols.compound_v3.yields import YIELDS

@@ -8,7 +8,7 @@ from typing import Any
 from eth_abi.abi import encode
 from waypost.v1 import yield_protocol_pb2
 
-from server.checksum import checksum_address
+from server.contracts.address import checksum_address
 from server.contracts.calls import ContractOutcome
 from server.protocols import aave_v3, hyperlend
 from server.protocols.pooled_lending import Deployment

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from server.checksum import checksum_address
+from server.contracts.address import checksum_address
 from server.errors import UpstreamUnavailable
 from server.protocols.compound_v3.terms import RateModel
 from server.protocols.plan import ContractUnreadable

@@ -6,7 +6,7 @@ import pytest
 from eth_abi.abi import encode
 
 from server.catalog.protocols import load_address_book
-from server.checksum import checksum_address
+from server.contracts.address import checksum_address
 from server.contracts.calls import ContractOutcome
 from server.errors import PriceUnavailable
 from server.protocols.aave_v2.reader import PositionReader as ReaderV2

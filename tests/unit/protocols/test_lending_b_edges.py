@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from eth_abi.abi import encode
 
-from server.checksum import checksum_address
+from server.contracts.address import checksum_address
 from server.contracts.calls import ContractOutcome
 from server.protocols.compound_v2.reader import PositionReader as ReaderV2
 from server.protocols.compound_v2.reader import _markets

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.checksum import checksum_address
+from server.contracts.address import checksum_address
 from server.contracts.calls import ContractOutcome
 from server.errors import NotFound, PriceUnavailable, UpstreamUnavailable
 from server.protocols import pooled_yields

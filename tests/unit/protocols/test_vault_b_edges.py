@@ -8,7 +8,7 @@ import pytest
 from eth_abi.abi import encode
 from waypost.v1 import yield_protocol_pb2
 
-from server.checksum import checksum_address
+from server.contracts.address import checksum_address
 from server.contracts.calls import ContractOutcome
 from server.errors import NotFound, UpstreamUnavailable
 from server.protocols.plan import ContractUnreadable

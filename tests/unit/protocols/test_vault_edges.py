@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from server.catalog.protocols import load_address_book
-from server.checksum import checksum_address
+from server.contracts.address import checksum_address
 from server.contracts.calls import ContractOutcome
 from server.protocols.lido.reader import PositionReader as StakeReader
 from server.protocols.llamalend.reader import MarketReader, PositionReader

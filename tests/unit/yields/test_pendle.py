@@ -14,7 +14,7 @@ import pytest
 from aiohttp import web
 
 from runtime.settings import Settings
-from server.checksum import checksum_address
+from server.contracts.address import checksum_address
 from server.errors import UpstreamUnavailable
 from server.upstream import open_session
 from server.yields.computing_units import KEYLESS, Quota

@@ -14,7 +14,7 @@ from server.chains.capabilities import SimulatedLog, Simulation
 from server.chains.evm.calls.trace import split_frames
 from server.chains.evm.node_errors import EvmErrors
 from server.chains.shared.validated_reads import Doubtful
-from server.checksum import checksum_address
+from server.contracts.address import checksum_address
 from server.contracts.quantity import json_count, json_data, quantity
 from server.contracts.reverts import describe_revert, is_revert_payload
 from server.errors import GatewayError, InvalidArgument, NotSupported, OutOfGas, Reverted, UpstreamUnavailable

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 from waypost.v1 import evm_pb2
 
-from server.checksum import checksum_address
+from server.contracts.address import checksum_address
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -9,8 +9,7 @@ from waypost.v1 import log_pb2
 from server.chains.capabilities import ContractLog, EventPage
 from server.chains.evm.logs.entries import log_messages
 from server.chains.evm.logs.scan import LIMIT, LogFilter
-from server.checksum import checksum_address
-from server.contracts.address import parse_address
+from server.contracts.address import checksum_address, parse_address
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -13,8 +13,7 @@ from waypost.v1 import log_pb2
 
 from server.chains.evm.logs.scan import LIMIT, LogFilter
 from server.chains.facts import decimal_text
-from server.checksum import checksum_address
-from server.contracts.address import address_bytes, parse_address
+from server.contracts.address import address_bytes, checksum_address, parse_address
 from server.contracts.quantity import quantity
 from server.contracts.words import address_word
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from waypost.v1 import evm_pb2
 
 from server.chains.evm.receipts import Event, decode_logs, load_events
-from server.checksum import checksum_address
+from server.contracts.address import checksum_address
 from transcoder.render import members_renderer
 
 POOL = checksum_address("0x" + "12" * 20)
