@@ -19,7 +19,7 @@ from server.errors import GatewayError, NotAvailable, UpstreamUnavailable
 if TYPE_CHECKING:
     from server.chains.registry import Chain, Chains
     from server.prices import Price, Prices
-    from server.upstream.cache import CacheUse
+    from server.upstream.cache import CacheContext
 
 _log = structlog.get_logger("waypost.gas")
 
@@ -53,7 +53,7 @@ class GasComparison:
         self._chains = chains
         self._prices = prices
 
-    async def compare(self, deadline: float | None, cache: CacheUse | None = None) -> list[TransferCost]:
+    async def compare(self, deadline: float | None, cache: CacheContext | None = None) -> list[TransferCost]:
         """Return the chains that answer, cheapest first, those of unknown cost last.
 
         A chain that does not answer in time is left out, and named in the log and in a metric. Every chain is asked in

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from server.chains.capabilities import Holding
     from server.chains.registry import Chain, Chains
     from server.prices import Prices, Token
-    from server.upstream.cache import CacheUse
+    from server.upstream.cache import CacheContext
 
 # Enough digits for the largest balance times the finest price: nothing is rounded before a figure is printed.
 _EXACT = Context(prec=400)
@@ -148,7 +148,7 @@ class Portfolio:
         self._prices = prices
 
     async def read(
-        self, address: str, slugs: Sequence[str], deadline: float | None, cache: CacheUse | None = None
+        self, address: str, slugs: Sequence[str], deadline: float | None, cache: CacheContext | None = None
     ) -> Wallet:
         """Return what the address holds of the own coins and the known tokens of these chains.
 
@@ -208,7 +208,7 @@ class Portfolio:
         return _Held(chain.slug, holdings.block, rows, holdings.unread)
 
     async def _read_prices(
-        self, held: Sequence[_Held], deadline: float | None, cache: CacheUse | None
+        self, held: Sequence[_Held], deadline: float | None, cache: CacheContext | None
     ) -> dict[Token, Decimal]:
         """Return US dollars by token for what is held and has a live price."""
         tokens = [row.token for of_chain in held for row in of_chain.rows if row.token is not None]

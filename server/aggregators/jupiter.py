@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from runtime.settings import RemoteSettings, Settings
     from server.upstream import RestPool
-    from server.upstream.cache import CacheUse
+    from server.upstream.cache import CacheContext
     from server.upstream.single_flight import SharedDeadline
     from server.upstream.transport import Observer, Session
 
@@ -189,7 +189,7 @@ class Jupiter:
         self._flights: SingleFlight[Quote] = SingleFlight()
         self._kept: dict[Swap, tuple[float, Quote | GatewayError]] = {}
 
-    async def quote(self, swap: Swap, *, deadline: float | None, use: CacheUse | None) -> Quote:
+    async def quote(self, swap: Swap, *, deadline: float | None, use: CacheContext | None) -> Quote:
         """Return what a swap yields.
 
         Raises:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Hashable, Mapping
 
     from server.upstream import Reply, Validators
-    from server.upstream.cache import CacheUse
+    from server.upstream.cache import CacheContext
 
 MOST_BYTES = 32_000_000
 """A document of as many bytes is none that its source is known to answer with."""
@@ -204,7 +204,7 @@ class DocumentStore:
         self._entries: dict[str, OrderedDict[tuple[Any, ...], _Entry]] = {name: OrderedDict() for name in self._sources}
         self._flights: SingleFlight[None] = SingleFlight()
 
-    async def read(self, request: DocumentRequest, *, deadline: float | None, cache: CacheUse | None) -> Document:
+    async def read(self, request: DocumentRequest, *, deadline: float | None, cache: CacheContext | None) -> Document:
         """Return a document, waiting for its source until `deadline` (seconds of the clock) where that is needed.
 
         `cache` learns whether it came out of memory, and whether it is stale.
@@ -275,7 +275,7 @@ class DocumentStore:
         timeout = max(min(waits), _DONE_WAITING) if waits else None
         await asyncio.wait((flight,), timeout=timeout)
 
-    def _fall_back(self, entry: _Entry, cache: CacheUse | None) -> Document:
+    def _fall_back(self, entry: _Entry, cache: CacheContext | None) -> Document:
         """Return what is kept although its source was to be asked; raises the failure where that is too old."""
         now = self._clock()
         is_answered = entry.failure is not None and not isinstance(entry.failure, _FAILURES)

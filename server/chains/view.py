@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from server.errors import MovedOn
-from server.upstream.cache import CacheUse
+from server.upstream.cache import CacheContext
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -29,7 +29,7 @@ class ReadView:
     block: int | None = None
     endpoint: str | None = None
     deadline: float | None = None
-    cache: CacheUse | None = field(default=None, repr=False, compare=False)
+    cache: CacheContext | None = field(default=None, repr=False, compare=False)
     is_chosen: bool = field(init=False)
     _turn: asyncio.Lock | None = field(default=None, repr=False, compare=False)
 
@@ -81,7 +81,7 @@ async def read_in_steps(view: ReadView, read: Callable[[ReadView], Awaitable[Ans
                 raise
             if view.cache is not None:
                 view.cache.miss()
-            cache = CacheUse(bypass=True)
+            cache = CacheContext(bypass=True)
             continue
         if trial.block is not None:
             view.settle(trial.block, trial.endpoint)

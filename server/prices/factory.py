@@ -15,7 +15,7 @@ from server.prices.defillama import DefiLlama
 from server.prices.frankfurter import Frankfurter
 from server.prices.history import PriceHistory
 from server.prices.on_chain import OnChainFeeds
-from server.prices.polled import KEPT_SECONDS, Sheet, TokenSheet
+from server.prices.polled import KEPT_SECONDS, PolledPrices, PolledTokenPrices
 from server.prices.prices import Prices
 from server.prices.source import EURO
 from server.storage.price_records import PriceRecords
@@ -72,8 +72,8 @@ def open_prices(
             return None
         return open_source(settings, name, ApiErrors(name), http, lifetime, observer)
 
-    def sheet_of(api: Api, seconds: float) -> Sheet:
-        sheet = Sheet(api, kept_seconds=seconds if cache is not None else 0.0)
+    def sheet_of(api: Api, seconds: float) -> PolledPrices:
+        sheet = PolledPrices(api, kept_seconds=seconds if cache is not None else 0.0)
         lifetime.push_async_callback(sheet.close)
         return sheet
 
@@ -86,7 +86,7 @@ def open_prices(
         of_llama = DefiLlama(llama, _coins(settings, defillama.NAME))
         sources.append(sheet_of(of_llama, KEPT_SECONDS))
         history.append(of_llama)
-        of_tokens = TokenSheet(of_llama, kept_seconds=KEPT_SECONDS if cache is not None else 0.0)
+        of_tokens = PolledTokenPrices(of_llama, kept_seconds=KEPT_SECONDS if cache is not None else 0.0)
         lifetime.push_async_callback(of_tokens.close)
         by_address.append(of_tokens)
     if bank is not None:

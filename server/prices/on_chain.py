@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from server.catalog.feeds import Feed, PriceTable
     from server.chains.capabilities import Quote
     from server.chains.registry import Chains
-    from server.upstream.cache import CacheUse
+    from server.upstream.cache import CacheContext
 
     Quotes = Mapping[Feed, Quote | None]
 
@@ -33,7 +33,7 @@ class OnChainFeeds:
         self._table = table
         self._clock = clock
 
-    async def read(self, symbols: Collection[str], until: float, use: CacheUse | None) -> list[Observation]:
+    async def read(self, symbols: Collection[str], until: float, use: CacheContext | None) -> list[Observation]:
         """Return the first live price of each publisher, by symbol.
 
         A report that is too old or of a time to come is not live, nor one from behind a layer-2 sequencer that does not

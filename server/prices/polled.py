@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
     from server.prices.source import Observation, Token
-    from server.upstream.cache import CacheUse
+    from server.upstream.cache import CacheContext
 
 KEPT_SECONDS = 60.0
 """How long what a source told is given again without asking it."""
@@ -48,7 +48,7 @@ class Api(Protocol):
         ...
 
 
-class Sheet:
+class PolledPrices:
     """See `PriceSource`. One request, whoever asks for which symbols, and none for a minute after.
 
     After a failure the source is left alone for a moment; what it told before counts as long as that is live. With
@@ -74,7 +74,7 @@ class Sheet:
         self._fetches: SingleFlight[None] = SingleFlight()
         self._began = 0.0
 
-    async def read(self, symbols: Collection[str], until: float, use: CacheUse | None) -> list[Observation]:
+    async def read(self, symbols: Collection[str], until: float, use: CacheContext | None) -> list[Observation]:
         """Return the live prices of the symbols, waiting for the source a little, until `until` at most."""
         now = self._clock()
         if now < self._good_until and not (use is not None and use.bypass):
@@ -134,7 +134,7 @@ class _Kept(NamedTuple):
     until: float
 
 
-class TokenSheet:
+class PolledTokenPrices:
     """See `TokenSource`. One request at a time; what is asked for meanwhile leaves together with the next one.
 
     After a failure the source is left alone for a moment; its earlier answers count as long as they are live. With
@@ -160,7 +160,7 @@ class TokenSheet:
         self._failure = ""
         self._fetches: SingleFlight[None] = SingleFlight()
 
-    async def read(self, tokens: Collection[Token], until: float, use: CacheUse | None) -> dict[Token, Observation]:
+    async def read(self, tokens: Collection[Token], until: float, use: CacheContext | None) -> dict[Token, Observation]:
         """Return the live prices of the tokens, waiting for the source a little, until `until` at most."""
         now = self._clock()
         is_fresh = use is not None and use.bypass

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from server.catalog.tokens import TokenCatalogue
     from server.prices.source import Observation, PriceSource, Token, TokenSource
-    from server.upstream.cache import CacheUse
+    from server.upstream.cache import CacheContext
 
 TOLERANCE = Decimal("0.05")
 """How far from the median, as a part of it, an opinion may lie and still count."""
@@ -109,7 +109,7 @@ class Prices:
         currency: str = "USD",
         *,
         deadline: float | None,
-        cache: CacheUse | None = None,
+        cache: CacheContext | None = None,
     ) -> dict[str, Price]:
         """Return the price of one token of each symbol that has a live one, in US dollars or euros (`EUR`).
 
@@ -130,7 +130,7 @@ class Prices:
         return {} if rate is None else {symbol: convert(price, rate) for symbol, price in prices.items()}
 
     async def read_tokens(
-        self, tokens: Iterable[Token], *, deadline: float | None, cache: CacheUse | None = None
+        self, tokens: Iterable[Token], *, deadline: float | None, cache: CacheContext | None = None
     ) -> dict[Token, Price]:
         """Return the price of one whole unit, in US dollars, of each of these tokens that has a live one.
 
@@ -162,7 +162,7 @@ class Prices:
         return await _ask(self._sources, symbols, until, None)
 
     async def _settle_others(
-        self, tokens: Collection[Token], until: float, cache: CacheUse | None
+        self, tokens: Collection[Token], until: float, cache: CacheContext | None
     ) -> dict[Token, Price]:
         if not tokens or not self._by_address:
             return {}
@@ -170,7 +170,7 @@ class Prices:
         settled = {token: settle([of_source[token] for of_source in found if token in of_source]) for token in tokens}
         return {token: price for token, price in settled.items() if price is not None}
 
-    async def _settle(self, symbols: Collection[str], until: float, cache: CacheUse | None) -> dict[str, Price]:
+    async def _settle(self, symbols: Collection[str], until: float, cache: CacheContext | None) -> dict[str, Price]:
         if not symbols:
             return {}
         prices, told = _settled(await _ask(self._sources, symbols, until, cache))
@@ -202,7 +202,7 @@ def _until(deadline: float | None) -> float:
 
 
 async def _ask(
-    sources: Sequence[PriceSource], symbols: Collection[str], until: float, cache: CacheUse | None
+    sources: Sequence[PriceSource], symbols: Collection[str], until: float, cache: CacheContext | None
 ) -> list[Observation]:
     told = await asyncio.gather(*(source.read(symbols, until, cache) for source in sources))
     return [one for of_source in told for one in of_source]

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from datetime import date, datetime
     from decimal import Decimal
 
-    from server.upstream.cache import CacheUse
+    from server.upstream.cache import CacheContext
 
 EURO = "EUR"
 """The symbol of the euro itself: its price in US dollars is the exchange rate."""
@@ -58,7 +58,7 @@ class Day:
 class PriceSource(Protocol):
     """A source of current prices."""
 
-    async def read(self, symbols: Collection[str], until: float, use: CacheUse | None) -> Sequence[Observation]:
+    async def read(self, symbols: Collection[str], until: float, use: CacheContext | None) -> Sequence[Observation]:
         """Return what is told of these symbols by `until` (monotonic clock), live observations alone.
 
         A source that fails has nothing to tell: nothing is raised for its sake.
@@ -69,7 +69,9 @@ class PriceSource(Protocol):
 class TokenSource(Protocol):
     """A source of current prices of tokens by where they are."""
 
-    async def read(self, tokens: Collection[Token], until: float, use: CacheUse | None) -> Mapping[Token, Observation]:
+    async def read(
+        self, tokens: Collection[Token], until: float, use: CacheContext | None
+    ) -> Mapping[Token, Observation]:
         """Return the observations of these tokens by `until` (monotonic clock), live observations alone.
 
         A source that fails has nothing to tell: nothing is raised for its sake.

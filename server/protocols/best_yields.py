@@ -18,7 +18,7 @@ import structlog
 
 from server.chains.view import ReadView
 from server.errors import DeadlineExceeded, GatewayError, Internal, UpstreamUnavailable, release
-from server.upstream.cache import CacheUse
+from server.upstream.cache import CacheContext
 from server.upstream.single_flight import SingleFlight, outcome_of
 
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ class BestYields:
         # What the build in flight has read, by source.
         self._outcomes: dict[Source, _Answered | GatewayError] = {}
 
-    async def read(self, cache: CacheUse | None = None, deadline: float | None = None) -> Comparison:
+    async def read(self, cache: CacheContext | None = None, deadline: float | None = None) -> Comparison:
         """Return the comparison that is kept, or that of the build which then runs; `cache` learns which.
 
         A caller whose deadline (monotonic clock, in seconds) comes before the build's end gets what came until then.
@@ -265,7 +265,7 @@ class BestYields:
         return Comparison(pools, failures, frozenset(stale), begun_at)
 
     async def _read(self, source: Source, until: float) -> _Answered | GatewayError:
-        use = CacheUse()
+        use = CacheContext()
         view = ReadView(deadline=until, cache=use)
         try:
             async with asyncio.timeout(until + _SLACK_SECONDS - time.monotonic()):

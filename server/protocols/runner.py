@@ -22,7 +22,7 @@ from server.errors import (
 )
 from server.protocols.plan import NONSENSE, Branch, ContractUnreadable, More, Outcomes, WalletPlan, unreadable
 from server.protocols.reader import WalletQuestion
-from server.upstream.cache import CacheUse
+from server.upstream.cache import CacheContext
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Hashable, Iterable, Mapping, Sequence
@@ -52,7 +52,7 @@ class ReadsTokenPrices(Protocol):
     """Tells current prices of tokens."""
 
     async def read_tokens(
-        self, tokens: Iterable[tuple[str, str]], *, deadline: float | None, cache: CacheUse | None
+        self, tokens: Iterable[tuple[str, str]], *, deadline: float | None, cache: CacheContext | None
     ) -> Mapping[tuple[str, str], Price]:
         """Return the prices in US dollars of those tokens that have one, by chain slug and address."""
         ...
@@ -61,13 +61,13 @@ class ReadsTokenPrices(Protocol):
 class ReadsDocuments(Protocol):
     """Reads documents of off-chain APIs."""
 
-    async def read(self, request: DocumentRequest, *, deadline: float | None, cache: CacheUse | None) -> Document:
+    async def read(self, request: DocumentRequest, *, deadline: float | None, cache: CacheContext | None) -> Document:
         """Return a document; raises GatewayError where its source fails."""
         ...
 
 
 class _NoDocuments:
-    async def read(self, request: DocumentRequest, *, deadline: float | None, cache: CacheUse | None) -> Document:
+    async def read(self, request: DocumentRequest, *, deadline: float | None, cache: CacheContext | None) -> Document:
         raise UpstreamUnavailable(f"{request.source} is not configured", retry_after_ms=60_000)
 
 
@@ -231,7 +231,7 @@ class Runner:
                 attempts -= failure is not None
                 if isinstance(failure, MovedOn) and attempts:
                     # What is kept of the chain's head is of the block that is gone.
-                    view = ReadView(deadline=view.deadline, cache=CacheUse(bypass=True))
+                    view = ReadView(deadline=view.deadline, cache=CacheContext(bypass=True))
                     views = {branch.question.chain: view}
                 elif failure is not None:
                     raise failure

@@ -116,7 +116,7 @@ class Confirmation:
             if (
                 other.is_sound
                 and other.paused_for <= 0
-                and other.label not in policy.disbelieved
+                and other.label not in policy.found_invalid
                 and not self._absences.is_behind(other.label, policy.min_block)
             ):
                 fit.append(other)

@@ -42,8 +42,8 @@ class CallPolicy:
     `heavy`: never shares a batch with cheap calls. `joinable`: identical calls in flight share one answer.
     `caller_made`: the outside caller chose the cost, so slowness does not count against the endpoint. `min_block`:
     endpoints known to be behind this block are asked last. `prefer`: label of the endpoint to ask first. `avoid`:
-    labels of endpoints to ask last. `disbelieved`: labels of endpoints that gave no sound answer to this very call, to
-    ask after all others, even those that rest.
+    labels of endpoints to ask last. `found_invalid`: labels of endpoints that gave no valid answer to this very call,
+    to ask after all others, even those that rest.
     `may_be_refused`: an error of unknown meaning may be the call's own, if it is repeated and confirmed.
     `quotes`: the caller gets what a node said itself where it refused the call.
     `null_elsewhere`: a `null` result, or NotFound, is asked of others that should have it before it is believed.
@@ -57,7 +57,7 @@ class CallPolicy:
     min_block: int | None = None
     prefer: str | None = None
     avoid: frozenset[str] = frozenset()
-    disbelieved: frozenset[str] = frozenset()
+    found_invalid: frozenset[str] = frozenset()
     null_elsewhere: bool = False
     held: bool = False
     may_be_refused: bool = False

@@ -198,12 +198,12 @@ _READY, _LATE, _AVOIDED, _UNABLE, _PAUSED, _RESTING, _AHEAD, _DISBELIEVED = rang
 
 
 class Selection:
-    """Orders the endpoints of a pool: sound, late, avoided, unable, throttled, broken, ahead, disbelieved.
+    """Orders the endpoints of a pool: sound, late, avoided, unable, throttled, broken, ahead, found_invalid.
 
     Within these it goes by latency over weight.
 
     Avoided is an endpoint that answered this very call and lags, ahead one that answered it of a block that cannot be;
-    unable is one that is known to lack what the call needs, disbelieved one that answered this very call with what
+    unable is one that is known to lack what the call needs, found_invalid one that answered this very call with what
     cannot be its answer.
 
     The first choice stays the first choice until another one is clearly (30 %) better, because calls only fold at
@@ -243,7 +243,7 @@ class Selection:
         return endpoint if endpoint is not None and self._rank(endpoint, method, policy)[0] == _READY else None
 
     def _rank(self, endpoint: Endpoint, method: str, policy: CallPolicy) -> tuple[int, float]:
-        if endpoint.label in policy.disbelieved:
+        if endpoint.label in policy.found_invalid:
             level = _DISBELIEVED
         elif endpoint.label in policy.avoid and self._heads.is_ahead(endpoint.label):
             level = _AHEAD

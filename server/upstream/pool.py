@@ -240,7 +240,7 @@ class Pool:
         if block > (self.heads.of(endpoint) or 0):
             self.observe_head(endpoint, block)
 
-    def disbelieve(self, endpoint: str) -> None:
+    def report_invalid(self, endpoint: str) -> None:
         """Take note that a result of the endpoint cannot be the answer to the call that it came to."""
         self._observer.failed(self.chain, endpoint, Kind.UNSOUND)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
-from server.chains.shared.validated_reads import Doubtful, read_sound, read_sound_together
+from server.chains.shared.validated_reads import Doubtful, read_validated, read_validated_together
 from server.errors import ArchiveRequired, NotFound, UpstreamUnavailable
 from server.upstream import CallPolicy, Pool
 from tests.faults import simulator as faults
@@ -31,7 +31,7 @@ def balance(result: bytes) -> int:
 
 
 async def read(pool: Pool, policy: CallPolicy | None = None) -> tuple[int, str]:
-    return await read_sound(pool, METHOD, PARAMS, balance, policy or CallPolicy(), deadline=None)
+    return await read_validated(pool, METHOD, PARAMS, balance, policy or CallPolicy(), deadline=None)
 
 
 @pytest.mark.parametrize("result", ["0xzz", 7, None, [], {"value": "0x0"}], ids=str)
@@ -122,10 +122,10 @@ async def test_a_doubtful_answer_counts_only_if_nobody_contradicts(
     }[other]
     pool = make_pool(doubted.url, second.url)
     if other == "sound":
-        assert await read_sound(pool, METHOD, PARAMS, careful, deadline=None) == (0, "beta")
+        assert await read_validated(pool, METHOD, PARAMS, careful, deadline=None) == (0, "beta")
         return
     with pytest.raises(NotFound, match="there is nothing"):
-        await read_sound(pool, METHOD, PARAMS, careful, deadline=None)
+        await read_validated(pool, METHOD, PARAMS, careful, deadline=None)
     assert ("alpha", "unsound") not in tally.failures
 
 
@@ -134,10 +134,10 @@ async def test_a_bundle_is_sound_as_a_whole(faulty: MakeFaulty, make_pool: MakeP
     bad.fault = says("no number")
     pool = make_pool(bad.url, good.url)
     calls = [("eth_blockNumber", []), (METHOD, PARAMS)]
-    found, endpoint = await read_sound_together(
+    found, endpoint = await read_validated_together(
         pool, calls, lambda results: [balance(result) for result in results], deadline=None
     )
     assert (found, endpoint) == ([10, 0], "beta")
     bad.fault = good.fault = says("no number")
     with pytest.raises(UpstreamUnavailable, match=r"eth_blockNumber\+eth_getBalance"):
-        await read_sound_together(pool, calls, lambda results: [balance(one) for one in results], deadline=None)
+        await read_validated_together(pool, calls, lambda results: [balance(one) for one in results], deadline=None)

@@ -14,7 +14,7 @@ from server.chains.bitcoin.address import parse_address
 from server.chains.bitcoin.answers import Height  # noqa: TC001 - msgspec evaluates the annotations
 from server.chains.capabilities import Balance, Holding, Holdings, is_accepted
 from server.chains.shared.cache import CachedState
-from server.chains.shared.validated_reads import read_sound
+from server.chains.shared.validated_reads import read_validated
 from server.errors import (
     DeadlineExceeded,
     GatewayError,
@@ -182,7 +182,7 @@ class ScannedBalances:
         async with self._turns:
             until = time.monotonic() + SCAN_SECONDS
             params = ["start", [f"addr({known})"]]
-            (raw, height), endpoint = await read_sound(
+            (raw, height), endpoint = await read_validated(
                 self._pool, "scantxoutset", params, _read_scan, _SCAN, deadline=until
             )
         self._pool.observe_head(endpoint, height)

@@ -11,7 +11,7 @@ from waypost.v1 import block_pb2, common_pb2
 from server.chains.bitcoin.answers import MAX_HEIGHT, Height, explain_missing_height, read_hash
 from server.chains.shared.cache import CachedState
 from server.chains.shared.newest import NO_BLOCK, NO_ENDPOINTS, BlockAnswer, read_newest
-from server.chains.shared.validated_reads import read_sound
+from server.chains.shared.validated_reads import read_validated
 from server.errors import InvalidArgument, NotFound, UpstreamDisagrees
 from server.upstream.absence import absent
 from server.upstream.connector import CallPolicy
@@ -81,7 +81,7 @@ class BlockReader:
         for _ in range(_TRIES):
             policy = CallPolicy(null_elsewhere=True, min_block=number, avoid=avoid)
             try:
-                block_hash, endpoint = await read_sound(
+                block_hash, endpoint = await read_validated(
                     self._pool, "getblockhash", [number], read_hash, policy, deadline=view.deadline
                 )
             except NotFound as error:
@@ -116,7 +116,7 @@ class BlockReader:
         async def read(avoid: frozenset[str]) -> BlockAnswer[_Found]:
             policy = CallPolicy(null_elsewhere=True, prefer=None if prefer in avoid else prefer, avoid=avoid)
             params = [block_hash, _VERBOSITY]
-            found, endpoint = await read_sound(
+            found, endpoint = await read_validated(
                 self._pool, "getblock", params, lambda result: _find(result, block_hash), policy, deadline=view.deadline
             )
             # How many blocks confirm it tells how far the node is; of a block outside of the best chain nothing does.

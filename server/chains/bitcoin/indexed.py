@@ -12,7 +12,7 @@ import msgspec
 from server.chains.bitcoin.answers import MAX_HEIGHT, Height, read_height, read_plain_hash
 from server.chains.capabilities import Balance
 from server.chains.shared.newest import NO_ENDPOINTS
-from server.chains.shared.validated_reads import ask_sound, read_sound
+from server.chains.shared.validated_reads import ask_validated, read_validated
 from server.errors import GatewayError, NotFound, UpstreamDisagrees
 from server.upstream.connector import CallPolicy
 
@@ -76,7 +76,7 @@ class Tips:
 
     async def read(self, prefer: str | None, avoid: frozenset[str], view: ReadView) -> Tip:
         """Return the tip of one indexer as it is now; joined with nobody's question, which may have begun earlier."""
-        tip, reply = await ask_sound(
+        tip, reply = await ask_validated(
             self._esplora,
             TIP_HASH,
             lambda policy: self._esplora.get(
@@ -121,7 +121,7 @@ class Tips:
         return await self._ask_indexer(tip, view), Standing.GOOD
 
     async def _ask_nodes(self, tip: Tip, view: ReadView) -> tuple[int, Standing]:
-        header, endpoint = await read_sound(
+        header, endpoint = await read_validated(
             self._core, "getblockheader", [tip.hash], _read_header, deadline=view.deadline
         )
         if header.confirmations < 1:
@@ -132,7 +132,7 @@ class Tips:
     async def _ask_of_unknown(self, tip: Tip, view: ReadView) -> tuple[int, Standing]:
         """Place a block that no node has: a new one is above their heads, by one at most."""
         height = await self._ask_indexer(tip, view)
-        head, endpoint = await read_sound(self._core, "getblockcount", [], read_height, deadline=view.deadline)
+        head, endpoint = await read_validated(self._core, "getblockcount", [], read_height, deadline=view.deadline)
         self._core.observe_head(endpoint, head)
         return height, Standing.GOOD if head < height <= head + _NEWEST else Standing.FOREIGN
 
@@ -143,7 +143,7 @@ class Tips:
                 raise ValueError("another block than the one asked for")
             return block.height
 
-        height, _ = await ask_sound(
+        height, _ = await ask_validated(
             self._esplora,
             _BLOCK,
             lambda policy: self._esplora.get(_BLOCK + tip.hash, policy=policy, name=_BLOCK, deadline=view.deadline),
@@ -223,7 +223,7 @@ class IndexedBalances:
         for _ in range(_TRIES):
             before = await self._tips.read(prefer, avoid, view)
             # Not joined with anybody's: that one may have begun before the tip was read.
-            raw, reply = await ask_sound(
+            raw, reply = await ask_validated(
                 self._pool,
                 _ADDRESS,
                 lambda policy: self._pool.get(

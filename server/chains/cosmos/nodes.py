@@ -13,7 +13,7 @@ import msgspec
 
 from server.chains.cosmos.answers import LATEST, parse_head
 from server.chains.shared.newest import NO_BLOCK, BlockAnswer, read_newest
-from server.chains.shared.validated_reads import Doubtful, ask_sound, read_sound
+from server.chains.shared.validated_reads import Doubtful, ask_validated, read_validated
 from server.errors import (
     ArchiveRequired,
     GatewayError,
@@ -182,7 +182,7 @@ class CosmosNodes:
                 if not walk.take(reply):
                     return reply
 
-        rows, _ = await ask_sound(self.rest, route, ask, lambda _: walk.rows())
+        rows, _ = await ask_validated(self.rest, route, ask, lambda _: walk.rows())
         return rows
 
     async def call(
@@ -195,7 +195,7 @@ class CosmosNodes:
     ) -> Answer:
         """Return what `read` makes of the answer of the CometBFT RPC; see `get`."""
         named: Any = params
-        answer, _ = await read_sound(self.comet, method, named, read, policy, deadline=view.deadline)
+        answer, _ = await read_validated(self.comet, method, named, read, policy, deadline=view.deadline)
         return answer
 
     async def _get(
@@ -260,7 +260,7 @@ class CosmosNodes:
         """Return the error about a block that is not there yet, with the newest one where a node tells it."""
         message = f"block {block} of {self.slug} does not exist yet"
         try:
-            head, _ = await read_sound(self.rest, LATEST, [], parse_head, deadline=view.deadline)
+            head, _ = await read_validated(self.rest, LATEST, [], parse_head, deadline=view.deadline)
         except GatewayError:
             return HeightMissing(message, field=field)
         told = f"{message}: the newest block is {head.height}"
@@ -276,7 +276,7 @@ class CosmosNodes:
         policy: CallPolicy,
         view: ReadView,
     ) -> tuple[Answer, Reply]:
-        return await ask_sound(
+        return await ask_validated(
             self.rest,
             route,
             lambda steered: self.rest.get(path, query, headers, steered, name=route, deadline=view.deadline),

@@ -14,7 +14,7 @@ from server.chains.evm.reads.multicall import eth_balance_call
 from server.chains.evm.reads.unbatched import NO_CODE, CodeProof, code_proof_program, parse_code_proof
 from server.chains.shared.cache import CachedState
 from server.chains.shared.newest import BlockAnswer
-from server.chains.shared.validated_reads import Doubtful, OtherChain, read_sound
+from server.chains.shared.validated_reads import Doubtful, OtherChain, read_validated
 from server.contracts.address import address_bytes, checksum_address, parse_address
 from server.contracts.quantity import block_tag, check_count, json_data
 from server.contracts.words import word
@@ -24,7 +24,7 @@ from server.upstream.connector import CallPolicy
 if TYPE_CHECKING:
     from server.chains.evm.chain import EvmChain
     from server.chains.evm.newest import Heights
-    from server.chains.evm.reads.cached import RememberedReads
+    from server.chains.evm.reads.cached import CachedReads
     from server.chains.evm.reads.planner import ReadPlanner
     from server.chains.shared.cache import ChainCache
     from server.chains.view import ReadView
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 class AccountReader:
     """Reads accounts of one chain."""
 
-    def __init__(self, chain: EvmChain, reads: RememberedReads, heights: Heights) -> None:
+    def __init__(self, chain: EvmChain, reads: CachedReads, heights: Heights) -> None:
         self._chain = chain
         self._reads = reads
         self._heights = heights
@@ -52,7 +52,7 @@ class AccountReader:
         account = parse_address(address, "address")
         call = eth_balance_call(self._chain.multicall, address_bytes(account))
         read = self._reads.read_shared(view, (call,))
-        outcomes = await (read if view.block is None else self._heights.explain(read, view))
+        outcomes = await (read if view.block is None else self._heights.explain_block_error(read, view))
         if not outcomes[0].success or view.block is None:
             raise UpstreamUnavailable(f"the nodes of {self._chain.slug} did not answer a balance")
         try:
@@ -87,7 +87,7 @@ class CodeReader:
 
     async def read_code(self, address: str, view: ReadView) -> Code:
         """Return the code at `address`; empty for an account without code, 23 bytes for an EIP-7702 delegation."""
-        return await self._heights.explain(self._read_cached(address, view), view)
+        return await self._heights.explain_block_error(self._read_cached(address, view), view)
 
     async def read_program_size(self, address: str, view: ReadView) -> int:
         """Return how many bytes of code are at the address."""
@@ -132,7 +132,7 @@ class CodeReader:
         await self._planner.in_turn()
         policy = CallPolicy(min_block=block, prefer=view.endpoint, held=True)
         params = [account, block_tag(block)]
-        code, _ = await read_sound(self._pool, "eth_getCode", params, json_data, policy, deadline=view.deadline)
+        code, _ = await read_validated(self._pool, "eth_getCode", params, json_data, policy, deadline=view.deadline)
         return code
 
     async def _proof(self, account: str, block: int | None, view: ReadView) -> BlockAnswer[CodeProof] | None:
@@ -142,7 +142,7 @@ class CodeReader:
         policy = CallPolicy(min_block=block, prefer=view.endpoint, held=True)
         params = [{"data": program}, block_tag(block)]
         try:
-            proof, endpoint = await read_sound(
+            proof, endpoint = await read_validated(
                 self._pool, "eth_call", params, self._read_proof, policy, deadline=view.deadline
             )
         except (Reverted, NotSupported, InvalidArgument):

@@ -10,7 +10,7 @@ from waypost.v1 import block_pb2
 from server.chains.evm.contents import Contents, check_contents
 from server.chains.evm.documents import parse_block, parse_block_transactions
 from server.chains.shared.cache import CachedDocument, number_key
-from server.chains.shared.validated_reads import ask_sound
+from server.chains.shared.validated_reads import ask_validated
 from server.errors import GatewayError, InvalidArgument, NotFound
 from server.upstream.absence import absent
 from server.upstream.connector import CallPolicy
@@ -147,7 +147,7 @@ class BlockReader:
 
         async def ask(policy: CallPolicy) -> tuple[tuple[Document, bool | None] | None, str]:
             nonlocal absences
-            found, reply = await ask_sound(
+            found, reply = await ask_validated(
                 self._pool,
                 method,
                 lambda steered: self._pool.call(method, params, steered, deadline=view.deadline),

@@ -130,9 +130,9 @@ async def check_contents(
     found, endpoint = await ask(policy)
     if found is None or not contents.suspects(kind, endpoint, found[1]):
         return found, endpoint
-    pool.disbelieve(endpoint)
+    pool.report_invalid(endpoint)
     try:
-        other, answerer = await ask(replace(policy, prefer=None, disbelieved=policy.disbelieved | {endpoint}))
+        other, answerer = await ask(replace(policy, prefer=None, found_invalid=policy.found_invalid | {endpoint}))
     except GatewayError:
         return found, endpoint
     if other is None or answerer == endpoint or not other[1]:

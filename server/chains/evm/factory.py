@@ -52,7 +52,7 @@ from server.chains.evm.logs.transfers import TransferReader
 from server.chains.evm.newest import NEWEST, NEWEST_CALL, Heights, parse_newest
 from server.chains.evm.node_errors import EvmErrors
 from server.chains.evm.passthrough import EvmPassThrough
-from server.chains.evm.reads.cached import ContractCaller, RememberedReads
+from server.chains.evm.reads.cached import CachedReads, ContractCaller
 from server.chains.evm.reads.planner import ReadPlanner
 from server.chains.evm.tokens import ApprovalReader, HoldingReader, TokenReader, TokenUnits
 from server.chains.evm.transactions import TransactionReader
@@ -113,7 +113,7 @@ class EvmFactory(ChainFactory):
         facts, pool, cache = self.facts, parts.pools["jsonrpc"], parts.caches["jsonrpc"]
         chain = EvmChain.of(facts)
         planner = ReadPlanner(chain, pool)
-        reads, heights = RememberedReads(planner, cache), Heights(facts.slug, pool)
+        reads, heights = CachedReads(planner, cache), Heights(facts.slug, pool)
         heads = HeadReader(facts.block_time, HeadSource(pool, NEWEST_CALL), judges_age=parts.judges_age)
         accounts, tokens = AccountReader(chain, reads, heights), TokenReader(chain, reads, heights)
         calls, code = CallReader(chain, pool, heights), CodeReader(chain, pool, planner, cache, heights)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from server.catalog.feeds import Feed
-    from server.chains.evm.reads.cached import RememberedReads
+    from server.chains.evm.reads.cached import CachedReads
     from server.chains.evm.reads.multicall import Outcome
     from server.chains.view import ReadView
 
@@ -43,7 +43,7 @@ class FeedKind(NamedTuple):
 class FeedReader:
     """Reads feeds of one chain, all in one execution."""
 
-    def __init__(self, reads: RememberedReads) -> None:
+    def __init__(self, reads: CachedReads) -> None:
         self._reads = reads
 
     async def read_feeds(self, feeds: Sequence[Feed], view: ReadView) -> list[Quote | None]:

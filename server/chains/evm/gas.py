@@ -15,7 +15,7 @@ from eth_hash.auto import keccak
 
 from server.chains.capabilities import GasPrice
 from server.chains.evm.reads.multicall import Call
-from server.chains.shared.validated_reads import read_sound
+from server.chains.shared.validated_reads import read_validated
 from server.contracts.quantity import quantity
 from server.contracts.words import word
 from server.errors import GatewayError, UpstreamUnavailable
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from server.chains.evm.chain import EvmChain
-    from server.chains.evm.reads.cached import RememberedReads
+    from server.chains.evm.reads.cached import CachedReads
     from server.chains.evm.reads.planner import ReadPlanner
     from server.chains.view import ReadView
     from server.upstream.pool import Pool
@@ -69,7 +69,7 @@ class Way(NamedTuple):
 class GasReader:
     """Reads the gas price of one chain."""
 
-    def __init__(self, chain: EvmChain, pool: Pool, planner: ReadPlanner, reads: RememberedReads) -> None:
+    def __init__(self, chain: EvmChain, pool: Pool, planner: ReadPlanner, reads: CachedReads) -> None:
         self._chain = chain
         self._pool = pool
         self._planner = planner
@@ -123,7 +123,7 @@ class GasReader:
         await self._planner.in_turn()
         question = ways[0]
         try:
-            answer, _ = await read_sound(self._pool, question.method, question.params, read, deadline=view.deadline)
+            answer, _ = await read_validated(self._pool, question.method, question.params, read, deadline=view.deadline)
         except GatewayError as error:
             return error
         return answer

@@ -68,7 +68,7 @@ class Heights:
         self._slug = slug
         self._pool = pool
 
-    async def explain(self, read: Awaitable[Answer], view: ReadView, field: str = "blockHeight") -> Answer:
+    async def explain_block_error(self, read: Awaitable[Answer], view: ReadView, field: str = "blockHeight") -> Answer:
         """Return what `read` returns.
 
         Raises:

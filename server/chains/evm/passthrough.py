@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from server.chains.evm.calls.call import PLAIN_CALLS
 from server.chains.evm.newest import read_newest_height
 from server.chains.shared.passthrough import CALLERS_OWN, AllowList, check_members, load_strictly, refuse
-from server.chains.shared.validated_reads import read_sound
+from server.chains.shared.validated_reads import read_validated
 from server.contracts.quantity import json_count, quantity
 from server.errors import RangeTooLarge
 
@@ -79,7 +79,7 @@ class EvmPassThrough:
             return
         head = self._pool.heads.head()
         if head is None:
-            told, _ = await read_sound(self._pool, "eth_blockNumber", [], json_count, deadline=view.deadline)
+            told, _ = await read_validated(self._pool, "eth_blockNumber", [], json_count, deadline=view.deadline)
             head = told
         most = ALLOWED.options("eth_getLogs", "logs")["most"]
         _check_range(head if first is None else first, head if last is None else last, most)

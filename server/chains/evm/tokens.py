@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from server.chains.capabilities import KnownAsset
     from server.chains.evm.chain import EvmChain
     from server.chains.evm.newest import Heights
-    from server.chains.evm.reads.cached import RememberedReads
+    from server.chains.evm.reads.cached import CachedReads
     from server.chains.evm.reads.multicall import Outcome
 
 
@@ -50,7 +50,7 @@ _MAX_DECIMALS = 255
 class TokenReader:
     """Reads token contracts that callers name, each request in an execution of its own."""
 
-    def __init__(self, chain: EvmChain, reads: RememberedReads, heights: Heights) -> None:
+    def __init__(self, chain: EvmChain, reads: CachedReads, heights: Heights) -> None:
         self._chain = chain
         self._reads = reads
         self._heights = heights
@@ -115,7 +115,7 @@ class TokenReader:
 
     def _read(self, calls: Sequence[Call], view: ReadView) -> Awaitable[list[Outcome]]:
         read = self._reads.read_alone(view, calls)
-        return read if view.block is None else self._heights.explain(read, view)
+        return read if view.block is None else self._heights.explain_block_error(read, view)
 
     def _required(self, outcome: Outcome, contract: str, function: str, field: str) -> int:
         if outcome.success and len(outcome.data) >= 32:
@@ -207,7 +207,7 @@ _MOST_DECIMALS = 255
 class HoldingReader:
     """Reads the holdings of one chain's accounts. Decimals are asked for once, for tokens do not change them."""
 
-    def __init__(self, chain: EvmChain, reads: RememberedReads) -> None:
+    def __init__(self, chain: EvmChain, reads: CachedReads) -> None:
         self._chain = chain
         self._reads = reads
         self._decimals: dict[str, int] = reads.facts("decimals")
@@ -268,7 +268,7 @@ _NOTHING = KnownApprovals((), ())
 class ApprovalReader:
     """Reads the allowances of one chain's known spenders for its known tokens, all in one execution."""
 
-    def __init__(self, slug: str, reads: RememberedReads, heights: Heights) -> None:
+    def __init__(self, slug: str, reads: CachedReads, heights: Heights) -> None:
         self._known = load_known_approvals().get(slug, _NOTHING)
         self._reads = reads
         self._heights = heights
@@ -279,7 +279,7 @@ class ApprovalReader:
         A token that was not deployed at the block, or refuses to tell, has none.
         """
         owner = parse_address(address, "address")
-        outcomes = await self._heights.explain(self._reads.read_shared(view, self._calls(owner)), view)
+        outcomes = await self._heights.explain_block_error(self._reads.read_shared(view, self._calls(owner)), view)
         found = []
         rows = iter(outcomes)
         for token in self._known.tokens:

@@ -13,7 +13,7 @@ from server.chains.evm.contents import Contents, check_contents
 from server.chains.evm.documents import parse_transaction
 from server.chains.evm.receipts import is_mined, parse_receipt
 from server.chains.shared.cache import CachedDocument
-from server.chains.shared.validated_reads import ask_sound
+from server.chains.shared.validated_reads import ask_validated
 from server.errors import GatewayError, NotFound, Pending, UpstreamUnavailable
 from server.upstream.absence import absent, asked_of
 from server.upstream.connector import CallPolicy
@@ -183,7 +183,7 @@ class TransactionReader:
             return None if reply.result == b"null" else read(reply.result)
 
         try:
-            document, reply = await ask_sound(
+            document, reply = await ask_validated(
                 self._pool,
                 method,
                 lambda steered: self._pool.call(method, [wanted], steered, deadline=view.deadline),

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from server.chains.shared.cache import ChainCache
-from server.chains.shared.validated_reads import read_sound
+from server.chains.shared.validated_reads import read_validated
 from server.upstream import Pool
 
 if TYPE_CHECKING:
@@ -156,5 +156,5 @@ class ChainFactory(ABC):
 
 async def ask_finalized(pool: Pool, query: FinalizedQuery) -> int:
     """Return the number of the newest final block; GatewayError where no node reports one."""
-    number, _ = await read_sound(pool, query.method, query.params, query.read, deadline=None)
+    number, _ = await read_validated(pool, query.method, query.params, query.read, deadline=None)
     return number

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
-from server.chains.shared.validated_reads import read_sound
+from server.chains.shared.validated_reads import read_validated
 from server.errors import UpstreamDisagrees
 from server.upstream.connector import CallPolicy
 
@@ -62,7 +62,7 @@ async def read_newest_block(
 
     async def read(avoid: frozenset[str]) -> BlockAnswer[None]:
         steered = replace(policy, avoid=avoid)
-        newest, endpoint = await read_sound(pool, *call, steered, deadline=deadline)
+        newest, endpoint = await read_validated(pool, *call, steered, deadline=deadline)
         return BlockAnswer(None, endpoint, newest.height, newest.made_at)
 
     return await read_newest(pool, read)

@@ -121,11 +121,11 @@ class AllowList:
             raise confirmed(error) from None
         first = reply
         while look_up.empty is not None and _is_empty(reply.result, look_up.empty):
-            policy = replace(policy, disbelieved=policy.disbelieved | {reply.endpoint})
-            if len(policy.disbelieved) == min(ENDPOINTS_ASKED, len(pool.labels)):
+            policy = replace(policy, found_invalid=policy.found_invalid | {reply.endpoint})
+            if len(policy.found_invalid) == min(ENDPOINTS_ASKED, len(pool.labels)):
                 return first.result
             reply = await pool.call(method, items, policy, deadline=deadline)
-            if reply.endpoint in policy.disbelieved:
+            if reply.endpoint in policy.found_invalid:
                 return first.result
         return reply.result
 

@@ -49,7 +49,7 @@ class OtherChain(ValueError):
         self.reason = reason
 
 
-async def ask_sound(
+async def ask_validated(
     pool: Pool,
     what: str,
     ask: Callable[[CallPolicy], Awaitable[Asked]],
@@ -83,16 +83,16 @@ async def ask_sound(
             elif isinstance(error, Doubtful):
                 doubt = doubt or error.error
                 doubted += 1
-                if doubted == ENDPOINTS_ASKED or policy.disbelieved | {reply.endpoint} >= set(pool.labels):
+                if doubted == ENDPOINTS_ASKED or policy.found_invalid | {reply.endpoint} >= set(pool.labels):
                     raise _settled(doubt, doubted) from None
             else:
-                pool.disbelieve(reply.endpoint)
-        if reply.endpoint in policy.disbelieved:
+                pool.report_invalid(reply.endpoint)
+        if reply.endpoint in policy.found_invalid:
             raise _settled(doubt, doubted) if doubt is not None else _explain(pool, what, reply)
-        policy = replace(policy, prefer=None, disbelieved=policy.disbelieved | {reply.endpoint})
+        policy = replace(policy, prefer=None, found_invalid=policy.found_invalid | {reply.endpoint})
 
 
-async def read_sound(
+async def read_validated(
     pool: Pool,
     method: str,
     params: Sequence[object],
@@ -101,8 +101,8 @@ async def read_sound(
     *,
     deadline: float | None,
 ) -> tuple[Answer, str]:
-    """Return what `read` makes of the result of a call, and who answered; see `ask_sound`."""
-    answer, reply = await ask_sound(
+    """Return what `read` makes of the result of a call, and who answered; see `ask_validated`."""
+    answer, reply = await ask_validated(
         pool,
         method,
         lambda steered: pool.call(method, params, steered, deadline=deadline),
@@ -112,7 +112,7 @@ async def read_sound(
     return answer, reply.endpoint
 
 
-async def read_sound_together(
+async def read_validated_together(
     pool: Pool,
     calls: Sequence[tuple[str, Sequence[object]]],
     read: Callable[[Sequence[bytes]], Answer],
@@ -120,8 +120,8 @@ async def read_sound_together(
     *,
     deadline: float | None,
 ) -> tuple[Answer, str]:
-    """Return what `read` makes of the results of calls that one endpoint answers together; see `ask_sound`."""
-    answer, replies = await ask_sound(
+    """Return what `read` makes of the results of calls that one endpoint answers together; see `ask_validated`."""
+    answer, replies = await ask_validated(
         pool,
         "+".join(method for method, _ in calls),
         lambda steered: pool.call_together(calls, steered, deadline=deadline),

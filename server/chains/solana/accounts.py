@@ -10,7 +10,7 @@ from waypost.v1 import token_pb2
 
 from server.chains.capabilities import Balance
 from server.chains.shared.newest import NO_ENDPOINTS, BlockAnswer
-from server.chains.shared.validated_reads import read_sound, read_sound_together
+from server.chains.shared.validated_reads import read_validated, read_validated_together
 from server.chains.solana import layouts
 from server.chains.solana.answers import (
     COMMITMENT,
@@ -86,7 +86,7 @@ class AccountReader:
             return holdings.context.slot, read_accounts(minted, 1), raw
 
         async def read(avoid: frozenset[str]) -> BlockAnswer[tuple[Accounts, int]]:
-            (slot, accounts, raw), endpoint = await read_sound_together(
+            (slot, accounts, raw), endpoint = await read_validated_together(
                 self._pool, calls, read_all, CallPolicy(avoid=avoid), deadline=view.deadline
             )
             return BlockAnswer((accounts, raw), endpoint, slot)
@@ -171,7 +171,7 @@ class AccountReader:
         since = {} if view.block is None else {"minContextSlot": view.block}
         params: list[Any] = [[str(key) for key in keys], _BASE64 | since]
         policy = CallPolicy(min_block=view.block, prefer=view.endpoint, avoid=avoid)
-        answer, endpoint = await read_sound(
+        answer, endpoint = await read_validated(
             self._pool,
             "getMultipleAccounts",
             params,

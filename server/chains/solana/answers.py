@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeVar
 import msgspec
 
 from server.chains.shared.newest import BlockAnswer, NewestBlock, NewestCall, read_newest
-from server.chains.shared.validated_reads import read_sound
+from server.chains.shared.validated_reads import read_validated
 from server.upstream.connector import CallPolicy
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ async def read_value(
 
     async def ask(avoid: frozenset[str]) -> BlockAnswer[Answer]:
         policy = CallPolicy(avoid=avoid)
-        found, endpoint = await read_sound(pool, method, params, read, policy, deadline=view.deadline)
+        found, endpoint = await read_validated(pool, method, params, read, policy, deadline=view.deadline)
         return BlockAnswer(found.value, endpoint, found.context.slot)
 
     return await read_settled(pool, ask, view)

@@ -13,7 +13,7 @@ import msgspec
 from waypost.v1 import block_pb2, common_pb2, transaction_pb2
 
 from server.chains.shared.cache import CachedDocument, number_key
-from server.chains.shared.validated_reads import ask_sound, read_sound
+from server.chains.shared.validated_reads import ask_validated, read_validated
 from server.chains.solana.answers import (
     COMMITMENT,
     Count,
@@ -269,7 +269,7 @@ class BlockReader:
 
         def ask(version: int) -> Awaitable[tuple[Document, Reply]]:
             params = [what, options | {"maxSupportedTransactionVersion": version}]
-            return ask_sound(
+            return ask_validated(
                 self._pool,
                 method,
                 lambda steered: self._pool.call(method, params, steered, deadline=view.deadline),
@@ -290,7 +290,9 @@ class BlockReader:
 
     async def _absence(self, signature: str, asked: int, view: ReadView) -> Pending | NotFound | UpstreamUnavailable:
         """Return why no node has a transaction: a status tells one that is under way, or only lacks its record."""
-        status, _ = await read_sound(self._pool, "getSignatureStatuses", [[signature]], _status, deadline=view.deadline)
+        status, _ = await read_validated(
+            self._pool, "getSignatureStatuses", [[signature]], _status, deadline=view.deadline
+        )
         slug = self._facts.slug
         if status is None:
             return absent(f"no node of {slug} knows transaction {signature}", asked)

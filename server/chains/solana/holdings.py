@@ -8,7 +8,7 @@ from solders.pubkey import Pubkey
 
 from server.chains.capabilities import Holding, Holdings, is_accepted
 from server.chains.shared.newest import BlockAnswer
-from server.chains.shared.validated_reads import read_sound_together
+from server.chains.shared.validated_reads import read_validated_together
 from server.chains.solana import layouts
 from server.chains.solana.answers import COMMITMENT, Accounts, account_bytes, read_accounts, read_amount, read_settled
 from server.chains.solana.answers import read_holdings as read_token_accounts
@@ -81,7 +81,7 @@ class HoldingReader:
 
         async def read(avoid: frozenset[str]) -> BlockAnswer[_Held]:
             policy = CallPolicy(prefer=view.endpoint, avoid=avoid)
-            (slot, held), endpoint = await read_sound_together(
+            (slot, held), endpoint = await read_validated_together(
                 self._pool, calls, read_all, policy, deadline=view.deadline
             )
             return BlockAnswer(held, endpoint, slot)

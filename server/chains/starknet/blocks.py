@@ -10,7 +10,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from waypost.v1 import block_pb2, common_pb2, receipt_pb2, transaction_pb2
 
 from server.chains.shared.cache import CachedDocument, number_key
-from server.chains.shared.validated_reads import ask_sound, read_sound
+from server.chains.shared.validated_reads import ask_validated, read_validated
 from server.chains.starknet.answers import (
     ADDRESS_BOUND,
     json_felt,
@@ -76,7 +76,7 @@ class BlockReader:
             return block
 
         try:
-            block, endpoint = await read_sound(
+            block, endpoint = await read_validated(
                 self._pool,
                 "starknet_getBlockWithTxs",
                 [{"block_number": number}],
@@ -230,7 +230,7 @@ class TransactionReader:
         """Return what a node has of the transaction and who answered; the NotFound of the nodes where none has it."""
         number = int(wanted, 16)
         try:
-            document, reply = await ask_sound(
+            document, reply = await ask_validated(
                 self._pool,
                 method,
                 lambda steered: self._pool.call(method, [wanted], steered, deadline=view.deadline),

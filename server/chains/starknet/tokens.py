@@ -14,7 +14,7 @@ import msgspec
 from server.chains.capabilities import Balance, Holding, Holdings, is_accepted
 from server.chains.shared.cache import CachedState
 from server.chains.shared.newest import BlockAnswer, NewestBlock, read_newest
-from server.chains.shared.validated_reads import Doubtful, read_sound, read_sound_together
+from server.chains.shared.validated_reads import Doubtful, read_validated, read_validated_together
 from server.chains.starknet.answers import (
     NEWEST,
     amount_of,
@@ -180,7 +180,7 @@ class TokenReader:
 
         async def ask(avoid: frozenset[str]) -> BlockAnswer[tuple[int, list[int]]]:
             policy = CallPolicy(prefer=view.endpoint, avoid=avoid)
-            (before, numbers, after), endpoint = await read_sound_together(
+            (before, numbers, after), endpoint = await read_validated_together(
                 self._pool, asked, read_all, policy, deadline=view.deadline
             )
             return BlockAnswer((before, numbers), endpoint, after.height, after.made_at)
@@ -193,7 +193,7 @@ class TokenReader:
     async def _pinned(self, calls: Sequence[_Call], read: _Read, view: ReadView) -> list[int]:
         asked = [_request(call, {"block_number": view.block}) for call in calls]
         policy = CallPolicy(min_block=view.block, prefer=view.endpoint)
-        numbers, _ = await read_sound_together(self._pool, asked, read, policy, deadline=view.deadline)
+        numbers, _ = await read_validated_together(self._pool, asked, read, policy, deadline=view.deadline)
         return numbers
 
     def _no_token(self, token: str) -> NotAToken:
@@ -204,7 +204,7 @@ class TokenReader:
         if view.block is None or not view.is_chosen:
             return error
         try:
-            head, _ = await read_sound(self._pool, "starknet_blockNumber", [], json_number, deadline=view.deadline)
+            head, _ = await read_validated(self._pool, "starknet_blockNumber", [], json_number, deadline=view.deadline)
         except GatewayError:
             return error
         if view.block > head:
@@ -321,7 +321,7 @@ class HoldingReader:
         policy = CallPolicy(min_block=view.block, prefer=view.endpoint)
         params: list[object] = [request, {"block_number": view.block}]
         try:
-            number, _ = await read_sound(self._pool, "starknet_call", params, read, policy, deadline=view.deadline)
+            number, _ = await read_validated(self._pool, "starknet_call", params, read, policy, deadline=view.deadline)
         except _NO_ANSWER:
             return None
         return number

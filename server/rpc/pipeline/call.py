@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from server.chains.view import ReadView
-from server.upstream.cache import CacheUse
+from server.upstream.cache import CacheContext
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -79,7 +79,7 @@ class RequestState:
     principal: Principal | None = None
     deadline: float | None = None
     chain: str = ""
-    cache: CacheUse = field(default_factory=CacheUse)
+    cache: CacheContext = field(default_factory=CacheContext)
     quota: tuple[tuple[str, str], ...] = ()
     error: GatewayError | None = None
     further: int = 0

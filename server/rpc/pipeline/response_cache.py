@@ -2,9 +2,9 @@
 
 Two kinds of answers are kept. What was read of one state of one chain is given again to a request that is the same byte
 for byte, without parsing, checking or reading, while whoever answered it out of the cache vouches for it
-(`CacheUse.holds`). And operations whose answers the contract lets live for a fixed time keep them in the shared cache,
-under the request with canonical addresses; such an answer is of the block it was read at and says so, where it names
-one. A request that chooses its block is left to the chain's own cache. Failures are never kept: an address that is no
+(`CacheContext.holds`). And operations whose answers the contract lets live for a fixed time keep them in the shared
+cache, under the request with canonical addresses; such an answer is of the block it was read at and says so, where it
+names one. A request that chooses its block is left to the chain's own cache. Failures are never kept: an address that is no
 token today may be one in the next block.
 """
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from google.protobuf.message import Message
 
     from server.rpc.pipeline.call import Context, Handler, Method, RequestState
-    from server.upstream.cache import Cache, CacheUse, Holding
+    from server.upstream.cache import Cache, CacheContext, Holding
 
     Canonical = Callable[[str, str], str]
 
@@ -165,7 +165,7 @@ class ResponseCache(Stage):
 
         return answer
 
-    def _hold(self, use: CacheUse, key: bytes) -> None:
+    def _hold(self, use: CacheContext, key: bytes) -> None:
         until = self._cache.lasting.until(key)
         if until is not None:
             use.holds(until, _always)

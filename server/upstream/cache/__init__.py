@@ -13,15 +13,12 @@ from server.upstream.cache.cache import (
 )
 from server.upstream.cache.redis_tier import RedisTier, open_redis
 
-CacheUse = CacheContext
-
 __all__ = [
     "FOR_EVER",
     "OVERHEAD",
     "ByteLru",
     "Cache",
     "CacheContext",
-    "CacheUse",
     "Holding",
     "RedisTier",
     "SharedTier",

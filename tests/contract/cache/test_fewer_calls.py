@@ -8,7 +8,7 @@ import pytest
 
 from server.chains.view import ReadView
 from server.errors import NotAToken, NotFound
-from server.upstream.cache import CacheUse
+from server.upstream.cache import CacheContext
 from tests.contract.cache.conftest import BLOCK_TIME, FINAL_DEPTH, Site
 from tests.contract.evm.nodes import ALICE, BOB, MKR, NAMELESS, NOBODY, OWNER, PROBER, USDC, USDT, WETH
 
@@ -168,7 +168,7 @@ async def test_an_address_that_is_no_token_becomes_one_within_seconds(site: Site
 async def test_a_request_that_wants_no_cache_is_answered_by_a_node(site: Site):
     await site.driver.read_balance(OWNER, ReadView())
     await site.asked()
-    use = CacheUse(bypass=True)
+    use = CacheContext(bypass=True)
     await site.driver.read_balance(OWNER, ReadView(cache=use))
     assert await site.asked() == 1
     assert use.status == "bypass"

@@ -8,7 +8,7 @@ import pytest
 
 from server.chains.view import ReadView
 from server.errors import NotFound
-from server.upstream.cache import CacheUse
+from server.upstream.cache import CacheContext
 from tests.contract.cache.conftest import BLOCK_TIME, FINAL_DEPTH
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Kept:
     async def pinned(self) -> int:
         return (await self.site.driver.read_balance(STRANGER, ReadView(block=self.paid_in))).raw
 
-    async def by_number(self, number: int, use: CacheUse | None = None) -> str:
+    async def by_number(self, number: int, use: CacheContext | None = None) -> str:
         block = await self.site.driver.read_block_by_number(number, ReadView(cache=use))
         return block.evm.hash
 
@@ -87,7 +87,7 @@ async def test_after_a_block_time_everything_near_the_head_follows(kept: Kept, s
 async def test_a_hash_that_changed_makes_everything_near_the_head_follow_at_once(kept: Kept, site: Site):
     await site.node.call("anvil_reorg", 3, [])
     assert await kept.latest() == 100
-    assert await kept.by_number(kept.paid_in, CacheUse(bypass=True)) != kept.old_hash
+    assert await kept.by_number(kept.paid_in, CacheContext(bypass=True)) != kept.old_hash
     assert await kept.latest() == 0
     assert await kept.pinned() == 0
     with pytest.raises(NotFound):
@@ -97,7 +97,7 @@ async def test_a_hash_that_changed_makes_everything_near_the_head_follow_at_once
 
 async def test_a_node_that_rolls_back_takes_what_was_kept_with_it(kept: Kept, site: Site):
     await site.node.call("anvil_rollback", 3)
-    view = ReadView(cache=CacheUse(bypass=True))
+    view = ReadView(cache=CacheContext(bypass=True))
     await site.driver.read_balance(STRANGER, view)
     assert view.block == kept.head - 3
     assert await kept.latest() == 0

@@ -17,7 +17,7 @@ from runtime.settings import Settings
 from server.chains.registry import Chains
 from server.chains.view import ReadView
 from server.upstream import open_session
-from server.upstream.cache import Cache, CacheUse
+from server.upstream.cache import Cache, CacheContext
 from tests.contract.cosmos.conftest import settings_of
 from tests.faults.families.relay import Answer, Ask, relay
 from tests.operations import Operations
@@ -73,7 +73,7 @@ async def test_state_is_asked_once(cached: Any, tally: EndpointTally) -> None:
         lambda view: cached.read_validator(operator(HUB, 1), view),
     ]
     for number, read in enumerate(reads, start=1):
-        first, use = ReadView(cache=CacheUse()), CacheUse()
+        first, use = ReadView(cache=CacheContext()), CacheContext()
         answer = await read(first)
         assert first.cache is not None
         assert (first.cache.status, first.block) == ("miss", HEAD)
@@ -128,7 +128,7 @@ async def test_blocks_are_final_once_they_are_made(cached: Any) -> None:
 
 
 async def test_the_same_question_at_once_is_asked_once(cached: Any, tally: EndpointTally) -> None:
-    answers = await asyncio.gather(*(cached.read_supply(HUB.denom, ReadView(cache=CacheUse())) for _ in range(20)))
+    answers = await asyncio.gather(*(cached.read_supply(HUB.denom, ReadView(cache=CacheContext())) for _ in range(20)))
     assert len({answer.amount for answer in answers}) == 1
     assert len(tally.requests) == 1
 
@@ -149,7 +149,7 @@ async def test_answers_without_a_height_are_believed_and_not_kept(still: CosmosC
         chains = Chains.load(Settings.model_validate(settings), http, observer=tally, cache=Cache(1 << 20))
         driver: Any = Operations(chains.get("cosmoshub"))
         for _ in range(3):
-            view = ReadView(cache=CacheUse())
+            view = ReadView(cache=CacheContext())
             assert (await driver.read_token_balance(BOB, HUB.denom, view)).raw == known.SENT
             assert view.cache is not None
             assert (view.block, view.cache.status) == (None, "miss")

@@ -17,7 +17,7 @@ from server.chains.view import ReadView
 from server.contracts.calls import CallGroup, ContractCall
 from server.errors import MovedOn
 from server.upstream import open_session
-from server.upstream.cache import Cache, CacheUse
+from server.upstream.cache import Cache, CacheContext
 from tests.contract.evm.nodes import (
     ALICE,
     ARB_SYS,
@@ -114,7 +114,7 @@ async def test_a_group_of_strange_addresses_has_executions_of_its_own(driver, re
 
 async def balance_at_of_hostile(driver: Any) -> int:
     return numbers(
-        (await contracts_of(driver).call_groups([holdings(HOSTILE)], ReadView(cache=CacheUse(bypass=True))))[0]
+        (await contracts_of(driver).call_groups([holdings(HOSTILE)], ReadView(cache=CacheContext(bypass=True))))[0]
     )[0]
 
 
@@ -172,7 +172,7 @@ async def test_a_chosen_block_is_read_as_it_was(remembering, ethereum, requests,
     before = await ethereum.height()
     truth = await balance_at(ethereum, BOB, before)
     await ethereum.send(USDC, call_data("mint(address,uint256)", BOB, 5))
-    view = ReadView(block=before, cache=CacheUse(bypass=is_bypass))
+    view = ReadView(block=before, cache=CacheContext(bypass=is_bypass))
     with requests([2]):
         bob, _ = await contracts_of(remembering).call_groups([holdings(BOB), holdings(ALICE, MAX_CALLS)], view)
     assert numbers(bob) == [truth]
@@ -213,7 +213,7 @@ async def test_calls_are_cut_by_the_gas_that_they_state(driver, requests):
 async def test_an_address_that_burns_gas_is_read_by_itself_at_the_block_of_the_others(driver, ethereum, tally):
     burner = CallGroup((call(USDC, "decimals()"), call(GAS_BURNER, "anything()"), call(USDC, "totalSupply()")))
     for _ in range(2):
-        view = ReadView(cache=CacheUse(bypass=True))
+        view = ReadView(cache=CacheContext(bypass=True))
         tally.requests.clear()
         (decimals, burnt, supply), alice, facts = await contracts_of(driver).call_groups(
             [burner, holdings(ALICE, 150), FACTS], view
@@ -258,7 +258,7 @@ async def test_without_multicall_the_calls_go_one_by_one(chains, bare, requests)
     ]
     view = ReadView()
     # Found out once that there is none; from then on the head's number, and then the calls.
-    await contracts_of(driver).call_groups(groups, ReadView(cache=CacheUse(bypass=True)))
+    await contracts_of(driver).call_groups(groups, ReadView(cache=CacheContext(bypass=True)))
     with requests([1, 3]):
         (balance, decimals), (none,) = await contracts_of(driver).call_groups(groups, view)
     assert numbers([balance]) == [int(await bare.call("eth_getBalance", ALICE, hex(view.block)), 16)]
@@ -302,12 +302,12 @@ async def test_overviews_of_many_wallets(remembering, ethereum, tally):
 
     # What is kept is of an older block then.
     await ethereum.call("anvil_mine", "0x1")
-    await contracts_of(remembering).call_groups([FACTS], ReadView(cache=CacheUse(bypass=True)))
+    await contracts_of(remembering).call_groups([FACTS], ReadView(cache=CacheContext(bypass=True)))
     tally.requests.clear()
     await contracts_of(remembering).call_groups(overview(1), ReadView())
     assert tally.requests == [5]
     await ethereum.call("anvil_mine", "0x1")
-    await contracts_of(remembering).call_groups([FACTS], ReadView(cache=CacheUse(bypass=True)))
+    await contracts_of(remembering).call_groups([FACTS], ReadView(cache=CacheContext(bypass=True)))
     for most in (10, 0):
         tally.requests.clear()
         views = [ReadView() for _ in range(10)]

@@ -16,7 +16,7 @@ from server.chains.view import ATTEMPTS, ReadView
 from server.errors import MovedOn, NotSupported
 from server.nfts import NftContracts
 from server.upstream import open_session
-from server.upstream.cache import Cache, CacheUse
+from server.upstream.cache import Cache, CacheContext
 from tests.contract.evm.nodes import MULTICALL3, Anvil, MovesOn, call_data
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ async def moving() -> AsyncIterator[Site]:
 async def test_a_list_is_read_again_when_the_chain_moves_on_between_its_steps(moving: Site) -> None:
     # The steps of the first attempt are of two blocks; what was kept of the older one must not be used in the second.
     moving.front.moves = 2
-    use = CacheUse()
+    use = CacheContext()
     view = ReadView(cache=use)
     listing = await moving.nfts.read_tokens("hyperliquid", DEEDS, known.VITALIK, view)
     assert (listing.token_ids, listing.total) == ([0, 1, 2], 3)
@@ -74,7 +74,7 @@ async def test_a_list_is_read_again_when_the_chain_moves_on_between_its_steps(mo
 
 async def test_a_token_is_read_again_too(moving: Site) -> None:
     moving.front.moves = 2
-    view = ReadView(cache=CacheUse())
+    view = ReadView(cache=CacheContext())
     token = await moving.nfts.read_token("hyperliquid", DEEDS, 1, view)
     assert (token.owner, token.uri) == (known.VITALIK, None)
     assert view.block == await moving.node.height()
@@ -83,7 +83,7 @@ async def test_a_token_is_read_again_too(moving: Site) -> None:
 async def test_a_list_is_given_up_on_a_chain_that_never_stands_still(moving: Site) -> None:
     moving.front.moves = 1000
     with pytest.raises(MovedOn, match="try again") as caught:
-        await moving.nfts.read_tokens("hyperliquid", DEEDS, known.VITALIK, ReadView(cache=CacheUse()))
+        await moving.nfts.read_tokens("hyperliquid", DEEDS, known.VITALIK, ReadView(cache=CacheContext()))
     assert caught.value.retry_after_ms
     assert 1000 - moving.front.moves <= 2 * ATTEMPTS + 4
 

@@ -19,7 +19,7 @@ from server.protocols.runner import Runner
 from server.protocols.tables import TableStore
 from server.rpc.registration import PROTOCOLS
 from server.upstream import open_session
-from server.upstream.cache import Cache, CacheUse
+from server.upstream.cache import Cache, CacheContext
 from tests.operations import Operations
 from tests.tallies import ChainTally
 
@@ -77,7 +77,7 @@ class Asked:
 
     def view(self, block: int | None = None) -> ReadView:
         """Return a view of a request of its own."""
-        return ReadView(block=block, cache=CacheUse())
+        return ReadView(block=block, cache=CacheContext())
 
     @contextmanager
     def sends(self, *chains: str) -> Iterator[None]:

@@ -24,7 +24,7 @@ from server.rpc.registration import PROTOCOLS
 from server.storage.database import open_database
 from server.storage.share_records import ShareRecords
 from server.upstream import open_session
-from server.upstream.cache import Cache, CacheUse
+from server.upstream.cache import Cache, CacheContext
 from server.yields.share_prices import NAME, SharePrices
 from tests.operations import Operations
 from tests.tallies import ChainTally
@@ -67,10 +67,12 @@ class Site:
     shares: SharePrices
     prices: FixedPrices
 
-    async def row(self, rpc: str, protocol: int, pool: str, wallet: str = "", *, use: CacheUse | None = None) -> Any:
+    async def row(
+        self, rpc: str, protocol: int, pool: str, wallet: str = "", *, use: CacheContext | None = None
+    ) -> Any:
         """Return a pool's row."""
         question = PoolQuestion(CHAINS[protocol], pool=pool, address=wallet)
-        return (await self.readers.answer_pool(rpc, protocol, question, ReadView(cache=use or CacheUse()))).answer
+        return (await self.readers.answer_pool(rpc, protocol, question, ReadView(cache=use or CacheContext()))).answer
 
     async def vault(self, pool: str) -> Any:
         """Return the rate of a vault of vault-d."""
@@ -88,7 +90,7 @@ class Site:
         """Return the rows of the comparison, by pool."""
         reader = self.readers.yields[VAULT_D].best
         assert reader is not None
-        rows = (await self.runner.answer(reader, ChainQuestion("hyperliquid"), ReadView(cache=CacheUse()))).answer
+        rows = (await self.runner.answer(reader, ChainQuestion("hyperliquid"), ReadView(cache=CacheContext()))).answer
         return {one.row.pool: one.row for one in rows}
 
     async def learn(self, chain: str) -> None:

@@ -29,7 +29,7 @@ from server.protocols.tables import TableStore
 from server.protocols.yields import PoolQuestion, VaultsQuestion
 from server.rpc.registration import PROTOCOLS
 from server.upstream import open_session
-from server.upstream.cache import Cache, CacheUse
+from server.upstream.cache import Cache, CacheContext
 from server.yields import morpho
 from tests.operations import Operations
 from tests.tallies import ChainTally
@@ -113,7 +113,7 @@ class VaultSite:
 
     def view(self) -> ReadView:
         """Return a view of a request of its own."""
-        return ReadView(cache=CacheUse(), deadline=None if self.within is None else time.monotonic() + self.within)
+        return ReadView(cache=CacheContext(), deadline=None if self.within is None else time.monotonic() + self.within)
 
     @contextmanager
     def sends(self, *chains: str, api: int = 0) -> Iterator[None]:

@@ -22,7 +22,7 @@ from server.protocols.tables import TableStore
 from server.protocols.yields import PoolQuestion
 from server.rpc.registration import PROTOCOLS
 from server.upstream import open_session
-from server.upstream.cache import Cache, CacheUse
+from server.upstream.cache import Cache, CacheContext
 from tests.contract.protocols.arithmetic import YEAR, ask, now
 from tests.contract.protocols.conftest import NoPrices
 from tests.operations import Operations
@@ -126,14 +126,14 @@ class Site:
     async def row(self, rpc: str, chain: str, pool: str, wallet: str = "") -> Any:
         """Return a pool's row."""
         question = PoolQuestion(chain, pool=pool, address=wallet)
-        view = ReadView(cache=CacheUse())
+        view = ReadView(cache=CacheContext())
         return (await self.readers.answer_pool(rpc, CHAINS[chain], question, view)).answer
 
     async def best(self, chain: str) -> dict[str, Any]:
         """Return the rows of all pools of a chain, by pool."""
         reader = self.readers.yields[CHAINS[chain]].best
         assert reader is not None
-        rows = (await self.runner.answer(reader, ChainQuestion(chain), ReadView(cache=CacheUse()))).answer
+        rows = (await self.runner.answer(reader, ChainQuestion(chain), ReadView(cache=CacheContext()))).answer
         return {one.row.pool: one.row for one in rows}
 
     @contextmanager

@@ -25,7 +25,7 @@ from server.protocols.tables import TableStore
 from server.protocols.yields import PoolQuestion
 from server.rpc.registration import PROTOCOLS
 from server.upstream import open_session
-from server.upstream.cache import CacheUse
+from server.upstream.cache import CacheContext
 from server.yields.opening import open_yield_sources
 from tests.operations import Operations
 from tests.tallies import ChainTally
@@ -95,7 +95,7 @@ class Site:
         """Return the rows of the comparison by pool."""
         reader: Any = self.readers.yields[protocol].best
         runner: Any = self.readers._runner
-        rows = (await runner.answer(reader, ChainQuestion(chain), ReadView(cache=CacheUse()))).answer
+        rows = (await runner.answer(reader, ChainQuestion(chain), ReadView(cache=CacheContext()))).answer
         return {row.row.pool: row for row in rows}
 
     def sent(self) -> list[str]:
@@ -109,7 +109,7 @@ class Site:
         return self.devnet.nodes[chain]
 
     async def _ask(self, rpc: str, protocol: int, question: PoolQuestion) -> Any:
-        view = ReadView(cache=CacheUse())
+        view = ReadView(cache=CacheContext())
         return (await self.readers.answer_pool(rpc, protocol, question, view)).answer
 
 

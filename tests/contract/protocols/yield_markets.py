@@ -24,7 +24,7 @@ from server.protocols.tables import TableStore
 from server.protocols.yields import PoolQuestion
 from server.rpc.registration import PROTOCOLS
 from server.upstream import open_session
-from server.upstream.cache import CacheUse
+from server.upstream.cache import CacheContext
 from server.yields.opening import open_yield_sources
 from tests.operations import Operations
 from tests.tallies import ChainTally
@@ -85,7 +85,7 @@ class Markets:
 
     def view(self) -> ReadView:
         """Return a view of a request of its own."""
-        return ReadView(cache=CacheUse())
+        return ReadView(cache=CacheContext())
 
     def sent(self) -> list[str]:
         """Return what was asked since the last time, chains and sources in alphabetical order."""

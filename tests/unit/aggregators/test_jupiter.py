@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from runtime.settings import RemoteSettings
 from server.aggregators.jupiter import NAME, Budget, Jupiter, Quote, Swap, _Info, _Step, _step, quota
 from server.errors import InvalidArgument, NotFound, UpstreamUnavailable
-from server.upstream.cache import CacheUse
+from server.upstream.cache import CacheContext
 from server.upstream.connector import Reply
 
 if TYPE_CHECKING:
@@ -179,14 +179,14 @@ async def test_equal_questions_of_two_seconds_are_one_request():
     quotes = await asyncio.gather(*(asked.quote(SWAP, deadline=None, use=None) for _ in range(20)))
     assert len(set(quotes)) == 1
     clock.now += 1.99
-    use = CacheUse()
+    use = CacheContext()
     await asked.quote(SWAP, deadline=None, use=use)
     assert (len(source.asked), use.status) == (1, "hit")
     clock.now += 0.02
-    use = CacheUse()
+    use = CacheContext()
     await asked.quote(SWAP, deadline=None, use=use)
     assert (len(source.asked), use.status) == (2, "miss")
-    await asked.quote(SWAP, deadline=None, use=CacheUse(bypass=True))
+    await asked.quote(SWAP, deadline=None, use=CacheContext(bypass=True))
     assert len(source.asked) == 3
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from server.apis.documents import Document, DocumentRequest, DocumentStore, Fetched
 from server.errors import UpstreamUnavailable
-from server.upstream.cache import CacheUse
+from server.upstream.cache import CacheContext
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -98,7 +98,7 @@ async def store_of(api: Api, **options: Any) -> AsyncIterator[tuple[DocumentStor
 async def read(
     store: DocumentStore, request: DocumentRequest = ALL, *, seconds: float | None = None, bypass: bool = False
 ) -> tuple[Document, str | None]:
-    use = CacheUse(bypass=bypass)
+    use = CacheContext(bypass=bypass)
     clock = store._clock
     deadline = None if seconds is None else clock() + seconds
     return await store.read(request, deadline=deadline, cache=use), use.status

@@ -13,7 +13,7 @@ from server.chains.shared.cache import CachedDocument, ChainCache
 from server.chains.shared.finality import FAILURE_SECONDS, FINALITY_SECONDS
 from server.chains.view import ReadView
 from server.errors import ArchiveRequired, DeadlineExceeded, UpstreamUnavailable
-from server.upstream.cache import Cache, CacheUse
+from server.upstream.cache import Cache, CacheContext
 from tests.unit.cache.node import BLOCK_TIME, Node
 
 
@@ -203,7 +203,7 @@ async def test_failures_are_never_kept(node):
 
 async def test_the_same_question_at_once_is_asked_once_and_answered_to_all(node):
     node.delay = 0.3
-    views = [ReadView(cache=CacheUse()) for _ in range(20)]
+    views = [ReadView(cache=CacheContext()) for _ in range(20)]
     answers = await asyncio.gather(*(node.read(view) for view in views))
     assert set(answers) == {b"answer"}
     assert node.asked == 1
@@ -290,7 +290,7 @@ async def test_two_reads_of_one_view_are_of_one_block_even_if_memory_holds_an_ol
 async def test_who_wants_no_cache_gets_a_nodes_answer_which_is_kept_for_the_others(node):
     await node.read()
     node.answer = b"newer"
-    use = CacheUse(bypass=True)
+    use = CacheContext(bypass=True)
     assert await node.read(ReadView(cache=use)) == b"newer"
     assert use.status == "bypass"
     assert await node.read() == b"newer"
@@ -300,7 +300,7 @@ async def test_who_wants_no_cache_gets_a_nodes_answer_which_is_kept_for_the_othe
 async def test_without_a_cache_every_read_is_asked(clock):
     node = Node(clock)
     node.chain_cache = ChainCache("ethereum", None, node.heads, block_time=BLOCK_TIME)
-    use = CacheUse()
+    use = CacheContext()
     for _ in range(2):
         await node.read(ReadView(cache=use))
     assert node.asked == 2
@@ -332,7 +332,7 @@ async def test_documents_of_one_hash_are_kept_for_good_and_others_once_they_are_
 
 
 def test_the_status_of_a_request_says_the_worst_that_happened():
-    use = CacheUse()
+    use = CacheContext()
     assert use.status is None
     use.hit()
     assert use.status == "hit"
@@ -340,7 +340,7 @@ def test_the_status_of_a_request_says_the_worst_that_happened():
     assert use.status == "miss"
     use.stale()
     assert use.status == "stale"
-    bypassing = CacheUse(bypass=True)
+    bypassing = CacheContext(bypass=True)
     assert bypassing.status is None
     bypassing.miss()
     assert bypassing.status == "bypass"
@@ -350,7 +350,7 @@ async def test_without_a_cache_equal_reads_of_one_moment_are_one_and_nothing_is_
     node = Node(clock)
     node.chain_cache = ChainCache("ethereum", None, node.heads, block_time=BLOCK_TIME)
     node.delay = 0.3
-    views = [ReadView(cache=CacheUse()) for _ in range(3)]
+    views = [ReadView(cache=CacheContext()) for _ in range(3)]
     assert await asyncio.gather(*(node.read(view) for view in views)) == [b"answer"] * 3
     assert node.asked == 1
     assert [(view.block, view.cache.status) for view in views] == [(1000, None)] * 3

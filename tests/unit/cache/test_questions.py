@@ -10,7 +10,7 @@ import pytest
 from server.chains.shared.cache import ChainCache, Question
 from server.chains.view import ReadView
 from server.errors import ArchiveRequired, DeadlineExceeded
-from server.upstream.cache import CacheUse
+from server.upstream.cache import CacheContext
 from tests.unit.cache.node import BLOCK_TIME, STATE, Node
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ async def test_what_is_kept_is_not_asked_and_the_rest_at_its_block(nodes):
 async def test_once_a_newer_block_is_known_nothing_is_kept_of_it(nodes):
     await nodes.ask("ab")
     nodes.head = 1001
-    await nodes.ask("c", ReadView(cache=CacheUse(bypass=True)))
+    await nodes.ask("c", ReadView(cache=CacheContext(bypass=True)))
     assert await nodes.ask("abc") == at(1001, "abc")
     assert nodes.questions[-1] == ("ab", 1001)
 
@@ -98,7 +98,7 @@ async def test_a_chosen_block_is_looked_up_and_kept_by_itself(nodes):
 
 async def test_equal_questions_of_one_moment_are_asked_once(nodes):
     nodes.delay = 0.01
-    views = [ReadView(cache=CacheUse()) for _ in range(3)]
+    views = [ReadView(cache=CacheContext()) for _ in range(3)]
     answers = await asyncio.gather(*(nodes.ask(f"a{name}", view) for name, view in zip("xyz", views, strict=True)))
     assert answers == [at(1000, f"a{name}") for name in "xyz"]
     assert sorted(nodes.questions) == [("ax", None), ("y", None), ("z", None)]
@@ -144,7 +144,7 @@ async def test_a_question_asked_twice_is_answered_twice(nodes):
 async def test_who_wants_no_cache_gets_a_nodes_answers_which_are_kept(nodes):
     await nodes.ask("ab")
     nodes.head = 1001
-    view = ReadView(cache=CacheUse(bypass=True))
+    view = ReadView(cache=CacheContext(bypass=True))
     assert await nodes.ask("ab", view) == at(1001, "ab")
     assert view.cache is not None
     assert view.cache.status == "bypass"
@@ -154,7 +154,7 @@ async def test_who_wants_no_cache_gets_a_nodes_answers_which_are_kept(nodes):
 
 async def test_the_status_and_how_long_an_answer_holds(nodes):
     await nodes.ask("ab")
-    uses = [CacheUse() for _ in range(2)]
+    uses = [CacheContext() for _ in range(2)]
     await nodes.ask("ab", ReadView(cache=uses[0]))
     await nodes.ask("abc", ReadView(cache=uses[1]))
     assert [use.status for use in uses] == ["hit", "miss"]
@@ -222,7 +222,7 @@ async def test_without_a_cache_equal_questions_of_one_moment_are_one_and_nothing
     nodes = Nodes(clock)
     nodes.chain_cache = ChainCache("ethereum", None, nodes.heads, block_time=BLOCK_TIME)
     nodes.delay = 0.01
-    views = [ReadView(cache=CacheUse()) for _ in range(2)]
+    views = [ReadView(cache=CacheContext()) for _ in range(2)]
     answers = await asyncio.gather(nodes.ask("ab", views[0]), nodes.ask("cb", views[1]))
     assert answers == [at(1000, "ab"), at(1000, "cb")]
     assert nodes.questions == [("ab", None), ("c", None)]

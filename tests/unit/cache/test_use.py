@@ -6,7 +6,7 @@ from itertools import product
 
 import pytest
 
-from server.upstream.cache import CacheUse
+from server.upstream.cache import CacheContext
 
 
 def rule(said: tuple[str, ...], *, bypass: bool) -> str | None:
@@ -24,7 +24,7 @@ def rule(said: tuple[str, ...], *, bypass: bool) -> str | None:
 def test_every_order_of_up_to_five_words(bypass: bool) -> None:
     for length in range(6):
         for said in product(("hit", "miss", "stale"), repeat=length):
-            use = CacheUse(bypass=bypass)
+            use = CacheContext(bypass=bypass)
             for word in said:
                 getattr(use, word)()
             assert use.status == rule(said, bypass=bypass), said

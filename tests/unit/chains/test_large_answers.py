@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from server.chains.shared.validated_reads import ask_sound
+from server.chains.shared.validated_reads import ask_validated
 from server.errors import NotFound
 from server.upstream.connector import CallPolicy, Reply
 
@@ -23,7 +23,7 @@ async def test_only_large_answers_are_read_in_a_thread(asked: Any, apart: bool) 
     async def ask(_: CallPolicy) -> Any:
         return asked
 
-    thread, reply = await ask_sound(NO_POOL, "eth_call", ask, lambda _: threading.get_ident())
+    thread, reply = await ask_validated(NO_POOL, "eth_call", ask, lambda _: threading.get_ident())
     assert reply is asked
     assert (thread != threading.get_ident()) is apart
 
@@ -36,4 +36,4 @@ async def test_what_a_large_answer_means_is_raised() -> None:
         raise NotFound("there is none")
 
     with pytest.raises(NotFound, match="there is none"):
-        await ask_sound(NO_POOL, "eth_call", ask, read)
+        await ask_validated(NO_POOL, "eth_call", ask, read)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy.ext.asyncio import AsyncEngine
 
-    from server.upstream.cache import CacheUse
+    from server.upstream.cache import CacheContext
 
 ROOT = Path(__file__).resolve().parents[3]
 START = 1_800_000_000.0  # 2027-01-15 08:00
@@ -43,7 +43,7 @@ class Market:
         self.asked = 0
         self.was_asked = asyncio.Event()
 
-    async def read(self, symbols: Collection[str], until: float, use: CacheUse | None) -> list[Observation]:
+    async def read(self, symbols: Collection[str], until: float, use: CacheContext | None) -> list[Observation]:
         self.asked += 1
         self.was_asked.set()
         told_at = datetime.fromtimestamp(self.wall, UTC)

@@ -18,7 +18,7 @@ from server.prices.source import Observation
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from server.upstream.cache import CacheUse
+    from server.upstream.cache import CacheContext
 
 NOW = datetime(2027, 1, 15, 8, tzinfo=UTC)
 
@@ -33,7 +33,7 @@ class Told:
         self.asked: list[set[str]] = []
         self.until: list[float] = []
 
-    async def read(self, symbols: Collection[str], until: float, use: CacheUse | None) -> list[Observation]:
+    async def read(self, symbols: Collection[str], until: float, use: CacheContext | None) -> list[Observation]:
         self.asked.append(set(symbols))
         self.until.append(until)
         if self.others is not None:

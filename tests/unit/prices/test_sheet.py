@@ -12,9 +12,9 @@ import pytest
 from structlog.testing import capture_logs
 
 from server.errors import UpstreamUnavailable
-from server.prices.polled import Sheet
+from server.prices.polled import PolledPrices
 from server.prices.source import Observation
-from server.upstream.cache import CacheUse
+from server.upstream.cache import CacheContext
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -72,15 +72,17 @@ def api(clocks: Clocks) -> FakeApi:
 
 
 @pytest.fixture
-def sheet(api: FakeApi, clocks: Clocks) -> Sheet:
-    return Sheet(api, clock=clocks.clock, wall=clocks.wall)
+def sheet(api: FakeApi, clocks: Clocks) -> PolledPrices:
+    return PolledPrices(api, clock=clocks.clock, wall=clocks.wall)
 
 
-async def values(sheet: Sheet, clocks: Clocks, use: CacheUse | None = None, patience: float = 5.0) -> list[Decimal]:
+async def values(
+    sheet: PolledPrices, clocks: Clocks, use: CacheContext | None = None, patience: float = 5.0
+) -> list[Decimal]:
     return [one.value for one in await sheet.read({"BTC"}, clocks.clock() + patience, use)]
 
 
-async def test_one_request_serves_everybody_for_a_minute(sheet: Sheet, api: FakeApi, clocks: Clocks):
+async def test_one_request_serves_everybody_for_a_minute(sheet: PolledPrices, api: FakeApi, clocks: Clocks):
     told = await asyncio.gather(*(values(sheet, clocks) for _ in range(20)))
     assert told == [[Decimal(1)]] * 20
     assert [one.value for one in await sheet.read({"ETH", "SOL"}, clocks.clock() + 5, None)] == [Decimal(7)]
@@ -92,8 +94,8 @@ async def test_one_request_serves_everybody_for_a_minute(sheet: Sheet, api: Fake
     assert api.asked == 2
 
 
-async def test_the_caller_learns_what_came_out_of_the_cache(sheet: Sheet, api: FakeApi, clocks: Clocks):
-    first, second, bypassing = CacheUse(), CacheUse(), CacheUse(bypass=True)
+async def test_the_caller_learns_what_came_out_of_the_cache(sheet: PolledPrices, api: FakeApi, clocks: Clocks):
+    first, second, bypassing = CacheContext(), CacheContext(), CacheContext(bypass=True)
     await values(sheet, clocks, first)
     await values(sheet, clocks, second)
     assert await values(sheet, clocks, bypassing) == [Decimal(2)]
@@ -101,12 +103,12 @@ async def test_the_caller_learns_what_came_out_of_the_cache(sheet: Sheet, api: F
 
 
 async def test_without_a_cache_every_read_asks(api: FakeApi, clocks: Clocks):
-    sheet = Sheet(api, kept_seconds=0.0, clock=clocks.clock, wall=clocks.wall)
+    sheet = PolledPrices(api, kept_seconds=0.0, clock=clocks.clock, wall=clocks.wall)
     assert [await values(sheet, clocks) for _ in range(3)] == [[Decimal(1)], [Decimal(2)], [Decimal(3)]]
 
 
 async def test_a_failing_source_is_left_alone_for_a_moment_and_what_it_told_counts(
-    sheet: Sheet, api: FakeApi, clocks: Clocks
+    sheet: PolledPrices, api: FakeApi, clocks: Clocks
 ):
     assert await values(sheet, clocks) == [Decimal(1)]
     api.failure = UpstreamUnavailable("fake is away")
@@ -130,7 +132,7 @@ async def test_a_failing_source_is_left_alone_for_a_moment_and_what_it_told_coun
 
 
 async def test_a_slow_source_costs_one_caller_its_patience_and_serves_the_next(
-    sheet: Sheet, api: FakeApi, clocks: Clocks
+    sheet: PolledPrices, api: FakeApi, clocks: Clocks
 ):
     api.gate = asyncio.Event()
     assert await values(sheet, clocks, patience=0.05) == []
@@ -146,7 +148,7 @@ async def test_a_slow_source_costs_one_caller_its_patience_and_serves_the_next(
     assert api.asked == 1
 
 
-async def test_a_caller_who_leaves_does_not_take_the_request_along(sheet: Sheet, api: FakeApi, clocks: Clocks):
+async def test_a_caller_who_leaves_does_not_take_the_request_along(sheet: PolledPrices, api: FakeApi, clocks: Clocks):
     api.gate = asyncio.Event()
     leaving = asyncio.create_task(values(sheet, clocks))
     await asyncio.sleep(0)
@@ -157,7 +159,7 @@ async def test_a_caller_who_leaves_does_not_take_the_request_along(sheet: Sheet,
     assert api.asked == 1
 
 
-async def test_a_price_of_the_future_is_none(sheet: Sheet, api: FakeApi, clocks: Clocks):
+async def test_a_price_of_the_future_is_none(sheet: PolledPrices, api: FakeApi, clocks: Clocks):
     api.ahead = 300.0
     assert await values(sheet, clocks) == [Decimal(1)]
     api.ahead = 3600.0
@@ -165,7 +167,7 @@ async def test_a_price_of_the_future_is_none(sheet: Sheet, api: FakeApi, clocks:
     assert await values(sheet, clocks) == []
 
 
-async def test_closing_gives_up_what_is_in_flight(sheet: Sheet, api: FakeApi, clocks: Clocks):
+async def test_closing_gives_up_what_is_in_flight(sheet: PolledPrices, api: FakeApi, clocks: Clocks):
     api.gate = asyncio.Event()
     assert await values(sheet, clocks, patience=0.01) == []
     await sheet.close()

@@ -14,10 +14,10 @@ import pytest
 from server.catalog.tokens import NATIVE, TokenCatalogue, load_tokens
 from server.errors import UpstreamUnavailable
 from server.prices.defillama import DefiLlama
-from server.prices.polled import TokenSheet
+from server.prices.polled import PolledTokenPrices
 from server.prices.prices import Prices
 from server.prices.source import Observation, Token
-from server.upstream.cache import CacheUse
+from server.upstream.cache import CacheContext
 from tests.recordings.replay import Replay, replaying
 from tests.unit.prices.conftest import pool_of
 
@@ -40,7 +40,7 @@ class BySymbol:
         self.values = values
         self.asked: list[set[str]] = []
 
-    async def read(self, symbols: Collection[str], until: float, use: CacheUse | None) -> list[Observation]:
+    async def read(self, symbols: Collection[str], until: float, use: CacheContext | None) -> list[Observation]:
         self.asked.append(set(symbols))
         return [Observation(one, "feed", Decimal(self.values[one]), NOW) for one in symbols if one in self.values]
 
@@ -53,7 +53,7 @@ class ByAddress:
         self.values = values
         self.asked: list[set[Token]] = []
 
-    async def read(self, tokens: Collection[Token], until: float, use: CacheUse | None) -> dict[Token, Observation]:
+    async def read(self, tokens: Collection[Token], until: float, use: CacheContext | None) -> dict[Token, Observation]:
         self.asked.append(set(tokens))
         return {
             one: Observation(one[1], self.publisher, Decimal(self.values[one]), NOW)
@@ -143,15 +143,17 @@ def api() -> FakeApi:
 
 
 @pytest.fixture
-def sheet(api: FakeApi) -> TokenSheet:
-    return TokenSheet(api, clock=api.clock, wall=api.wall)
+def sheet(api: FakeApi) -> PolledTokenPrices:
+    return PolledTokenPrices(api, clock=api.clock, wall=api.wall)
 
 
-async def priced(sheet: TokenSheet, api: FakeApi, *tokens: Token, use: CacheUse | None = None, wait: float = 5.0):
+async def priced(
+    sheet: PolledTokenPrices, api: FakeApi, *tokens: Token, use: CacheContext | None = None, wait: float = 5.0
+):
     return {token: int(one.value) for token, one in (await sheet.read(tokens, api.clock() + wait, use)).items()}
 
 
-async def test_a_token_is_asked_for_once_a_minute_and_one_that_is_not_known_too(sheet: TokenSheet, api: FakeApi):
+async def test_a_token_is_asked_for_once_a_minute_and_one_that_is_not_known_too(sheet: PolledTokenPrices, api: FakeApi):
     assert await priced(sheet, api, COMP, CRV) == {COMP: 1}
     assert await priced(sheet, api, COMP, CRV) == {COMP: 1}
     assert await priced(sheet, api, COMP, WETH) == {COMP: 1, WETH: 2}
@@ -160,7 +162,7 @@ async def test_a_token_is_asked_for_once_a_minute_and_one_that_is_not_known_too(
     assert api.asked == [{COMP, CRV}, {WETH}, {COMP, CRV}]
 
 
-async def test_what_is_asked_for_meanwhile_leaves_in_one_request(sheet: TokenSheet, api: FakeApi):
+async def test_what_is_asked_for_meanwhile_leaves_in_one_request(sheet: PolledTokenPrices, api: FakeApi):
     api.gate = asyncio.Event()
     reads = [asyncio.create_task(priced(sheet, api, COMP))]
     await asyncio.sleep(0)
@@ -171,8 +173,8 @@ async def test_what_is_asked_for_meanwhile_leaves_in_one_request(sheet: TokenShe
     assert api.asked == [{COMP}, {WETH, USDC}]
 
 
-async def test_the_caller_learns_what_came_out_of_the_cache(sheet: TokenSheet, api: FakeApi):
-    first, second, bypassing = CacheUse(), CacheUse(), CacheUse(bypass=True)
+async def test_the_caller_learns_what_came_out_of_the_cache(sheet: PolledTokenPrices, api: FakeApi):
+    first, second, bypassing = CacheContext(), CacheContext(), CacheContext(bypass=True)
     assert await priced(sheet, api, COMP, use=first) == {COMP: 1}
     assert await priced(sheet, api, COMP, use=second) == {COMP: 1}
     assert await priced(sheet, api, COMP, use=bypassing) == {COMP: 2}
@@ -180,11 +182,13 @@ async def test_the_caller_learns_what_came_out_of_the_cache(sheet: TokenSheet, a
 
 
 async def test_without_a_cache_every_read_asks(api: FakeApi):
-    sheet = TokenSheet(api, kept_seconds=0.0, clock=api.clock, wall=api.wall)
+    sheet = PolledTokenPrices(api, kept_seconds=0.0, clock=api.clock, wall=api.wall)
     assert [await priced(sheet, api, COMP) for _ in range(3)] == [{COMP: 1}, {COMP: 2}, {COMP: 3}]
 
 
-async def test_a_failing_source_is_left_alone_for_a_moment_and_what_it_told_counts(sheet: TokenSheet, api: FakeApi):
+async def test_a_failing_source_is_left_alone_for_a_moment_and_what_it_told_counts(
+    sheet: PolledTokenPrices, api: FakeApi
+):
     assert await priced(sheet, api, COMP) == {COMP: 1}
     api.failure = UpstreamUnavailable("fake is away")
     api.passed = 61.0
@@ -201,7 +205,7 @@ async def test_a_failing_source_is_left_alone_for_a_moment_and_what_it_told_coun
     assert await priced(sheet, api, COMP) == {COMP: len(api.asked)}
 
 
-async def test_a_slow_source_costs_its_callers_little_and_serves_the_next(sheet: TokenSheet, api: FakeApi):
+async def test_a_slow_source_costs_its_callers_little_and_serves_the_next(sheet: PolledTokenPrices, api: FakeApi):
     api.gate = asyncio.Event()
     assert await priced(sheet, api, COMP, wait=0.05) == {}
     leaving = asyncio.create_task(priced(sheet, api, COMP))

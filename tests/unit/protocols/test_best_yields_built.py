@@ -12,7 +12,7 @@ import pytest
 from server.errors import ArchiveRequired, DeadlineExceeded, GatewayError, Internal, UpstreamUnavailable
 from server.protocols import best_yields
 from server.protocols.best_yields import BestYields
-from server.upstream.cache import CacheUse
+from server.upstream.cache import CacheContext
 from tests.unit.protocols.scripted_pools import LENDING, STAKING, VAULT, Clock, Left, Sources, names, row, settle
 
 
@@ -47,11 +47,11 @@ async def test_a_warm_call_asks_no_source_and_a_later_one_does_not_wait() -> Non
     clock = Clock()
     sources = Sources({("lend", "base"): [row("old", 1.0)]})
     best = BestYields(sources.listed(), sources, clock=clock)
-    use = CacheUse()
+    use = CacheContext()
     first = await best.read(use)
     assert use.status == "miss"
     clock.now += best_yields.BUILT_EVERY - 0.001
-    use = CacheUse()
+    use = CacheContext()
     assert await best.read(use) is first
     assert use.status == "hit"
     await settle()

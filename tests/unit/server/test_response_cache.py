@@ -10,7 +10,7 @@ from waypost.v1 import account_pb2
 from runtime.operations import load_operations
 from server.rpc.pipeline.call import Method, RequestState
 from server.rpc.pipeline.response_cache import ResponseCache
-from server.upstream.cache import Cache, CacheUse
+from server.upstream.cache import Cache, CacheContext
 
 OPERATIONS = {operation.name: operation for operation in load_operations()}
 ROOM = 8 * 1024 * 1024
@@ -24,7 +24,7 @@ class Site:
         self.fails = False
         self.is_found = True
         self.size = 100
-        self.use: CacheUse = CacheUse()
+        self.use: CacheContext = CacheContext()
         self.operation = OPERATIONS[operation]
         handler: Any = None
         self.cache = ResponseCache(Cache(room, clock=lambda: self.now), room, lambda _, address: address)
@@ -45,7 +45,7 @@ class Site:
         return b"%d" % self.reads + b"." * self.size
 
     async def ask(self, request: bytes = b"a", *, bypass: bool = False) -> int:
-        self.use = CacheUse(bypass=bypass)
+        self.use = CacheContext(bypass=bypass)
         self.state = RequestState("id", self.operation, 0.0, {}, cache=self.use)
         assert self.repeats
         answer = self.cache.find(self.operation.path, request, self.state)

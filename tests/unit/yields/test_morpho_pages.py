@@ -10,7 +10,7 @@ import pytest
 
 from server.apis.documents import DocumentStore
 from server.errors import UpstreamUnavailable
-from server.upstream.cache import CacheUse
+from server.upstream.cache import CacheContext
 from server.yields.morpho import PAGE, MorphoApi
 from server.yields.morpho import vaults_of as vaults_of_chain
 from tests.unit.yields.test_morpho import RECORDED, Server, vaults_of
@@ -86,7 +86,7 @@ async def test_a_listing_is_kept_a_minute_and_stands_in_for_an_hour_with_its_own
     server.answer = lambda asked: UpstreamUnavailable("away")
     for later in (2, 3500):
         now[0] += later
-        cache = CacheUse()
+        cache = CacheContext()
         stale = await store.read(vaults_of_chain("ethereum"), deadline=None, cache=cache)
         assert (stale.value, stale.read_at, stale.is_stale, cache.status) == (first.value, first.read_at, True, "stale")
     now[0] += 100

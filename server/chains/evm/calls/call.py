@@ -16,7 +16,7 @@ from server.chains.capabilities import CallRequest, CallResult, GasEstimate
 from server.chains.evm.newest import NEWEST, parse_newest, read_newest_height
 from server.chains.evm.reads.unbatched import LOOKS, Proofs, look_at, read_look
 from server.chains.shared.newest import NO_ENDPOINTS, BlockAnswer, NewestBlock, read_newest
-from server.chains.shared.validated_reads import read_sound, read_sound_together
+from server.chains.shared.validated_reads import read_validated, read_validated_together
 from server.contracts.address import parse_address
 from server.contracts.quantity import block_tag, json_count, json_data
 from server.contracts.reverts import is_revert_payload, reverted
@@ -52,7 +52,7 @@ class CallReader:
     async def simulate_call(self, call: CallRequest, view: ReadView) -> CallResult:
         """Return the raw return data and the block that the call ran at; raises Reverted with the decoded reason."""
         read = self.run("eth_call", self.params(call), view, json_data)
-        data = await self._heights.explain(read, view, "block")
+        data = await self._heights.explain_block_error(read, view, "block")
         if is_revert_payload(data):
             raise reverted(data)
         return CallResult(data, view.block or 0)
@@ -89,7 +89,9 @@ class CallReader:
             view.settle(newest.block, newest.endpoint)
         else:
             look = look_at(self._chain, None)
-            view.settle(*await read_sound(self._pool, *look, partial(read_look, self._chain), deadline=view.deadline))
+            view.settle(
+                *await read_validated(self._pool, *look, partial(read_look, self._chain), deadline=view.deadline)
+            )
 
     async def _pinned(
         self,
@@ -100,7 +102,9 @@ class CallReader:
         options: tuple[object, ...],
     ) -> Answer:
         whole = [params, block_tag(view.block), *options]
-        answer, _ = await read_sound(self._pool, method, whole, read, _made_up(method, view), deadline=view.deadline)
+        answer, _ = await read_validated(
+            self._pool, method, whole, read, _made_up(method, view), deadline=view.deadline
+        )
         return answer
 
     async def _at_latest(
@@ -120,7 +124,7 @@ class CallReader:
             return json_count(before), read(result), parse_newest(after)
 
         async def ask(avoid: frozenset[str]) -> BlockAnswer[tuple[int, Answer]]:
-            (before, answer, after), endpoint = await read_sound_together(
+            (before, answer, after), endpoint = await read_validated_together(
                 self._pool, calls, read_all, _made_up(method, view, avoid), deadline=view.deadline
             )
             return BlockAnswer((before, answer), endpoint, after.height, after.made_at)
@@ -147,7 +151,7 @@ class CallReader:
 
         for _ in range(LOOKS):
             try:
-                (before, answer, after), endpoint = await read_sound_together(
+                (before, answer, after), endpoint = await read_validated_together(
                     self._pool, (look, call, look), read_all, _made_up(method, view), deadline=view.deadline
                 )
             except Reverted:

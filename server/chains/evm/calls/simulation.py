@@ -220,7 +220,7 @@ class Simulator:
 
     async def simulate_transaction(self, call: CallRequest, view: ReadView) -> Simulation:
         """See `SimulatesTransactions`."""
-        return await self._heights.explain(self._simulate(call, view), view, "height")
+        return await self._heights.explain_block_error(self._simulate(call, view), view, "height")
 
     async def _simulate(self, call: CallRequest, view: ReadView) -> Simulation:
         params = self._calls.params(call)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from server.chains.evm.contents import check_contents
 from server.chains.evm.logs.entries import Place, PlacedEntry, read_entries
 from server.chains.evm.logs.limits import Pace
-from server.chains.shared.validated_reads import ask_sound
+from server.chains.shared.validated_reads import ask_validated
 from server.errors import (
     ArchiveRequired,
     DeadlineExceeded,
@@ -206,7 +206,7 @@ class LogScanner:
         if self._contents is not None and self._contents.has_blooms and walk.window.low == walk.window.top:
             return await self._ask_block(wanted, chunk, policy, deadline, self._contents)
         params = [wanted.params(chunk.low, chunk.high)]
-        placed, reply = await ask_sound(
+        placed, reply = await ask_validated(
             self._pool,
             "eth_getLogs",
             lambda steered: self._pool.call("eth_getLogs", params, steered, deadline=deadline),
@@ -235,7 +235,7 @@ class LogScanner:
             return placed, contents.fits_logs(header.result, entries, are_all=are_all)
 
         async def ask(steered: CallPolicy) -> tuple[tuple[list[PlacedEntry], bool | None], str]:
-            found, replies = await ask_sound(
+            found, replies = await ask_validated(
                 self._pool,
                 "eth_getLogs",
                 lambda steered: self._pool.call_together(calls, steered, deadline=deadline),

@@ -47,7 +47,7 @@ _KEPT_SIZES = 1024
 _SIZES = _Sizes()
 
 
-class RememberedReads:
+class CachedReads:
     """Reads like the planner, through the chain's cache.
 
     The calls of one read are cached together, under all of them in their order: a contract that a caller chose may
@@ -180,7 +180,7 @@ class ContractCaller:
         self,
         chain: EvmChain,
         pool: Pool,
-        reads: RememberedReads,
+        reads: CachedReads,
         heights: Heights,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -198,12 +198,12 @@ class ContractCaller:
     ) -> list[ContractOutcome]:
         """See `CallsContracts`."""
         read = self._reads.read_shared if are_known else self._reads.read_alone
-        outcomes = await self._heights.explain(read(view, _planned(calls)), view)
+        outcomes = await self._heights.explain_block_error(read(view, _planned(calls)), view)
         return [ContractOutcome(*outcome) for outcome in outcomes]
 
     async def call_groups(self, groups: Sequence[CallGroup], view: ReadView) -> list[list[ContractOutcome]]:
         """See `CallsContracts`."""
-        answers = await self._heights.explain(self._reads.read_groups(view, _planned_groups(groups)), view)
+        answers = await self._heights.explain_block_error(self._reads.read_groups(view, _planned_groups(groups)), view)
         return [list(map(ContractOutcome._make, outcomes)) for outcomes in answers]
 
     async def call_groups_back(

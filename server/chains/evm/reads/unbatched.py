@@ -16,7 +16,7 @@ from server.chains.evm.chain import ARB_BLOCK_NUMBER, ARB_SYS, EvmChain
 from server.chains.evm.newest import read_newest_height
 from server.chains.evm.reads.multicall import GET_ETH_BALANCE, Call, Outcome
 from server.chains.shared.newest import BlockAnswer
-from server.chains.shared.validated_reads import OtherChain, read_sound
+from server.chains.shared.validated_reads import OtherChain, read_validated
 from server.contracts.quantity import block_tag, check_count, json_data, json_word
 from server.contracts.words import word
 from server.errors import OutOfGas, Reverted, UpstreamDisagrees
@@ -78,7 +78,7 @@ class UnbatchedReads:
         tag = block_tag(block)
         if call.target == self._chain.multicall and call.data.startswith(GET_ETH_BALANCE):
             account = "0x" + call.data[-20:].hex()
-            balance, endpoint = await read_sound(
+            balance, endpoint = await read_validated(
                 self._pool, "eth_getBalance", [account, tag], json_word, plain, deadline=deadline
             )
             return endpoint, Outcome(True, balance)
@@ -86,7 +86,7 @@ class UnbatchedReads:
         if call.sender is not None:
             message["from"] = "0x" + call.sender.hex()
         try:
-            data, endpoint = await read_sound(
+            data, endpoint = await read_validated(
                 self._pool, "eth_call", [message, tag], json_data, policy, deadline=deadline
             )
         except Reverted as error:
@@ -137,7 +137,7 @@ class Proofs:
         look = replace(policy, joinable=False, may_be_refused=False)
         read = partial(read_look, self._chain)
         for _ in range(LOOKS):
-            before, endpoint = await read_sound(self._pool, method, params, read, look, deadline=deadline)
+            before, endpoint = await read_validated(self._pool, method, params, read, look, deadline=deadline)
             steered = replace(policy, prefer=endpoint, avoid=frozenset(self._pool.labels) - {endpoint})
             answer = await ask(steered)
             again = replace(steered, joinable=False, may_be_refused=False)
@@ -147,7 +147,7 @@ class Proofs:
             except ValueError as error:
                 if isinstance(error, OtherChain):
                     self._pool.hear_chain(reply, error.reason)
-                look = replace(look, prefer=None, disbelieved=look.disbelieved | {reply.endpoint})
+                look = replace(look, prefer=None, found_invalid=look.found_invalid | {reply.endpoint})
                 continue
             if endpoint == reply.endpoint and before == after:
                 return BlockAnswer(answer, endpoint, after)
