@@ -4,8 +4,8 @@ Two kinds of answers are kept. What was read of one state of one chain is given 
 for byte, without parsing, checking or reading, while whoever answered it out of the cache vouches for it
 (`CacheContext.holds`). And operations whose answers the contract lets live for a fixed time keep them in the shared
 cache, under the request with canonical addresses; such an answer is of the block it was read at and says so, where it
-names one. A request that chooses its block is left to the chain's own cache. Failures are never kept: an address that is no
-token today may be one in the next block.
+names one. A request that chooses its block is left to the chain's own cache. Failures are never kept: an address that
+is no token today may be one in the next block.
 """
 
 from __future__ import annotations

@@ -20,8 +20,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "scripts": ("scripts", "server", "transcoder", "runtime", "devnet", "cli"),
     "server": ("server", "runtime"),
     "server.errors": (),
-    "server.contracts.address": (),
-    "server.contracts": ("server.contracts", "server.errors", "server.contracts.address"),
+    "server.contracts": ("server.contracts", "server.errors"),
     # Of chains what capabilities are asked with and answer by, never a driver.
     "server.protocols": (
         "server.protocols",
@@ -34,8 +33,6 @@ ALLOWED: dict[str, tuple[str, ...]] = {
         "runtime.config_errors",
         "server.chains.capabilities",
         "server.chains.view",
-        "server.chains.view",
-        "server.chains.facts",
         "server.chains.facts",
         "server.upstream.cache",
         "server.upstream.single_flight",
