@@ -78,6 +78,9 @@ bench: .venv/dev.stamp ## ratios against bare echoes and the bare node
 walk: .venv/dev.stamp ## what a request passes of our own code: calls, files, coroutines
 	@$(BIN)/python -m scripts.walk
 
+structure: .venv/dev.stamp ## how many modules and lines there are, beside an earlier commit
+	@$(BIN)/python -m scripts.structure --list
+
 soak: .venv/dev.stamp ## ten minutes of mixed load: do memory and tasks stay flat? (MINUTES=)
 	@$(BIN)/python -m bench.soak --minutes $(MINUTES)
 

@@ -23,9 +23,14 @@ ROOTS = ("server", "transcoder", "runtime", "cli")
 APART = ("server/protocols", "server/venues", "server/yields", "server/aggregators")
 LARGEST, SMALL = 400, 60
 
-# Whoever these import alone is found by registration: servicers, stages of the pipeline, readers of a driver's map.
-_REGISTERS = ("server/rpc/registration.py", "server/rpc/pipeline/", "server/rpc/pipeline.py")
-_DRIVER = "driver.py"
+# What these import alone is found by registration: servicers, stages, families, readers of a capability, rooms.
+_REGISTERS = (
+    "server/rpc/registration.py",
+    "server/rpc/pipeline/",
+    "server/chains/registry.py",
+    "server/chains/capabilities/__init__.py",
+)
+_BY_CAPABILITY = ("/driver.py", "/factory.py")
 
 
 class Module(NamedTuple):
@@ -67,7 +72,7 @@ def with_one_importer(modules: Sequence[Module]) -> list[tuple[str, str]]:
     """Return the modules that exactly one other imports, with it, apart from those that are found by registration."""
     found = importers(modules)
     pairs = ((module.path, *found[module.path]) for module in modules if len(found[module.path]) == 1)
-    return [(path, by) for path, by in pairs if not (by.startswith(_REGISTERS) or by.endswith(_DRIVER))]
+    return [(path, by) for path, by in pairs if not (by.startswith(_REGISTERS) or by.endswith(_BY_CAPABILITY))]
 
 
 def _imports(tree: ast.Module) -> set[str]:
