@@ -93,4 +93,4 @@ locks: ## rewrite all lock files of Python packages (needs uv)
 clean: ## remove everything that set-up and tests made
 	@rm -rf .venv .devnet .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage.d
 
-.PHONY: help setup setup-dev generate operations run lint test test-fast coverage bench walk soak locks clean
+.PHONY: help setup setup-dev generate operations run lint test test-fast coverage bench walk structure soak locks clean

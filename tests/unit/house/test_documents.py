@@ -107,6 +107,22 @@ def test_metrics_that_are_named_exist(page: str) -> None:
         assert f'"{metric}"' in sources(), metric
 
 
+def test_modules_in_the_picture_of_the_architecture_exist() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    picture = text.split("```")[1]
+    named = re.findall(r"[\w/]+\.py", picture)
+    # Within the server its rooms are named without it.
+    near = [path for path in named if not any(place in tracked() for place in (path, f"server/{path}"))]
+    assert not [path for path in near if "/" in path], near
+    assert all(any(file.endswith(f"/{path}") for file in tracked()) for path in near), near
+    assert len(named) > 15
+
+
+def test_the_glossary_has_at_most_thirty_words() -> None:
+    words = (ROOT / "docs" / "architecture.md").read_text().split("## Words")[1].split("## ")[0]
+    assert 10 < len(re.findall(r"^\| (?!word |---)", words, re.MULTILINE)) <= 30
+
+
 def test_every_decision_is_in_the_list_and_every_page_is_linked() -> None:
     index = (ROOT / "docs" / "decisions" / "README.md").read_text()
     linked = {
