@@ -98,7 +98,7 @@ class BlockReader:
         """Return the block, `confirmations` -1 where it is not in the best chain.
 
         Raises:
-            NotFound: no node knows it.
+            NotFound: no node has it.
         """
         wanted = self.block_hash(block_hash)
         return await self._cache.read_state(
@@ -119,7 +119,7 @@ class BlockReader:
             found, endpoint = await read_validated(
                 self._pool, "getblock", params, lambda result: _find(result, block_hash), policy, deadline=view.deadline
             )
-            # How many blocks confirm it tells how far the node is; of a block outside of the best chain nothing does.
+            # Its confirmations show the node's height; a block outside of the best chain has none.
             block = found.block
             tip = block.height + block.confirmations - 1 if block.confirmations > 0 else NO_BLOCK
             return BlockAnswer(found, endpoint, tip)

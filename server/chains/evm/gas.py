@@ -1,6 +1,6 @@
 """What gas costs on an EVM chain, by the ways that suit its nodes (`gas` in chains.toml).
 
-All questions of a chain's ways, and the one about layer 1, leave in one batch; the first way that was answered counts.
+All requests of a chain's ways, and the one about layer 1, leave in one batch; the first way that was answered counts.
 An answer that is none is asked of another endpoint.
 """
 
@@ -39,7 +39,7 @@ _TRANSFER_GAS = 21_000
 
 
 class _History(msgspec.Struct, rename="camel"):
-    """Base fees of the blocks asked for and one more, rewards of each by percentile, how full each was."""
+    """Base fees of the requested blocks and one more, rewards of each by percentile, how full each was."""
 
     base_fee_per_gas: list[str] = []
     reward: list[list[str]] | None = None
@@ -58,7 +58,7 @@ class _LineaEstimate(msgspec.Struct, rename="camel"):
 class Way(NamedTuple):
     """A way to a fee: a method with its parameters, and how its answer (and the base fee, for tips) is read.
 
-    `read` returns None where the answer says nothing, raises ValueError where it is nonsense.
+    `read` returns None where the answer has no fee, raises ValueError where it is invalid.
     """
 
     method: str
@@ -85,11 +85,11 @@ class GasReader:
     async def read_gas_price(self, view: ReadView) -> GasPrice:
         """Return base fee, priority fee and layer-1 fee in wei.
 
-        A priority fee that no way tells is an error, as is a base fee; a layer-1 fee that the contract does not tell
-        is None.
+        A priority fee that no way reports is an error, as is a base fee; a layer-1 fee that the contract does not
+        report is None.
 
         Raises:
-            UpstreamUnavailable: the nodes did not tell the fees.
+            UpstreamUnavailable: the nodes did not report the fees.
             GatewayError: why the nodes could not be asked.
         """
         l1_fee, told = await asyncio.gather(
@@ -113,7 +113,7 @@ class GasReader:
         raise failure or UpstreamUnavailable(f"the nodes of {self._chain.slug} do not tell what gas costs")
 
     async def _ask(self, ways: Sequence[Way], view: ReadView) -> bytes | GatewayError:
-        """Return an answer that all of the ways can read, which ask the same; or why there is none."""
+        """Return an answer that all of the ways can read, which send the same request; or why there is none."""
 
         def read(result: bytes) -> bytes:
             for way in ways:
@@ -178,7 +178,7 @@ def _header_base(answer: bytes, _base: int) -> int | None:
 
 
 def _rewards(answer: bytes, _base: int) -> int | None:
-    """Return the median over blocks of the median tip; blocks without transactions say nothing."""
+    """Return the median over blocks of the median tip; blocks without transactions are skipped."""
     history = msgspec.json.decode(answer, type=_History)
     tips = [
         quantity(rewards[0])

@@ -99,7 +99,7 @@ class AccountReader:
         return Balance(address, told.block, raw, self._mint(accounts, token, "token").decimals, token)
 
     async def read_token_metadata(self, address: str, view: ReadView) -> token_pb2.GetTokenMetadataResponse:
-        """Return what is known of a mint, without `chain`; NotAToken where the address holds none.
+        """Return the facts of a mint, without `chain`; NotAToken where the address holds none.
 
         The texts are those of the mint's own extension, else of the account that its pointer names, else
         Metaplex's; None where there are none.
@@ -157,7 +157,7 @@ class AccountReader:
             try:
                 told = await self._accounts(keys, view)
             except UpstreamUnavailable:
-                # Every machine that was asked is a moment behind: what it has will do, for texts seldom change.
+                # Every machine that was asked is a moment behind: its older state is used, for texts seldom change.
                 told = await self._accounts(keys, ReadView(deadline=view.deadline))
             pointed = _texts_in(told.answer.value, key)
             if pointed is not None:
@@ -207,7 +207,7 @@ def refuse_history(view: ReadView) -> None:
 
 
 def _texts_in(accounts: list[Account | None], key: Pubkey) -> Texts | None:
-    """Return what a metadata account says of a mint: Metaplex's, or another Token-2022 mint's own."""
+    """Return what a metadata account states of a mint: Metaplex's, or another Token-2022 mint's own."""
     account = accounts[0] if accounts else None
     data = None if account is None else account_bytes(account)
     if account is None or data is None:
@@ -220,7 +220,7 @@ def _texts_in(accounts: list[Account | None], key: Pubkey) -> Texts | None:
 
 
 def _amount(account: Account, mint: Pubkey, owner: Pubkey) -> int:
-    """Return the raw amount in what a node says to be the owner's account of the mint; ValueError where it is not."""
+    """Return the raw amount in what a node returned as the owner's account of the mint; ValueError where it is not."""
     data = account_bytes(account)
     if data is None:
         raw = _parsed_amount(account, mint, owner)
@@ -252,7 +252,7 @@ def _digits(text: object) -> int | None:
     return int(text) if isinstance(text, str) and text.isascii() and text.isdecimal() else None
 
 
-# None of the data itself is wanted.
+# None of the data itself is requested.
 _CONFIG = {"commitment": COMMITMENT, "encoding": "base64", "dataSlice": {"offset": 0, "length": 0}}
 
 
@@ -270,7 +270,7 @@ _read_program = msgspec.json.Decoder(_Found).decode
 
 
 class ProgramReader:
-    """Tells programs from other accounts."""
+    """Distinguishes programs from other accounts."""
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool

@@ -1,6 +1,6 @@
 """Fungible tokens, the native one among them: Starknet has no balance of its own, STRK is a contract as every token is.
 
-A call does not tell the block that it ran at. So at `latest` it travels between two looks at the block number, all in
+A call does not return the block that it ran at. So at `latest` it travels between two looks at the block number, all in
 one request to one node; if both looks agree, that is its block, else it runs again, pinned to the second.
 """
 
@@ -74,7 +74,7 @@ _AMOUNT = CachedState("balance", lambda amount: msgspec.msgpack.encode((str(amou
 
 
 class _Habits(NamedTuple):
-    """What is known of a token: the entry point that it answers, and its decimals."""
+    """The facts of a token: the entry point that it answers, and its decimals."""
 
     selector: str
     decimals: int
@@ -118,7 +118,7 @@ class TokenReader:
         """Return how much of the token the owner holds; settles the view on the block of the answer.
 
         Raises:
-            NotAToken: no contract at the address, or none that tells balances and decimals.
+            NotAToken: no contract at the address, or none that returns balances and decimals.
             NotFound: the block that the caller chose does not exist yet (field `blockHeight`).
             ArchiveRequired: it exists, but no configured node has its state (field `blockHeight`).
         """
@@ -156,7 +156,7 @@ class TokenReader:
     async def _call(self, calls: Sequence[_Call], kinds: Sequence[_Kind], view: ReadView) -> list[int]:
         """Return what each kind makes of what its call returns, all at one block.
 
-        NotAToken where a kind makes nothing of it, and no other endpoint is told anything else.
+        NotAToken where a kind makes nothing of it, and no other endpoint answers anything else.
         """
 
         def read(results: Sequence[bytes]) -> list[int]:
@@ -200,7 +200,7 @@ class TokenReader:
         return NotAToken(f"the contract {token} on {self._slug} does not tell balances as a token does", field="token")
 
     async def _explain(self, error: NotFound, view: ReadView) -> GatewayError:
-        """Tell a block that does not exist yet from one that the nodes have forgotten: both say "Block not found"."""
+        """Distinguish a block that does not exist yet from one that the nodes pruned: both are "Block not found"."""
         if view.block is None or not view.is_chosen:
             return error
         try:
@@ -221,7 +221,7 @@ def _request(call: _Call, block_id: object) -> tuple[str, list[object]]:
 
 
 _EVM_LENGTH = 42
-# What a contract says that does not answer a call.
+# Errors of a contract that does not answer a call.
 _NO_ANSWER = (EntryPointMissing, NotAToken, Reverted)
 
 
@@ -240,7 +240,7 @@ class HoldingReader:
         self._selectors: dict[str, str] = tokens.facts("selector")
 
     def check_holder(self, address: str) -> str:
-        """Return the caller's own writing; InvalidArgument for what is no address."""
+        """Return the text as written; InvalidArgument for what is no address."""
         parse_address(address, "address")
         return address
 
@@ -251,7 +251,7 @@ class HoldingReader:
     async def read_holdings(self, address: str, assets: Sequence[KnownAsset], view: ReadView) -> Holdings:
         """Return the balances that are not zero, all of one block.
 
-        The first read tells the block, the others are pinned to it and leave together: two requests, three as long as
+        The first read finds the block, the others are pinned to it and leave together: two requests, three as long as
         there are tokens that are not known to answer `balanceOf`. A contract that answers nothing as a token does is
         unread; where no contract is there is nothing to read.
         """

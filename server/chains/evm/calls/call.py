@@ -1,6 +1,6 @@
-"""Calls that callers make up themselves: simulation and gas estimates. They are never folded with anybody's reads.
+"""Callers' own calls: simulation and gas estimates. They are never folded with other reads.
 
-A made-up call cannot be wrapped to report its block, because a wrapper would change `msg.sender`. So at `latest` it
+Such a call cannot be wrapped to report its block, because a wrapper would change `msg.sender`. So at `latest` it
 travels between two looks at the block number, all three in one request; if both looks agree, that is its block. If they
 differ, it runs again, pinned to the second. Where nodes ignore the block of a call (chains of unproved history) the
 looks are executions themselves, and the three are repeated until both agree; a revert at a block of the caller's choice

@@ -68,7 +68,7 @@ class UnbatchedReads:
     async def _all(
         self, calls: Sequence[Call], block: int | None, policy: CallPolicy, deadline: float | None
     ) -> list[tuple[str | None, Outcome]]:
-        # A contract may fail in whatever words; a balance cannot.
+        # A contract may fail with any text; a balance cannot.
         plain = replace(policy, may_be_refused=False) if policy.may_be_refused else policy
         return await asyncio.gather(*(self._one(call, block, policy, plain, deadline) for call in calls))
 
@@ -101,12 +101,12 @@ LOOKS = 4
 
 
 def look_at(chain: EvmChain, block: int | None) -> tuple[str, list[object]]:
-    """Return the call, method and parameters, that tells the block it runs at when asked to run at `block`."""
+    """Return the call, method and parameters, that returns the block it runs at when asked to run at `block`."""
     return "eth_call", [{"data": "0x" + code_proof_program(chain, bytes(20)).hex()}, block_tag(block)]
 
 
 def read_look(chain: EvmChain, result: bytes) -> int:
-    """Return the block that an execution really ran at; ValueError where the answer does not tell it."""
+    """Return the block that an execution really ran at; ValueError where the answer does not state it."""
     return check_count(parse_code_proof(chain, json_data(result)).block)
 
 
