@@ -124,11 +124,11 @@ class BlockReader:
             tip = block.height + block.confirmations - 1 if block.confirmations > 0 else NO_BLOCK
             return BlockAnswer(found, endpoint, tip)
 
-        told = await read_newest(self._pool, read)
-        block, payload = told.answer
-        if told.block != NO_BLOCK:
-            self._pool.forks.observe(told.endpoint, block.height, block_hash)
-            view.settle(told.block, told.endpoint)
+        block_answer = await read_newest(self._pool, read)
+        block, payload = block_answer.answer
+        if block_answer.block != NO_BLOCK:
+            self._pool.forks.observe(block_answer.endpoint, block.height, block_hash)
+            view.settle(block_answer.block, block_answer.endpoint)
         native = common_pb2.NativeJson(json=payload)
         message = block_pb2.BitcoinBlock(number=str(block.height), hash=block.hash, native=native)
         return block_pb2.Block(bitcoin=message), block.confirmations

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 TIP_HASH = "/blocks/tip/hash"
 _BLOCK = "/block/"
-_REMEMBERED = 32
+_MOST_PLACED = 32
 _PLACED_SECONDS = 15.0
 """How long a tip's place in the nodes' chain is taken as known."""
 
@@ -102,7 +102,7 @@ class Tips:
                 return 0, Standing.FOREIGN
             if standing is Standing.GOOD:
                 self._placed[tip.hash] = height, self._clock()
-                if len(self._placed) > _REMEMBERED:
+                if len(self._placed) > _MOST_PLACED:
                     self._placed.popitem(last=False)
         head = self._core.heads.head()
         if standing is Standing.GOOD and head is not None and head - height > _NEWEST:

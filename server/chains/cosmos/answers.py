@@ -115,7 +115,7 @@ class SdkVersion:
     """
 
     def __init__(self) -> None:
-        self.told: tuple[int, int] | None = None
+        self.reported: tuple[int, int] | None = None
 
     def learn(self, node_info: bytes) -> None:
         """Keep the version that a node reports; an answer without one changes nothing."""
@@ -125,8 +125,8 @@ class SdkVersion:
             return
         found = None if application is None else _VERSION.match(application.cosmos_sdk_version)
         if found is not None:
-            self.told = int(found[1]), int(found[2])
+            self.reported = int(found[1]), int(found[2])
 
     def is_before(self, major: int, minor: int) -> bool:
         """Return whether the nodes are known to be older than that; False where nothing is known."""
-        return self.told is not None and self.told < (major, minor)
+        return self.reported is not None and self.reported < (major, minor)

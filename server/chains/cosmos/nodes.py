@@ -216,10 +216,10 @@ class CosmosNodes:
             height = _height(reply.headers)
             return BlockAnswer(answer, reply.endpoint, NO_BLOCK if height is None else height)
 
-        told = await read_newest(self.rest, newest)
-        if told.block != NO_BLOCK:
-            view.settle(told.block, told.endpoint)
-        return told.answer
+        block_answer = await read_newest(self.rest, newest)
+        if block_answer.block != NO_BLOCK:
+            view.settle(block_answer.block, block_answer.endpoint)
+        return block_answer.answer
 
     async def _get_pinned(
         self,
@@ -263,8 +263,8 @@ class CosmosNodes:
             head, _ = await read_validated(self.rest, LATEST, [], parse_head, deadline=view.deadline)
         except GatewayError:
             return HeightMissing(message, field=field)
-        told = f"{message}: the newest block is {head.height}"
-        return HeightMissing(told, field=field, head=head.height)
+        message = f"{message}: the newest block is {head.height}"
+        return HeightMissing(message, field=field, head=head.height)
 
     async def _ask(
         self,

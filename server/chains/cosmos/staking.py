@@ -280,8 +280,8 @@ class StakingReader:
 # Each raises ValueError, or msgspec's error, for an answer of another shape, or about another account.
 
 
-def _check_delegator(account: str, told: list[str]) -> None:
-    if any(one != account for one in told):
+def _check_delegator(account: str, named: list[str]) -> None:
+    if any(one != account for one in named):
         raise ValueError("another delegator than the one asked for")
 
 

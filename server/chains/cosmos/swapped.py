@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _NOT_ANSWERED = frozenset({Kind.NOT_JSON_RPC, Kind.HTTP_STATUS})
 
 
-class Face(NamedTuple):
+class NodeInterface(NamedTuple):
     """One interface of a node: the kind of its endpoints, its name, the path that it alone answers to a GET."""
 
     kind: str
@@ -35,8 +35,8 @@ class Face(NamedTuple):
     path: str
 
 
-REST = Face("rest", "the SDK's REST gateway", "/cosmos/base/tendermint/v1beta1/node_info")
-COMET = Face("comet", "a CometBFT RPC", "/status")
+REST = NodeInterface("rest", "the SDK's REST gateway", "/cosmos/base/tendermint/v1beta1/node_info")
+COMET = NodeInterface("comet", "a CometBFT RPC", "/status")
 
 
 class _Swapped(msgspec.Struct):
@@ -85,7 +85,7 @@ def _has_no_answer(answer: Answer) -> bool:
     return isinstance(answer.outcome, Failure) and answer.outcome.kind in _NOT_ANSWERED
 
 
-async def _explain(answer: Answer, getter: Connector[RestCall], wanted: Face, other: Face) -> Answer:
+async def _explain(answer: Answer, getter: Connector[RestCall], wanted: NodeInterface, other: NodeInterface) -> Answer:
     """Return the answer, or one that `explain_swapped` reads where the endpoint answers as the other interface does."""
     found = await getter.submit_alone(RestCall(other.path), VERIFY_SECONDS, "verify")
     if not isinstance(found.outcome, bytes) or not _describes_node(found.outcome):

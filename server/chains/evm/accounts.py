@@ -124,9 +124,9 @@ class CodeReader:
         view.settle(block, view.endpoint)
         return await self._code(account, block, view)
 
-    def _keeps_pace(self, told: BlockAnswer[CodeProof]) -> bool:
-        self._pool.observe_head(told.endpoint, told.block, told.made_at)
-        return not self._pool.heads.is_out_of_step(told.endpoint)
+    def _keeps_pace(self, block_answer: BlockAnswer[CodeProof]) -> bool:
+        self._pool.observe_head(block_answer.endpoint, block_answer.block, block_answer.made_at)
+        return not self._pool.heads.is_out_of_step(block_answer.endpoint)
 
     async def _code(self, account: str, block: int | None, view: ReadView) -> bytes:
         await self._planner.in_turn()

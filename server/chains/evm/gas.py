@@ -33,7 +33,7 @@ GET_L1_FEE = bytes.fromhex("49948e0e")
 
 _BLOCKS = 10
 _MEDIAN = 50
-_NOBODY = "0x" + "00" * 20
+_ZERO_ADDRESS = "0x" + "00" * 20
 _TRANSFER_KIND = b"\x02"
 _TRANSFER_GAS = 21_000
 
@@ -92,11 +92,11 @@ class GasReader:
             UpstreamUnavailable: the nodes did not report the fees.
             GatewayError: why the nodes could not be asked.
         """
-        l1_fee, told = await asyncio.gather(
+        l1_fee, results = await asyncio.gather(
             self._l1_fee(view),
             asyncio.gather(*(self._ask(ways, view) for ways in self._questions.values())),
         )
-        answers = dict(zip(self._questions, told, strict=True))
+        answers = dict(zip(self._questions, results, strict=True))
         base = self._first(self._base, answers, 0)
         return GasPrice(base, self._first(self._priority, answers, base), l1_fee)
 
@@ -201,7 +201,7 @@ def _linea(answer: bytes, _base: int) -> int | None:
 
 
 _FEE_HISTORY = ("eth_feeHistory", (hex(_BLOCKS), "latest", (_MEDIAN,)))
-_PLAIN_TRANSFER = {"from": _NOBODY, "to": _NOBODY, "value": "0x0"}
+_PLAIN_TRANSFER = {"from": _ZERO_ADDRESS, "to": _ZERO_ADDRESS, "value": "0x0"}
 
 WAYS: dict[str, Way] = {
     "history": Way(*_FEE_HISTORY, _history_base),

@@ -79,8 +79,8 @@ class EvmPassThrough:
             return
         head = self._pool.heads.head()
         if head is None:
-            told, _ = await read_validated(self._pool, "eth_blockNumber", [], json_count, deadline=view.deadline)
-            head = told
+            newest, _ = await read_validated(self._pool, "eth_blockNumber", [], json_count, deadline=view.deadline)
+            head = newest
         most = ALLOWED.options("eth_getLogs", "logs")["most"]
         _check_range(head if first is None else first, head if last is None else last, most)
 

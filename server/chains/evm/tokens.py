@@ -236,9 +236,9 @@ class HoldingReader:
         ]
         native, *outcomes = await self._reads.read_shared(view, calls)
         for asset, outcome in zip(unknown, outcomes[len(assets) :], strict=True):
-            told = _number(outcome)
-            if told is not None and told <= _MOST_DECIMALS:
-                self._decimals[asset.address] = told
+            decimals = _number(outcome)
+            if decimals is not None and decimals <= _MOST_DECIMALS:
+                self._decimals[asset.address] = decimals
         coin = _number(native)
         if coin is None:
             raise UpstreamUnavailable(f"the nodes of {self._chain.slug} did not answer a balance")

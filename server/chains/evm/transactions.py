@@ -224,8 +224,8 @@ class TransactionReader:
         )
 
 
-def _check(told: str, wanted: str) -> None:
-    if told.lower() != wanted:
+def _check(answered: str, wanted: str) -> None:
+    if answered.lower() != wanted:
         raise ValueError("another transaction than the one asked for")
 
 

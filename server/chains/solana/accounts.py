@@ -64,8 +64,8 @@ class AccountReader:
         """Return the lamports of an address, 0 for one that was never used; NotSupported for a chosen block."""
         refuse_history(view)
         key = parse_key(address, "address")
-        told = await read_value(self._pool, "getBalance", [str(key), _STATE], read_amount, view)
-        return Balance(address, told.block, told.answer, self._facts.native.decimals)
+        block_answer = await read_value(self._pool, "getBalance", [str(key), _STATE], read_amount, view)
+        return Balance(address, block_answer.block, block_answer.answer, self._facts.native.decimals)
 
     async def read_token_balance(self, address: str, token: str, view: ReadView) -> Balance:
         """Return how much of a mint an owner holds in all accounts together, of whichever token program the mint is.
@@ -92,11 +92,11 @@ class AccountReader:
             return BlockAnswer((accounts, raw), endpoint, slot)
 
         try:
-            told = await read_settled(self._pool, read, view)
+            block_answer = await read_settled(self._pool, read, view)
         except NotAToken:
             raise self._no_mint(token, "token") from None
-        accounts, raw = told.answer
-        return Balance(address, told.block, raw, self._mint(accounts, token, "token").decimals, token)
+        accounts, raw = block_answer.answer
+        return Balance(address, block_answer.block, raw, self._mint(accounts, token, "token").decimals, token)
 
     async def read_token_metadata(self, address: str, view: ReadView) -> token_pb2.GetTokenMetadataResponse:
         """Return the facts of a mint, without `chain`; NotAToken where the address holds none.
@@ -155,11 +155,11 @@ class AccountReader:
         if named is not None and named not in (bytes(key), bytes(metaplex)):
             keys = [Pubkey.from_bytes(named)]
             try:
-                told = await self._accounts(keys, view)
+                block_answer = await self._accounts(keys, view)
             except UpstreamUnavailable:
                 # Every machine that was asked is a moment behind: its older state is used, for texts seldom change.
-                told = await self._accounts(keys, ReadView(deadline=view.deadline))
-            pointed = _texts_in(told.answer.value, key)
+                block_answer = await self._accounts(keys, ReadView(deadline=view.deadline))
+            pointed = _texts_in(block_answer.answer.value, key)
             if pointed is not None:
                 return pointed
         return _texts_in(found, key) or layouts.NO_TEXTS

@@ -73,7 +73,7 @@ def _unpack(packed: bytes) -> Amount:
 _AMOUNT = CachedState("balance", lambda amount: msgspec.msgpack.encode((str(amount.raw), amount.decimals)), _unpack)
 
 
-class _Habits(NamedTuple):
+class _TokenFacts(NamedTuple):
     """The facts of a token: the entry point that it answers, and its decimals."""
 
     selector: str
@@ -111,8 +111,8 @@ class TokenReader:
         self._pool = pool
         self._cache = cache
         self.facts = cache.facts
-        self._habits: dict[str, _Habits] = cache.facts("habits")
-        self._native = (native, _Habits(BALANCE_OF, native_decimals))
+        self._token_facts: dict[str, _TokenFacts] = cache.facts("token_facts")
+        self._native = (native, _TokenFacts(BALANCE_OF, native_decimals))
 
     async def read(self, token: str, owner: str, view: ReadView) -> Amount:
         """Return how much of the token the owner holds; settles the view on the block of the answer.
@@ -135,21 +135,21 @@ class TokenReader:
             raise await self._explain(error, view) from None
 
     async def _read(self, token: str, owner: str, view: ReadView) -> Amount:
-        habits = self._native[1] if token == self._native[0] else self._habits.get(token)
-        if habits is not None:
+        known = self._native[1] if token == self._native[0] else self._token_facts.get(token)
+        if known is not None:
             try:
-                [raw] = await self._call([(token, habits.selector, [owner])], [amount_of], view)
-                return Amount(raw, habits.decimals)
+                [raw] = await self._call([(token, known.selector, [owner])], [amount_of], view)
+                return Amount(raw, known.decimals)
             except EntryPointMissing:
                 # The contract was upgraded, or the block is older than its upgrade.
-                self._habits.pop(token, None)
+                self._token_facts.pop(token, None)
         for selector in (BALANCE_OF, BALANCE_OF_SNAKE):
             try:
                 calls = [(token, selector, [owner]), (token, DECIMALS, [])]
                 found = Amount(*await self._call(calls, [amount_of, decimals_of], view))
             except EntryPointMissing:
                 continue
-            self._habits[token] = _Habits(selector, found.decimals)
+            self._token_facts[token] = _TokenFacts(selector, found.decimals)
             return found
         raise self._no_token(token)
 
@@ -185,10 +185,10 @@ class TokenReader:
             )
             return BlockAnswer((before, numbers), endpoint, after.height, after.made_at)
 
-        told = await read_newest(self._pool, ask)
-        before, numbers = told.answer
-        view.settle(told.block, told.endpoint)
-        return numbers if before == told.block == view.block else await self._pinned(calls, read, view)
+        block_answer = await read_newest(self._pool, ask)
+        before, numbers = block_answer.answer
+        view.settle(block_answer.block, block_answer.endpoint)
+        return numbers if before == block_answer.block == view.block else await self._pinned(calls, read, view)
 
     async def _pinned(self, calls: Sequence[_Call], read: _Read, view: ReadView) -> list[int]:
         asked = [_request(call, {"block_number": view.block}) for call in calls]
@@ -265,7 +265,7 @@ class HoldingReader:
     async def _read(self, asset: KnownAsset, owner: str, view: ReadView) -> Holding | None:
         contract = parse_address(asset.address, "token")
         raw, decimals = await asyncio.gather(
-            self._balance(contract, owner, view), self._told_decimals(contract, asset.decimals, view)
+            self._balance(contract, owner, view), self._read_decimals(contract, asset.decimals, view)
         )
         return None if raw is None else Holding(asset.address, raw, decimals)
 
@@ -286,7 +286,7 @@ class HoldingReader:
         self._selectors.pop(contract, None)
         return None
 
-    async def _told_decimals(self, contract: str, listed: int, view: ReadView) -> int:
+    async def _read_decimals(self, contract: str, listed: int, view: ReadView) -> int:
         if contract not in self._decimals:
             try:
                 decimals = await self._call(contract, DECIMALS, [], decimals_of, view)

@@ -339,7 +339,7 @@ class TraceReader:
                 raise self._missing() from None
             except (NotSupported, InvalidArgument) as error:
                 await self._prove_mined(wanted, view)
-                self._forbear(tracer, error.refusals)
+                self._note_refusals(tracer, error.refusals)
                 return None
             if read_refusal(reply.result) is not None:
                 # Others may have more time for it.
@@ -357,7 +357,7 @@ class TraceReader:
                 # The pool may have passed over the preferred endpoint because it is down: it is not always asked.
                 strange |= {reply.endpoint, prefer or reply.endpoint}
                 continue
-            self._forbear(tracer, reply.refusals)
+            self._note_refusals(tracer, reply.refusals)
             return frames
 
     async def _parse(self, tracer: Tracer, reply: Reply) -> Frames:
@@ -380,7 +380,7 @@ class TraceReader:
     def _note(self, tracer: Tracer, label: str) -> None:
         self._lacking[tracer.name, label] = self._clock() + LEARNED_SECONDS
 
-    def _forbear(self, tracer: Tracer, refusals: Mapping[str, GatewayError]) -> None:
+    def _note_refusals(self, tracer: Tracer, refusals: Mapping[str, GatewayError]) -> None:
         for label, error in refusals.items():
             if isinstance(error, NotSupported | InvalidArgument):
                 self._note(tracer, label)

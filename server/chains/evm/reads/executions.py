@@ -166,7 +166,7 @@ class Executions:
                 avoid = frozenset({reply.endpoint})
 
         try:
-            told = await (read_newest(self._pool, ask) if block is None else self._at(block, ask))
+            block_answer = await (read_newest(self._pool, ask) if block is None else self._at(block, ask))
         except TOO_MUCH:
             raise
         except _REFUSALS as error:
@@ -176,7 +176,7 @@ class Executions:
             return await self.fall_back(block, calls, policy, deadline, None)
         observe_fold(self._chain.slug, len(calls))
         # What is returned is what was read last.
-        return Answer(told.block, told.endpoint, told.answer, marks[-1] if is_marked else b"")
+        return Answer(block_answer.block, block_answer.endpoint, block_answer.answer, marks[-1] if is_marked else b"")
 
     def _is_of_this_chain(self, reply: Reply, chain_id: Outcome) -> bool:
         """Return whether an execution ran on this chain, or reports none; an endpoint of another one is excluded."""
@@ -199,10 +199,10 @@ class Executions:
         """Return an endpoint's answer about this block; after one about another block other endpoints are asked."""
         avoid = NO_ENDPOINTS
         while True:
-            told = await execute(avoid)
-            if told.block == block or told.endpoint in avoid:
-                return told
-            avoid |= {told.endpoint}
+            block_answer = await execute(avoid)
+            if block_answer.block == block or block_answer.endpoint in avoid:
+                return block_answer
+            avoid |= {block_answer.endpoint}
 
     async def run_one_by_one(
         self, block: int | None, calls: Sequence[Call], policy: CallPolicy, deadline: float | None

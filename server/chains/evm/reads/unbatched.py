@@ -53,10 +53,10 @@ class UnbatchedReads:
         nodes may answer with another block's state, the block is the one that they prove to have read.
         """
         if not self._chain.history_is_pinned:
-            told = await self._proofs.prove(
+            block_answer = await self._proofs.prove(
                 block, lambda steered: self._all(calls, block, steered, deadline), policy, deadline
             )
-            return told.block, told.endpoint, [outcome for _, outcome in told.answer]
+            return block_answer.block, block_answer.endpoint, [outcome for _, outcome in block_answer.answer]
         if block is None:
             head = await read_newest_height(self._pool, deadline, policy)
             block = head.block
