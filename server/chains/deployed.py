@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class Deployed:
     """A registered contract and what stands at its address now.
 
-    `size` is that of the code in bytes, 0 where there is none, None where no node told; `trouble` then says why.
+    `size` is that of the code in bytes, 0 where there is none, None where no node answered; `trouble` then states why.
     """
 
     protocol: str
@@ -49,7 +49,7 @@ async def read_deployed(chain: Chain, book: AddressBook) -> list[Deployed]:
 
 
 def lacking(found: Sequence[Deployed]) -> list[Deployed]:
-    """Return those that have no code, or of which no node told."""
+    """Return those that have no code, or about which no node answered."""
     return [one for one in found if not one.size]
 
 

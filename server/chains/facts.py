@@ -1,4 +1,4 @@
-"""What is known of chains before a node is asked, and amounts in their units."""
+"""Facts of chains that need no node, and amounts in their units."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from server.upstream.heads import HeadGrowth
 
 _TABLE = Path(__file__).with_name("chains.toml")
 
-# Where the table knows no block time (one chain), pacing assumes this many seconds.
+# Where the table has no block time (one chain), pacing assumes this many seconds.
 _ASSUMED_BLOCK_TIME = 6.0
 
 
@@ -36,7 +36,7 @@ class WrappedNative:
 
 @dataclass(frozen=True, slots=True)
 class Multicall:
-    """Where Multicall3 lives and since which block."""
+    """Where Multicall3 is deployed and since which block."""
 
     address: str
     deploy_block: int
@@ -61,7 +61,7 @@ class GasPolicy:
 
 @dataclass(frozen=True, slots=True)
 class L1Fee:
-    """The contract that tells what posting a transaction to layer 1 costs; `signed` if it wants its signature too."""
+    """The contract that returns what posting a transaction to layer 1 costs; `signed` if it takes the signature too."""
 
     oracle: str
     signed: bool
@@ -69,7 +69,7 @@ class L1Fee:
 
 @dataclass(frozen=True, slots=True)
 class ChainFacts:
-    """One chain as chains.toml describes it; the file's head says what each entry means. `block_time` is in seconds."""
+    """One chain as chains.toml describes it; the file's head explains each entry. `block_time` is in seconds."""
 
     slug: str
     name: str

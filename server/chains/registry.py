@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from server.upstream.transport import Observer, Session
 
 
-# A suggestion that is not near misleads: half of all unknown chains are chains that the gateway does not have.
+# A distant suggestion misleads: half of all unknown chains are chains that the gateway does not have.
 
 _LONGEST = 64
 _BETWEEN_WORDS = re.compile(r"[\s._-]+")
@@ -65,11 +65,11 @@ def advise_chain(text: str, slugs: Collection[str]) -> str:
 
 
 def _slips(name: str, slug: str) -> int | None:
-    """Return how many slips of the pen make one of the other; None where it is another name."""
+    """Return by how many slips one differs from the other; None where it is another name."""
     shorter = min(len(name), len(slug))
     if shorter < _SHORTEST:
         return None
-    # Two slips at once are believed in long names that begin alike: litecoin is no bitcoin.
+    # Two slips at once count only in long names that begin alike: litecoin is no bitcoin.
     most = 2 if shorter >= _LONG and name[0] == slug[0] else 1
     return edits_between(name, slug, most=most)
 

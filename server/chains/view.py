@@ -23,7 +23,7 @@ class ReadView:
     `block` is None until the first read, which goes to the node as `latest` and reports the block it was answered at;
     every later read is pinned to that block and prefers the endpoint that answered. A view made with a block is pinned
     from the start, and `is_chosen`: the caller named its block. `deadline` is in seconds of the monotonic clock.
-    `cache` is what the request has of the cache: whether it wants it, and what came out of it.
+    `cache` is the request's use of the cache: whether it may, and what came out of it.
     """
 
     block: int | None = None
@@ -38,7 +38,7 @@ class ReadView:
 
     @property
     def is_settling(self) -> bool:
-        """Whether a read under way is about to find out the block of this view."""
+        """Whether a read under way is about to determine the block of this view."""
         return self.block is None and self._turn is not None and self._turn.locked()
 
     def settle(self, block: int, endpoint: str | None) -> None:
@@ -62,8 +62,8 @@ ATTEMPTS = 4
 async def read_in_steps(view: ReadView, read: Callable[[ReadView], Awaitable[Answer]]) -> Answer:
     """Return what `read` brings, all its steps at one block, and settle the view on it.
 
-    Nodes that know the latest state alone cannot be asked for the block of the first step once the chain has moved on:
-    the read begins again then, past what is kept, which is of the older block.
+    Nodes that have the latest state alone cannot be asked for the block of the first step once the chain has moved on:
+    the read begins again then, past the cache, which is of the older block.
 
     Raises:
         MovedOn: the chain moves on faster than the steps follow each other.

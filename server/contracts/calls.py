@@ -12,7 +12,7 @@ class ContractCall(NamedTuple):
 
     `gas` is what it takes at most as a rule. `sender` is set only where the answer depends on `msg.sender`; such a call
     is never folded with others. `is_optional` is set where it matters only what the call returns if it does: a failure
-    without data, which may be for want of gas, is not asked again then.
+    without data, which may be for want of gas, is not read again then.
     """
 
     to: str
@@ -30,7 +30,7 @@ class ContractOutcome(NamedTuple):
 
 
 class CallGroup(NamedTuple):
-    """Calls that are remembered and folded together.
+    """Calls that are cached and folded together.
 
     `is_known` is set where every address is the gateway's own data: such calls may share executions with those of other
     requests. Groups that hold an address named by a caller, or calls that change state, run in executions of their own.

@@ -36,7 +36,7 @@ NAME = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]{0,127}")
 
 _MAX_INDEXED = 3
 _SELECTOR = 4
-# A reason is for people to read: longer ones are cut.
+# Longer reasons are cut.
 _MAX_REASON_VALUES = 64
 _MAX_REASON_CHARACTERS = 512
 
@@ -54,7 +54,7 @@ class Event:
         """Return the event of an ABI item.
 
         Raises:
-            ValueError: the item is none, or an anonymous one, whose logs cannot be told from others.
+            ValueError: the item is none, or an anonymous one, whose logs cannot be distinguished from others.
         """
         name = item.get("name")
         if item.get("type") != "event" or not isinstance(name, str) or not NAME.fullmatch(name):

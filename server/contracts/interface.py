@@ -71,7 +71,7 @@ class Function:
         self._inputs: tuple[Type, ...] = tuple(one.type for one in self.inputs)
         self._outputs: tuple[Type, ...] = tuple(one.type for one in self.outputs)
         self._write = row_writer(self._inputs)
-        # Of outputs of fixed size it is known where each stands before there is any data.
+        # The offsets of outputs of fixed size do not depend on the data.
         self._size = sum(kind.head_size for kind in self._outputs)
         self._decoders: tuple[Callable[[bytes], Any], ...] | None = None
         if not any(kind.is_dynamic for kind in self._outputs) and self._size <= WORD * MAX_VALUES:
@@ -142,7 +142,7 @@ class Function:
 
 
 class Interface:
-    """What of a contract is called and read: functions by name, `errors` by selector, `events` by name."""
+    """The parts of a contract that are called and read: functions by name, `errors` by selector, `events` by name."""
 
     def __init__(self, items: Iterable[Mapping[str, Any]]) -> None:
         """Take items of ABI JSON; ValueError for one that is none or stands there twice."""

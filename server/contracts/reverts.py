@@ -79,7 +79,7 @@ def reverted(data: bytes) -> Reverted:
 
 
 def is_revert_payload(data: bytes) -> bool:
-    """Return whether return data is in truth a revert: some nodes hand `Error(string)` or `Panic` out as a result.
+    """Return whether return data is in truth a revert: some nodes return `Error(string)` or `Panic` as a result.
 
     ABI-encoded return data is a multiple of 32 bytes long, a revert payload has four more.
     """

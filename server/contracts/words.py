@@ -1,7 +1,7 @@
 """Words of ABI-encoded data, the reader of such data, and the types that take one word.
 
 Encoded data is read with a budget: offsets in it are its author's, several may point at the same bytes, so that a few
-kilobytes stand for millions of values. Every value read is paid for, long texts by their words.
+kilobytes stand for millions of values. Every value read counts against it, long texts by their words.
 
 Source of all types: Solidity documentation, "Contract ABI Specification".
 """
@@ -78,7 +78,7 @@ class Reader:
         return int.from_bytes(self.word(at), "big")
 
     def text(self, at: int) -> bytes:
-        """Return the bytes whose length stands at an offset, before them; padding is not asked for."""
+        """Return the bytes whose length stands at an offset, before them; padding is not required."""
         length = self.number(at)
         start = at + WORD
         if start + length > self.size:

@@ -23,7 +23,7 @@ _BECH32M_SUM = 0x2BC830A3
 
 
 def parse_address(text: str) -> str:
-    """Return the address as nodes know it (witness programs in lower case).
+    """Return the address as nodes write it (witness programs in lower case).
 
     Raises:
         InvalidArgument: it is no address of the main network (field `address`).

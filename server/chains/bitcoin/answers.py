@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from server.upstream.pool import Pool
 
 NEWEST: tuple[str, list[object]] = ("getblockchaininfo", [])
-"""The call, method and parameters, by which nodes tell height and time of their newest block."""
+"""The call, method and parameters, with which nodes report height and time of their newest block."""
 
 TIP = "/blocks/tip/height"
 """Esplora's route for the height of the newest block."""
@@ -69,7 +69,7 @@ def parse_newest(result: bytes) -> NewestBlock:
         info = msgspec.json.decode(result, type=_Info)
     except (msgspec.MsgspecError, RecursionError):
         raise ValueError("not the state of a chain") from None
-    # Older versions tell the median of eleven blocks alone, an hour older than the newest.
+    # Older versions report the median of eleven blocks alone, an hour older than the newest.
     return NewestBlock(info.blocks, info.mediantime if info.time is None else info.time, info.initialblockdownload)
 
 
@@ -94,7 +94,7 @@ INDEXED_PROBE = NewestCall("/blocks", [], _parse_blocks)
 async def explain_missing_height(pool: Pool, height: int | None, view: ReadView, error: NotFound) -> NotFound:
     """Return the error about a height that no node has, with the newest block (`head`) where a node reports it.
 
-    `height` is None where it is not known, `error` what the nodes said. One more request, made only after the failure.
+    `height` is None where it is unknown, `error` what the nodes answered. One more request, made only after a failure.
     """
     what = "a block of that height" if height is None else f"block {height}"
     try:

@@ -44,7 +44,7 @@ class Way(Protocol):
     """One way to a balance."""
 
     async def read_balance(self, address: str, known: str, view: ReadView) -> Balance:
-        """Return the confirmed balance of an address, `known` to nodes so, and settle the view at its block."""
+        """Return the confirmed balance of an address, `known` to nodes so, and pin the view to its block."""
         ...
 
 
@@ -92,7 +92,7 @@ class BalanceReader:
 
         Raises:
             InvalidArgument: it is no address of the chain.
-            NotSupported: the caller named a block, or no endpoint that tells balances is configured.
+            NotSupported: the caller named a block, or no endpoint that reports balances is configured.
         """
         known = parse_address(address)
         if view.is_chosen:
@@ -104,7 +104,7 @@ class BalanceReader:
 
 
 # That takes the whole node for minutes, and a node makes one scan at a time. So it is done only by endpoints that are
-# configured for it (kind `scan`), one scan per endpoint, and the result outlives the caller who waited in vain.
+# configured for it (kind `scan`), one scan per endpoint, and the result outlives a caller that stopped waiting.
 
 SCAN_SECONDS = 600.0
 """How long a scan may take."""
@@ -136,7 +136,7 @@ class _Counted(NamedTuple):
 class ScannedBalances:
     """Counts confirmed balances. Several callers of one address share a scan; others wait for their turn.
 
-    Results are kept here and not in the chain's cache alone: a scan outlives the caller who began it, and its result
+    Results are kept here and not in the chain's cache alone: a scan outlives the caller that began it, and its result
     lasts longer than any answer near the head.
     """
 
@@ -152,7 +152,7 @@ class ScannedBalances:
         """Return the confirmed satoshi of an address and the block that they count; settles the view.
 
         `known` is the address as nodes write it. A result is given again for a minute. Raises DeadlineExceeded when
-        the scan takes longer than the caller has; it goes on, and its result is there for who asks again.
+        the scan takes longer than the caller has; it goes on, and its result is there for the next request.
         """
         counted = self._counted.get(known)
         if counted is None or self._clock() - counted.at > _KEPT_SECONDS:

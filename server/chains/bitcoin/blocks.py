@@ -98,7 +98,7 @@ class BlockReader:
         """Return the block, `confirmations` -1 where it is not in the best chain.
 
         Raises:
-            NotFound: no node knows it.
+            NotFound: no node has it.
         """
         wanted = self.block_hash(block_hash)
         return await self._cache.read_state(
@@ -119,16 +119,16 @@ class BlockReader:
             found, endpoint = await read_validated(
                 self._pool, "getblock", params, lambda result: _find(result, block_hash), policy, deadline=view.deadline
             )
-            # How many blocks confirm it tells how far the node is; of a block outside of the best chain nothing does.
+            # Its confirmations show the node's height; a block outside of the best chain has none.
             block = found.block
             tip = block.height + block.confirmations - 1 if block.confirmations > 0 else NO_BLOCK
             return BlockAnswer(found, endpoint, tip)
 
-        told = await read_newest(self._pool, read)
-        block, payload = told.answer
-        if told.block != NO_BLOCK:
-            self._pool.forks.observe(told.endpoint, block.height, block_hash)
-            view.settle(told.block, told.endpoint)
+        block_answer = await read_newest(self._pool, read)
+        block, payload = block_answer.answer
+        if block_answer.block != NO_BLOCK:
+            self._pool.forks.observe(block_answer.endpoint, block.height, block_hash)
+            view.settle(block_answer.block, block_answer.endpoint)
         native = common_pb2.NativeJson(json=payload)
         message = block_pb2.BitcoinBlock(number=str(block.height), hash=block.hash, native=native)
         return block_pb2.Block(bitcoin=message), block.confirmations

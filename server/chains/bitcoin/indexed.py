@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 TIP_HASH = "/blocks/tip/hash"
 _BLOCK = "/block/"
-_REMEMBERED = 32
+_MOST_PLACED = 32
 _PLACED_SECONDS = 15.0
-"""How long a tip's place in the nodes' chain is taken for granted."""
+"""How long a tip's place in the nodes' chain is taken as known."""
 
 _NEWEST = 1
 """Blocks by which indexers and nodes may differ: one has a new block a moment before the other."""
@@ -45,7 +45,7 @@ class Standing(Enum):
 
 
 class Tip(NamedTuple):
-    """The newest block of an indexer: its hash, and who told it."""
+    """The newest block of an indexer: its hash, and the endpoint that reported it."""
 
     hash: str
     endpoint: str
@@ -75,7 +75,7 @@ class Tips:
         self._placed: OrderedDict[str, tuple[int, float]] = OrderedDict()
 
     async def read(self, prefer: str | None, avoid: frozenset[str], view: ReadView) -> Tip:
-        """Return the tip of one indexer as it is now; joined with nobody's question, which may have begun earlier."""
+        """Return the current tip of one indexer; not joined with other callers' reads, which may have begun earlier."""
         tip, reply = await ask_validated(
             self._esplora,
             TIP_HASH,
@@ -91,7 +91,7 @@ class Tips:
         """Return the height of a tip and how it stands to the nodes' chain.
 
         Foreign is a block that the nodes have outside of their best chain, or do not have although they are further,
-        or of which the indexer itself does not tell the height. Without a node that answers, the indexer is believed.
+        or whose height the indexer itself does not report. Without a node that answers, the indexer is trusted.
         """
         height, at = self._placed.get(tip.hash, (0, -_PLACED_SECONDS))
         standing = Standing.GOOD
@@ -102,7 +102,7 @@ class Tips:
                 return 0, Standing.FOREIGN
             if standing is Standing.GOOD:
                 self._placed[tip.hash] = height, self._clock()
-                if len(self._placed) > _REMEMBERED:
+                if len(self._placed) > _MOST_PLACED:
                     self._placed.popitem(last=False)
         head = self._core.heads.head()
         if standing is Standing.GOOD and head is not None and head - height > _NEWEST:
@@ -116,7 +116,7 @@ class Tips:
             except NotFound:
                 return await self._ask_of_unknown(tip, view)
             except GatewayError:
-                # No node tells: then the indexer's own word has to do.
+                # No node answers: the indexer's own answer is used.
                 pass
         return await self._ask_indexer(tip, view), Standing.GOOD
 
@@ -173,9 +173,9 @@ class _Address(msgspec.Struct, kw_only=True):
 class IndexedBalances:
     """Reads confirmed balances from indexers.
 
-    An indexer does not say at which block it answers, so its tip is read before and after: the answer counts only if
+    An indexer does not state at which block it answers, so its tip is read before and after: the answer counts only if
     nothing came in between. The tip must be a block of the nodes' best chain, and about their newest: an indexer that
-    is behind is passed over while there is another one, and one that is on another chain is not believed at all.
+    is behind is passed over while there is another one, and one that is on another chain is not used at all.
     """
 
     def __init__(self, facts: ChainFacts, core: Pool, esplora: RestPool) -> None:
@@ -215,14 +215,14 @@ class IndexedBalances:
         return balance
 
     async def _read(self, known: str, avoid: frozenset[str], view: ReadView) -> tuple[Tip, int | None]:
-        """Return the satoshi that an indexer tells of an address and the tip that it had before and after.
+        """Return the satoshi that an indexer reports for an address and the tip that it had before and after.
 
         None instead of them where the tip was another one at every try.
         """
         prefer = None
         for _ in range(_TRIES):
             before = await self._tips.read(prefer, avoid, view)
-            # Not joined with anybody's: that one may have begun before the tip was read.
+            # Not joined with another caller's: that one may have begun before the tip was read.
             raw, reply = await ask_validated(
                 self._pool,
                 _ADDRESS,

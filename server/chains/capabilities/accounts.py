@@ -1,4 +1,4 @@
-"""Capabilities to read accounts: their addresses, what they hold and stake, tokens, and who may move those."""
+"""Capabilities to read accounts: their addresses, what they hold and stake, tokens, and their allowances."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Balance:
     """An amount in the smallest unit with the decimals to show it by; `block` is the block it was read at, where known.
 
     `address` (and `token`) are in canonical writing; `token` is None for the native coin. `decimals` is None where the
-    chain does not say how to show the amount.
+    chain does not state how to show the amount.
     """
 
     address: str
@@ -55,9 +55,9 @@ class ReadsAccounts(Protocol):
 
 
 class KnownAsset(NamedTuple):
-    """A token that the gateway knows: its address in canonical writing, and the decimals it is known by.
+    """A token of the gateway's catalogue: its address in canonical writing, and its listed decimals.
 
-    They are used only where the chain does not tell decimals together with balances.
+    They are used only where the chain does not report decimals together with balances.
     """
 
     address: str
@@ -73,10 +73,10 @@ class Holding(NamedTuple):
 
 
 class Holdings(NamedTuple):
-    """What an account holds, nothing of zero; `account` is in canonical writing, `block` None where nodes do not say.
+    """What an account holds, nothing of zero; `account` is in canonical writing, `block` None where not stated.
 
     All of it is of that block; on Solana, whose nodes answer each part at a slot of its own, `block` is the oldest.
-    `unread` are the addresses of assets that are there and do not tell their balance: the account may hold them.
+    `unread` are the addresses of assets that exist and do not report their balance: the account may hold them.
     """
 
     account: str
@@ -115,7 +115,7 @@ def is_accepted(check: Callable[[str], str], address: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class TokenFacts:
-    """What a token says about itself: `name` and `symbol` None where it has none, `total_supply` raw."""
+    """What a token states about itself: `name` and `symbol` None where it has none, `total_supply` raw."""
 
     address: str
     block: int
@@ -171,7 +171,7 @@ class Approvals:
 
 @dataclass(frozen=True, slots=True)
 class UnsignedCall:
-    """A transaction that somebody has to sign: it calls `to` with `data` and sends no coin."""
+    """A transaction that has to be signed: it calls `to` with `data` and sends no coin."""
 
     to: str
     sender: str
@@ -187,7 +187,7 @@ class ReadsTokenBalances(Protocol):
 
 
 class ReadsTokenMetadata(Protocol):
-    """Can tell what a chain says about a token."""
+    """Can read what a chain states about a token."""
 
     async def read_token_metadata(self, address: str, view: ReadView) -> token_pb2.GetTokenMetadataResponse:
         """Return the answer without its `chain`; NotAToken where there is no such token."""
@@ -231,10 +231,10 @@ class ReadsApprovals(Protocol):
 
 
 class ReadsSupplies(Protocol):
-    """Can tell how much of a denom exists."""
+    """Can read how much of a denom exists."""
 
     async def read_supply(self, denom: str, view: ReadView) -> token_pb2.DenomSupply:
-        """Return the amount, 0 of a denom that nobody knows; InvalidArgument (field `denom`) for what is none."""
+        """Return the amount, 0 for an unknown denom; InvalidArgument (field `denom`) for what is none."""
         ...
 
 

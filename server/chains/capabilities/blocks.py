@@ -32,10 +32,10 @@ class Health:
 
 
 class ReadsHealth(Protocol):
-    """Can tell whether its nodes answer."""
+    """Can report whether its nodes answer."""
 
     async def read_health(self) -> Health:
-        """Ask every node now; never raises for a node's sake."""
+        """Ask every node now; raises no error of a node."""
         ...
 
     def last_state(self) -> State | None:
@@ -44,7 +44,7 @@ class ReadsHealth(Protocol):
 
 
 class ReadsHeads(Protocol):
-    """Can tell the newest block."""
+    """Can read the newest block."""
 
     async def read_height(self, view: ReadView) -> int:
         """Return the number of the newest block (Solana: slot)."""
@@ -63,7 +63,7 @@ class ReadsBlocks(Protocol):
         ...
 
     async def read_block_by_hash(self, block_hash: str, view: ReadView) -> block_pb2.Block:
-        """Return the block; NotFound where no node knows the hash."""
+        """Return the block; NotFound where no node has the hash."""
         ...
 
 
@@ -83,20 +83,20 @@ class ReadsTransactions(Protocol):
         ...
 
     async def read_transaction(self, text: str, view: ReadView) -> transaction_pb2.Transaction:
-        """Return the transaction; Pending while it is in no block, NotFound where no node knows it."""
+        """Return the transaction; Pending while it is in no block, NotFound where no node has it."""
         ...
 
 
 class ReadsReceipts(Protocol):
-    """Can tell how a transaction ended."""
+    """Can read how a transaction ended."""
 
     async def read_receipt(self, text: str, view: ReadView) -> transaction_pb2.GetReceiptResponse:
-        """Return the answer without its `chain`; Pending while it is in no block, NotFound where no node knows it."""
+        """Return the answer without its `chain`; Pending while it is in no block, NotFound where no node has it."""
         ...
 
 
 class TracesTransactions(Protocol):
-    """Can tell the calls inside a transaction."""
+    """Can read the calls inside a transaction."""
 
     async def read_trace(self, text: str, view: ReadView) -> transaction_pb2.TraceTransactionResponse:
         """Return the answer without its `chain` and `hash`; NotSupported where no node of the chain traces."""
@@ -104,7 +104,7 @@ class TracesTransactions(Protocol):
 
 
 class ReadsBlockResults(Protocol):
-    """Can tell what executing a block did."""
+    """Can read what executing a block did."""
 
     async def read_block_results(self, number: int, view: ReadView) -> cosmos_validator_pb2.GetBlockResultsResponse:
         """Return the answer without its `chain`; NotFound where the chain has no block of that number."""

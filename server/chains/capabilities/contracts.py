@@ -1,7 +1,7 @@
 """Capabilities to call contracts, to read their code and price feeds, and to read what gas costs.
 
-`CallsContracts` is for readers of contracts that are no family's business: names, NFTs, published methods, protocols.
-They share the planner: what they read folds with everybody else's reads of the same block.
+`CallsContracts` is for readers of contracts that belong to no family: names, NFTs, published methods, protocols.
+They share the planner: their reads fold with all other reads of the same block.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class SimulatedLog(NamedTuple):
 class Simulation:
     """What a call would do on the state of `block`.
 
-    `data` is what it returned, or reverted with. `gas` and `logs` are None where no node of the chain can tell them.
+    `data` is what it returned, or reverted with. `gas` and `logs` are None where no node of the chain can report them.
     `reason` is set for a call that failed.
     """
 
@@ -79,7 +79,7 @@ class ReadsCode(Protocol):
 
 
 class ReadsPrograms(Protocol):
-    """Can tell whether there is code at an address."""
+    """Can read whether there is code at an address."""
 
     async def read_program_size(self, address: str, view: ReadView) -> int:
         """Return how many bytes of it there are, 0 where there is none."""
@@ -94,7 +94,7 @@ class CallsContracts(Protocol):
     ) -> list[ContractOutcome]:
         """Return the outcomes of all calls at the view's block, which it settles: one upstream request.
 
-        `are_known` says that every address comes from the gateway's own data: such calls run in one execution with
+        `are_known` states that every address comes from the gateway's own data: such calls run in one execution with
         those of other requests. Calls to addresses that a caller chose, or that a contract returned, run apart.
         A call that reverts is an outcome, not an error; GatewayError means that no node answered.
         """
@@ -104,7 +104,7 @@ class CallsContracts(Protocol):
         """Return the outcomes of all groups at one block, which settles the view: one upstream request.
 
         However many executions it takes, they leave as one JSON-RPC batch. Each group is looked up in the chain's
-        memory and kept there by itself: one that does not depend on the wallet serves every wallet of that block. A
+        cache and kept there by itself: one that does not depend on the wallet serves every wallet of that block. A
         group without calls is not asked. A call that reverts is an outcome.
 
         Raises:
@@ -119,8 +119,8 @@ class CallsContracts(Protocol):
         """Return a block and the outcomes of all groups at it; None where no node has the state of that block.
 
         It is as many blocks before the view's as the chain makes in so many seconds (`block_time` in chains.toml);
-        before the newest block known where the view has none yet, so that both leave in one upstream request. When that
-        block was made is for the groups to ask. The view is left as it is.
+        before the newest block known where the view has none yet, so that both leave in one upstream request. The
+        groups read that block's time themselves. The view is left as it is.
 
         Raises:
             GatewayError: no node answered.
@@ -157,7 +157,7 @@ class Quote:
 
 
 class ReadsFeeds(Protocol):
-    """Can read price feeds that live on the chain."""
+    """Can read price feeds on the chain."""
 
     async def read_feeds(self, feeds: Sequence[Feed], view: ReadView) -> list[Quote | None]:
         """Return what each feed reports, None for one that reports nothing usable."""
@@ -177,7 +177,7 @@ class GasPrice:
     """What gas costs now, in wei: base fee of the newest block (0 on chains without one) and priority fee per gas.
 
     `l1_fee` is what posting a plain transfer to layer 1 costs besides, None where nothing is charged for it or the
-    chain does not tell.
+    chain does not report it.
     """
 
     base_fee: int
@@ -186,7 +186,7 @@ class GasPrice:
 
 
 class ReadsGasPrices(Protocol):
-    """Can tell what gas costs."""
+    """Can read what gas costs."""
 
     async def read_gas_price(self, view: ReadView) -> GasPrice:
         """Return the fees of the newest block."""

@@ -75,7 +75,7 @@ class SearchesEvents(Protocol):
     ) -> EventPage:
         """Return one page of at most `limit` logs with these topics by position (None: any).
 
-        `keep` is asked with the number of topics and of bytes of data, and drops logs before they count. A range of
+        `keep` is called with the number of topics and of bytes of data, and drops logs before they count. A range of
         more than `most_blocks`, both ends counted, is RangeTooLarge; without a `from_block` it has that many. The
         cursor holds the whole window. InvalidArgument for a reversed range or a bad cursor.
         """

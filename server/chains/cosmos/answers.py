@@ -28,7 +28,7 @@ Fraction = Annotated[str, msgspec.Meta(pattern=r"\A-?[0-9]{1,78}(\.[0-9]{1,18})?
 """Shares, rates and rewards: decimal text of 18 places at most."""
 
 Gas = Annotated[str, msgspec.Meta(pattern=r"\A-?[0-9]{1,19}\Z")]
-"""Gas, as text; below 0 it says that there was no limit."""
+"""Gas, as text; below 0 there was no limit."""
 
 
 def members_of(raw: bytes | msgspec.Raw) -> Members:
@@ -75,7 +75,7 @@ class _Latest(msgspec.Struct):
 
 
 def parse_head(result: bytes) -> NewestBlock:
-    """Return the head that a latest block tells; ValueError for what is none."""
+    """Return the head that a latest block states; ValueError for what is none."""
     try:
         header = msgspec.json.decode(result, type=_Latest).block.header
         return NewestBlock(int(header.height), timestamp_of(header.time).seconds)
@@ -87,7 +87,7 @@ NEWEST_CALL = NewestCall(LATEST, [], parse_head)
 
 
 def parse_chain(result: bytes) -> str:
-    """Return the id of the chain that a latest block is of; ValueError for what does not tell it."""
+    """Return the id of the chain that a latest block is of; ValueError for what does not state it."""
     try:
         named = msgspec.json.decode(result, type=_Latest).block.header.chain_id
     except (msgspec.MsgspecError, RecursionError):
@@ -109,24 +109,24 @@ class _NodeInfo(msgspec.Struct):
 
 
 class SdkVersion:
-    """The version that the nodes of one chain told last, in the answer that proves their chain id.
+    """The version that the nodes of one chain reported last, in the answer that proves their chain id.
 
     The nodes of a chain run one version, because every release that matters here changes what they agree on.
     """
 
     def __init__(self) -> None:
-        self.told: tuple[int, int] | None = None
+        self.reported: tuple[int, int] | None = None
 
     def learn(self, node_info: bytes) -> None:
-        """Take note of what a node says about itself; one that does not tell its version changes nothing."""
+        """Keep the version that a node reports; an answer without one changes nothing."""
         try:
             application = msgspec.json.decode(node_info, type=_NodeInfo).application_version
         except (msgspec.MsgspecError, RecursionError):
             return
         found = None if application is None else _VERSION.match(application.cosmos_sdk_version)
         if found is not None:
-            self.told = int(found[1]), int(found[2])
+            self.reported = int(found[1]), int(found[2])
 
     def is_before(self, major: int, minor: int) -> bool:
         """Return whether the nodes are known to be older than that; False where nothing is known."""
-        return self.told is not None and self.told < (major, minor)
+        return self.reported is not None and self.reported < (major, minor)

@@ -1,4 +1,4 @@
-"""Amounts of denoms: balances, supplies, and what the bank module knows of a denom."""
+"""Amounts of denoms: balances, supplies, and what the bank module has about a denom."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _BALANCE = "/cosmos/bank/v1beta1/balances/by_denom"
 _DOTS = frozenset((".", ".."))
 
 
-# Whoever makes a denom describes it, and chains bound exponents by 32 bits alone: an amount of two thousand million
+# The creator of a denom describes it, and chains bound exponents by 32 bits alone: an amount of two thousand million
 # places would take all memory. Tokens of other families have 255 decimals at most.
 _MOST_DECIMALS = 255
 _MOST_EXPONENT = (1 << 31) - 1
@@ -120,19 +120,19 @@ class BankReader:
         self._exponents: dict[str, int] = cache.facts("exponent")
 
     async def read_token_balance(self, address: str, token: str, view: ReadView) -> Balance:
-        """Return how much of a denom the account holds; 0 for an account or a denom that nobody knows."""
+        """Return how much of a denom the account holds; 0 for an unknown account or denom."""
         return await self._cache.read_state(
             view, _CACHED_BALANCE, f"{address} {token}".encode(), lambda: self._balance(address, token, view)
         )
 
     async def read_token_metadata(self, address: str, view: ReadView) -> token_pb2.GetTokenMetadataResponse:
-        """Return what the bank module knows of a denom; NotFound where it knows nothing."""
+        """Return what the bank module has about a denom; NotFound where it has nothing."""
         return await self._cache.read_state(
             view, _CACHED_METADATA, address.encode(), lambda: self._token_metadata(address, view)
         )
 
     async def read_supply(self, denom: str, view: ReadView) -> token_pb2.DenomSupply:
-        """Return how much of a denom exists; 0 of one that nobody knows."""
+        """Return how much of a denom exists; 0 for an unknown one."""
         wanted = parse_denom(denom, "denom")
         return await self._cache.read_state(view, _CACHED_SUPPLY, wanted.encode(), lambda: self._supply(wanted, view))
 
@@ -193,7 +193,7 @@ class BankReader:
         return shown
 
     async def _metadata(self, denom: str, view: ReadView) -> _Metadata:
-        """Ask by query string, the only way that takes every denom; older nodes know the path alone."""
+        """Ask by query string, the only way that takes every denom; older nodes accept the path alone."""
         try:
             found = await self._by_denom(_METADATA, _METADATA_PATH, denom, partial(_read_metadata, denom), view)
         except HeightMissing:
@@ -225,7 +225,7 @@ class BankReader:
         return NotFound(f"the bank module of {self._nodes.slug} does not describe {denom}")
 
 
-# A cache that does not look at the query of a request may answer about another denom. Each raises ValueError, or
+# A cache that ignores the query of a request may answer about another denom. Each raises ValueError, or
 # msgspec's error, for what is not about this one.
 
 

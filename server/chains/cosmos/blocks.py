@@ -102,7 +102,7 @@ class _Found(NamedTuple):
 
 
 class _Listed(NamedTuple):
-    """What is told of a block beside its outcomes: hash, time, and the hashes of its transactions."""
+    """What is reported of a block beside its outcomes: hash, time, and the hashes of its transactions."""
 
     hash: str
     made_at: Timestamp
@@ -137,7 +137,7 @@ class BlockReader:
     async def read_block_transactions(self, number: int, view: ReadView) -> block_pb2.GetBlockTransactionsResponse:
         """Return the outcomes of a block's transactions, joined with the block's transactions by their index.
 
-        Hashes are those of the block's own bytes, so that a transaction that nobody can decode is there too.
+        Hashes are those of the block's own bytes, so that a transaction that cannot be decoded is included.
         """
         return await self._cache.read_document(
             view, _TRANSACTIONS, number_key(number), lambda: self._transactions(number, view)
@@ -158,7 +158,7 @@ class BlockReader:
         def read(result: bytes) -> block_pb2.Block:
             block = msgspec.json.decode(result, type=_Block)
             if block.block is None:
-                # A node that does not have the block says so with a null, which is no error: the others may have it.
+                # A node that does not have the block answers null, which is no error: other endpoints may have it.
                 missing = f"{self._nodes.slug} has no block of that hash, or its nodes keep it no more"
                 raise Doubtful(NotFound(missing))
             if block.block_id.hash.upper() != wanted:
@@ -193,7 +193,7 @@ class BlockReader:
     ) -> tuple[_Listed, list[_TxResult]]:
         """Return a block and its results that are of so many transactions: results of as many, or else such a block.
 
-        UpstreamUnavailable where no endpoint tells the one or the other.
+        UpstreamUnavailable where no endpoint returns the one or the other.
         """
         try:
             return block, await self._results(number, view, lambda _, rows: _of_length(len(block.hashes), rows))

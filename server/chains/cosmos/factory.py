@@ -204,6 +204,6 @@ def _wrong_block(facts: ChainFacts, result: bytes) -> str | None:
 
 
 def _wrong_network(facts: ChainFacts, network: str) -> str | None:
-    # A stranger's text: only what can be a chain id is repeated.
-    told = network if len(network) <= 48 and network.replace("-", "").isalnum() else "another chain"
-    return None if network == facts.chain_id else f"serves {told} instead of {facts.chain_id}"
+    # Untrusted text: only what can be a chain id is repeated.
+    named = network if len(network) <= 48 and network.replace("-", "").isalnum() else "another chain"
+    return None if network == facts.chain_id else f"serves {named} instead of {facts.chain_id}"

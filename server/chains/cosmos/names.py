@@ -14,7 +14,7 @@ _LONGEST = 90
 
 
 def decode_bech32(text: str) -> tuple[str, bytes]:
-    """Return prefix (lower case) and data; ValueError, saying why, for what is no Bech32 text."""
+    """Return prefix (lower case) and data; ValueError, with the reason, for what is no Bech32 text."""
     if len(text) > _LONGEST:
         raise ValueError(f"it is longer than {_LONGEST} characters")
     if text != text.lower() and text != text.upper():
@@ -96,7 +96,7 @@ def parse_operator(text: str, prefix: str, field: str) -> str:
 
 
 def parse_denom(text: str, field: str) -> str:
-    """Return a denom as the bank module knows it, with `ibc/` hashes in upper case; InvalidArgument for none.
+    """Return a denom as the bank module writes it, with `ibc/` hashes in upper case; InvalidArgument for none.
 
     Denoms are case-sensitive otherwise.
     """

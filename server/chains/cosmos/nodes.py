@@ -1,7 +1,7 @@
 """The pages of one list of the SDK's REST gateway (`pagination.key`, `pagination.next_key`).
 
 The key of a page is the place in the node's store where it begins, so no page repeats a row of another one, and only
-the last one may be empty. Some caches and proxies do not look at the key and answer the first page for ever.
+the last one may be empty. Some caches and proxies ignore the key and always answer the first page.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _paged = msgspec.json.Decoder(_Paged)
 
 
 class PageWalk(Generic[Row]):
-    """One way through a list, page by page; `name` is what a row is known by."""
+    """One way through a list, page by page; `name` identifies a row."""
 
     def __init__(self, read: Callable[[bytes], list[Row]], name: Callable[[Row], str]) -> None:
         self._read = read
@@ -109,7 +109,7 @@ _PLAIN = CallPolicy()
 
 
 class CosmosNodes:
-    """Asks the nodes of one chain, and other ones where an answer cannot be read."""
+    """Asks the nodes of one chain, and other endpoints where an answer cannot be read."""
 
     def __init__(self, facts: ChainFacts, rest: RestPool, comet: Pool, version: SdkVersion) -> None:
         self.facts = facts
@@ -130,7 +130,7 @@ class CosmosNodes:
         """Return what `read` makes of the REST gateway's answer about the state at the view's block; settles the view.
 
         `path` is the route with its arguments. An answer at which `read` raises ValueError or msgspec's error is asked
-        of another endpoint. Where an answer does not tell its block the view stays open.
+        of another endpoint. Where an answer does not state its block the view stays open.
         """
         return await self._get(route, view, lambda got: read(got.result), path or route, query, _PLAIN)
 
@@ -159,10 +159,10 @@ class CosmosNodes:
     ) -> list[Row]:
         """Return the rows of every page of a list, all at one block and from one endpoint where it can.
 
-        `name` is what a row is known by: the list holds each once. An endpoint whose pages repeat rows, never end or
-        cannot be asked for is not believed: the whole list is asked of another one.
+        `name` identifies a row: the list holds each once. An endpoint whose pages repeat rows, never end or
+        cannot be requested is rejected: the whole list is asked of another one.
 
-        Raises UpstreamUnavailable where nobody answers such a list.
+        Raises UpstreamUnavailable where no endpoint answers such a list.
         """
         walk = PageWalk(read, name)
 
@@ -175,7 +175,7 @@ class CosmosNodes:
                 except HeightMissing:
                     raise
                 except (InvalidArgument, NotFound, NotSupported):
-                    # About a later page that is said of the key, which is a node's own.
+                    # On a later page this is about the key, which is a node's own.
                     if walk.last is None:
                         raise
                     return walk.last
@@ -216,10 +216,10 @@ class CosmosNodes:
             height = _height(reply.headers)
             return BlockAnswer(answer, reply.endpoint, NO_BLOCK if height is None else height)
 
-        told = await read_newest(self.rest, newest)
-        if told.block != NO_BLOCK:
-            view.settle(told.block, told.endpoint)
-        return told.answer
+        block_answer = await read_newest(self.rest, newest)
+        if block_answer.block != NO_BLOCK:
+            view.settle(block_answer.block, block_answer.endpoint)
+        return block_answer.answer
 
     async def _get_pinned(
         self,
@@ -241,7 +241,7 @@ class CosmosNodes:
             raise HeightMissing(f"{self.slug} has no block 0: its blocks begin at 1", field=field)
 
         def read_pinned(reply: Reply) -> Answer:
-            # A cache in front of a node may not know that the header makes another question.
+            # A cache in front of a node may ignore that the header makes another request.
             if _height(reply.headers) not in (None, block):
                 raise ValueError("the state at another block")
             return read(reply)
@@ -257,14 +257,14 @@ class CosmosNodes:
         return answer
 
     async def _to_come(self, block: int, field: str | None, view: ReadView) -> GatewayError:
-        """Return the error about a block that is not there yet, with the newest one where a node tells it."""
+        """Return the error about a block that is not there yet, with the newest one where a node reports it."""
         message = f"block {block} of {self.slug} does not exist yet"
         try:
             head, _ = await read_validated(self.rest, LATEST, [], parse_head, deadline=view.deadline)
         except GatewayError:
             return HeightMissing(message, field=field)
-        told = f"{message}: the newest block is {head.height}"
-        return HeightMissing(told, field=field, head=head.height)
+        message = f"{message}: the newest block is {head.height}"
+        return HeightMissing(message, field=field, head=head.height)
 
     async def _ask(
         self,

@@ -182,7 +182,7 @@ class StakingReader:
         self._cache = cache
 
     async def read_delegations(self, delegator: str, view: ReadView) -> list[cosmos_pb2.DelegationResponse]:
-        """Return what a delegator has staked, one row per validator; none for an address that nobody knows."""
+        """Return what a delegator has staked, one row per validator; none for an unknown address."""
         account = parse_account(delegator, self._nodes.facts.bech32, "delegator")
         return await self._cache.read_state(
             view, _DELEGATIONS, account.encode(), lambda: self._delegations(account, view)
@@ -241,7 +241,7 @@ class StakingReader:
         except HeightMissing:
             raise
         except NotFound:
-            # Older nodes say so of a delegator without delegations (cosmos-sdk issue 9356); newer ones list none.
+            # Older nodes answer so for a delegator without delegations (cosmos-sdk issue 9356); newer ones list none.
             return []
 
     async def _rewards(self, account: str, view: ReadView) -> cosmos_pb2.GetRewardsResponse:
@@ -277,11 +277,11 @@ class StakingReader:
             raise NotFound(f"{self._nodes.slug} has no validator of that address") from None
 
 
-# Each raises ValueError, or msgspec's error, for an answer of another shape, or about somebody else.
+# Each raises ValueError, or msgspec's error, for an answer of another shape, or about another account.
 
 
-def _check_delegator(account: str, told: list[str]) -> None:
-    if any(one != account for one in told):
+def _check_delegator(account: str, named: list[str]) -> None:
+    if any(one != account for one in named):
         raise ValueError("another delegator than the one asked for")
 
 

@@ -1,7 +1,7 @@
-"""Endpoints whose `kind` is that of the other face of a node: named in the error instead of failing without a reason.
+"""Endpoints whose `kind` is that of the other interface of a node: the error names it instead of giving no reason.
 
-An endpoint that does not answer the question for its chain is asked one more, as the other kind is asked. One that
-answers it stands in the configuration under the wrong kind.
+An endpoint that does not answer the request for its chain is sent the one of the other kind. If it answers that,
+it is configured under the wrong kind.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
 _NOT_ANSWERED = frozenset({Kind.NOT_JSON_RPC, Kind.HTTP_STATUS})
 
 
-class Face(NamedTuple):
-    """One face of a node: the kind of its endpoints, what it is called, the path that it alone answers to a GET."""
+class NodeInterface(NamedTuple):
+    """One interface of a node: the kind of its endpoints, its name, the path that it alone answers to a GET."""
 
     kind: str
     name: str
     path: str
 
 
-REST = Face("rest", "the SDK's REST gateway", "/cosmos/base/tendermint/v1beta1/node_info")
-COMET = Face("comet", "a CometBFT RPC", "/status")
+REST = NodeInterface("rest", "the SDK's REST gateway", "/cosmos/base/tendermint/v1beta1/node_info")
+COMET = NodeInterface("comet", "a CometBFT RPC", "/status")
 
 
 class _Swapped(msgspec.Struct):
@@ -85,8 +85,8 @@ def _has_no_answer(answer: Answer) -> bool:
     return isinstance(answer.outcome, Failure) and answer.outcome.kind in _NOT_ANSWERED
 
 
-async def _explain(answer: Answer, getter: Connector[RestCall], wanted: Face, other: Face) -> Answer:
-    """Return the answer, or one that `explain_swapped` reads where the endpoint answers as the other face does."""
+async def _explain(answer: Answer, getter: Connector[RestCall], wanted: NodeInterface, other: NodeInterface) -> Answer:
+    """Return the answer, or one that `explain_swapped` reads where the endpoint answers as the other interface does."""
     found = await getter.submit_alone(RestCall(other.path), VERIFY_SECONDS, "verify")
     if not isinstance(found.outcome, bytes) or not _describes_node(found.outcome):
         return answer
@@ -95,7 +95,7 @@ async def _explain(answer: Answer, getter: Connector[RestCall], wanted: Face, ot
 
 
 def _describes_node(body: bytes) -> bool:
-    """Return whether an answer describes a node, as both faces do in members of their own."""
+    """Return whether an answer describes a node, as both interfaces do in members of their own."""
     try:
         members = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
         if "result" in members:

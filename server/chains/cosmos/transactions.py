@@ -23,7 +23,7 @@ _ROUTE = "/cosmos/tx/v1beta1/txs"
 _DOUBTED = CallPolicy(null_elsewhere=True)
 _NULL = msgspec.Raw(b"null")
 _TX = "/cosmos.tx.v1beta1.Tx"
-# Members by which messages name who gives and who gets, the usual ones first.
+# Members by which messages name sender and receiver, the usual ones first.
 _SENDERS = ("from_address", "sender", "delegator_address", "signer", "granter", "voter", "proposer", "creator")
 _RECEIVERS = (
     "to_address",
@@ -34,7 +34,7 @@ _RECEIVERS = (
     "grantee",
     "contract",
 )
-# Messages of a list of givers and one of receivers: `inputs` and `outputs` of (address, coins).
+# Messages of a list of senders and one of receivers: `inputs` and `outputs` of (address, coins).
 _GIVERS, _GETTERS = "inputs", "outputs"
 # Messages that a validator's own account signs, and that name it by its operator address alone (MsgCreateValidator
 # leaves `delegator_address` empty since SDK 0.50: both addresses are of the same bytes).
@@ -170,7 +170,7 @@ def _response(found: _Response, members: Members) -> receipt_pb2.CosmosTxRespons
 
 
 def _parties(receipt: receipt_pb2.CosmosReceipt, prefix: str) -> tuple[str | None, str | None]:
-    """Return who gives and who gets by the first message; None where it names no party, or several."""
+    """Return sender and receiver by the first message; None where it names no party, or several."""
     messages = receipt.tx.body.messages
     first = members_of(messages[0].json) if messages else {}
     sender = _named(first, _SENDERS) or _only(first, _GIVERS)

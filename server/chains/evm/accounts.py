@@ -62,11 +62,11 @@ class AccountReader:
         return Balance(account, view.block, raw, self._chain.facts.native.decimals)
 
 
-# `eth_getCode` does not say which block it was answered at, and two items of a JSON-RPC batch may see different
+# `eth_getCode` does not state which block it was answered at, and two items of a JSON-RPC batch may see different
 # heads. So at `latest` the code travels together with a `CodeProof` in one batch: the code whose hash the proof names
 # is the code at the proof's block. Only when the two differ (the code changed in between), or the node runs no such
-# program, or turns out not to keep pace with the others, the code is read again, pinned, in a second round trip. A
-# read at a given block needs no proof where nodes are honest about history.
+# program, or turns out to lag behind the others, the code is read again, pinned, in a second round trip. A
+# read at a given block needs no proof where nodes answer historical reads with that block's state.
 
 # An EIP-7702 delegation: these three bytes, then the target's address.
 _DELEGATION = bytes.fromhex("ef0100")
@@ -124,9 +124,9 @@ class CodeReader:
         view.settle(block, view.endpoint)
         return await self._code(account, block, view)
 
-    def _keeps_pace(self, told: BlockAnswer[CodeProof]) -> bool:
-        self._pool.observe_head(told.endpoint, told.block, told.made_at)
-        return not self._pool.heads.is_out_of_step(told.endpoint)
+    def _keeps_pace(self, block_answer: BlockAnswer[CodeProof]) -> bool:
+        self._pool.observe_head(block_answer.endpoint, block_answer.block, block_answer.made_at)
+        return not self._pool.heads.is_out_of_step(block_answer.endpoint)
 
     async def _code(self, account: str, block: int | None, view: ReadView) -> bytes:
         await self._planner.in_turn()
@@ -136,7 +136,7 @@ class CodeReader:
         return code
 
     async def _proof(self, account: str, block: int | None, view: ReadView) -> BlockAnswer[CodeProof] | None:
-        """Return the proof and who gave it, None where the nodes run no such program."""
+        """Return the proof and its endpoint, None where the nodes run no such program."""
         program = "0x" + code_proof_program(self._chain, address_bytes(account)).hex()
         await self._planner.in_turn()
         policy = CallPolicy(min_block=block, prefer=view.endpoint, held=True)
@@ -150,7 +150,7 @@ class CodeReader:
         return BlockAnswer(proof, endpoint, proof.block, proof.made_at)
 
     def _read_proof(self, result: bytes) -> CodeProof:
-        """Return the proof; Doubtful for what is none: nodes that run no such program answer all sorts of things."""
+        """Return the proof; Doubtful for what is none: the answers of nodes that run no such program vary."""
         try:
             proof = parse_code_proof(self._chain, json_data(result))
             check_count(proof.block)

@@ -73,7 +73,7 @@ class BlockReader:
         self._pool = pool
         self._cache = cache
         self._contents = Contents(chain.facts)
-        # The Arbitrum sequencer charges the base fee alone, whatever tip a transaction names.
+        # The Arbitrum sequencer charges the base fee alone, whatever the tip of a transaction.
         self._pays_tips = chain.facts.fees != "arbitrum"
 
     def block_hash(self, text: str) -> str:

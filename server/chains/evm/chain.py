@@ -1,4 +1,4 @@
-"""What the EVM readers need to know of one chain, in the form they use it."""
+"""The facts of one chain as the EVM readers use them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from server.chains.facts import ChainFacts
     from server.chains.view import ReadView
 
-# Arbitrum's system contract; the NUMBER opcode there tells a block of the parent chain.
+# Arbitrum's system contract; the NUMBER opcode there returns a block of the parent chain.
 # Source: Arbitrum documentation, ArbSys precompile, arbBlockNumber().
 ARB_SYS = bytes.fromhex("64").rjust(20, b"\0")
 ARB_BLOCK_NUMBER = bytes.fromhex("a3b1b31d")
@@ -38,7 +38,7 @@ class EvmChain:
     """Facts of an EVM chain with addresses as bytes.
 
     `place_calls` are the calls whose return words are the block that an execution runs at, that block's time and the id
-    of its chain; `mark_calls` are those whose return words tell blocks of one height apart. `history_is_pinned` says
+    of its chain; `mark_calls` are those whose return words distinguish blocks of one height. `history_is_pinned` states
     that nodes answer a historical read with that block's state or refuse it; where it is False, an answer counts only
     if it proves its block.
     """
@@ -76,16 +76,16 @@ class EvmChain:
     def wrong_chain(self, chain_id: int) -> str | None:
         """Return why what was answered by the chain of that id is void, None if that is this chain."""
         expected = self.facts.chain_id
-        # A stranger's number: no more of it than an id can have.
+        # An untrusted number: no more of it than an id can have.
         return None if chain_id == expected else f"serves chain id {chain_id % (1 << 64)} instead of {expected}"
 
     def check_block(self, view: ReadView, answered: int) -> None:
         """Check that an answer which proves to be of block `answered` is of the view's block, where it has one.
 
         Raises:
-            NotSupported: the caller chose the block, and the chain's nodes know the latest state alone.
-            MovedOn: the chain moved on between two reads of the view; asking again makes sense (`read_in_steps`).
-            UpstreamDisagrees: a node answered for another block where nodes are honest about history.
+            NotSupported: the caller chose the block, and the chain's nodes have the latest state alone.
+            MovedOn: the chain moved on between two reads of the view; a new attempt may succeed (`read_in_steps`).
+            UpstreamDisagrees: a node answered for another block although the chain's history is pinned.
         """
         asked = view.block
         if asked is None or answered == asked:

@@ -1,4 +1,4 @@
-"""Whether blocks and receipts hold what their hashes and bloom filters promise.
+"""Whether blocks and receipts match their hashes and bloom filters.
 
 A block's hash is the Keccak-256 of its RLP-encoded header, and a receipt's bloom filter has three bits for the address
 and for every topic of its logs. What a proxy, or a node with a damaged database, changed on the way does not fit any
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 Document = TypeVar("Document")
 
 FIRST_MATCHES = 3
-"""So many documents of an endpoint must fit before one that does not says anything."""
+"""So many documents of an endpoint must fit before one that does not counts."""
 
 # Members of a header in their order; those of `_LATER` came with later forks, each with all before it.
 _FIRST = (
@@ -109,7 +109,7 @@ class Contents:
         return bloom & ~stated == 0 if logs else None
 
     def suspects(self, kind: str, endpoint: str, fits: bool | None) -> bool:
-        """Return whether a document speaks against its endpoint: it does not fit, and earlier ones of its kind did."""
+        """Return whether a document is a fault of its endpoint: it does not fit, and earlier ones of its kind did."""
         if fits:
             self._matches[kind, endpoint] += 1
         return fits is False and self._matches[kind, endpoint] >= FIRST_MATCHES
@@ -122,7 +122,7 @@ async def check_contents(
     ask: Callable[[CallPolicy], Awaitable[tuple[tuple[Document, bool | None] | None, str]]],
     policy: CallPolicy,
 ) -> tuple[tuple[Document, bool | None] | None, str]:
-    """Return a document (and whether it fits) and its endpoint; one that speaks against it is asked elsewhere.
+    """Return a document (and whether it fits) and its endpoint; a faulty one is asked of another endpoint.
 
     If another endpoint returns one that fits, that is the answer, and the first endpoint is excluded until it agrees
     with most others. Where none does, the document stands: the layout may have changed for all.

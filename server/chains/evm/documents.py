@@ -34,7 +34,7 @@ _NULL = b"null"
 _QUANTITIES = Path(__file__).with_name("quantities.toml")
 # The longest quantity, 32 bytes, in quotes; longer text is data.
 _LONGEST = len('"0x"') + 64
-# What every JSON reader takes for the same integer.
+# Integers that every JSON reader reads alike.
 _MOST_INTEGER = (1 << 53) - 1
 
 text = msgspec.json.Decoder(str).decode
@@ -219,7 +219,7 @@ def parse_block(result: bytes) -> evm_pb2.EvmBlock:
 def parse_block_transactions(result: bytes, *, pays_tips: bool) -> block_pb2.EvmBlockTransactions:
     """Return the transactions of an `eth_getBlockByNumber` answer with full transactions.
 
-    `pays_tips` says that the chain charges EIP-1559 tips, so that the effective price is
+    `pays_tips` states that the chain charges EIP-1559 tips, so that the effective price is
     min(maxFeePerGas, baseFeePerGas + maxPriorityFeePerGas) (EIP-1559); elsewhere the node's own figure stands.
 
     Raises:

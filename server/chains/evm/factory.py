@@ -68,7 +68,7 @@ from server.chains.shared.factory import ChainParts
 
 _ERRORS = EvmErrors()
 
-# What they read is pruned together.
+# Their data is pruned together.
 _STATE_METHODS = frozenset(
     {
         "eth_call",

@@ -1,4 +1,4 @@
-"""Price feeds of EVM chains: how each kind is asked, and what its answer says.
+"""Price feeds of EVM chains: how each kind is asked, and how its answer is read.
 
 Sources: Chainlink AggregatorV3Interface and sequencer uptime feeds; Pyth IPyth.getPriceUnsafe; the oracle of
 lend-a V3, BASE_CURRENCY_UNIT and getAssetPrice.
@@ -34,7 +34,7 @@ _SIGN = 1 << 255
 
 
 class FeedKind(NamedTuple):
-    """How feeds of one kind are asked; `read` gets the return data of the calls, raises ValueError for nonsense."""
+    """How feeds of one kind are asked; `read` gets the return data of the calls, raises ValueError for invalid data."""
 
     calls: Callable[[Feed], tuple[bytes, ...]]
     read: Callable[[Sequence[bytes]], Quote | None]
@@ -47,7 +47,7 @@ class FeedReader:
         self._reads = reads
 
     async def read_feeds(self, feeds: Sequence[Feed], view: ReadView) -> list[Quote | None]:
-        """Return what each feed tells; None where it fails, or tells no price above zero."""
+        """Return what each feed reports; None where it fails, or reports no price above zero."""
         calls = [Call(_address(feed.address), data) for feed in feeds for data in KINDS[feed.kind].calls(feed)]
         outcomes = iter(await self._reads.read_shared(view, calls))
         return [_quote(feed, [next(outcomes) for _ in KINDS[feed.kind].calls(feed)]) for feed in feeds]
@@ -70,7 +70,7 @@ def _read_chainlink(answers: Sequence[bytes]) -> Quote | None:
 
 
 def _read_sequencer(answers: Sequence[bytes]) -> Quote | None:
-    """Return a quote of 1 if the sequencer runs, as of when it began to; such a feed tells 0 for up."""
+    """Return a quote of 1 if the sequencer runs, as of when it began to; such a feed reports 0 for up."""
     since = word(answers[0], 2)
     return Quote(Decimal(1), since) if _signed(answers[0], 1) == 0 and since > 0 else None
 

@@ -1,6 +1,6 @@
 """What gas costs on an EVM chain, by the ways that suit its nodes (`gas` in chains.toml).
 
-All questions of a chain's ways, and the one about layer 1, leave in one batch; the first way that was answered counts.
+All requests of a chain's ways, and the one about layer 1, leave in one batch; the first way that was answered counts.
 An answer that is none is asked of another endpoint.
 """
 
@@ -33,13 +33,13 @@ GET_L1_FEE = bytes.fromhex("49948e0e")
 
 _BLOCKS = 10
 _MEDIAN = 50
-_NOBODY = "0x" + "00" * 20
+_ZERO_ADDRESS = "0x" + "00" * 20
 _TRANSFER_KIND = b"\x02"
 _TRANSFER_GAS = 21_000
 
 
 class _History(msgspec.Struct, rename="camel"):
-    """Base fees of the blocks asked for and one more, rewards of each by percentile, how full each was."""
+    """Base fees of the requested blocks and one more, rewards of each by percentile, how full each was."""
 
     base_fee_per_gas: list[str] = []
     reward: list[list[str]] | None = None
@@ -58,7 +58,7 @@ class _LineaEstimate(msgspec.Struct, rename="camel"):
 class Way(NamedTuple):
     """A way to a fee: a method with its parameters, and how its answer (and the base fee, for tips) is read.
 
-    `read` returns None where the answer says nothing, raises ValueError where it is nonsense.
+    `read` returns None where the answer has no fee, raises ValueError where it is invalid.
     """
 
     method: str
@@ -85,18 +85,18 @@ class GasReader:
     async def read_gas_price(self, view: ReadView) -> GasPrice:
         """Return base fee, priority fee and layer-1 fee in wei.
 
-        A priority fee that no way tells is an error, as is a base fee; a layer-1 fee that the contract does not tell
-        is None.
+        A priority fee that no way reports is an error, as is a base fee; a layer-1 fee that the contract does not
+        report is None.
 
         Raises:
-            UpstreamUnavailable: the nodes did not tell the fees.
+            UpstreamUnavailable: the nodes did not report the fees.
             GatewayError: why the nodes could not be asked.
         """
-        l1_fee, told = await asyncio.gather(
+        l1_fee, results = await asyncio.gather(
             self._l1_fee(view),
             asyncio.gather(*(self._ask(ways, view) for ways in self._questions.values())),
         )
-        answers = dict(zip(self._questions, told, strict=True))
+        answers = dict(zip(self._questions, results, strict=True))
         base = self._first(self._base, answers, 0)
         return GasPrice(base, self._first(self._priority, answers, base), l1_fee)
 
@@ -113,7 +113,7 @@ class GasReader:
         raise failure or UpstreamUnavailable(f"the nodes of {self._chain.slug} do not tell what gas costs")
 
     async def _ask(self, ways: Sequence[Way], view: ReadView) -> bytes | GatewayError:
-        """Return an answer that all of the ways can read, which ask the same; or why there is none."""
+        """Return an answer that all of the ways can read, which send the same request; or why there is none."""
 
         def read(result: bytes) -> bytes:
             for way in ways:
@@ -178,7 +178,7 @@ def _header_base(answer: bytes, _base: int) -> int | None:
 
 
 def _rewards(answer: bytes, _base: int) -> int | None:
-    """Return the median over blocks of the median tip; blocks without transactions say nothing."""
+    """Return the median over blocks of the median tip; blocks without transactions are skipped."""
     history = msgspec.json.decode(answer, type=_History)
     tips = [
         quantity(rewards[0])
@@ -201,7 +201,7 @@ def _linea(answer: bytes, _base: int) -> int | None:
 
 
 _FEE_HISTORY = ("eth_feeHistory", (hex(_BLOCKS), "latest", (_MEDIAN,)))
-_PLAIN_TRANSFER = {"from": _NOBODY, "to": _NOBODY, "value": "0x0"}
+_PLAIN_TRANSFER = {"from": _ZERO_ADDRESS, "to": _ZERO_ADDRESS, "value": "0x0"}
 
 WAYS: dict[str, Way] = {
     "history": Way(*_FEE_HISTORY, _history_base),

@@ -1,6 +1,6 @@
 """The newest block, its number and time, as an endpoint reports it that keeps pace with the others.
 
-Its header is read and not `eth_blockNumber`: a bare number does not say that its block is of a time to come.
+Its header is read and not `eth_blockNumber`: a bare number does not show that its block is of a time to come.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ _REASON = re.compile(
     r"(?:(?:execution reverted|reverted with reason string|revert)[:\s]+|transaction reverted: )'?(.{1,256}?)'?$",
     re.IGNORECASE | re.DOTALL,
 )
-# Nodes say in a few words why they gave a call up; what is longer is read no further.
+# Nodes state in a few words why they gave a call up; longer texts are cut.
 _MOST_READ = 8192
 
 
@@ -44,7 +44,7 @@ class EvmErrors(ErrorRules):
 
         The unknown is asked of the next endpoint and ends as 503. It marks this endpoint at once only with a server
         error of HTTP, else only if another one answers the same call. Where the call itself may be what is refused,
-        that is said besides (`refusal`), with the node's words.
+        that is reported besides (`refusal`), with the node's text.
         """
         text = message.lower()
         if http_status == 429:
@@ -63,9 +63,9 @@ class EvmErrors(ErrorRules):
         return any(pattern.search(text) for pattern in self._not_refusing)
 
     def _halt(self, text: str, data: bytes | None) -> GatewayError | None:
-        """Return why the virtual machine gave a call up, where nodes that use one error for all failures say so.
+        """Return why the virtual machine gave a call up, where nodes that use one error for all failures state it.
 
-        None for a revert: its words are the contract's own, and its data may be a megabyte of them.
+        None for a revert: its text is the contract's own, and its data may be a megabyte.
         """
         if "revert" in text:
             return None
@@ -73,13 +73,13 @@ class EvmErrors(ErrorRules):
         return None if "revert" in why or "0x" in why else self.explain_halt(why)
 
     def explain_halt(self, words: str) -> GatewayError | None:
-        """Return why a call was given up, by a node's words for it; None where they do not tell."""
+        """Return why a call was given up, by a node's text; None where it gives no reason."""
         text = words[: 2 * _MOST_READ].lower()
         rules = (rule for rule in self.rules if rule.verdict is Verdict.ANSWER and rule.fits(text))
         return next((self.explain(rule, text) for rule in rules), None)
 
     def explain(self, rule: Rule, text: str, details: str = "") -> GatewayError:
-        """Return the error of a rule, with the facts that are in the text, and what it says about ranges."""
+        """Return the error of a rule, with the facts that are in the text, and what it states about ranges."""
         error = super().explain(rule, text, details)
         if isinstance(error, RangeTooLarge):
             error.advice = read_limit(text)
@@ -121,13 +121,13 @@ def _revert(message: str, data: bytes | None) -> Reverted:
     if payload:
         return reverted(payload)
     match = _REASON.search(message)
-    # The node's own words are all there is; whatever looks like an address of something stays behind.
+    # The node's own words are all there is; whatever looks like an address is removed.
     if match is None or "://" in match[1] or not (reason := match[1].strip()) or reason.startswith("0x"):
         return reverted(b"")
     return Reverted(f"execution reverted: {reason}", data=b"")
 
 
 def _refusal(message: str, data: bytes | None) -> Reverted:
-    """Return what an error of unknown words means if the call is to blame for it."""
+    """Return what an error of unknown words means if the call caused it."""
     payload = revert_data(data)
     return reverted(payload) if payload else Reverted(f"the nodes refuse the call: {redact_text(message)}")

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _MADE_UP = replace(CALLERS_OWN, may_be_refused=True)
 _LOG_MEMBERS = ("fromBlock", "toBlock", "blockHash", "address", "topics")
-# A head that was reported longer ago is asked for again: the logs above it would be lost.
+# A head that was reported longer ago is read again: the logs above it would be lost.
 _LATELY_SECONDS = 2.0
 # Tags that name the head or a block a little below it.
 _NEAR_HEAD = frozenset({"latest", "pending", "safe", "finalized"})
@@ -79,8 +79,8 @@ class EvmPassThrough:
             return
         head = self._pool.heads.head()
         if head is None:
-            told, _ = await read_validated(self._pool, "eth_blockNumber", [], json_count, deadline=view.deadline)
-            head = told
+            newest, _ = await read_validated(self._pool, "eth_blockNumber", [], json_count, deadline=view.deadline)
+            head = newest
         most = ALLOWED.options("eth_getLogs", "logs")["most"]
         _check_range(head if first is None else first, head if last is None else last, most)
 

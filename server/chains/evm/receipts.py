@@ -169,7 +169,7 @@ _RECEIPT: MemberTable = {
 
 
 def is_mined(result: bytes) -> bool:
-    """Return whether a receipt names its block: some nodes hand out receipts of pending transactions without one.
+    """Return whether a receipt names its block: some nodes return receipts of pending transactions without one.
 
     Raises:
         ValueError: the JSON is no receipt.

@@ -66,7 +66,7 @@ class TokenReader:
         return Balance(account, view.block or 0, raw, read_decimals(decimals), contract)
 
     async def read_token(self, address: str, view: ReadView) -> TokenFacts:
-        """Return name, symbol, decimals and raw supply; what tells a token is that it answers totalSupply."""
+        """Return name, symbol, decimals and raw supply; a token is recognised by an answer to totalSupply."""
         contract = parse_address(address, "address")
         target = address_bytes(contract)
         calls = [Call(target, selector) for selector in (TOTAL_SUPPLY, NAME, SYMBOL, DECIMALS)]
@@ -128,7 +128,7 @@ class TokenReader:
 
 
 def read_decimals(outcome: Outcome) -> int:
-    """Return what `decimals()` told, 0 where the contract has none or states an impossible number.
+    """Return what `decimals()` returned, 0 where the contract has none or states an impossible number.
 
     Source: decisions section 3.2.
     """
@@ -142,12 +142,12 @@ def _text(outcome: Outcome) -> str | None:
     return read_text(outcome.data) if outcome.success else None
 
 
-# The tokens come out of logs, so anybody may have made them: each is read in an execution of its own, and one that
+# The tokens come out of logs, so anyone may have deployed them: each is read in an execution of its own, and one that
 # fails leaves only its own transfers without a symbol. All of them leave in one turn, one round trip. Tokens that are
 # made to be slow cost the page their symbols, not the page.
 
 MAX_TOKENS = 200
-"""Most tokens that are asked about at once; the others stay without symbol."""
+"""Most tokens that are read at once; the others stay without symbol."""
 
 # Of the caller's time, once the page is there: the rest is for answering.
 _SHARE = 0.5
@@ -176,7 +176,7 @@ class TokenUnits:
         self._clock = clock
 
     async def read(self, tokens: Iterable[str], deadline: float | None) -> dict[str, TokenUnit]:
-        """Return the units of the tokens (checksummed addresses) that could be read; nothing is raised for others.
+        """Return the units of the tokens (checksummed addresses) that could be read; no error is raised for others.
 
         It takes half of the time to `deadline` at most.
         """
@@ -223,8 +223,8 @@ class HoldingReader:
     async def read_holdings(self, address: str, assets: Sequence[KnownAsset], view: ReadView) -> Holdings:
         """Return the balances that are not zero, all of one block: one request.
 
-        Decimals are the contract's; a contract that tells none has those that it is known by. One that refuses to tell
-        a balance, or tells none, is unread; where no code is there is nothing to read.
+        Decimals are the contract's; a contract without them has the listed ones. One that refuses to return
+        a balance, or returns none, is unread; an address without code is left out.
         """
         account = parse_address(address, "address")
         holder = address_bytes(account)
@@ -236,9 +236,9 @@ class HoldingReader:
         ]
         native, *outcomes = await self._reads.read_shared(view, calls)
         for asset, outcome in zip(unknown, outcomes[len(assets) :], strict=True):
-            told = _number(outcome)
-            if told is not None and told <= _MOST_DECIMALS:
-                self._decimals[asset.address] = told
+            decimals = _number(outcome)
+            if decimals is not None and decimals <= _MOST_DECIMALS:
+                self._decimals[asset.address] = decimals
         coin = _number(native)
         if coin is None:
             raise UpstreamUnavailable(f"the nodes of {self._chain.slug} did not answer a balance")
@@ -276,7 +276,7 @@ class ApprovalReader:
     async def read_approvals(self, address: str, view: ReadView) -> Approvals:
         """Return the allowances that are not zero, token by token.
 
-        A token that was not deployed at the block, or refuses to tell, has none.
+        A token that was not deployed at the block, or does not return one, has none.
         """
         owner = parse_address(address, "address")
         outcomes = await self._heights.explain_block_error(self._reads.read_shared(view, self._calls(owner)), view)

@@ -93,8 +93,8 @@ class TransactionReader:
     async def read_receipt(self, text: str, view: ReadView) -> transaction_pb2.GetReceiptResponse:
         """Return the answer without its `chain`; Pending and NotFound as for transactions.
 
-        Receipt and transaction are asked for in one JSON-RPC batch: the transaction tells a pending hash from an
-        unknown one, and the price where an old receipt leaves it out.
+        Receipt and transaction are asked for in one JSON-RPC batch: the transaction distinguishes a pending hash
+        from an unknown one, and has the price where an old receipt leaves it out.
         """
         wanted = self.transaction_hash(text)
         return await self._cache.read_document(
@@ -133,10 +133,10 @@ class TransactionReader:
         found: transaction_pb2.EvmMinedTransaction | None,
         view: ReadView,
     ) -> str:
-        """Return what the transaction of a receipt that does not tell it paid for a unit of gas.
+        """Return what the transaction of a receipt without that figure paid for a unit of gas.
 
-        After a fail-over the transaction may be told by an endpoint that has it in no block, or in another one, at
-        another price: then the receipt's own endpoint is asked, then another, and only the receipt's block believed.
+        After a fail-over the transaction may come from an endpoint that has it in no block, or in another one, at
+        another price: then the receipt's own endpoint is asked, then another; only the receipt's block is accepted.
         """
         again = CallPolicy(null_elsewhere=True, min_block=int(receipt.block_number))
         policies = [replace(again, prefer=endpoint), replace(again, avoid=frozenset({endpoint}))]
@@ -160,7 +160,7 @@ class TransactionReader:
     async def _receipt(
         self, wanted: str, view: ReadView, policy: CallPolicy = _DOUBTED
     ) -> tuple[receipt_pb2.EvmReceipt, str] | None:
-        """Return the receipt and who told it, None where the transaction is in no block."""
+        """Return the receipt and its endpoint, None where the transaction is in no block."""
 
         def read(result: bytes) -> tuple[receipt_pb2.EvmReceipt, bool | None] | None:
             if result == b"null" or not is_mined(result):
@@ -224,8 +224,8 @@ class TransactionReader:
         )
 
 
-def _check(told: str, wanted: str) -> None:
-    if told.lower() != wanted:
+def _check(answered: str, wanted: str) -> None:
+    if answered.lower() != wanted:
         raise ValueError("another transaction than the one asked for")
 
 

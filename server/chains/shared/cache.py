@@ -1,4 +1,4 @@
-"""The cache of one chain's reads: what is cached answers, the rest is read once for all who ask at the same moment."""
+"""The cache of one chain's reads: what is cached answers, the rest is read once for all callers of the same moment."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class ChainCache(AnswersByBlock):
         question: Hashable | None = None
         while context is None or not context.bypass:
             if view.is_settling:
-                # Another read of this view is finding out its block: an answer of any other block must not join it.
+                # Another read of this view is determining its block: an answer of any other block must not join it.
                 async with view.turn():
                     pass
             block = view.block
@@ -130,7 +130,7 @@ class ChainCache(AnswersByBlock):
         while len(found) < len(questions):
             missing = [place for place in range(len(questions)) if place not in found]
             if view.is_settling:
-                # Another read of this view is finding out its block.
+                # Another read of this view is determining its block.
                 async with view.turn():
                     pass
             if cache is not None:
@@ -146,7 +146,7 @@ class ChainCache(AnswersByBlock):
             led = {place: key for place, key in keys.items() if place not in flights}
             if led:
                 found |= await self._lead(view, questions, led, read)
-            # They are on their way by themselves.
+            # These reads are already under way.
             others = [await self._follow(flight, view) for flight in flights.values()]
             blocks = [(other.block, other.endpoint) for other in others if other is not None]
             if blocks:
@@ -204,7 +204,7 @@ class ChainCache(AnswersByBlock):
         keys: dict[int, tuple[int | None, str, bytes]],
         read: Callable[[Sequence[int]], Awaitable[Sequence[Answer]]],
     ) -> dict[int, Answer]:
-        """Ask the nodes for what these places want, also for callers who ask the same meanwhile."""
+        """Ask the nodes for these places, also for callers with the same questions meanwhile."""
         try:
             answers = dict(zip(keys, await self._read_all(view, questions, tuple(keys), read), strict=True))
         except BaseException as error:

@@ -41,7 +41,7 @@ def stale_after(block_time: float) -> float:
 
 
 def main_trouble(answers: Sequence[ProbeResult]) -> Trouble:
-    """Return why no endpoint of a chain reported its newest block: what is true of most of them."""
+    """Return why no endpoint of a chain reported its newest block: the most common reason."""
     if not answers:
         return Trouble.NO_ENDPOINT
     counted = Counter(answer.trouble or Trouble.FAILS for answer in answers)
@@ -52,7 +52,7 @@ class HeadSource(NamedTuple):
     """Endpoints of one kind and their call for the newest block.
 
     `probe` is the call of health checks, where it is another one. An endpoint that answers the method `pace` with an
-    error does not keep pace with its chain; those that do not have it are not judged by it.
+    error does not keep pace with its chain; those that do not have it are exempt from it.
     """
 
     pool: Pool
@@ -79,7 +79,7 @@ class _Judged(NamedTuple):
 
 
 class ChainHealth:
-    """The last judgement on the chain behind some pools, and what reads showed since."""
+    """The last health check of the chain behind some pools, and what reads showed since."""
 
     def __init__(self, *pools: Pool) -> None:
         self._pools = pools
@@ -113,7 +113,7 @@ class ChainHealth:
     def last_state(self) -> State | None:
         """Return the last known state, None before the first answer.
 
-        It is that of the last health question unless reads are better since: `down` when every endpoint rests after
+        It is that of the last health check unless reads are better since: `down` when every endpoint rests after
         failures, `ok` again when a node answered (after `down`) or the head moved (after `degraded`).
         """
         pools = [pool for pool in self._pools if pool.labels]
@@ -171,7 +171,7 @@ class HeadReader:
         return found.block
 
     async def read_health(self) -> Health:
-        """Ask every endpoint for its newest block and judge the answers; never raises for a node's sake."""
+        """Ask every endpoint for its newest block and judge the answers; raises no error of a node."""
         asked_at = datetime.now(UTC)
         answers: list[ProbeResult] = []
         for source in self._sources:

@@ -11,7 +11,7 @@
               endpoint's own
 
 Every rule has a `verdict` (`Verdict`), an `error` (a class of `server.errors`), its `message`, and what an endpoint
-`lacks` that says so. Messages hold nothing of a node's own text but facts and quotes.
+`lacks` that answers so. Messages hold nothing of a node's own text but facts and quotes.
 """
 
 from __future__ import annotations

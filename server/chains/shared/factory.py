@@ -54,7 +54,7 @@ class PoolPlan:
 class ChainParts(NamedTuple):
     """What the readers of one chain are built on: its pools, and the caches in front of them, by kind of endpoint.
 
-    `judges_age` is False where blocks are made only while somebody asks (local nodes): the age of a head says nothing.
+    `judges_age` is False where blocks are made only on request (local nodes): the age of a head means nothing.
     """
 
     facts: ChainFacts
@@ -115,8 +115,8 @@ class ChainFactory(ABC):
     ) -> Driver:
         """Return a driver on the endpoints; each proves its chain before it is used.
 
-        With `is_local` the age of a head says nothing, and a jump to a far higher one is believed without a proof,
-        because local nodes make blocks only while somebody asks. With `hedge` slow reads are asked of a second endpoint
+        With `is_local` the age of a head means nothing, and a jump to a far higher one is accepted without a proof,
+        because local nodes make blocks only on request. With `hedge` slow reads are asked of a second endpoint
         as well.
         """
         facts, plans = self.facts, self.plans()

@@ -31,7 +31,7 @@ FAILURE_SECONDS = 5.0
 FINALITY_SECONDS = 60.0
 """The nodes are asked for their newest final block no more often than this."""
 
-# Blocks this near to the head are not worth asking whether they are final.
+# Blocks this near to the head are not checked for finality.
 _DEEP = 16
 _KEPT_HASHES = 512
 _MOST_FACTS = 10_000
@@ -42,7 +42,7 @@ _FLAPPING_SECONDS = 5.0
 
 
 class CachedState(NamedTuple, Generic[Answer]):
-    """State of one kind, cached as bytes; `lasts` is False for answers that say that something is not there."""
+    """State of one kind, cached as bytes; `lasts` is False for answers that something is not there."""
 
     kind: str
     encode: Callable[[Answer], bytes]
@@ -86,13 +86,13 @@ class Finality:
         self._asking: asyncio.Task[None] | None = None
 
     def forget(self) -> None:
-        """Take no block for final any more, until the nodes are asked again."""
+        """Treat no block as final any more, until the nodes are asked again."""
         self.block = -1
         self._next = 0.0
         self._distrusts += 1
 
     def when_final(self, block: int, action: Callable[[], None]) -> None:
-        """Find out in the background whether the block is final, and act if it is.
+        """Check in the background whether the block is final, and call `action` if it is.
 
         Nothing happens for blocks near the head, nor soon after the nodes were asked.
         """
@@ -106,12 +106,12 @@ class Finality:
         self._asking.add_done_callback(lambda _task: action() if block <= self.block else None)
 
     async def settled(self) -> None:
-        """Return once no question is under way."""
+        """Return once no request is under way."""
         if self._asking is not None:
             await asyncio.wait([self._asking])
 
     async def close(self) -> None:
-        """Give up the question under way."""
+        """Give up the request under way."""
         if self._asking is not None:
             self._asking.cancel()
             await asyncio.gather(self._asking, return_exceptions=True)
@@ -185,7 +185,7 @@ class AnswersByBlock:
         self._facts: dict[str, _Facts] = {}
 
     def facts(self, kind: str) -> dict[str, Any]:
-        """Return what is known of the chain's contracts by address, of a kind that no block changes (`decimals`).
+        """Return facts about the chain's contracts by address, of a kind that no block changes (`decimals`).
 
         Readers look up and add; it is held in memory, also without a cache, until `forget`.
         """

@@ -1,4 +1,4 @@
-"""Reads of the newest state: whose answer about it is taken, and the newest block of a chain."""
+"""Reads of the newest state: which endpoint's answer is taken, and the newest block of a chain."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class BlockAnswer(NamedTuple, Generic[Answer]):
 class NewestBlock(NamedTuple):
     """The newest block of an endpoint: its height (or slot), and when it was made in unix seconds where it names that.
 
-    `is_syncing` says that more blocks are on the way.
+    `is_syncing` states that more blocks are on the way.
     """
 
     height: int
@@ -71,12 +71,12 @@ async def read_newest_block(
 async def read_newest(
     pool: Pool, read: Callable[[frozenset[str]], Awaitable[BlockAnswer[Answer]]]
 ) -> BlockAnswer[Answer]:
-    """Return what `read` brings from an endpoint that is about as far as the others, as far as they are known.
+    """Return what `read` brings from an endpoint that is about as far as the others, as far as is known.
 
     `read` gets the labels of the endpoints to ask last. An endpoint that turns out to lag, or to report a block that
     the others cannot have reached, is noted, and the read is made again elsewhere. If no other answers, a lagging one
-    does, for its answer names its block; one that is too far ahead, or at block 0 of a chain that was further, is not
-    believed: UpstreamDisagrees. So is one whose block is beyond what the chain can have come to, unless its header
+    does, for its answer names its block; one that is too far ahead, or at block 0 of a chain that was further, is
+    rejected: UpstreamDisagrees. So is one whose block is beyond what the chain can have come to, unless its header
     proves it. An answer that names no block is taken as it is.
     """
     avoid = NO_ENDPOINTS

@@ -39,7 +39,7 @@ MAX_PARAMS_BYTES = 256 * 1024
 
 
 CALLERS_OWN = CallPolicy(heavy=True, caller_made=True, joinable=False, quotes=True)
-"""An answer and a batch of its own: the caller chose what it costs, and reads what the node says to it."""
+"""An answer and a batch of its own: the caller chose what it costs, and reads the node's answer."""
 
 _CHAINS = Path(__file__).parents[1]
 _BLOCK_MEMBER = "block_number"
@@ -103,8 +103,8 @@ class AllowList:
     ) -> bytes:
         """Return the JSON of the node's result to a call that `parse` let through, byte for byte.
 
-        What one endpoint does not have is asked of others before that is passed on, where the method looks something up
-        by hash or number.
+        What one endpoint does not have is asked of others before its answer is passed on, where the method looks
+        something up by hash or number.
 
         Raises:
             NotFound: the nodes refuse what they do not have, with how many were asked.
@@ -133,7 +133,7 @@ class AllowList:
         """Return the parameters to pass on, each as the caller wrote it.
 
         Raises:
-            InvalidArgument: the method is not passed on, or the parameters are none of its own (field says which).
+            InvalidArgument: the method is not passed on, or the parameters are none of its own (see the field).
             RangeTooLarge: they ask for more than is passed on at once.
         """
         known = self._methods.get(method)
@@ -164,7 +164,7 @@ def allow_list(family: str) -> AllowList:
 class PassThrough:
     """The capability `PassesCalls` of one chain.
 
-    `explain` says why there is no block of a height, where the nodes' refusal alone does not.
+    `explain` returns why there is no block of a height, where the nodes' refusal alone does not.
     """
 
     def __init__(

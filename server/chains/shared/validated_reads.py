@@ -1,4 +1,4 @@
-"""Answers judged by what they say: where one cannot be right, other endpoints are asked before it is an error.
+"""Answers validated by their content: where one cannot be right, other endpoints are asked before it is an error.
 
 A caching proxy may answer for another block than it was asked for, and a broken one with another document or with no
 such thing. The pool cannot see that, because it does not read results.
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Answer = TypeVar("Answer")
 Asked = TypeVar("Asked", Reply, tuple[Reply, ...])
 
-# What nodes tell in more bytes than that is read beside the event loop: blocks, receipts and lists take 50 to 200 ms
+# Answers of more bytes than that are read beside the event loop: blocks, receipts and lists take 50 to 200 ms
 # of a megabyte.
 _LARGE = 256 * 1024
 
@@ -34,7 +34,7 @@ _UNSOUND = (ValueError, msgspec.MsgspecError, RecursionError)
 
 
 class Doubtful(ValueError):
-    """An answer that is believed only if no endpoint says otherwise: then `error` is what it means."""
+    """An answer that is accepted only if no endpoint contradicts it: then `error` is what it means."""
 
     def __init__(self, error: GatewayError) -> None:
         super().__init__(error.message)
@@ -64,8 +64,8 @@ async def ask_validated(
     call. A large reply is read in a thread, so `read` changes nothing that others see.
 
     Raises:
-        UpstreamUnavailable: nobody's reply is sound.
-        GatewayError: what a doubtful reply means that nobody contradicted; what other endpoints said that cannot
+        UpstreamUnavailable: no reply is sound.
+        GatewayError: what an uncontradicted doubtful reply means; the errors of other endpoints that cannot
             answer; as `ask`.
     """
     doubt: GatewayError | None = None
@@ -101,7 +101,7 @@ async def read_validated(
     *,
     deadline: float | None,
 ) -> tuple[Answer, str]:
-    """Return what `read` makes of the result of a call, and who answered; see `ask_validated`."""
+    """Return what `read` makes of the result of a call, and the endpoint; see `ask_validated`."""
     answer, reply = await ask_validated(
         pool,
         method,

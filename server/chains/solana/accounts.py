@@ -64,8 +64,8 @@ class AccountReader:
         """Return the lamports of an address, 0 for one that was never used; NotSupported for a chosen block."""
         refuse_history(view)
         key = parse_key(address, "address")
-        told = await read_value(self._pool, "getBalance", [str(key), _STATE], read_amount, view)
-        return Balance(address, told.block, told.answer, self._facts.native.decimals)
+        block_answer = await read_value(self._pool, "getBalance", [str(key), _STATE], read_amount, view)
+        return Balance(address, block_answer.block, block_answer.answer, self._facts.native.decimals)
 
     async def read_token_balance(self, address: str, token: str, view: ReadView) -> Balance:
         """Return how much of a mint an owner holds in all accounts together, of whichever token program the mint is.
@@ -92,14 +92,14 @@ class AccountReader:
             return BlockAnswer((accounts, raw), endpoint, slot)
 
         try:
-            told = await read_settled(self._pool, read, view)
+            block_answer = await read_settled(self._pool, read, view)
         except NotAToken:
             raise self._no_mint(token, "token") from None
-        accounts, raw = told.answer
-        return Balance(address, told.block, raw, self._mint(accounts, token, "token").decimals, token)
+        accounts, raw = block_answer.answer
+        return Balance(address, block_answer.block, raw, self._mint(accounts, token, "token").decimals, token)
 
     async def read_token_metadata(self, address: str, view: ReadView) -> token_pb2.GetTokenMetadataResponse:
-        """Return what is known of a mint, without `chain`; NotAToken where the address holds none.
+        """Return the facts of a mint, without `chain`; NotAToken where the address holds none.
 
         The texts are those of the mint's own extension, else of the account that its pointer names, else
         Metaplex's; None where there are none.
@@ -155,11 +155,11 @@ class AccountReader:
         if named is not None and named not in (bytes(key), bytes(metaplex)):
             keys = [Pubkey.from_bytes(named)]
             try:
-                told = await self._accounts(keys, view)
+                block_answer = await self._accounts(keys, view)
             except UpstreamUnavailable:
-                # Every machine that was asked is a moment behind: what it has will do, for texts seldom change.
-                told = await self._accounts(keys, ReadView(deadline=view.deadline))
-            pointed = _texts_in(told.answer.value, key)
+                # Every machine that was asked is a moment behind: its older state is used, for texts seldom change.
+                block_answer = await self._accounts(keys, ReadView(deadline=view.deadline))
+            pointed = _texts_in(block_answer.answer.value, key)
             if pointed is not None:
                 return pointed
         return _texts_in(found, key) or layouts.NO_TEXTS
@@ -207,7 +207,7 @@ def refuse_history(view: ReadView) -> None:
 
 
 def _texts_in(accounts: list[Account | None], key: Pubkey) -> Texts | None:
-    """Return what a metadata account says of a mint: Metaplex's, or another Token-2022 mint's own."""
+    """Return what a metadata account states of a mint: Metaplex's, or another Token-2022 mint's own."""
     account = accounts[0] if accounts else None
     data = None if account is None else account_bytes(account)
     if account is None or data is None:
@@ -220,7 +220,7 @@ def _texts_in(accounts: list[Account | None], key: Pubkey) -> Texts | None:
 
 
 def _amount(account: Account, mint: Pubkey, owner: Pubkey) -> int:
-    """Return the raw amount in what a node says to be the owner's account of the mint; ValueError where it is not."""
+    """Return the raw amount in what a node returned as the owner's account of the mint; ValueError where it is not."""
     data = account_bytes(account)
     if data is None:
         raw = _parsed_amount(account, mint, owner)
@@ -252,7 +252,7 @@ def _digits(text: object) -> int | None:
     return int(text) if isinstance(text, str) and text.isascii() and text.isdecimal() else None
 
 
-# None of the data itself is wanted.
+# None of the data itself is requested.
 _CONFIG = {"commitment": COMMITMENT, "encoding": "base64", "dataSlice": {"offset": 0, "length": 0}}
 
 
@@ -270,7 +270,7 @@ _read_program = msgspec.json.Decoder(_Found).decode
 
 
 class ProgramReader:
-    """Tells programs from other accounts."""
+    """Distinguishes programs from other accounts."""
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool

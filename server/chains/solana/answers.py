@@ -145,9 +145,9 @@ async def read_settled(
     pool: Pool, read: Callable[[frozenset[str]], Awaitable[BlockAnswer[Answer]]], view: ReadView
 ) -> BlockAnswer[Answer]:
     """Return what `read` brings of the newest state, as `read_newest` does, with the view settled at its slot."""
-    told = await read_newest(pool, read)
-    view.settle(told.block, told.endpoint)
-    return told
+    block_answer = await read_newest(pool, read)
+    view.settle(block_answer.block, block_answer.endpoint)
+    return block_answer
 
 
 async def read_value(

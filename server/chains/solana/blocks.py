@@ -1,4 +1,4 @@
-"""Who sent lamports to whom, where a transaction is a plain transfer.
+"""Sender and receiver of lamports, where a transaction is a plain transfer.
 
 A plain transfer has one instruction that moves anything: `Transfer` of the System program. Instructions that only set
 the fee, leave a note or spend a durable nonce may stand beside it; any other instruction makes it another transaction.
@@ -68,7 +68,7 @@ class Instruction(msgspec.Struct):
 
 
 class Transfer(NamedTuple):
-    """A plain transfer: who the lamports came from, who received them."""
+    """A plain transfer: sender and receiver of the lamports."""
 
     sender: str
     receiver: str
@@ -222,7 +222,7 @@ class BlockReader:
         except NotFound as error:
             raise self._no_block(number, error) from None
         except ArchiveRequired as error:
-            # One node lacks the history, and another knows that the slot has no block: the second one knows.
+            # One node lacks the history, and another reports that the slot has no block: the second one is right.
             if any(isinstance(refusal, NotFound) for refusal in error.refusals.values()):
                 raise self._no_block(number, error) from None
             raise
@@ -236,7 +236,7 @@ class BlockReader:
 
         Raises:
             Pending: it is processed, but its block is not confirmed yet.
-            NotFound: no node knows it.
+            NotFound: no node has it.
         """
         signature = self.transaction_hash(text)
         return await self._cache.read_document(
@@ -262,7 +262,7 @@ class BlockReader:
         policy: CallPolicy,
         view: ReadView,
     ) -> tuple[Document, Reply]:
-        """Return what `read` makes of the answer to a call that names the highest version wanted, and that answer.
+        """Return what `read` makes of the answer to a call that names the highest version accepted, and that answer.
 
         A node that names another version in its refusal is asked for that one.
         """
@@ -289,7 +289,7 @@ class BlockReader:
         return await ask(version)
 
     async def _absence(self, signature: str, asked: int, view: ReadView) -> Pending | NotFound | UpstreamUnavailable:
-        """Return why no node has a transaction: a status tells one that is under way, or only lacks its record."""
+        """Return why no node has a transaction: a status shows one that is under way, or only lacks its record."""
         status, _ = await read_validated(
             self._pool, "getSignatureStatuses", [[signature]], _status, deadline=view.deadline
         )
@@ -317,9 +317,9 @@ def _status(result: bytes) -> _Status | None:
 
 
 def _block(result: bytes, slot: int) -> block_pb2.SolanaBlock | None:
-    """Return the block in an answer, None where it says that there is none; ValueError or msgspec's for what is none.
+    """Return the block in an answer, None where it states that there is none; ValueError or msgspec's for what is none.
 
-    An answer does not tell its slot, but that of the block before it.
+    An answer does not state its slot, but that of the block before it.
     """
     if result == _NULL:
         return None
@@ -331,7 +331,7 @@ def _block(result: bytes, slot: int) -> block_pb2.SolanaBlock | None:
 
 
 def _transaction(result: bytes, signature: str) -> transaction_pb2.SolanaTransaction | None:
-    """Return the transaction in an answer, None where it says that there is none.
+    """Return the transaction in an answer, None where it states that there is none.
 
     ValueError, or msgspec's error, for what is no transaction, or not that of this first signature.
     """

@@ -41,7 +41,7 @@ class SolanaFactory(ChainFactory):
     """Opens the driver of the chain."""
 
     def plans(self) -> tuple[PoolPlan]:
-        """Return the plan of the kind `jsonrpc`; a node judges itself whether it keeps pace."""
+        """Return the plan of the kind `jsonrpc`; a node reports itself whether it keeps pace."""
         return (
             PoolPlan(
                 kind="jsonrpc",

@@ -86,8 +86,8 @@ class HoldingReader:
             )
             return BlockAnswer(held, endpoint, slot)
 
-        told = await read_settled(self._pool, read, view)
-        coins, amounts, mints = told.answer
+        block_answer = await read_settled(self._pool, read, view)
+        coins, amounts, mints = block_answer.answer
         for accounts in mints:
             self._learn(unknown, accounts)
         rows = [Holding(None, coins, self._facts.native.decimals)]

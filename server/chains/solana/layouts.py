@@ -82,7 +82,7 @@ class Mint(NamedTuple):
 
 
 class Texts(NamedTuple):
-    """What token metadata says; None where it says nothing."""
+    """What token metadata states; None where it states nothing."""
 
     name: str | None
     symbol: str | None

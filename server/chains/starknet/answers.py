@@ -131,7 +131,7 @@ def amount_of(felts: list[int]) -> int | None:
 
 
 def decimals_of(felts: list[int]) -> int | None:
-    """Return the decimals that a token told; None where it told none."""
+    """Return the decimals that a token returned; None where it returned none."""
     return felts[0] if len(felts) == 1 and felts[0] <= _MOST_DECIMALS else None
 
 

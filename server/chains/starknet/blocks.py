@@ -121,7 +121,7 @@ _BY_HASH = "starknet_getTransactionByHash"
 _RECEIPT = "starknet_getTransactionReceipt"
 _TYPED_OF_TRANSACTION = frozenset({"blockNumber", "from", "to"})
 _TYPED_IN_RECEIPT = frozenset({"chain", "transactionHash", "blockNumber"})
-# Who a transaction belongs to, by the kinds of the specification.
+# The account that a transaction belongs to, by the kinds of the specification.
 _OWNERS = ("sender_address", "contract_address")
 # What accounts are called with: the number of calls, then each call. Cairo 1 writes a call as receiver, selector and
 # its own calldata behind their number; Cairo 0 lists the calls first (receiver, selector, offset, length) and the
@@ -156,7 +156,7 @@ class Placed:
 
 
 class _Document(NamedTuple):
-    """A transaction or a receipt, and the block (number, hash) that it says to be in."""
+    """A transaction or a receipt, and the block (number, hash) that it states to be in."""
 
     members: Members
     place: tuple[int, str] | None = None
@@ -171,11 +171,11 @@ class TransactionReader:
         self._cache = cache
 
     def transaction_hash(self, text: str) -> str:
-        """Return a transaction hash as nodes want it; InvalidArgument for what is none."""
+        """Return a transaction hash as nodes accept it; InvalidArgument for what is none."""
         return parse_hash(text)
 
     async def read_transaction(self, text: str, view: ReadView) -> transaction_pb2.Transaction:
-        """Return the transaction; raises Pending while it is in no block, NotFound where no node knows it."""
+        """Return the transaction; raises Pending while it is in no block, NotFound where no node has it."""
         wanted = self.transaction_hash(text)
 
         async def read() -> transaction_pb2.Transaction:
@@ -205,7 +205,7 @@ class TransactionReader:
         assert not isinstance(receipt, BaseException) or isinstance(receipt, NotFound)
         place = None if isinstance(receipt, NotFound) else receipt[0].place
         if isinstance(transaction, NotFound) and place is not None:
-            # The node that answered the first question lags behind the one that answered the second.
+            # The node that answered the first request lags behind the one that answered the second.
             policy = CallPolicy(null_elsewhere=True, min_block=place[0])
             transaction = await self._ask(_BY_HASH, _read_transaction, wanted, view, policy)
         if isinstance(transaction, NotFound):
@@ -227,7 +227,7 @@ class TransactionReader:
         view: ReadView,
         policy: CallPolicy = _DOUBTED,
     ) -> tuple[_Document, str] | NotFound:
-        """Return what a node has of the transaction and who answered; the NotFound of the nodes where none has it."""
+        """Return what a node has of the transaction and its endpoint; the NotFound of the nodes where none has it."""
         number = int(wanted, 16)
         try:
             document, reply = await ask_validated(
@@ -278,7 +278,7 @@ def _members(result: bytes, wanted: int) -> Members:
 def _transaction_message(placed: Placed) -> transaction_pb2.Transaction:
     """Return the transaction as it is answered.
 
-    `from` is its sender, or the contract that it belongs to; `to` is whom an invoke calls that makes one call.
+    `from` is its sender, or the contract that it belongs to; `to` is the contract that an invoke of one call calls.
     """
     owner = next((placed.transaction[name] for name in _OWNERS if name in placed.transaction), None)
     message = transaction_pb2.StarknetTransaction(
@@ -293,7 +293,7 @@ def _transaction_message(placed: Placed) -> transaction_pb2.Transaction:
 def _receiver(transaction: Members) -> str | None:
     """Return the contract that an invoke calls, as the node wrote it; None where it makes no or several calls.
 
-    None too for calldata that is not written as accounts want it, and for kinds that call nothing.
+    None too for calldata in another layout than accounts take, and for kinds that call nothing.
     """
     try:
         if json_text(transaction["type"]) != "INVOKE" or "sender_address" not in transaction:

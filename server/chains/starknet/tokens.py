@@ -1,6 +1,6 @@
 """Fungible tokens, the native one among them: Starknet has no balance of its own, STRK is a contract as every token is.
 
-A call does not tell the block that it ran at. So at `latest` it travels between two looks at the block number, all in
+A call does not return the block that it ran at. So at `latest` it travels between two looks at the block number, all in
 one request to one node; if both looks agree, that is its block, else it runs again, pinned to the second.
 """
 
@@ -73,8 +73,8 @@ def _unpack(packed: bytes) -> Amount:
 _AMOUNT = CachedState("balance", lambda amount: msgspec.msgpack.encode((str(amount.raw), amount.decimals)), _unpack)
 
 
-class _Habits(NamedTuple):
-    """What is known of a token: the entry point that it answers, and its decimals."""
+class _TokenFacts(NamedTuple):
+    """The facts of a token: the entry point that it answers, and its decimals."""
 
     selector: str
     decimals: int
@@ -111,14 +111,14 @@ class TokenReader:
         self._pool = pool
         self._cache = cache
         self.facts = cache.facts
-        self._habits: dict[str, _Habits] = cache.facts("habits")
-        self._native = (native, _Habits(BALANCE_OF, native_decimals))
+        self._token_facts: dict[str, _TokenFacts] = cache.facts("token_facts")
+        self._native = (native, _TokenFacts(BALANCE_OF, native_decimals))
 
     async def read(self, token: str, owner: str, view: ReadView) -> Amount:
         """Return how much of the token the owner holds; settles the view on the block of the answer.
 
         Raises:
-            NotAToken: no contract at the address, or none that tells balances and decimals.
+            NotAToken: no contract at the address, or none that returns balances and decimals.
             NotFound: the block that the caller chose does not exist yet (field `blockHeight`).
             ArchiveRequired: it exists, but no configured node has its state (field `blockHeight`).
         """
@@ -135,28 +135,28 @@ class TokenReader:
             raise await self._explain(error, view) from None
 
     async def _read(self, token: str, owner: str, view: ReadView) -> Amount:
-        habits = self._native[1] if token == self._native[0] else self._habits.get(token)
-        if habits is not None:
+        known = self._native[1] if token == self._native[0] else self._token_facts.get(token)
+        if known is not None:
             try:
-                [raw] = await self._call([(token, habits.selector, [owner])], [amount_of], view)
-                return Amount(raw, habits.decimals)
+                [raw] = await self._call([(token, known.selector, [owner])], [amount_of], view)
+                return Amount(raw, known.decimals)
             except EntryPointMissing:
                 # The contract was upgraded, or the block is older than its upgrade.
-                self._habits.pop(token, None)
+                self._token_facts.pop(token, None)
         for selector in (BALANCE_OF, BALANCE_OF_SNAKE):
             try:
                 calls = [(token, selector, [owner]), (token, DECIMALS, [])]
                 found = Amount(*await self._call(calls, [amount_of, decimals_of], view))
             except EntryPointMissing:
                 continue
-            self._habits[token] = _Habits(selector, found.decimals)
+            self._token_facts[token] = _TokenFacts(selector, found.decimals)
             return found
         raise self._no_token(token)
 
     async def _call(self, calls: Sequence[_Call], kinds: Sequence[_Kind], view: ReadView) -> list[int]:
         """Return what each kind makes of what its call returns, all at one block.
 
-        NotAToken where a kind makes nothing of it, and no other endpoint is told anything else.
+        NotAToken where a kind makes nothing of it, and no other endpoint answers anything else.
         """
 
         def read(results: Sequence[bytes]) -> list[int]:
@@ -185,10 +185,10 @@ class TokenReader:
             )
             return BlockAnswer((before, numbers), endpoint, after.height, after.made_at)
 
-        told = await read_newest(self._pool, ask)
-        before, numbers = told.answer
-        view.settle(told.block, told.endpoint)
-        return numbers if before == told.block == view.block else await self._pinned(calls, read, view)
+        block_answer = await read_newest(self._pool, ask)
+        before, numbers = block_answer.answer
+        view.settle(block_answer.block, block_answer.endpoint)
+        return numbers if before == block_answer.block == view.block else await self._pinned(calls, read, view)
 
     async def _pinned(self, calls: Sequence[_Call], read: _Read, view: ReadView) -> list[int]:
         asked = [_request(call, {"block_number": view.block}) for call in calls]
@@ -200,7 +200,7 @@ class TokenReader:
         return NotAToken(f"the contract {token} on {self._slug} does not tell balances as a token does", field="token")
 
     async def _explain(self, error: NotFound, view: ReadView) -> GatewayError:
-        """Tell a block that does not exist yet from one that the nodes have forgotten: both say "Block not found"."""
+        """Distinguish a block that does not exist yet from one that the nodes pruned: both are "Block not found"."""
         if view.block is None or not view.is_chosen:
             return error
         try:
@@ -221,7 +221,7 @@ def _request(call: _Call, block_id: object) -> tuple[str, list[object]]:
 
 
 _EVM_LENGTH = 42
-# What a contract says that does not answer a call.
+# Errors of a contract that does not answer a call.
 _NO_ANSWER = (EntryPointMissing, NotAToken, Reverted)
 
 
@@ -240,7 +240,7 @@ class HoldingReader:
         self._selectors: dict[str, str] = tokens.facts("selector")
 
     def check_holder(self, address: str) -> str:
-        """Return the caller's own writing; InvalidArgument for what is no address."""
+        """Return the text as written; InvalidArgument for what is no address."""
         parse_address(address, "address")
         return address
 
@@ -251,7 +251,7 @@ class HoldingReader:
     async def read_holdings(self, address: str, assets: Sequence[KnownAsset], view: ReadView) -> Holdings:
         """Return the balances that are not zero, all of one block.
 
-        The first read tells the block, the others are pinned to it and leave together: two requests, three as long as
+        The first read finds the block, the others are pinned to it and leave together: two requests, three as long as
         there are tokens that are not known to answer `balanceOf`. A contract that answers nothing as a token does is
         unread; where no contract is there is nothing to read.
         """
@@ -265,7 +265,7 @@ class HoldingReader:
     async def _read(self, asset: KnownAsset, owner: str, view: ReadView) -> Holding | None:
         contract = parse_address(asset.address, "token")
         raw, decimals = await asyncio.gather(
-            self._balance(contract, owner, view), self._told_decimals(contract, asset.decimals, view)
+            self._balance(contract, owner, view), self._read_decimals(contract, asset.decimals, view)
         )
         return None if raw is None else Holding(asset.address, raw, decimals)
 
@@ -286,7 +286,7 @@ class HoldingReader:
         self._selectors.pop(contract, None)
         return None
 
-    async def _told_decimals(self, contract: str, listed: int, view: ReadView) -> int:
+    async def _read_decimals(self, contract: str, listed: int, view: ReadView) -> int:
         if contract not in self._decimals:
             try:
                 decimals = await self._call(contract, DECIMALS, [], decimals_of, view)

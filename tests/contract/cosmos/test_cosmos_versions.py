@@ -99,7 +99,7 @@ async def test_no_version_told_means_the_newest_and_the_other_way_is_tried(
 ) -> None:
     async with old_node(model, plain, "(devel).47") as (driver, asked):
         assert (await driver.read_token_metadata(HUB.denom, ReadView())).cosmos.metadata.symbol == "ATOM"
-        assert driver.of(ReadsHoldings)._nodes.version.told is None
+        assert driver.of(ReadsHoldings)._nodes.version.reported is None
         assert asked[-2:] == [f"{BANK}/denoms_metadata_by_query_string", f"{BANK}/denoms_metadata/uatom"]
         # Neither way takes a denom with slashes there.
         with pytest.raises(NotSupported):
@@ -141,9 +141,9 @@ async def test_not_found_means_no_delegations(model: CosmosChains, plain: aiohtt
 def test_what_nodes_say_of_their_version(text: str, told: tuple[int, int] | None) -> None:
     version = SdkVersion()
     version.learn(text.encode())
-    assert version.told == told
+    assert version.reported == told
     version.learn(b'{"application_version":{"cosmos_sdk_version":"v0.50.1"}}')
     version.learn(text.encode())
-    assert version.told == (told or (0, 50))
+    assert version.reported == (told or (0, 50))
     assert version.is_before(99, 0)
     assert not SdkVersion().is_before(99, 0)

@@ -1,6 +1,6 @@
-"""Calls that callers make up themselves: simulation and gas estimates. They are never folded with anybody's reads.
+"""Callers' own calls: simulation and gas estimates. They are never folded with other reads.
 
-A made-up call cannot be wrapped to report its block, because a wrapper would change `msg.sender`. So at `latest` it
+Such a call cannot be wrapped to report its block, because a wrapper would change `msg.sender`. So at `latest` it
 travels between two looks at the block number, all three in one request; if both looks agree, that is its block. If they
 differ, it runs again, pinned to the second. Where nodes ignore the block of a call (chains of unproved history) the
 looks are executions themselves, and the three are repeated until both agree; a revert at a block of the caller's choice
@@ -102,9 +102,7 @@ class CallReader:
         options: tuple[object, ...],
     ) -> Answer:
         whole = [params, block_tag(view.block), *options]
-        answer, _ = await read_validated(
-            self._pool, method, whole, read, _made_up(method, view), deadline=view.deadline
-        )
+        answer, _ = await read_validated(self._pool, method, whole, read, _policy(method, view), deadline=view.deadline)
         return answer
 
     async def _at_latest(
@@ -125,13 +123,13 @@ class CallReader:
 
         async def ask(avoid: frozenset[str]) -> BlockAnswer[tuple[int, Answer]]:
             (before, answer, after), endpoint = await read_validated_together(
-                self._pool, calls, read_all, _made_up(method, view, avoid), deadline=view.deadline
+                self._pool, calls, read_all, _policy(method, view, avoid), deadline=view.deadline
             )
             return BlockAnswer((before, answer), endpoint, after.height, after.made_at)
 
-        told = await read_newest(self._pool, ask)
-        (before, answer), after = told.answer, told.block
-        view.settle(after, told.endpoint)
+        block_answer = await read_newest(self._pool, ask)
+        (before, answer), after = block_answer.answer, block_answer.block
+        view.settle(after, block_answer.endpoint)
         return answer if before == after == view.block else await self._pinned(method, params, view, read, options)
 
     async def _between_proofs(
@@ -152,7 +150,7 @@ class CallReader:
         for _ in range(LOOKS):
             try:
                 (before, answer, after), endpoint = await read_validated_together(
-                    self._pool, (look, call, look), read_all, _made_up(method, view), deadline=view.deadline
+                    self._pool, (look, call, look), read_all, _policy(method, view), deadline=view.deadline
                 )
             except Reverted:
                 if view.block is None:
@@ -177,18 +175,18 @@ class CallReader:
             except Reverted as error:
                 return error
 
-        told = await self._proofs.prove(view.block, ask, _made_up(call[0], view), view.deadline)
-        self._chain.check_block(view, told.block)
-        if isinstance(told.answer, Reverted):
-            raise told.answer
-        return told.answer
+        block_answer = await self._proofs.prove(view.block, ask, _policy(call[0], view), view.deadline)
+        self._chain.check_block(view, block_answer.block)
+        if isinstance(block_answer.answer, Reverted):
+            raise block_answer.answer
+        return block_answer.answer
 
 
 def _malformed(reply: Reply) -> UpstreamUnavailable:
     return UpstreamUnavailable(f"endpoint {reply.endpoint} answered with what cannot be its answer")
 
 
-def _made_up(method: str, view: ReadView, avoid: frozenset[str] = NO_ENDPOINTS) -> CallPolicy:
+def _policy(method: str, view: ReadView, avoid: frozenset[str] = NO_ENDPOINTS) -> CallPolicy:
     return CallPolicy(
         heavy=True,
         caller_made=True,

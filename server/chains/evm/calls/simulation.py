@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Ran(NamedTuple):
-    """What a call did: see `Simulation`. `reason` is None also for a failure that the node does not explain."""
+    """What a call did: see `Simulation`. `reason` is None also for a failure without a reason from the node."""
 
     succeeded: bool
     data: bytes
@@ -114,7 +114,7 @@ def parse_traced_call(result: bytes) -> Ran:
 
 
 def describe_failure(data: bytes, words: str) -> str | None:
-    """Return why a call failed, by what it returned or by the node's words; None where neither tells."""
+    """Return why a call failed, by what it returned or by the node's text; None where neither gives a reason."""
     if data or "revert" in words.lower():
         return describe_revert(data)
     halt = _ERRORS.explain_halt(words)
@@ -124,7 +124,7 @@ def describe_failure(data: bytes, words: str) -> str | None:
 def _ordered(frames: list[tuple[int | None, _Frame]]) -> tuple[SimulatedLog, ...]:
     """Return the logs of all calls that did not fail, in the order in which they were written.
 
-    A frame lists its own logs; `position` says after how many of its calls each was written. What a failed call, or
+    A frame lists its own logs; `position` states after how many of its calls each was written. What a failed call, or
     one inside it, wrote is undone.
     """
     calls: list[list[int]] = [[] for _ in frames]
@@ -146,7 +146,7 @@ def _ordered(frames: list[tuple[int | None, _Frame]]) -> tuple[SimulatedLog, ...
 
 
 def _interleaved(logs: list[_Log], calls: list[int]) -> list[int | _Log]:
-    """Return a frame's logs and calls in their order: each log after as many calls as its position says."""
+    """Return a frame's logs and calls in their order: each log after as many calls as its position states."""
     if not logs:
         return [*calls]
     places = [quantity(log.position) if log.position else 0 for log in logs]
@@ -167,9 +167,9 @@ def _bytes(text: str) -> bytes:
     return bytes.fromhex(text[2:])
 
 
-# `eth_simulateV1` and the `callTracer` of `debug_traceCall` tell everything that a call would do; `eth_call` with
-# `eth_estimateGas` tells what it returns and the gas of a success, but no logs. What the nodes have is learnt by
-# asking them, never configured: an interface is passed over for a while once all of them lack it.
+# `eth_simulateV1` and the `callTracer` of `debug_traceCall` report everything that a call would do; `eth_call` with
+# `eth_estimateGas` reports what it returns and the gas of a success, but no logs. What the nodes have is learned from
+# their answers, never configured: an interface is passed over for a while once all of them lack it.
 
 LEARNED_SECONDS = 600.0
 """How long an interface that no node of a chain has is not asked for."""
@@ -184,7 +184,7 @@ class _Interface(NamedTuple):
     parse: Callable[[bytes], Ran]
 
     def read(self, result: bytes) -> Ran:
-        """Return what the call did; Doubtful for an answer in another shape: a node may know a method by name alone."""
+        """Return what the call did; Doubtful for an answer in another shape: a node may have a method by name alone."""
         try:
             return self.parse(result)
         except ValueError:
@@ -233,7 +233,7 @@ class Simulator:
                     interface.method, interface.first(params), view, interface.read, *interface.options
                 )
             except _LACKS:
-                # BlockAnswer apart from a call that the nodes refuse by its running through another interface.
+                # Distinguished from a call that the nodes refuse by its running through another interface.
                 unable.append(interface.method)
                 continue
             except UpstreamUnavailable:
@@ -249,7 +249,7 @@ class Simulator:
         return Simulation(ran.succeeded, ran.data, ran.gas, ran.logs, ran.reason, view.block or 0)
 
     async def _ask_why(self, params: dict[str, Any], view: ReadView) -> str:
-        """Return why a call failed of which this interface told no more than that: a plain call may tell."""
+        """Return why a call failed of which this interface gave no reason: a plain call may give one."""
         try:
             await self._calls.run("eth_call", params, view, json_data)
         except Reverted as error:
@@ -259,7 +259,7 @@ class Simulator:
         return "the call fails without a reason"
 
     async def _call_and_estimate(self, call: CallRequest, params: dict[str, Any], view: ReadView) -> Ran:
-        """Return what plain calls tell: of a failed one neither gas nor logs, but a failed one writes no logs."""
+        """Return what plain calls report: of a failed one neither gas nor logs, but a failed one writes no logs."""
         try:
             data = await self._calls.run("eth_call", params, view, json_data)
         except Reverted as error:
@@ -267,7 +267,7 @@ class Simulator:
                 # Refused before anything ran: the sender cannot pay, or no node runs such a call.
                 raise
             if view.block is None:
-                # The failure does not tell its block: the call is run once more, at one that is known.
+                # The failure does not state its block: the call is run once more, at one that is known.
                 await self._calls.settle(view)
                 return await self._call_and_estimate(call, params, view)
             return Ran(False, error.data or b"", None, (), error.message)

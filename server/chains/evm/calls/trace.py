@@ -2,7 +2,7 @@
 
 Two interfaces exist. `callTracer` answers one object that nests its calls (go-ethereum, eth/tracers); it is taken apart
 without recursion, because the EVM nests deeper than parsers do. `trace_transaction` answers a flat list in which
-`traceAddress` says where each call belongs (OpenEthereum, trace module).
+`traceAddress` states where each call belongs (OpenEthereum, trace module).
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ _REFUSAL = msgspec.json.Decoder(_Refusal)
 
 
 def read_refusal(result: bytes) -> str | None:
-    """Return why the node gave the trace up, where it says so inside a result (`{"error": "execution timeout"}`)."""
+    """Return why the node gave the trace up, where it states it inside a result (`{"error": "execution timeout"}`)."""
     try:
         refusal = _REFUSAL.decode(result)
         return refusal.error if refusal.type is None else None
@@ -329,7 +329,7 @@ class TraceReader:
                 if given_up is not None:
                     raise given_up
                 return None
-            # Whoever the pool likes best, unless some are known to be unable.
+            # The endpoint that the pool prefers, unless some are known to lack it.
             prefer = None if len(able) == len(self._pool.labels) else able[0]
             policy = CallPolicy(heavy=True, caller_made=True, prefer=prefer, null_elsewhere=True)
             try:
@@ -339,7 +339,7 @@ class TraceReader:
                 raise self._missing() from None
             except (NotSupported, InvalidArgument) as error:
                 await self._prove_mined(wanted, view)
-                self._forbear(tracer, error.refusals)
+                self._note_refusals(tracer, error.refusals)
                 return None
             if read_refusal(reply.result) is not None:
                 # Others may have more time for it.
@@ -349,15 +349,15 @@ class TraceReader:
             try:
                 frames = await self._parse(tracer, reply)
             except ValueError:
-                # Some nodes answer an unknown hash in another shape too: that teaches nothing about them.
+                # Some nodes answer an unknown hash in another shape too: nothing is learned about them from that.
                 await self._prove_mined(wanted, view)
                 if reply.result == b"null":
                     raise self._missing() from None
                 self._note(tracer, reply.endpoint)
-                # The pool may have passed over the preferred endpoint because it is down: it is not asked for ever.
+                # The pool may have passed over the preferred endpoint because it is down: it is not always asked.
                 strange |= {reply.endpoint, prefer or reply.endpoint}
                 continue
-            self._forbear(tracer, reply.refusals)
+            self._note_refusals(tracer, reply.refusals)
             return frames
 
     async def _parse(self, tracer: Tracer, reply: Reply) -> Frames:
@@ -380,7 +380,7 @@ class TraceReader:
     def _note(self, tracer: Tracer, label: str) -> None:
         self._lacking[tracer.name, label] = self._clock() + LEARNED_SECONDS
 
-    def _forbear(self, tracer: Tracer, refusals: Mapping[str, GatewayError]) -> None:
+    def _note_refusals(self, tracer: Tracer, refusals: Mapping[str, GatewayError]) -> None:
         for label, error in refusals.items():
             if isinstance(error, NotSupported | InvalidArgument):
                 self._note(tracer, label)

@@ -1,11 +1,11 @@
 """Cursors of log queries, and the window that they freeze (decisions section 3.6).
 
-A cursor says where the next, older page begins: right below a place in the chain. Its text is
+A cursor states where the next, older page begins: right below a place in the chain. Its text is
 
 - `N` where a page ended between two blocks: the next page begins with block N, its logs included (JSON: an integer);
 - `block:logIndex` where it ended inside a block: the next page begins below that log;
 - `block:logIndex:fromBlock` where the caller left out a `fromBlock` that depends on the head: the oldest block of the
-  first page's window comes along, because later it could not be found out again.
+  first page's window comes along, because later it could not be determined again.
 
 A window is found from what the caller wrote, the cursor, and the newest block where it matters.
 """
@@ -87,7 +87,7 @@ class Window:
 
 
 class LogWindows:
-    """Finds windows on one chain; the newest block is asked for only where the window depends on it."""
+    """Finds windows on one chain; the newest block is read only where the window depends on it."""
 
     def __init__(self, slug: str, pool: Pool) -> None:
         self._slug = slug
@@ -96,7 +96,7 @@ class LogWindows:
     async def find(self, blocks: BlockRange, view: ReadView, depth: int = 0) -> Window:
         """Return the window; a `from_block` of None means `depth` blocks below the newest one.
 
-        A window that lies beyond the newest block is empty. The view prefers the endpoint that told the newest block.
+        A window that lies beyond the newest block is empty. The view prefers the endpoint that reported that block.
 
         Raises:
             InvalidArgument: the range is reversed, or the cursor is none or lies below the range.

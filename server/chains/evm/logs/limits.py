@@ -1,7 +1,7 @@
-"""How many blocks to ask for in one `eth_getLogs`: what refusals say, what endpoints answer, and how a page goes on.
+"""How many blocks to ask for in one `eth_getLogs`: what refusals state, what endpoints answer, and how a page goes on.
 
-A node's refusal names the range that it would answer in words of its own (limits.toml); `LogRanges` keeps the limits of
-a chain's endpoints for a while, `Pace` is the span of one page's next question.
+A node's refusal names the range that it would answer in its own text (limits.toml); `LogRanges` keeps the limits of
+a chain's endpoints for a while, `Pace` is the span of one page's next request.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from server.errors import GatewayError, RangeHint
 
 CEILING = 100_000
-"""No question asks for more blocks than this, whatever the endpoint."""
+"""No request asks for more blocks than this, whatever the endpoint."""
 
 RELEARN_SECONDS = 600.0
-"""How long a limit is believed: plans change, and one machine behind a label may be stricter than another."""
+"""How long a limit is kept: plans change, and one machine behind a label may be stricter than another."""
 
 _TABLE = Path(__file__).with_name("limits.toml")
 _THOUSAND = 1000
@@ -42,7 +42,7 @@ def _patterns() -> tuple[tuple[RangeHint, re.Pattern[str]], ...]:
 
 
 def read_limit(message: str) -> RangeAdvice | None:
-    """Return what a node's refusal says about the ranges that it would answer; None where no pattern knows it."""
+    """Return what a node's refusal states about the ranges that it would answer; None where no pattern matches."""
     text = message.lower()
     for hint, pattern in _patterns():
         match = pattern.search(text)
@@ -64,7 +64,7 @@ def _blocks(hint: RangeHint, match: re.Match[str]) -> int | None:
 
 
 class Plan(NamedTuple):
-    """Whom to ask first (None: whoever the pool chooses) and for how many blocks at most."""
+    """The endpoint to ask first (None: the pool's choice) and for how many blocks at most."""
 
     endpoint: str | None
     blocks: int
@@ -93,11 +93,11 @@ class LogRanges:
         return known[0]
 
     def learn(self, label: str, blocks: int) -> None:
-        """Remember for ten minutes that the endpoint answers no more blocks."""
+        """Keep for ten minutes that the endpoint answers no more blocks."""
         self._limits[label] = (max(blocks, 1), self._clock() + RELEARN_SECONDS)
 
     def plan(self) -> Plan:
-        """Return the endpoint with the widest limit: while limits differ, asking the others would be a wasted call."""
+        """Return the endpoint with the widest limit: while limits differ, asking the others would waste a call."""
         limits = {label: self.limit(label) for label in self._labels}
         if all(limit is None for limit in limits.values()):
             return Plan(None, CEILING)
@@ -122,9 +122,9 @@ class LogRanges:
 
 
 class Pace:
-    """The span of the next question in blocks, and how many questions may go out at once.
+    """The span of the next request in blocks, and how many requests may go out at once.
 
-    It begins with `span`, grows by what the blocks held so far, and never exceeds `most`. Several questions go out at
+    It begins with `span`, grows by what the blocks held so far, and never exceeds `most`. Several requests go out at
     once only when the span can grow no further and the blocks are thin.
     """
 
@@ -135,7 +135,7 @@ class Pace:
         self._limit = limit
 
     def found(self, blocks: int, logs: int, missing: int) -> None:
-        """Take note that `blocks` blocks held `logs` logs; `missing` more fill the page."""
+        """Note that `blocks` blocks held `logs` logs; `missing` more fill the page."""
         wanted = blocks * _GROWTH if logs == 0 else int(blocks * missing * _SLACK / logs) + 1
         self.span = max(1, min(wanted, max(self.span, blocks) * _GROWTH, self.most))
         is_thin = logs * self.width * 2 <= missing
@@ -145,10 +145,10 @@ class Pace:
             self.width = min(self.width * 2, _WIDEST)
 
     def refused(self, blocks: int, advised: int | None) -> bool:
-        """Take note that a question for `blocks` blocks was refused; return False if there is nothing smaller to ask.
+        """Note that a request for `blocks` blocks was refused; return False if there is nothing smaller to ask.
 
         `advised` is what the refusal names; without it, or where it would not be less, half is tried. The
-        page asks for no more than that again.
+        page asks for no more than that afterwards.
         """
         if blocks <= 1:
             return False

@@ -2,7 +2,7 @@
 
 Whole blocks are read, newest first, until the page is full, the window is done or the budget is spent. A page that ends
 inside a block names the last log it holds; the next page reads that block again and goes on below it. So nothing
-depends on how blocks were split into questions.
+depends on how blocks were split into requests.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ class _Walk:
 
 
 class LogScanner:
-    """Scans one chain. `keep` of `read_page` drops logs that the caller does not want before they count."""
+    """Scans one chain. `keep` of `read_page` drops logs before they count."""
 
     def __init__(
         self,
@@ -160,7 +160,7 @@ class LogScanner:
         All are well-formed: an answer with one that is not is asked of another endpoint.
 
         Raises:
-            ResponseTooLarge: the nodes do not hand out the logs of a single block.
+            ResponseTooLarge: the nodes do not return the logs of a single block.
             GatewayError: no node answered for the window's newest blocks; later failures end the page early instead.
         """
         plan = self._ranges.plan()
@@ -277,7 +277,7 @@ class LogScanner:
 
 
 async def _settle(reading: Sequence[Coroutine[None, None, Found]]) -> Sequence[Found | BaseException]:
-    """Return what became of all; a single one needs no task."""
+    """Return results or errors of all; a single one needs no task."""
     if len(reading) > 1:
         return await asyncio.gather(*reading, return_exceptions=True)
     try:
@@ -302,7 +302,7 @@ def _read_logs(result: bytes, wanted: LogFilter, chunk: _Chunk) -> list[PlacedEn
 
 
 def _may_be_too_much(error: GatewayError) -> bool:
-    """Return whether fewer blocks may help: a refusal of the range, or one that nobody understands."""
+    """Return whether fewer blocks may help: a refusal of the range, or one of unknown meaning."""
     if isinstance(error, RangeTooLarge | ResponseTooLarge | ArchiveRequired | DeadlineExceeded):
         return True
     return isinstance(error, UpstreamUnavailable | InvalidArgument) and bool(error.refusals)

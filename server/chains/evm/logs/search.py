@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from server.chains.evm.logs.scan import LogScanner
     from server.chains.view import ReadView
 
-# How many blocks the first question covers, by what narrows it: (has an address, has a topic).
+# How many blocks the first request covers, by what narrows it: (has an address, has a topic).
 _FIRST_SPANS = {(True, True): 10_000, (True, False): 2_000, (False, True): 100, (False, False): 20}
-# How many blocks the first question covers, by whether more than the event narrows it: pages are short, and a busy
+# How many blocks the first request covers, by whether more than the event narrows it: pages are short, and a busy
 # token writes a hundred transfers into every block.
 _EVENT_SPANS = {False: 500, True: 10_000}
 

@@ -1,6 +1,6 @@
 """ERC-20 transfers of one account.
 
-An account is sender or receiver, which are two topics of the Transfer event and so two questions; a transfer to itself
+An account is sender or receiver, which are two topics of the Transfer event and so two requests; a transfer to itself
 answers both and counts once. ERC-721 tokens share the event's signature but index the id, so their logs have four
 topics and no data (EIP-20, EIP-721).
 """
@@ -30,7 +30,7 @@ TRANSFER = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
 """Keccak-256 of `Transfer(address,address,uint256)`."""
 
 DEPTH = 10_000
-"""How far below the newest block the window begins when the caller does not say (contract section 8)."""
+"""How far below the newest block the window begins when the caller gives no start (contract section 8)."""
 
 # One account's transfers are thin, so the whole default window is asked for at once.
 _FIRST_SPAN = DEPTH + 1

@@ -1,4 +1,4 @@
-"""The planner's reads through the cache, and contract calls by them: what was asked before at a block asks no node."""
+"""The planner's reads through the cache, and contract calls by them: repeated reads of a block ask no node."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _SIZE_BYTES = 4
 _IS_OPTIONAL = attrgetter("is_optional")
 _STATELESS_SECONDS = 60.0
-# By these nodes say that they have no state of a block; one that answers with another block's has none either.
+# With these nodes report that they have no state of a block; one that answers with another block's has none either.
 _NO_STATE = (ArchiveRequired, NotFound, InvalidArgument, UpstreamDisagrees)
 
 
@@ -51,7 +51,7 @@ class CachedReads:
     """Reads like the planner, through the chain's cache.
 
     The calls of one read are cached together, under all of them in their order: a contract that a caller chose may
-    change what the calls after it see, and that must reach no caller who did not ask for the same.
+    change what the calls after it see, and that must reach no caller with other calls.
     """
 
     def __init__(self, planner: ReadPlanner, cache: ChainCache) -> None:
@@ -149,7 +149,7 @@ _KNOWN_GROUP = CachedState("known group", _pack_grouped, _unpack_grouped)
 def _differ(answers: Sequence[Grouped]) -> bool:
     """Return whether answers are of different blocks of one height.
 
-    Those that do not tell the same kinds of marks (kept before chains.toml changed, or read one by one) say nothing.
+    Those without the same kinds of marks (kept before chains.toml changed, or read one by one) do not count.
     """
     marks = {answer.marks for answer in answers if answer.marks}
     return len(marks) > len({len(one) for one in marks})
@@ -189,7 +189,7 @@ class ContractCaller:
         self._reads = reads
         self._heights = heights
         self._clock = clock
-        # How many blocks back no endpoint had the state, and until when that is taken for granted.
+        # How many blocks back no endpoint had the state, and until when that is kept.
         self._stateless_from = 0
         self._stateless_until = 0.0
 

@@ -47,9 +47,9 @@ MAX_GAS = 10_000_000
 MAX_BYTES = 64 * 1024
 
 TOO_MUCH = (OutOfGas, TooMuchWork, RangeTooLarge, ResponseTooLarge)
-"""By these a node says that an execution as a whole is too much; less of it may work."""
+"""With these a node reports that an execution as a whole is too much; less of it may work."""
 
-# By these a node says that it cannot or will not run the aggregate; the reads may still work one by one.
+# With these a node reports that it cannot or will not run the aggregate; the reads may still work one by one.
 _REFUSALS = (Reverted, NotSupported, InvalidArgument)
 _AVOIDED_SECONDS = 600.0
 # What a call of an address without code returns.
@@ -72,7 +72,7 @@ Packed = TypeVar("Packed", bound=Read)
 class Answer(NamedTuple):
     """What a number of calls returned, the block that they ran at, and the endpoint that ran (the first of) them.
 
-    `marks` are the words that tell the block from others of its height: time, parent hash, prevrandao, as far as the
+    `marks` are the words that distinguish the block from others of its height: time, parent hash, prevrandao, where the
     chain has them; empty where they were not asked for.
     """
 
@@ -82,7 +82,7 @@ class Answer(NamedTuple):
     marks: bytes = b""
 
     def is_of_block(self, other: Answer) -> bool:
-        """Return whether both are of the same block, as far as they tell."""
+        """Return whether both are of the same block, as far as their marks show."""
         return self.block == other.block and (self.marks == other.marks or not self.marks or not other.marks)
 
 
@@ -131,7 +131,7 @@ class Executions:
         is_marked: bool = False,
     ) -> Answer:
         """Return what `run_once` does, of calls that are not to be asked one by one."""
-        # A fold that fails as a whole says nothing of the calls in it.
+        # From a fold that fails as a whole nothing follows for the calls in it.
         folded = replace(policy, may_be_refused=False) if policy.may_be_refused else policy
         mark_calls = self._chain.mark_calls if is_marked else ()
         places = 3 + len(mark_calls)
@@ -162,11 +162,11 @@ class Executions:
                         continue
                     if avoid or reply.result == _NOTHING:
                         raise
-                # Something answers, and not as Multicall3 does: that may be this endpoint's fault alone.
+                # The answer is not Multicall3's: that may be this endpoint's fault alone.
                 avoid = frozenset({reply.endpoint})
 
         try:
-            told = await (read_newest(self._pool, ask) if block is None else self._at(block, ask))
+            block_answer = await (read_newest(self._pool, ask) if block is None else self._at(block, ask))
         except TOO_MUCH:
             raise
         except _REFUSALS as error:
@@ -176,10 +176,10 @@ class Executions:
             return await self.fall_back(block, calls, policy, deadline, None)
         observe_fold(self._chain.slug, len(calls))
         # What is returned is what was read last.
-        return Answer(told.block, told.endpoint, told.answer, marks[-1] if is_marked else b"")
+        return Answer(block_answer.block, block_answer.endpoint, block_answer.answer, marks[-1] if is_marked else b"")
 
     def _is_of_this_chain(self, reply: Reply, chain_id: Outcome) -> bool:
-        """Return whether an execution ran on this chain, as far as it tells; an endpoint of another one is excluded."""
+        """Return whether an execution ran on this chain, or reports none; an endpoint of another one is excluded."""
         if not chain_id.success or len(chain_id.data) != _WORD:
             return True
         reason = self._chain.wrong_chain(word(chain_id.data))
@@ -187,7 +187,7 @@ class Executions:
         return reason is None
 
     def _check_own(self, calls: Sequence[Call], outcomes: Sequence[Outcome]) -> None:
-        """Raise ValueError where Multicall3's own functions, which tell balances, returned less than a word."""
+        """Raise ValueError where Multicall3's own functions, which return balances, returned less than a word."""
         multicall = self._chain.multicall
         for call, outcome in zip(calls, outcomes, strict=True):
             if call.target == multicall and outcome.success and len(outcome.data) < _WORD:
@@ -196,13 +196,13 @@ class Executions:
     async def _at(
         self, block: int, execute: Callable[[frozenset[str]], Awaitable[BlockAnswer[list[Outcome]]]]
     ) -> BlockAnswer[list[Outcome]]:
-        """Return what an endpoint tells of this block; one that tells another block's state is not the last word."""
+        """Return an endpoint's answer about this block; after one about another block other endpoints are asked."""
         avoid = NO_ENDPOINTS
         while True:
-            told = await execute(avoid)
-            if told.block == block or told.endpoint in avoid:
-                return told
-            avoid |= {told.endpoint}
+            block_answer = await execute(avoid)
+            if block_answer.block == block or block_answer.endpoint in avoid:
+                return block_answer
+            avoid |= {block_answer.endpoint}
 
     async def run_one_by_one(
         self, block: int | None, calls: Sequence[Call], policy: CallPolicy, deadline: float | None
@@ -231,7 +231,7 @@ class Executions:
         deadline: float | None,
         error: GatewayError | None,
     ) -> Answer:
-        """Read one by one where Multicall3 is not there or failed, if the nodes are honest about heights."""
+        """Read one by one where Multicall3 is not there or failed, if the nodes read at the block asked for."""
         if not self._chain.history_is_pinned:
             raise error or UpstreamDisagrees(f"the nodes of {self._chain.slug} do not run Multicall3")
         answer = await self.run_one_by_one(block, calls, policy, deadline)
@@ -242,12 +242,12 @@ class Executions:
 
 
 def _time_of(outcome: Outcome) -> int | None:
-    """Return the time of a block in unix seconds; None where Multicall3 does not tell it."""
+    """Return the time of a block in unix seconds; None where Multicall3 does not return it."""
     return int.from_bytes(outcome.data) if outcome.success and len(outcome.data) == _WORD else None
 
 
 def _join_marks(*marks: Outcome) -> bytes:
-    """Return the words that executions returned of their block as one; zeros for what Multicall3 does not tell."""
+    """Return the words that executions returned of their block as one; zeros for what Multicall3 does not return."""
     return b"".join(mark.data if mark.success and len(mark.data) == _WORD else bytes(_WORD) for mark in marks)
 
 

@@ -42,7 +42,7 @@ class Call(NamedTuple):
 
     `gas` is what it takes at most as a rule, by which executions are bounded. `sender` is set (20 bytes) only for calls
     whose answer depends on `msg.sender`: those are never folded, because the sender of folded calls is Multicall3.
-    `is_optional` is set where a failure without data says enough: it is not asked again alone.
+    `is_optional` is set where a failure without data is enough: it is not read again alone.
     """
 
     target: bytes

@@ -91,7 +91,7 @@ class OneBlock:
             return await self._settle(block, pieces, await _gather(map(ask or ask_now, pieces)), deadline)
         if all(single):
             return await self._run_one_by_one(pieces, deadline)
-        # By themselves the single calls would look for a block of their own: they follow the executions to theirs.
+        # Alone the single calls would read at a block of their own: they follow the executions to theirs.
         running = [piece for piece, is_single in zip(pieces, single, strict=True) if not is_single]
         answers = await self._settle(None, running, await _gather(map(ask or ask_now, running)), deadline)
         following = [piece for piece, is_single in zip(pieces, single, strict=True) if is_single]
@@ -226,7 +226,7 @@ def _pinned(policy: CallPolicy, block: int, endpoint: str | None) -> CallPolicy:
 
 
 async def _gather(asked: Iterable[Awaitable[Answer]]) -> list[Answer | GatewayError]:
-    """Return the answers, and in the place of an execution that was too much the error that says so."""
+    """Return the answers, with the error in the place of each execution that was too much."""
 
     async def take(one: Awaitable[Answer]) -> Answer | GatewayError:
         try:
@@ -235,5 +235,5 @@ async def _gather(asked: Iterable[Awaitable[Answer]]) -> list[Answer | GatewayEr
             return error
 
     whole = list(asked)
-    # A task of its own would only stand between the caller and the node.
+    # A task of its own would add nothing.
     return [await take(whole[0])] if len(whole) == 1 else await asyncio.gather(*map(take, whole))

@@ -5,7 +5,7 @@ return the block number and the chain's id: they and the reads come out of one e
 blocks or chains.
 
 `aggregate3` uses CALL: code at one target may change what the next call of the same execution sees. Hence two ways in:
-`read_shared` for targets that the gateway itself knows (catalogue contracts, Multicall3's own getEthBalance), which
+`read_shared` for targets of the gateway's own data (catalogue contracts, Multicall3's own getEthBalance), which
 folds different callers together; `read_alone` for addresses that a caller chose, which gives each request an execution
 of its own. `read_groups` reads groups of both kinds at one block. All of them leave in one loop turn, so the pool sends
 them as one JSON-RPC batch, one HTTP request.
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
     from server.chains.view import ReadView
     from server.upstream.pool import Pool
 
-# What waited for company at the gate does not wait once more in the pool, and no two executions are the same: equal
-# reads were joined before (`ChainCache.read_state`). A flight of its own would only cost the caller a task.
+# What waited in the collection window does not wait once more in the pool, and no two executions are the same: equal
+# reads were joined before (`ChainCache.read_state`). Joining them in the pool as well would only cost a task.
 _LATEST = CallPolicy(joinable=False, held=True, names_chain=True)
 _FREE = nullcontext()
-# What a caller chose may fail in whatever words.
+# Calls of the caller's choice may fail with any text.
 _LATEST_CHOSEN = replace(_LATEST, may_be_refused=True)
 
 
@@ -46,19 +46,19 @@ _TURNS = 48
 _TURNS_ALONE = 4
 
 LONGEST_SECONDS = 0.008
-"""A loop that is busy all this time is saturated: whoever waits here would wait for the processor otherwise."""
+"""A loop that is busy all this time is saturated: a read that waits here would wait for the processor otherwise."""
 
 
 class CollectionWindow:
     """Collects arrivals until none came for some turns of the loop, then calls `leave` once for all of them.
 
     Reads of one burst do not arrive in one turn: a request may start reads as tasks of its own, and under load
-    grpc.aio's thread hands over one call whenever it gets the interpreter. An idle loop makes those turns in some 30
+    grpc.aio's thread passes on one call whenever it gets the interpreter. An idle loop makes those turns in some 30
     microseconds, a busy one brings further reads with them. (64 gRPC callers on a local node: reads that left at the
-    end of their turn never folded and cost 2.5 times the processor time.) A read that comes when no other is about, as
-    the one before it did, waits for its own request's other reads alone: the turns would be a twelfth of its time.
+    end of their turn never folded and cost 2.5 times the processor time.) A read that comes when no other waits, as the
+    one before it did, waits for its own request's other reads alone: the turns would be a twelfth of its time.
 
-    `delay` says how long the first of them waits for company before those turns.
+    `delay` states how long the first of them waits for others before those turns.
     """
 
     def __init__(self, leave: Callable[[], None], delay: BatchDelay) -> None:
@@ -71,7 +71,7 @@ class CollectionWindow:
         self._had_company = True
 
     def arrive(self) -> None:
-        """Take note that a read is there: `leave` is called in a moment."""
+        """Note that a read is there: `leave` is called soon."""
         loop = asyncio.get_running_loop()
         now = loop.time()
         delay = self._delay.seconds(now)
@@ -88,7 +88,7 @@ class CollectionWindow:
     def wait(self) -> asyncio.Future[None]:
         """Arrive, and return a future of this caller's own, done once `leave` was called."""
         self.arrive()
-        # Not one future for all: a caller who hangs up cancels what it awaits.
+        # Not one future for all: a caller that disconnects cancels what it awaits.
         future = asyncio.get_running_loop().create_future()
         self._waiting.append(future)
         return future
@@ -201,7 +201,7 @@ class ReadPlanner:
     def _line_up(
         self, view: ReadView, calls: Sequence[Call], *, is_marked: bool = False
     ) -> asyncio.Future[Answer | None]:
-        """Return what will be the answer to the calls, None for those that leave alone, by their reader's own hand."""
+        """Return what will be the answer to the calls, None for those that leave alone, sent by their reader."""
         entry = _Entry(calls, asyncio.get_running_loop().create_future(), view, is_marked)
         fold = self._folds.get(view.block)
         if fold is None:
@@ -271,7 +271,7 @@ class ReadPlanner:
         for block, entries in folds.items():
             for chunk in (entries,) if len(entries) == 1 else pack(entries):
                 if len(chunk) == 1:
-                    # A task of its own would only stand between the caller and the node.
+                    # A task of its own would add nothing.
                     if not chunk[0].future.done():
                         chunk[0].future.set_result(None)
                     continue
@@ -319,8 +319,8 @@ class ReadPlanner:
     def _accept(self, view: ReadView, calls: Sequence[Call], answer: Answer) -> list[int]:
         """Settle the view on the answer's block, if it is the view's; return the places of doubtful outcomes.
 
-        These are failures without return data, of calls that are not optional: they may have been starved of gas by
-        their neighbours.
+        These are failures without return data, of calls that are not optional: their neighbours
+        may have used up the gas.
         """
         if view.block is not None:
             self._chain.check_block(view, answer.block)
@@ -335,7 +335,7 @@ class ReadPlanner:
         self, view: ReadView, calls: Sequence[Call], answer: Answer, doubtful: Sequence[int]
     ) -> list[Outcome]:
         """Return the outcomes, those in the doubtful places asked again alone."""
-        # That they fail is known: what is asked for is whether it was their own doing.
+        # That they fail is known: the question is whether they fail alone.
         block, policy = view.block, _policy(view, is_chosen=True)
         suspects = [calls[index] for index in doubtful]
         again = await self._executions.run_one_by_one(block, suspects, policy, view.deadline)

@@ -53,10 +53,10 @@ class UnbatchedReads:
         nodes may answer with another block's state, the block is the one that they prove to have read.
         """
         if not self._chain.history_is_pinned:
-            told = await self._proofs.prove(
+            block_answer = await self._proofs.prove(
                 block, lambda steered: self._all(calls, block, steered, deadline), policy, deadline
             )
-            return told.block, told.endpoint, [outcome for _, outcome in told.answer]
+            return block_answer.block, block_answer.endpoint, [outcome for _, outcome in block_answer.answer]
         if block is None:
             head = await read_newest_height(self._pool, deadline, policy)
             block = head.block
@@ -68,7 +68,7 @@ class UnbatchedReads:
     async def _all(
         self, calls: Sequence[Call], block: int | None, policy: CallPolicy, deadline: float | None
     ) -> list[tuple[str | None, Outcome]]:
-        # A contract may fail in whatever words; a balance cannot.
+        # A contract may fail with any text; a balance cannot.
         plain = replace(policy, may_be_refused=False) if policy.may_be_refused else policy
         return await asyncio.gather(*(self._one(call, block, policy, plain, deadline) for call in calls))
 
@@ -101,12 +101,12 @@ LOOKS = 4
 
 
 def look_at(chain: EvmChain, block: int | None) -> tuple[str, list[object]]:
-    """Return the call, method and parameters, that tells the block it runs at when asked to run at `block`."""
+    """Return the call, method and parameters, that returns the block it runs at when asked to run at `block`."""
     return "eth_call", [{"data": "0x" + code_proof_program(chain, bytes(20)).hex()}, block_tag(block)]
 
 
 def read_look(chain: EvmChain, result: bytes) -> int:
-    """Return the block that an execution really ran at; ValueError where the answer does not tell it."""
+    """Return the block that an execution really ran at; ValueError where the answer does not state it."""
     return check_count(parse_code_proof(chain, json_data(result)).block)
 
 
