@@ -246,7 +246,7 @@ def _left_out() -> list[str]:
 
 
 class _Arrivals:
-    """Says of each chain when it is up."""
+    """Reports of each chain when it is up."""
 
     def __init__(self, expected: int, progress: Progress, began: float) -> None:
         self.expected = expected

@@ -23,7 +23,7 @@ ROOTS = ("server", "transcoder", "runtime", "cli")
 APART = ("server/protocols", "server/venues", "server/yields", "server/aggregators")
 LARGEST, SMALL = 400, 60
 
-# Whoever these import alone is found by registration: servicers, stages of the pipeline, readers of a driver's map.
+# What these import alone is found by registration: servicers, stages of the pipeline, readers of a driver's map.
 _REGISTERS = ("server/rpc/registration.py", "server/rpc/pipeline/", "server/rpc/pipeline.py")
 _DRIVER = "driver.py"
 
