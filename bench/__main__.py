@@ -1,7 +1,7 @@
 """`make bench`: the gateway beside a bare HTTP echo, a bare gRPC echo and the bare node, in one run, as ratios.
 
-Absolute figures belong to the machine; the ratios are what is promised, each measured in turn with its yardstick. Where
-without a note every request asks for another address, so nothing is answered from a cache or joined with another.
+Absolute figures belong to the machine; the ratios are what is promised, measured in turn with their yardsticks. Unless
+stated otherwise, every request asks for another address, so nothing is answered from a cache or joined with another.
 """
 
 from __future__ import annotations

@@ -189,11 +189,11 @@ async def test_without_the_api_the_chain_answers_what_it_knows(
             assert (error["code"], "morpho" in error["message"]) == (503, True), error
             assert error["data"]["reason"] == "UPSTREAM_UNAVAILABLE"
             assert "http" not in error["message"]
-        for row, told in zip(await case.rows("figures"), truth["figures"], strict=True):
+        for row, expected in zip(await case.rows("figures"), truth["figures"], strict=True):
             assert (row["source"], row["avgApy"], row["avgNetApy"], row["basis"]) == ("chain", None, None, "spot")
             for member in ("address", "name", "symbol", "chainId", "totalAssets", "totalSupply", "fee"):
-                assert row[member] == told[member]
-            assert row["apy"] == pytest.approx(told["apy"], rel=1e-2)
+                assert row[member] == expected[member]
+            assert row["apy"] == pytest.approx(expected["apy"], rel=1e-2)
         await case.next_block()
         case.front.fault = faults.web_page  # and the chain away too
         for name in ASKED:

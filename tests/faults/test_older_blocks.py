@@ -56,7 +56,7 @@ async def fronts(node: Anvil) -> AsyncIterator[tuple[FaultyNode, FaultyNode]]:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def asked(fronts: tuple[FaultyNode, FaultyNode]) -> AsyncIterator[tuple[Any, EndpointTally]]:
-    """How contracts are called through both fronts, which have proved their chain and told their head."""
+    """How contracts are called through both fronts, which have proved their chain and reported their head."""
     tally = EndpointTally()
     rows = [
         {"label": label, "url": front.url, "weight": weight}

@@ -1,4 +1,4 @@
-"""What endpoints cannot do is learnt from their answers, avoided for a while, and never a ban."""
+"""What endpoints cannot do is learned from their answers, avoided for a while, and never a ban."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ async def test_what_was_read_at_the_head_is_not_told_as_the_oldest_block(
     node = await faulty()
     node.fault = pruned_below(5)
     pool = make_pool(node.url)
-    for block in (5, 10, 9):  # before any head was heard, then at it
+    for block in (5, 10, 9):  # before any head was known, then at it
         await at(pool, block)
         pool.observe_head("alpha", 10)
     with pytest.raises(ArchiveRequired) as caught:

@@ -1,4 +1,4 @@
-"""One chain of each family, and drivers on three machines of it, the first of which can be told to misbehave."""
+"""One chain of each family, and drivers on three machines of it, the first of which misbehaves on request."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ async def rig_of(
                     relays[base] = await stack.enter_async_context(faults.relay(f"http://{base}", plain))
                     machines[name].append(relays[base])
                 url = relays[base].url + slash + path
-                # The faulty machine is everybody's favourite: what it answers is asked for.
+                # The faulty machine is the favourite of all: what it answers is asked for.
                 weight = 1000 if name == "bad" else 1
                 label = f"{name}-{endpoint.kind}"
                 endpoints.append({"label": label, "url": url, "kind": endpoint.kind, "weight": weight})
