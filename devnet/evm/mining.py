@@ -80,7 +80,7 @@ class Miner:
         for _ in range(blocks):
             await self._pin_base_fee()
             await self._node.call("evm_mine")
-        await self._pin_base_fee()  # for those who ask what gas costs until the next block
+        await self._pin_base_fee()  # for callers that ask what gas costs until the next block
         self._mined_at = time.monotonic()
         self.mined += blocks
 

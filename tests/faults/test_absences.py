@@ -95,7 +95,7 @@ async def test_up_to_five_endpoints_are_asked_once_each(
     reply = await look_up(pool, 0xFFFFFF)
     assert (reply.result, reply.absences) == (b"null", asked)
     assert sorted(node.methods.count(BLOCK) for node in nodes) == [0] * (endpoints - asked) + [1] * asked
-    # An error that says so is as good as a null.
+    # An error that states it is as good as a null.
     for node in nodes:
         node.asked.clear()
         node.fault = refuses(BLOCK, -32001, "resource not found")

@@ -27,7 +27,7 @@ FAULTS = (*MODES, "down")
 LISTS = {A: "venueA", B: "venueB"}
 ROWS = {A: len(hyperliquid.COINS), B: len(dydx.MARKETS)}
 OWN = {A: OF_A, B: OF_B}
-# What a refusal says of each fault.
+# What a refusal states for each fault.
 WORDS = {
     "slow": "did not answer",
     "limited": "throttled",

@@ -178,7 +178,7 @@ async def test_a_heavy_read_leaves_an_endpoint_that_keeps_a_probe_waiting(
     assert nodes[0].methods.count("eth_getLogs") == 1
     assert nodes[0].methods.count("eth_blockNumber") >= 1
     assert nodes[1].methods.count("eth_getLogs") == 1
-    # Who comes later goes there at once.
+    # Later calls go there at once.
     again, seconds = await timed(pool.call(*LOGS, CallPolicy(heavy=True), deadline=time.monotonic() + 30))
     assert again.endpoint == "beta"
     assert seconds < 1.0

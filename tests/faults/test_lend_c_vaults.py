@@ -1,4 +1,4 @@
-"""lend-c's vaults while contracts break, nodes misbehave and the API fails: right figures or an error that says what.
+"""lend-c's vaults while contracts break, nodes misbehave and the API fails: right figures or an error that states what.
 
 Contracts are broken on the real node, which is set back afterwards; nodes are spoilt by a proxy in front of it.
 """
@@ -144,7 +144,7 @@ async def test_a_node_that_does_not_answer_costs_what_is_read_from_it(case: Case
 async def test_a_contract_that_breaks_gives_no_wrong_rate(
     case: Case, truth: dict[str, Any], contract: str, code: str
 ) -> None:
-    """It burns all gas, returns or reverts with a megabyte, says nothing, or answers zero to everything."""
+    """It burns all gas, returns or reverts with a megabyte, answers nothing, or zero to everything."""
     factories = FACTORIES["ethereum"]
     broken = {"market": MORPHO, "rate model": RATE_MODEL["ethereum"], "vault": STEAKHOUSE, "factory": factories[FIRST]}
     await case.rows("rate")

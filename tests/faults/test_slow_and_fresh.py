@@ -252,7 +252,7 @@ async def test_a_block_that_was_replaced_in_between_is_no_disagreement(
 
 
 async def late(pool: Pool, number: int, seconds: float) -> str:
-    """Ask with a deadline, and return who answered."""
+    """Ask with a deadline, and return which endpoint answered."""
     until = time.monotonic() + seconds
     params = [f"0x{number:040x}", "latest"]
     return (await pool.call("eth_getBalance", params, CallPolicy(joinable=False), deadline=until)).endpoint

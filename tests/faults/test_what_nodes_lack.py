@@ -59,9 +59,9 @@ async def test_a_pruned_favourite_is_not_asked_first_each_time_for_old_blocks(
         await pool.call("eth_getBalance", [f"0x{number:040x}", "latest"], CallPolicy(joinable=False))
     before = len(pruned.asked)
     assert [await at(pool, block) for block in (5, 5, 4, 3, 5)] == ["beta"] * 5
-    assert len(pruned.asked) == before + 1  # it said so once
+    assert len(pruned.asked) == before + 1  # it refused once
     assert await at(pool, 9) == "alpha"  # what it has is still asked of it
-    assert await at(pool, 5, "eth_getTransactionCount") == "beta"  # another method: it has to say so again
+    assert await at(pool, 5, "eth_getTransactionCount") == "beta"  # another method: it has to refuse again
     assert len(pruned.asked) == before + 3
     assert tally.states == []
 

@@ -99,7 +99,7 @@ async def test_load_during_kill_silence_errors_and_recovery_costs_no_caller_an_e
     assert len(load.seconds) == int(9.5 * RATE)
     slow = sum(seconds > 1.5 for seconds in load.seconds)
     # Callers, gateway and the fronts of the nodes share this process: where it cannot keep the rate, the time that
-    # callers wait says nothing of the nodes.
+    # callers wait proves nothing of the nodes.
     assert slow < len(load.seconds) * 0.05 or load.late > len(load.seconds) * 0.05
 
 

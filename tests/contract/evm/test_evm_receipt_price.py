@@ -85,7 +85,7 @@ async def test_where_nobody_knows_the_block_there_is_no_price_and_no_wrong_one(b
 
 
 async def test_a_receipt_that_tells_its_price_needs_no_transaction(sent, ethereum, session, tally):
-    """Whatever endpoints say of the transaction."""
+    """Whatever endpoints answer about the transaction."""
     for change in (pending, of_another_fork, None):
         async with nodes(tally, ethereum, session, only={TRANSACTION: change}) as (driver, _):
             receipt = (await driver.read_receipt(sent["transactionHash"], ReadView())).evm

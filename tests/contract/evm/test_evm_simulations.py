@@ -243,7 +243,7 @@ async def test_an_answer_of_another_shape_is_no_answer(ethereum, session, tally,
 
 
 async def test_a_call_that_no_interface_runs_teaches_nothing(ethereum, session, tally):
-    """What the nodes refuse altogether says nothing about the interfaces: the next call asks for them again."""
+    """What the nodes refuse altogether proves nothing about the interfaces: the next call asks for them again."""
     results = {SIMULATE: None, TRACE: None, "eth_call": "nothing"}
     async with lacking(ethereum, session, tally, results) as (driver, front):
         with pytest.raises(UpstreamUnavailable):

@@ -74,7 +74,7 @@ class Rig:
             one.fault = fault
 
     async def check(self) -> None:
-        """Read everything several times, and ask for the health (which waits for the silent, as it says)."""
+        """Read everything several times, and ask for the health (which waits for the silent)."""
         for _ in range(3):
             await self.read()
         if any(one.fault is faults.is_silent for one in self.bad):

@@ -83,7 +83,7 @@ def _value(body: bytes) -> Any:
 
 
 def _is_proof(call: dict[str, Any]) -> bool:
-    """Whether it is a question by which endpoints prove their chain: who fails that is not asked anything else."""
+    """Whether it is a question by which endpoints prove their chain: one that fails it is not asked anything else."""
     return call["method"] in ("getGenesisHash", "starknet_chainId", "status") or call == call | {
         "method": "getblockhash",
         "params": [0],
@@ -189,7 +189,7 @@ WARMING = {
 
 
 async def warm(driver: Any, rig: Rig) -> None:
-    """Make the faulty machine the favourite: who was never measured, or is not known to keep pace, stands apart."""
+    """Make the faulty machine the favourite: one that was never measured, or is not known to keep pace, stands apart."""
     for kind, method, params in WARMING[rig.subject.slug]:
         pool = driver.pools[kind]
         for answer in await pool.probe(method, params):
