@@ -189,7 +189,7 @@ WARMING = {
 
 
 async def warm(driver: Any, rig: Rig) -> None:
-    """Make the faulty machine the favourite: one that was never measured, or is not known to keep pace, stands apart."""
+    """Make the faulty machine the favourite: one never measured, or not known to keep pace, stands apart."""
     for kind, method, params in WARMING[rig.subject.slug]:
         pool = driver.pools[kind]
         for answer in await pool.probe(method, params):
