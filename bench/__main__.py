@@ -1,7 +1,7 @@
 """`make bench`: the gateway beside a bare HTTP echo, a bare gRPC echo and the bare node, in one run, as ratios.
 
-Absolute figures belong to the machine; the ratios are what is promised, each measured in turn with its yardstick. Where
-nothing else is said every request asks for another address, so nothing is answered from a cache or joined with another.
+Absolute figures belong to the machine; the ratios are what is promised, measured in turn with their yardsticks. Unless
+stated otherwise, every request asks for another address, so nothing is answered from a cache or joined with another.
 """
 
 from __future__ import annotations
@@ -146,8 +146,8 @@ async def main() -> int:
 def show_log(path: Path) -> None:
     """Print how much the gateway logged: request logging is on, but only failures have a line."""
     events = [orjson.loads(line)["event"] for line in path.read_bytes().splitlines() if line.startswith(b"{")]
-    told = ", ".join(f"{count} x {event!r}" for event, count in Counter(events).most_common())
-    print(f"\n  lines in the gateway's log, at its default level: {len(events)} ({told})")
+    summary = ", ".join(f"{count} x {event!r}" for event, count in Counter(events).most_common())
+    print(f"\n  lines in the gateway's log, at its default level: {len(events)} ({summary})")
 
 
 def config_text(endpoints: dict[str, str], http_port: int, grpc_port: int) -> str:

@@ -3,7 +3,7 @@
 Two measures, at a node that answers after 0, 10 and 30 ms: an exchange by itself (one caller, both clients in turn, in
 a process of their own), and an uncached getBalance through two gateways that differ in nothing but the client. Both
 count user and system time of the process, less what it spends while it is not asked anything, so other programs on the
-machine change little. docs/decisions/0042 says what the figures decided.
+machine change little. docs/decisions/0042 states what the figures decided.
 """
 
 from __future__ import annotations

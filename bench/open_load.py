@@ -27,7 +27,7 @@ class Client(asyncio.Protocol):
         self._transport = cast("asyncio.Transport", transport)  # uvloop's transports are not subclasses
 
     def data_received(self, data: bytes) -> None:
-        """Collect the answer and tell its latency."""
+        """Collect the answer and return its latency."""
         self._buffer += data
         end = self._buffer.find(b"\r\n\r\n")
         if end < 0:

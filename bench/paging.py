@@ -84,7 +84,7 @@ async def _ask_node(http: aiohttp.ClientSession, url: str, window: tuple[int, in
 async def _post(http: aiohttp.ClientSession, url: str, method: str, params: object) -> Any:
     body = orjson.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
     async with http.post(url, data=body, headers={"Content-Type": "application/json"}) as answer:
-        told = orjson.loads(await answer.read())
-    if "result" not in told:
-        raise AssertionError(f"unexpected answer to {method}: {told}")
-    return told["result"]
+        document = orjson.loads(await answer.read())
+    if "result" not in document:
+        raise AssertionError(f"unexpected answer to {method}: {document}")
+    return document["result"]

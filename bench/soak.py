@@ -1,4 +1,4 @@
-"""`make soak`: mixed load on one gateway for minutes, its memory and its tasks sampled; says whether both stay flat.
+"""`make soak`: mixed load on one gateway for minutes, its memory and its tasks sampled; reports whether both stay flat.
 
 The load is of everything that holds memory for a while: single reads and batches of two chains, cached reads, logs,
 mistakes, calls that revert, contracts that burn gas or answer a megabyte, callers that hang up, and one of two
@@ -88,9 +88,9 @@ async def load(url: str, seconds: float, rng: random.Random, ends: Counter[str])
     """Send requests at an even rate, and count how they ended. One caller in fifty hangs up after a moment."""
     running: set[asyncio.Task[None]] = set()
 
-    async def one(body: object, patience: float) -> None:
+    async def one(body: object, wait_seconds: float) -> None:
         try:
-            async with asyncio.timeout(patience), session.post(url, json=body) as response:
+            async with asyncio.timeout(wait_seconds), session.post(url, json=body) as response:
                 answer = await response.json()
                 answers = answer if isinstance(answer, list) else [answer]
                 ends.update("answers" if "result" in item else _describe(item["error"]) for item in answers)

@@ -1,6 +1,6 @@
 """Documents of all sources of yields and funding, made up, as many rows as the products list: a loopback server.
 
-Every figure comes out of `SEED`; the shapes are those that the products' APIs answer with, with the members that nobody
+Every figure comes out of `SEED`; the shapes are what the products' APIs answer with, with the members that no code
 reads, since these are sent and decoded too. Counts are rounded up from what the products listed when this was written.
 """
 

@@ -17,7 +17,7 @@ Progress = Callable[[str], None]
 
 
 class SetUpError(Exception):
-    """An environment cannot be set up; the text says what failed and what to do."""
+    """An environment cannot be set up; the text states what failed and what to do."""
 
 
 def installed_environment(name: str, what: str, lock: Path, progress: Progress = lambda line: None) -> Path:

@@ -39,7 +39,7 @@ _DAY = 86_400
 
 
 class InstallError(Exception):
-    """The devnet cannot be set up; the text says what is missing and what to do."""
+    """The devnet cannot be set up; the text states what is missing and what to do."""
 
 
 def installed(progress: Progress = lambda line: None) -> Path:
@@ -64,7 +64,7 @@ def anvil_binary() -> Path:
 def packages_of(manifests: Path, kind: str, note: str, progress: Progress) -> Path:
     """Return the `node_modules` of another manifest folder (package.json, its lock, .npmrc), installing it when needed.
 
-    It lands in `.devnet/<kind>/`; `note` says in the progress line what is installed. Raises InstallError.
+    It lands in `.devnet/<kind>/`; `note` states in the progress line what is installed. Raises InstallError.
     """
     digest = hashlib.sha256(b"".join((manifests / name).read_bytes() for name in _PACKAGE_MANIFESTS)).hexdigest()[:16]
     folder = cache_folder(kind, digest)

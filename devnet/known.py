@@ -1,6 +1,6 @@
 """What is certain about the seeded EVM world: addresses, balances and heights that tests and documentation may quote.
 
-Amounts are raw integers of the asset's smallest unit. Odd contracts stand on every chain, except where it is said.
+Amounts are raw integers of the asset's smallest unit. Odd contracts stand on every chain, except where stated.
 Their addresses are the last 20 bytes of a Keccak-256 digest of words of ours, so that they collide with nothing real.
 """
 

@@ -1,7 +1,7 @@
 """What is certain about the five modelled Cosmos chains: names, amounts and heights that tests and documents may quote.
 
 Amounts are in base units. Addresses follow from fixed keys, the same on every chain under each chain's prefix;
-`devnet.cosmos.world` tells them by name (`address`, `operator`). Heights are counted from a chain's first block.
+`devnet.cosmos.world` returns them by name (`address`, `operator`). Heights are counted from a chain's first block.
 """
 
 # Names of accounts. ALICE signs; BOB only receives, so that his public key is unknown; VESTER is a vesting account.

@@ -232,7 +232,7 @@ POOL_SHARES = {known.ALICE: 1_234, known.BOB: 5}
 class Vault:
     """A vault of pool-a's lending markets; amounts are whole units of what is borrowed.
 
-    `generation` says which factory lists it, and `name` by which name (none in the second; "" where the first has
+    `generation` states which factory lists it, and `name` by which name (none in the second; "" where the first has
     none). `lent` and `interest` are owed by borrowers, `fees` of the interest are the protocol's.
     """
 

@@ -48,7 +48,7 @@ class Vault:
     """A vault of generation V1: what it has in which markets (places in LEND_C, or IDLE), in the order of its queue.
 
     `fee` is its share of the interest, 18 places. `factory` is the one that knows it, "" for none: such a vault answers
-    as all do and is nobody's.
+    as all do and belongs to no factory.
     """
 
     address: str

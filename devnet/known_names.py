@@ -30,7 +30,7 @@ OFFCHAIN_RESOLVER = made_up("offchain resolver")
 
 CYCLIST, SHOUTER, LIAR, TRAVELLER, HOARDER = map(made_up, ("cyclist", "shouter", "liar", "traveller", "hoarder"))
 
-# Names whose address lies on the chain, in the public resolver, in normal form except where it is said.
+# Names whose address lies on the chain, in the public resolver, in normal form except where stated.
 CYCLING = "raffy\N{BICYCLIST}\N{ZERO WIDTH JOINER}\N{MALE SIGN}.eth"
 SHOUTED = "Shout.eth"  # not in normal form; its records lie under the hash of exactly this text
 ADDRESSES = {
@@ -59,7 +59,7 @@ ODD_RESOLVERS = {
 }
 
 # Names of resolvers that answer for every name below (ENSIP-10). The first names' addresses are made from the name's
-# bytes (`wildcard_address`); the second is the test name of the Universal Resolver's own makers: whoever asks the
+# bytes (`wildcard_address`); the second is the test name of the Universal Resolver's own makers: a caller that asks the
 # resolver itself gets DECOY.
 WILDCARD = "wild.eth"
 INTEGRATION = "ur.integration-tests.eth"
@@ -76,7 +76,7 @@ OFFCHAIN_ADDRESSES = {
 SIGNING_KEY = SigningKey.from_string(hashlib.sha256(b"waypost devnet names").digest(), curve=SECP256k1)
 SIGNER = to_checksum_address(keccak(SIGNING_KEY.verifying_key.to_string())[-20:])
 
-# What accounts have set as their name. The last three are no primary names: not in normal form, of somebody else, and
+# What accounts have set as their name. The last three are no primary names: not in normal form, of another account, and
 # of a name without an address.
 REVERSE = {
     known.VITALIK: "vitalik.eth",

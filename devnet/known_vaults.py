@@ -159,7 +159,7 @@ RANGE_AMOUNTS = {
 class YearnVault:
     """A vault of vault-b over one token.
 
-    `percent` is as above. `is_listed` says whether Kong lists it, with a rate if `has_rate`; `is_endorsed` whether the
+    `percent` is as above. `is_listed`: whether Kong lists it, with a rate if `has_rate`; `is_endorsed` whether the
     registry of its version knows it. The oracle of rates reports `expected` (percent per year) as its strategy's and
     `unlocking` as what its profits unlock by; 0 for none.
     """

@@ -237,7 +237,7 @@ class Devnet:
 
 
 def _left_out() -> list[str]:
-    """Say which chains are not among all chains, and how to have them."""
+    """Report which chains are not among all chains, and how to have them."""
     return [
         f"devnet: {', '.join(family.chains)} stays down; `--full` (or {family.switch}=1) installs and runs it"
         for family in FAMILIES
@@ -246,7 +246,7 @@ def _left_out() -> list[str]:
 
 
 class _Arrivals:
-    """Says of each chain when it is up."""
+    """Reports of each chain when it is up."""
 
     def __init__(self, expected: int, progress: Progress, began: float) -> None:
         self.expected = expected
@@ -255,7 +255,7 @@ class _Arrivals:
         self._arrived = 0
 
     async def announce(self, start: Coroutine[Any, Any, None], chain: Running) -> None:
-        """Start a chain, or several of one process, and say so."""
+        """Start a chain, or several of one process, and report it."""
         await start
         slugs = list(chain.endpoints)
         self._arrived += len(slugs)

@@ -16,7 +16,7 @@ class NodeError(Exception):
 
 
 class Guard(Protocol):
-    """Somebody who ends processes when this one is gone."""
+    """What ends processes when this one is gone."""
 
     def watch(self, pid: int) -> None:
         """Take on a process."""
@@ -94,7 +94,7 @@ class Family:
         return importlib.import_module(self.module)
 
 
-# node: somebody else's full implementation; engine: somebody else's execution under our RPC; model: our state machine.
+# node: a full implementation of others; engine: an execution of others under our RPC; model: our state machine.
 FAMILIES: tuple[Family, ...] = (
     Family("devnet.bitcoin.node", "node", {"bitcoin": ("main", "BTC")}),
     Family("devnet.solana.process", "engine", {"solana": ("mainnet-beta", "SOL")}),

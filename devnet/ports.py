@@ -1,4 +1,4 @@
-"""Ports for what is started by number: a process that is told where to listen, or a place where nobody does."""
+"""Ports for what is started by number: a process that is given its port, or a port where nothing listens."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from collections import deque
 from functools import cache
 from pathlib import Path
 
-# Below what Linux (32768), macOS and Windows (49152) give out to whoever asks for any port or connects to somebody:
+# Below what Linux (32768), macOS and Windows (49152) give out to sockets that ask for any port or connect:
 # a port that the system chose itself may be another's by the time it is used.
 _LOWEST, _HIGHEST = 20_000, 32_000
 _ports = deque(random.SystemRandom().sample(range(_LOWEST, _HIGHEST), _HIGHEST - _LOWEST))
 
 
 def free_port(*addresses: str, following: int = 0) -> int:
-    """Return a port that was free a moment ago on each of the IPv4 addresses (loopback unless told).
+    """Return a port that was free a moment ago on each of the IPv4 addresses (loopback by default).
 
     So were the `following` ports after it, for what counts on from the port that it is given.
     No other process of this user is given it while this one runs; here it comes again after all others only, as it may

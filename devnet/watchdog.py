@@ -1,4 +1,4 @@
-"""Ends the devnet's processes when the launcher is gone, however it went: also by SIGKILL, which nobody can catch."""
+"""Ends the devnet's processes when the launcher is gone, however it went: also by SIGKILL, which cannot be caught."""
 
 import os
 import subprocess
@@ -6,7 +6,7 @@ from contextlib import suppress
 from types import TracebackType
 
 # Reads process ids until the other end of the pipe closes, which the kernel does for every way a process can end.
-# An id that ended is taken off the list: it may belong to somebody else by then.
+# An id that ended is taken off the list: it may belong to another process by then.
 _SCRIPT = """
 pids=
 while read -r change pid; do
@@ -58,12 +58,12 @@ class Watchdog:
             self._shell.stdin.close()
         try:
             self._shell.wait(_PATIENCE)
-        except subprocess.TimeoutExpired:  # somebody else holds the pipe's end, by a fork of this process
+        except subprocess.TimeoutExpired:  # another process holds the pipe's end, by a fork of this process
             self._shell.kill()
             self._shell.wait()
 
     def _tell(self, change: str, pid: int) -> None:
         assert self._shell.stdin is not None
-        with suppress(BrokenPipeError):  # somebody ended the shell; the launcher still ends its nodes in order
+        with suppress(BrokenPipeError):  # the shell was ended; the launcher still ends its nodes in order
             self._shell.stdin.write(f"{change} {pid}\n".encode())
             self._shell.stdin.flush()

@@ -2,7 +2,7 @@
 
 `python -m scripts.check_tokens --chain base` asks the nodes of the configuration, the public ones where it names none.
 The exit code is 1 when anything differs, is missing or could not be read. Symbols that issuers have changed are
-differences too: what to do about one is for a reader to judge.
+differences too: what to do about one is for a reader to decide.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ Verdict = Literal["agrees", "differs", "missing", "unread"]
 _AT_ONCE = 8
 
 
-class Told(NamedTuple):
-    """What a chain says of a token; None for what it does not say."""
+class TokenFacts(NamedTuple):
+    """What a chain reports of a token; None for what it does not report."""
 
     symbol: str | None
     decimals: int | None
@@ -45,7 +45,7 @@ class Told(NamedTuple):
 class TokenVerdict(NamedTuple):
     """One deployment and what became of asking its chain.
 
-    `missing`: nothing there is a token; `unread`: no node answered. `words` says what differs, or why it was not read;
+    `missing`: nothing there is a token; `unread`: no node answered. `words`: what differs, or why it was not read;
     empty where all agrees.
     """
 
@@ -61,49 +61,49 @@ async def check_tokens(chain: Chain, catalogue: TokenCatalogue) -> list[TokenVer
     """
     turns = asyncio.Semaphore(_AT_ONCE)
 
-    async def judge(row: Deployment) -> TokenVerdict:
+    async def check(row: Deployment) -> TokenVerdict:
         async with turns:
             try:
-                told = await _ask(chain, row.address)
+                facts = await _ask(chain, row.address)
             except (NotAToken, NotFound) as error:
                 return TokenVerdict(row, "missing", error.message)
             except NotAvailable:
                 raise
             except GatewayError as error:
                 return TokenVerdict(row, "unread", f"{error.reason}: {error.message}")
-        words = "; ".join(_differences(row, told))
+        words = "; ".join(_differences(row, facts))
         return TokenVerdict(row, "differs" if words else "agrees", words)
 
     rows = [listing.deployment for listing in catalogue.on_chain(chain.slug).values()]
-    return await asyncio.gather(*(judge(row) for row in rows if row.address != NATIVE))
+    return await asyncio.gather(*(check(row) for row in rows if row.address != NATIVE))
 
 
-async def _ask(chain: Chain, address: str) -> Told:
+async def _ask(chain: Chain, address: str) -> TokenFacts:
     try:
         reader = chain.capability(ReadsTokenMetadata)
     except NotAvailable:
         # The token's own balance: what is read with it is its decimals.
         balance = await chain.capability(ReadsTokenBalances).read_token_balance(address, address, ReadView())
-        return Told(None, balance.decimals)
-    return _told(await reader.read_token_metadata(address, ReadView()))
+        return TokenFacts(None, balance.decimals)
+    return _facts(await reader.read_token_metadata(address, ReadView()))
 
 
-def _told(answer: token_pb2.GetTokenMetadataResponse) -> Told:
+def _facts(answer: token_pb2.GetTokenMetadataResponse) -> TokenFacts:
     kind = answer.WhichOneof("token")
     if kind == "cosmos":
         metadata = answer.cosmos.metadata
         shown = (unit.exponent for unit in metadata.denom_units if unit.denom == metadata.display)
-        return Told(metadata.symbol or None, next(shown, None))
+        return TokenFacts(metadata.symbol or None, next(shown, None))
     token = answer.solana if kind == "solana" else answer.evm
-    return Told(token.symbol if token.HasField("symbol") else None, token.decimals)
+    return TokenFacts(token.symbol if token.HasField("symbol") else None, token.decimals)
 
 
-def _differences(row: Deployment, told: Told) -> list[str]:
+def _differences(row: Deployment, facts: TokenFacts) -> list[str]:
     found = []
-    if told.decimals is not None and told.decimals != row.decimals:
-        found.append(f"decimals are {told.decimals}, listed {row.decimals}")
-    if told.symbol is not None and told.symbol != row.symbol:
-        found.append(f"symbol is {told.symbol!r}, listed {row.symbol!r}")
+    if facts.decimals is not None and facts.decimals != row.decimals:
+        found.append(f"decimals are {facts.decimals}, listed {row.decimals}")
+    if facts.symbol is not None and facts.symbol != row.symbol:
+        found.append(f"symbol is {facts.symbol!r}, listed {row.symbol!r}")
     return found
 
 

@@ -1,7 +1,7 @@
 'use strict';
 
 // bcoin's node on a regtest network that looks like the main one from outside: mainnet's genesis block and address
-// formats, but blocks that anybody can find, in memory alone. `open` returns the node with the world of world.json.
+// formats, but blocks that are found without work, in memory alone. `open` returns the node with the world of world.json.
 
 const crypto = require('crypto');
 const Module = require('module');
@@ -63,12 +63,12 @@ async function seed(node) {
     await send(node, rings, coins, wanted);
     await next();
   }
-  // A block of the present, so that the chain's age tells nothing odd.
+  // A block of the present, so that the chain's age is plausible.
   await mine(node, rings.miner.getAddress(), Math.floor(Date.now() / 1000));
   await send(node, rings, coins, world.unconfirmed);
 }
 
-// Spend every coin of somebody; what is not paid is the fee.
+// Spend every coin of an account; what is not paid is the fee.
 async function send(node, rings, coins, wanted) {
   const mtx = new MTX();
   for (let at = coins.length - 1; at >= 0; at--) {

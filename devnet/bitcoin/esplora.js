@@ -1,6 +1,6 @@
 'use strict';
 
-// The routes of Esplora that tell of the tip, of blocks and of addresses, over bcoin's address index.
+// The routes of Esplora that return the tip, blocks and of addresses, over bcoin's address index.
 
 const util = require('bcoin/lib/utils/util');
 

@@ -96,7 +96,7 @@ def open_chain(slugs: Sequence[str], http: aiohttp.ClientSession, progress: Prog
 
 
 async def read_head(http: aiohttp.ClientSession, slug: str, url: str) -> int:
-    """Return the newest height of a node that somebody else has started. Raises NodeError and aiohttp's errors."""
+    """Return the newest height of a node that another process has started. Raises NodeError and aiohttp's errors."""
     return int(await _call(http, url, "getblockcount", ()))
 
 

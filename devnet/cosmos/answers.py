@@ -91,7 +91,7 @@ def paged(query: Query, name: str, rows: list[Json]) -> Json:
 
 
 def printed(body: Json, height: int) -> web.Response:
-    """Return an answer with the header that tells its height."""
+    """Return an answer with the header that states its height."""
     return web.Response(
         text=json.dumps(body),
         content_type="application/json",

@@ -134,7 +134,7 @@ def block_results(ledger: Ledger, params: Json) -> Json:
 
 
 def abci_info(ledger: Ledger, params: Json) -> Json:
-    """Answer what the application says about itself."""
+    """Answer what the application reports about itself."""
     chain = ledger.chain
     answer = {"data": chain.slug, "version": "devnet", "last_block_height": str(ledger.head.height)}
     return {"response": answer | {"last_block_app_hash": encoded(ledger.head.header.app_hash)}}

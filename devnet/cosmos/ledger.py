@@ -123,7 +123,7 @@ class Ledger:
         return block
 
     def check(self, data: bytes) -> Result:
-        """Return what a node says about a transaction before it is in a block."""
+        """Return what a node answers about a transaction before it is in a block."""
         result, _ = self._execute(data, self.head.state.copy(), self.head.height + 1, datetime.now(UTC))
         return result
 
@@ -214,7 +214,7 @@ def block_id(block_hash: bytes) -> BlockID:
 
 
 def consensus_key(number: int) -> bytes:
-    """Return the ed25519 public key of a validator: 32 bytes that nobody can sign for."""
+    """Return the ed25519 public key of a validator: 32 bytes that no key signs for."""
     return hashlib.sha256(b"waypost devnet consensus key %d" % number).digest()
 
 

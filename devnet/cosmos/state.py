@@ -79,7 +79,7 @@ class State:
         self.supply[denom] -= amount
 
     def apply(self, message: Message, stake_denom: str, height: int, time: datetime) -> None:
-        """Do what a message says. Raises Failure, with the state half changed."""
+        """Do what a message asks for. Raises Failure, with the state half changed."""
         if isinstance(message, MsgSend):
             for part in message.amount:
                 self._take(message.from_address, part.denom, int(part.amount))

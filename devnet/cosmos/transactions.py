@@ -30,7 +30,7 @@ def coin(denom: str, amount: int) -> Coin:
 
 @dataclass(frozen=True)
 class Signer:
-    """Who signs on which chain, with the account's number there."""
+    """An account that signs on a chain, with the account's number there."""
 
     key: PrivateKey
     chain_id: str

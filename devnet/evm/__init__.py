@@ -1,7 +1,7 @@
 """The 16 EVM chains of the devnet: one anvil process per chain and the world each is seeded with."""
 
 WORD = "node"
-"""What an EVM chain is here: somebody else's full implementation. The other words are `engine` and `model`."""
+"""What an EVM chain is here: another project's full implementation. The other words are `engine` and `model`."""
 
 CONTRACTS = {
     "original": "WETH9, Multicall3, OpenZeppelin ERC-20 (18 decimals) and ERC-1967 proxy, ENS registry, resolver and "

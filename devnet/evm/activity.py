@@ -1,7 +1,7 @@
-"""Hears whether somebody asks a node: anvil prints the name of every method it is asked, one to a line.
+"""Detects whether a node is asked: anvil prints the name of every method it is asked, one to a line.
 
 Reading that costs the node some two microseconds a request and needs no word from the gateway. (Its processor time
-would cost nothing, but a closing connection cannot be told from a question by it.)
+would cost nothing, but it does not distinguish a closing connection from a question.)
 """
 
 import fcntl
@@ -21,7 +21,7 @@ _LINUX_SET_PIPE_SIZE = 1031  # F_SETPIPE_SZ, which Python 3.11 has under no name
 
 
 class Ear:
-    """What was heard of one node."""
+    """What one node has printed."""
 
     def __init__(self, source: int) -> None:
         self.source = source
@@ -29,8 +29,8 @@ class Ear:
         self._rest = b""
         self._forgets = False
 
-    def heard_within(self, seconds: float) -> bool:
-        """Say whether somebody asked in the last so many seconds."""
+    def asked_within(self, seconds: float) -> bool:
+        """Return whether the node was asked in the last so many seconds."""
         asked_at = self._asked_at
         return asked_at is not None and not self._forgets and time.monotonic() - asked_at < seconds
 
@@ -44,11 +44,11 @@ class Ear:
         ended = False
         while not ended:
             try:
-                heard = os.read(self.source, _CHUNK)
+                chunk = os.read(self.source, _CHUNK)
             except BlockingIOError:
                 break
-            ended = not heard
-            lines = self._rest + heard
+            ended = not chunk
+            lines = self._rest + chunk
             if _ASKED.search(lines):
                 self._asked_at = time.monotonic()
             self._rest = lines[lines.rfind(b"\n") + 1 :][-64:]

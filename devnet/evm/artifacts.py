@@ -17,7 +17,7 @@ from devnet.install import HERE, STATE, InstallError, cache_folder, exclusive, i
 
 CONTRACTS = HERE / "contracts"
 
-# Contracts that are somebody else's, as published: name -> file below the installed packages.
+# Contracts of other projects, as published: name -> file below the installed packages.
 _ORIGINALS = {
     "weth9": "node_modules/canonical-weth/build/contracts/WETH9.json",
     "erc20": "node_modules/@openzeppelin/contracts/build/contracts/ERC20PresetMinterPauser.json",
@@ -143,8 +143,8 @@ def _compile_beside(sources: list[Path]) -> dict[str, str]:
     command = [sys.executable, "-m", "devnet.evm.artifacts", *(path.name for path in sources)]
     done = subprocess.run(command, cwd=HERE.parent, capture_output=True, text=True)
     if done.returncode:
-        said = done.stderr.strip().splitlines()[-1:] or [f"status {done.returncode}"]
-        raise InstallError(f"the contracts of {CONTRACTS.relative_to(HERE.parent)} do not compile: {said[0]}")
+        last = done.stderr.strip().splitlines()[-1:] or [f"status {done.returncode}"]
+        raise InstallError(f"the contracts of {CONTRACTS.relative_to(HERE.parent)} do not compile: {last[0]}")
     compiled: dict[str, str] = json.loads(done.stdout)
     return compiled
 

@@ -1,4 +1,4 @@
-"""Price feeds and layer-1 fee contracts of the devnet at the real addresses, as feeds.toml says.
+"""Price feeds and layer-1 fee contracts of the devnet at the real addresses, as feeds.toml lists them.
 
 Chainlink's are its published contracts; the others are ours.
 """
@@ -57,18 +57,18 @@ def aggregator_of(row: dict[str, Any]) -> str:
 
 
 def round_data(row: dict[str, Any], price: str, told_at: int, number: int = 1) -> bytes:
-    """Return the call by which an aggregator tells a round of any number and time, 0 for one that is not complete."""
+    """Return the call by which an aggregator reports a round of any number and time, 0 for one that is not complete."""
     figures = [number, shifted(price, row["decimals"]), told_at, told_at]
     return encode_call("updateRoundData(uint80,int256,uint256,uint256)", figures)
 
 
 def next_round(row: dict[str, Any]) -> bytes:
-    """Return the call by which an aggregator tells the price of its row in a next round, as of the block it is in."""
+    """Return the call by which an aggregator reports the price of its row in a next round, as of the block it is in."""
     return encode_call("updateAnswer(int256)", [shifted(row["price"], row["decimals"])])
 
 
 def shifted(price: str, places: int) -> int:
-    """Return a price as the integer that a feed of so many decimal places tells."""
+    """Return a price as the integer that a feed of so many decimal places reports."""
     return int(Decimal(price).scaleb(places))
 
 
@@ -76,9 +76,9 @@ def _published(row: dict[str, Any]) -> Iterator[Placement]:
     aggregator = aggregator_of(row)
     first = encode_arguments("constructor(uint8,int256)", [row["decimals"], shifted(row["price"], row["decimals"])])
     # Over the constructor's own round, whose time is that of the build.
-    told = Call(known.DEVELOPER, round_data(row, row["price"], FIRST_TIMESTAMP))
-    yield Placement(aggregator, original("feed_aggregator") + first, calls=(told,))
-    # No access controller: anybody may read.
+    first_round = Call(known.DEVELOPER, round_data(row, row["price"], FIRST_TIMESTAMP))
+    yield Placement(aggregator, original("feed_aggregator") + first, calls=(first_round,))
+    # No access controller: any account may read.
     behind = encode_arguments("constructor(address,address)", [aggregator, _NOBODY])
     yield Placement(row["address"], original("feed_proxy") + behind)
 

@@ -113,8 +113,8 @@ def _lido() -> Iterator[Placement]:
     )
     wrap = (_call("initialize(address)", places.STETH), _call("wrap(uint256)", 400 * _ETHER))
     yield Placement(places.WSTETH, code["wrapped_staked_ether"], calls=wrap)
-    told = _call("initialize(address[16])", list(places.LIDO_PLACES.values()))
-    yield Placement(places.LIDO_LOCATOR, code["lido_locator"], calls=(told,))
+    setup = _call("initialize(address[16])", list(places.LIDO_PLACES.values()))
+    yield Placement(places.LIDO_LOCATOR, code["lido_locator"], calls=(setup,))
 
 
 def _ethers() -> Iterator[Placement]:

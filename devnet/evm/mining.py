@@ -1,7 +1,7 @@
-"""Makes blocks: one every few seconds while somebody asks the node, one an hour while nobody does.
+"""Makes blocks: one every few seconds while the node is asked, one an hour while it is not.
 
 The timer is ours because anvil's own mines on for ever and lets the base fee fall by an eighth with every empty block.
-The hourly block is there for the price feeds: whoever asks first after a long pause finds prices of this hour.
+The hourly block is there for the price feeds: the first request after a long pause finds prices of this hour.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ import aiohttp
 
 from devnet.evm.activity import Ear
 from devnet.evm.node import Node
-from devnet.evm.rounds import TELL_EVERY, round_transaction
+from devnet.evm.rounds import ROUND_EVERY, round_transaction
 from devnet.local_chain import NodeError
 
 PAUSE_AFTER = 20.0  # seconds without a request after which the chain stands still
@@ -27,7 +27,7 @@ class Miner:
         self._node = node
         self._turn = asyncio.Lock()
         self._mined_at = time.monotonic()
-        self._told_at = 0.0  # of the clock on the wall, which goes on while a machine sleeps
+        self._reported_at = 0.0  # of the clock on the wall, which goes on while a machine sleeps
 
     async def mine(self, blocks: int = 1) -> int:
         """Mine empty blocks at the pinned base fee and return the new height. Raises NodeError."""
@@ -38,11 +38,11 @@ class Miner:
         """Set the chain's clock to the present and mine a block there, with a round of the feeds. Raises NodeError."""
         head = await self._node.call("eth_getBlockByNumber", "latest", False)
         await self._node.call("evm_setTime", max(int(time.time()), int(head["timestamp"], 16) + 1))
-        await self.tell()
+        await self.report_prices()
 
-    async def tell(self) -> None:
-        """Mine a block in which every Chainlink feed of the chain tells its price again. Raises NodeError."""
-        self._told_at = time.time()  # also if it fails: the next try is the next round
+    async def report_prices(self) -> None:
+        """Mine a block in which every Chainlink feed of the chain reports its price again. Raises NodeError."""
+        self._reported_at = time.time()  # also if it fails: the next try is the next round
         transaction = round_transaction(self._node.chain)
         if transaction is None:
             await self._mine_alone()
@@ -55,17 +55,17 @@ class Miner:
             raise NodeError(f"the price feeds of {self._node.chain.slug} could not tell a round")
 
     async def run(self, ear: Ear) -> None:
-        """Mine while the ear hears somebody ask, and once an hour, until the node has ended."""
+        """Mine while the node is asked, and once an hour, until the node has ended."""
         while self._node.pid is not None:
             await asyncio.sleep(_LOOK_EVERY)
             now = time.monotonic()
             due = self._mined_at + paced(self._node.chain.interval, self.mined)
-            asked = ear.heard_within(PAUSE_AFTER)
+            asked = ear.asked_within(PAUSE_AFTER)
             try:
-                if time.time() - self._told_at >= TELL_EVERY:
-                    await self.tell()
+                if time.time() - self._reported_at >= ROUND_EVERY:
+                    await self.report_prices()
                     if not asked:
-                        ear.forget()  # what was heard is the round
+                        ear.forget()  # what was printed is the round
                 elif asked and now >= due:
                     await self._mine_alone()
             except (NodeError, aiohttp.ClientError, TimeoutError, OSError):
@@ -80,7 +80,7 @@ class Miner:
         for _ in range(blocks):
             await self._pin_base_fee()
             await self._node.call("evm_mine")
-        await self._pin_base_fee()  # for those who ask what gas costs until the next block
+        await self._pin_base_fee()  # for callers that ask what gas costs until the next block
         self._mined_at = time.monotonic()
         self.mined += blocks
 

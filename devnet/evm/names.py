@@ -26,9 +26,9 @@ def name_placements() -> Iterator[Placement]:
     yield Placement(known_names.REVERSE_REGISTRAR, original("ens_reverse") + both, calls=tuple(_reverse_records()))
     yield Placement(known_names.UNIVERSAL_RESOLVER, stand_ins()["universal_resolver"])
     yield Placement(known_names.WILDCARD_RESOLVER, stand_ins()["wildcard_resolver"])
-    told = encode_call("initialize(address)", [known_names.INTEGRATION_ADDRESS])
+    setup = encode_call("initialize(address)", [known_names.INTEGRATION_ADDRESS])
     yield Placement(
-        known_names.INTEGRATION_RESOLVER, stand_ins()["wildcard_resolver"], calls=(Call(known.DEVELOPER, told),)
+        known_names.INTEGRATION_RESOLVER, stand_ins()["wildcard_resolver"], calls=(Call(known.DEVELOPER, setup),)
     )
     signer = encode_call("initialize(address)", [known_names.SIGNER])
     yield Placement(
@@ -37,7 +37,7 @@ def name_placements() -> Iterator[Placement]:
 
 
 async def set_gateway_port(node: Node, port: int) -> None:
-    """Tell OFFCHAIN_RESOLVER the loopback port of its gateway, from the node's newest block on. Raises NodeError."""
+    """Set in OFFCHAIN_RESOLVER the loopback port of its gateway, from the node's newest block on. Raises NodeError."""
     word = to_hex(port.to_bytes(32, "big"))
     await node.call("anvil_setStorageAt", known_names.OFFCHAIN_RESOLVER, hex(_PORT_SLOT), word)
 

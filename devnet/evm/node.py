@@ -26,7 +26,7 @@ class Node:
 
     def __init__(self, chain: Chain, http: aiohttp.ClientSession, url: str = "") -> None:
         self.chain = chain
-        self.url = url  # known after `start`, or of a node that somebody else has started
+        self.url = url  # known after `start`, or of a node that another process has started
         self._http = http
         self._process: asyncio.subprocess.Process | None = None
         self._guard: Guard | None = None
@@ -98,7 +98,7 @@ class Node:
             except (aiohttp.ClientError, OSError, ValueError, NodeError):
                 await asyncio.sleep(0.01)
                 continue
-            # Somebody else may have taken the port between the choice and the start.
+            # Another process may have taken the port between the choice and the start.
             return found == self.chain.chain_id and self.pid is not None
         return False
 

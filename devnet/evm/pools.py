@@ -1,4 +1,4 @@
-"""pool-a on the local chains: stand-ins of its three pools and of its lending vaults, as known_exchanges.py says."""
+"""pool-a on the local chains: stand-ins of its three pools and of its lending vaults, as in known_exchanges.py."""
 
 from collections.abc import Sequence
 from decimal import Decimal
@@ -32,7 +32,7 @@ async def build_pools(chain: Chain, builder: Builder) -> None:
 
 
 async def build_lending(chain: Chain, builder: Builder) -> None:
-    """Place a chain's factories and vaults, supply and lend what is said."""
+    """Place a chain's factories and vaults, supply and lend what is listed."""
     if chain.slug == "ethereum":
         named = encode_arguments("constructor(string,string)", ["Curve.Fi USD Stablecoin", "crvUSD"])
         await builder.place(CRVUSD, original("erc20") + named)
@@ -116,7 +116,7 @@ async def _share_out(builder: Builder, shares: str, unit: int) -> None:
 
 
 async def add_vault(chain: Chain, builder: Builder, vault: Vault) -> None:
-    """Place a vault, supply and lend what is said, and enter it into its factory."""
+    """Place a vault, supply and lend what is listed, and enter it into its factory."""
     borrowed, unit = _token(chain, vault.borrowed)
     collateral, _ = _token(chain, vault.collateral)
     await builder.place(vault.address, stand_ins()["lending_vault"])

@@ -19,7 +19,7 @@ class Protocol:
     """One protocol, or one version of it.
 
     `build` runs its contracts into place on a chain of `chains`. `word` is one of the devnet's (original, fork,
-    stand-in) and `note` says what of. `archives` are rows of protocol_archives.toml, `sources` of solidity.toml.
+    stand-in) and `note` states what of. `archives` are rows of protocol_archives.toml, `sources` of solidity.toml.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""The transaction in which every Chainlink feed of a chain tells its price again, through Multicall3."""
+"""The transaction in which every Chainlink feed of a chain reports its price again, through Multicall3."""
 
 from eth_abi.abi import encode
 from eth_utils.crypto import keccak
@@ -8,8 +8,8 @@ from devnet.evm.calls import to_hex
 from devnet.evm.feeds import aggregator_of, load_feeds, next_round
 from devnet.evm.world import Chain
 
-TELL_EVERY = 3600.0
-"""Seconds after which the feeds tell a next round, whether their price has moved or not: the heartbeat of ETH / USD."""
+ROUND_EVERY = 3600.0
+"""Seconds after which the feeds report again, whether their price has moved or not: the heartbeat of ETH / USD."""
 
 _AGGREGATE = "aggregate((address,bytes)[])"
 _GAS_PER_FEED = 150_000  # it takes 107,000 where there is one feed and 70,000 each where there are many

@@ -11,7 +11,7 @@ FIRST_TIMESTAMP = 1_793_491_200  # 2026-11-01T00:00:00Z: fixed, so that seeded b
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A token of a chain: what it says about itself, its checksummed address and the contract it is built from."""
+    """A token of a chain: what it reports about itself, its checksummed address and the contract it is built from."""
 
     symbol: str
     name: str

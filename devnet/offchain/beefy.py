@@ -1,7 +1,7 @@
 """A stand-in of vault-a's API (Beefy: `/vaults/all`, `/apy`, `/tvl`, `/lps`, `/prices`), without a network.
 
 It lists the vaults of the local chains, and one of a chain that the gateway does not read. The rate of a vault that
-grows by p percent a year is e^(p/100) - 1; what lies in it is as devnet/offchain/vault_figures.py says. Documents have
+grows by p percent a year is e^(p/100) - 1; what lies in it is as in devnet/offchain/vault_figures.py. Documents have
 an ETag and are sent again only if they changed.
 """
 

@@ -12,7 +12,7 @@ _TOKEN = re.compile(r'\s*(?:([{}()\[\]:!,=])|(\$?[A-Za-z_]\w*)|(-?\d+)|"([^"\\]*
 
 
 class Refused(Exception):
-    """What a server says of a query that does not fit its schema."""
+    """What a server answers to a query that does not fit its schema."""
 
 
 class Field(NamedTuple):

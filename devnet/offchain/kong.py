@@ -1,7 +1,7 @@
 """A stand-in of vault-b's API (Kong: `/list/vaults/{chain id}`), without a network.
 
 It lists the vaults of the local chains, the largest first. The net rate of a vault is what its share's price grew by in
-the last 7 days, and what lies in it is at the prices of coins.toml, both as devnet/offchain/vault_figures.py says.
+the last 7 days, and what lies in it is at the prices of coins.toml, both as in devnet/offchain/vault_figures.py.
 """
 
 import json

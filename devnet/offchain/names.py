@@ -1,6 +1,6 @@
 """The gateway of the names whose records lie off the chain: answers what OFFCHAIN_RESOLVER asks for, and signs it.
 
-Over HTTP it is asked as EIP-3668 says, by GET with sender and data in the path or by POST with both in the body.
+Over HTTP it is asked as EIP-3668 specifies, by GET with sender and data in the path or by POST with both in the body.
 """
 
 import time
@@ -60,7 +60,7 @@ async def _post(request: web.Request) -> web.Response:
 def _respond(sender: str, data: str) -> web.Response:
     try:
         return web.json_response({"data": "0x" + answer(sender, bytes.fromhex(data.removeprefix("0x"))).hex()})
-    except Exception as error:  # whatever a stranger sent cannot be read
+    except Exception as error:  # what a client sent cannot be read
         return web.json_response({"message": str(error)}, status=400)
 
 
@@ -73,7 +73,7 @@ def _read_name(wire: bytes) -> str:
 
 
 def _sign(digest: bytes) -> bytes:
-    """Return r, s and v, the latter telling which of the two possible keys it was."""
+    """Return r, s and v, the latter stating which of the two possible keys it was."""
     signature: bytes = known_names.SIGNING_KEY.sign_digest_deterministic(digest, sigencode=sigencode_string_canonize)
     candidates = VerifyingKey.from_public_key_recovery_with_digest(
         signature, digest, SECP256k1, sigdecode=sigdecode_string

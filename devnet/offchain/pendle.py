@@ -36,7 +36,7 @@ WORD = "stand-in"
 
 MODES = ("slow", "limited", "half", "changed")
 """The ways in which it misbehaves, each below `/pendle/<mode>`: it answers late, with its rate limit, with half of the
-rows that it says there are, or with one member under another name."""
+rows that it states there are, or with one member under another name."""
 
 BOUGHT_AT = FIRST_TIMESTAMP - 43_200
 SLOW_SECONDS = 30.0

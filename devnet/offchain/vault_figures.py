@@ -1,4 +1,4 @@
-"""What the local vaults of known_vaults.py are worth and earn at a moment, as stand-ins of their products' APIs say it.
+"""What the local vaults of known_vaults.py are worth and earn at a moment, as their products' APIs would state it.
 
 A deposit D made at the start S of a chain's world is worth D (1 + p (t - S) / year) at t, where p is the vault's growth
 in a year: simple growth, as the contracts have it. S is a day before a chain's first block. Prices are those of

@@ -57,10 +57,10 @@ def _check_slot(ledger: Ledger, params: list[Any]) -> None:
 
 
 def _failure(number: Any, error: RpcError) -> dict[str, Any]:
-    told: dict[str, Any] = {"code": error.code, "message": error.message}
+    document: dict[str, Any] = {"code": error.code, "message": error.message}
     if error.data is not None:
-        told["data"] = error.data
-    return {"jsonrpc": "2.0", "error": told, "id": number}
+        document["data"] = error.data
+    return {"jsonrpc": "2.0", "error": document, "id": number}
 
 
 def _response(answer: Any) -> web.Response:

@@ -31,7 +31,7 @@ class Rejected(Exception):
 
 @dataclass(frozen=True)
 class Executed:
-    """A transaction in a block, with what the engine tells about it and the balances around it."""
+    """A transaction in a block, with what the engine reports about it and the balances around it."""
 
     transaction: VersionedTransaction
     slot: int

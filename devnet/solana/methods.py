@@ -34,7 +34,7 @@ _MOST_BLOCKS = 500_000
 
 
 def get_health(ledger: Ledger, params: Params) -> str:
-    """Say that the node keeps pace."""
+    """Answer that the node keeps pace."""
     return "ok"
 
 

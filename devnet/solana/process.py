@@ -76,7 +76,7 @@ class SolanaChain:
             except (aiohttp.ClientError, OSError, ValueError, NodeError):
                 await asyncio.sleep(0.02)
                 continue
-            # Somebody else may have taken the port between the choice and the start.
+            # Another process may have taken the port between the choice and the start.
             return bool(found == known.GENESIS) and self.pid is not None
         return False
 

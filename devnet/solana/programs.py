@@ -78,7 +78,7 @@ def sync_native(account: Pubkey) -> Instruction:
 
 
 def written_mint(lamports: int, authority: Pubkey | None, decimals: int) -> Account:
-    """Return a mint of the classic token program as bytes, for real addresses whose keys nobody here has."""
+    """Return a mint of the classic token program as bytes, for real addresses whose keys are not known here."""
     option = struct.pack("<I", authority is not None) + bytes(authority or Pubkey.default())
     data = option + struct.pack("<QBB", 0, decimals, 1) + bytes(36)
     return Account(lamports, data, TOKEN_PROGRAM)

@@ -60,7 +60,7 @@ def _write_accounts(ledger: Ledger) -> None:
     svm.set_account(known.WRAPPED_SOL, programs.written_mint(_ENOUGH, None, 9))
     for mint, texts in ((known.USDC, known.USDC_METADATA), (known.POINTING, known.POINTING_METADATA)):
         svm.set_account(programs.metadata_address(mint), programs.written_metadata(_ENOUGH, mint, bank, texts))
-    # A look-up table that nobody can change any more: type 1, never deactivated, no authority.
+    # A look-up table that cannot be changed any more: type 1, never deactivated, no authority.
     header = (1).to_bytes(4, "little") + b"\xff" * 8 + bytes(8) + bytes([0, 0]) + bytes(34)
     table = header[:56] + bytes(known.BOB) + bytes(known.ALICE)
     svm.set_account(LOOKUP_TABLE, Account(_ENOUGH, table, _LOOKUP_PROGRAM))

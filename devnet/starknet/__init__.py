@@ -1,1 +1,1 @@
-"""The Starknet chain of the devnet: an engine, that is, somebody else's execution under our blocks and RPC."""
+"""The Starknet chain of the devnet: an engine, that is, another project's execution under our blocks and RPC."""

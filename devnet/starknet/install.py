@@ -1,4 +1,4 @@
-"""Sets up the engine's own Python environment: cairo-lang pins many packages, and 350 MB are not for everybody."""
+"""Sets up the engine's own Python environment: cairo-lang pins many packages, and 350 MB are not needed by all."""
 
 from collections.abc import Callable
 from pathlib import Path

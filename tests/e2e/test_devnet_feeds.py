@@ -83,7 +83,7 @@ async def test_a_sequencer_has_run_since_the_first_day(full_devnet: Devnet, slug
 
 
 async def test_feeds_tell_rounds_while_nobody_asks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mining, "TELL_EVERY", 1.5)
+    monkeypatch.setattr(mining, "ROUND_EVERY", 1.5)
     async with Devnet.start(["bsc", "linea"]) as devnet:
         for node in devnet.nodes.values():
             node.chain = replace(node.chain, interval=0.1)
@@ -113,8 +113,8 @@ async def test_a_feed_that_cannot_tell_is_an_error(devnet: Devnet) -> None:
     miner = devnet.miners["ethereum"]
     async with rewound(devnet.nodes["ethereum"]) as node:
         before, _, _, _ = await latest_round(node, row["address"])
-        await miner.tell()
+        await miner.report_prices()
         assert (await latest_round(node, row["address"]))[0] == before + 1
         await node.call("anvil_setCode", aggregator_of(row), "0xfe")
         with pytest.raises(NodeError, match="price feeds of ethereum"):
-            await miner.tell()
+            await miner.report_prices()

@@ -80,16 +80,16 @@ def test_the_devnets_own_requests_are_no_questions() -> None:
         ear, sink = listener.open()
         os.write(sink, b"anvil_setNextBlockBaseFeePerGas\nevm_mine\n\n    Block Number: 7\net")
         time.sleep(0.5)
-        assert not ear.heard_within(60)
+        assert not ear.asked_within(60)
         os.write(sink, b"h_getBalance\n")
         for _ in range(200):
-            if ear.heard_within(60):
+            if ear.asked_within(60):
                 break
             time.sleep(0.05)
-        assert ear.heard_within(60)
+        assert ear.asked_within(60)
         ear.forget()
         time.sleep(0.5)
-        assert not ear.heard_within(60)
+        assert not ear.asked_within(60)
         os.close(sink)
 
 

@@ -162,9 +162,9 @@ def tally() -> Tally:
 
 @dataclass
 class Holds:
-    """Every read that asked how long to wait for company, in their order: for how many seconds it was told to."""
+    """Every read that asked how long to wait for company, in their order: for how many seconds it had to."""
 
-    told: list[float] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
 
     @property
     def joined(self) -> int:
@@ -172,19 +172,19 @@ class Holds:
 
         Of reads that are held one after the other at least every second one comes while the one before it still waits.
         """
-        runs = (len(list(run)) for is_held, run in itertools.groupby(self.told, key=bool) if is_held)
+        runs = (len(list(run)) for is_held, run in itertools.groupby(self.seconds, key=bool) if is_held)
         return sum(length // 2 for length in runs)
 
 
 @pytest.fixture
 def holds(monkeypatch: pytest.MonkeyPatch) -> Holds:
-    """What the hold rule said, so that no test has to tell it from the clock of a busy machine."""
+    """What the hold rule returned, so that no test has to derive it from the clock of a busy machine."""
     seen = Holds()
     rule = BatchDelay.seconds
 
     def spy(self: BatchDelay, now: float) -> float:
-        seen.told.append(rule(self, now))
-        return seen.told[-1]
+        seen.seconds.append(rule(self, now))
+        return seen.seconds[-1]
 
     monkeypatch.setattr(BatchDelay, "seconds", spy)
     return seen

@@ -122,7 +122,7 @@ class FaultyNode:
 
 
 class _Spy:
-    """Remembers whether anything was written; `ends` closes the connection after the answer."""
+    """Records whether anything was written; `ends` closes the connection after the answer."""
 
     def __init__(self, writer: asyncio.StreamWriter) -> None:
         self._writer = writer

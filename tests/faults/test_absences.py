@@ -95,7 +95,7 @@ async def test_up_to_five_endpoints_are_asked_once_each(
     reply = await look_up(pool, 0xFFFFFF)
     assert (reply.result, reply.absences) == (b"null", asked)
     assert sorted(node.methods.count(BLOCK) for node in nodes) == [0] * (endpoints - asked) + [1] * asked
-    # An error that says so is as good as a null.
+    # An error that states it is as good as a null.
     for node in nodes:
         node.asked.clear()
         node.fault = refuses(BLOCK, -32001, "resource not found")
@@ -219,7 +219,7 @@ async def test_two_of_three_endpoints_without_it_cost_no_caller_a_block_or_trans
         known = await find_transaction(gateway)
     for place, node in enumerate(nodes):
         node.fault = faults.honest if place == good else lacks(*LOOK_UPS)
-    # A gateway that remembers nothing of what it read before.
+    # A gateway that keeps nothing of what it read before.
     async with gateway_on(tmp_path, *(node.url for node in nodes)) as gateway:
         answers = await ask_everything(gateway, known)
         assert {name: answer["error"] for name, answer in answers.items() if "error" in answer} == {}

@@ -96,7 +96,7 @@ async def test_a_header_that_was_changed_is_asked_of_another_endpoint(
 async def test_it_excludes_none_before_the_first_ones_fitted(
     node: tuple[Anvil, list[str]], faulty: Callable[..., Any], open_driver: Callable[..., Operations]
 ) -> None:
-    """A provider that leaves members out, always, is none that lies."""
+    """A provider that leaves members out, always, does not count as altering."""
     real, sent = node
     alpha = await faulty(real.url)
     alpha.fault = faults.spoil("eth_getTransactionReceipt", drop_log)

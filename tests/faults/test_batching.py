@@ -51,7 +51,7 @@ async def test_reads_that_waited_already_leave_with_the_others_of_their_moment(
 ) -> None:
     node = await faulty()
     pool = make_pool(node.url)
-    # A read that nobody can join goes straight to the batch, one that can be joined goes by a task of its own.
+    # A read that no other can join goes straight to the batch, one that can be joined goes by a task of its own.
     straight = [balance(pool, number, joinable=False, held=True) for number in range(3)]
     await asyncio.gather(*straight, *(balance(pool, number) for number in range(3, 6)))
     assert [len(asked.methods) for asked in node.asked] == [6]
@@ -85,7 +85,7 @@ async def test_heavy_calls_never_share_a_request_with_cheap_ones(faulty: MakeFau
     assert sorted(len(asked.methods) for asked in node.asked) == [1, 1, 1, 1, 1, 10]
 
 
-@pytest.mark.alone("tells half a second from one by the clock")
+@pytest.mark.alone("distinguishes half a second from one by the clock")
 async def test_a_slow_heavy_call_does_not_hold_up_cheap_ones(faulty: MakeFaulty, make_pool: MakePool) -> None:
     node = await faulty()
 
@@ -334,7 +334,7 @@ async def test_a_lone_caller_is_never_held(faulty: MakeFaulty, make_pool: MakePo
     pool = make_pool(node.url)
     for number in range(10):
         await balance(pool, number)
-    assert holds.told == [0.0] * 10
+    assert holds.seconds == [0.0] * 10
 
 
 async def test_reads_in_quick_succession_fold_at_a_distant_node(

@@ -24,7 +24,7 @@ USDC = "0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48"
 
 
 class Held:
-    """Lets a node answer when told to."""
+    """Lets a node answer on request."""
 
     def __init__(self) -> None:
         self.arrived = asyncio.Event()

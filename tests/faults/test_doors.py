@@ -144,7 +144,7 @@ async def test_a_crowd_without_a_key_keeps_no_caller_out(tmp_path: Path, sent: b
         async with crowd(gateway, CROWD, sent):
             longest = await gateway.good_calls(15)
             grown = gateway.memory() - before
-        # For measurements; on a machine that is busy with other things seconds say little.
+        # For measurements; on a machine that is busy with other things seconds mean little.
         print(f"{grown >> 20} MiB more, longest good call {longest:.2f} s")
         assert grown < MOST_MEMORY
         await gateway.good_calls(2)

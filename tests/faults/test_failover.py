@@ -1,4 +1,4 @@
-"""What a caller never notices, and what it is told when nobody can answer."""
+"""What a caller never notices, and what it gets when no endpoint can answer."""
 
 from __future__ import annotations
 
@@ -156,8 +156,8 @@ async def test_a_dead_chain_says_what_happened_by_label_and_never_by_address(
     pool = make_pool(*(node.url for node in nodes))
     with pytest.raises(UpstreamUnavailable) as caught:
         await balance(pool)
-    told = caught.value.message
-    assert told == (
+    reported = caught.value.message
+    assert reported == (
         "no endpoint of ethereum answered: alpha: HTTP 500; beta: a web page instead of an answer; "
         "gamma: connection refused"
     )

@@ -27,7 +27,7 @@ FAULTS = (*MODES, "down")
 LISTS = {A: "venueA", B: "venueB"}
 ROWS = {A: len(hyperliquid.COINS), B: len(dydx.MARKETS)}
 OWN = {A: OF_A, B: OF_B}
-# What a refusal says of each fault.
+# What a refusal states for each fault.
 WORDS = {
     "slow": "did not answer",
     "limited": "throttled",
@@ -60,7 +60,7 @@ async def test_one_venue_fails_and_the_other_is_answered(tmp_path: Path, venue: 
         assert over_json[LISTS[venue]] == []
         assert len(over_json[LISTS[other]]) == ROWS[other]
         assert len(over_grpc.unavailable) == 1
-        assert abs(told(over_json) - datetime.now(UTC)) < timedelta(seconds=15)
+        assert abs(timestamp_of(over_json) - datetime.now(UTC)) < timedelta(seconds=15)
         code, reason, field, message = await asked.refused(OWN[venue])
         assert (code, field) == (503, None)
         assert reason in ("UPSTREAM_UNAVAILABLE", "DEADLINE_EXCEEDED")
@@ -135,7 +135,7 @@ async def test_rates_are_answered_past_their_lifetime_while_a_venue_fails_and_sa
         assert response.headers["X-Waypost-Cache"] == "stale"
         assert (stale["venueA"], stale["unavailable"]) == (first["venueA"], [])
         # Venue-b is new; the time is venue-a's.
-        assert told(stale) < told(first) + timedelta(seconds=0.5)
+        assert timestamp_of(stale) < timestamp_of(first) + timedelta(seconds=0.5)
         assert await asked.cache_of(OF_A) == (200, "stale")
         assert (await asked.cache_of(OF_B))[1] in ("hit", "miss")
         await asyncio.sleep(4.0)
@@ -205,5 +205,5 @@ async def test_a_venue_that_is_switched_off_is_unavailable(tmp_path: Path) -> No
         assert asked.venues.counts()[A] == 0
 
 
-def told(rates: Any) -> datetime:
+def timestamp_of(rates: Any) -> datetime:
     return datetime.fromisoformat(rates["timestamp"].replace("Z", "+00:00"))

@@ -168,12 +168,12 @@ async def test_garbage_of_a_node_is_no_answer(two_chains: Devnet, tmp_path: Path
     node = two_chains.nodes["hyperliquid"]
 
     async def lies(asked: Ask) -> Answer:
-        told = await asked.answer()
-        rows = json.loads(told.body)
+        reply = await asked.answer()
+        rows = json.loads(reply.body)
         for row in rows if isinstance(rows, list) else [rows]:
             if "result" in row and isinstance(row["result"], str):
                 row["result"] = row["result"][: len(row["result"]) // 2]
-        return type(told).of(rows)
+        return type(reply).of(rows)
 
     async with (
         aiohttp.ClientSession() as plain,

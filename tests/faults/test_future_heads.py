@@ -1,6 +1,6 @@
-"""Endpoints from the future: blocks that do not exist, or of times to come, told by one endpoint or by most of them.
+"""Endpoints from the future: blocks that do not exist, or of times to come, from one endpoint or from most.
 
-A real node stands behind every endpoint; what the liars tell of their newest block is rewritten on the way, and the
+A real node stands behind every endpoint; what faulty ones report of the newest block is rewritten on the way, the
 balances with it, so that an answer taken from one of them is wrong.
 """
 
@@ -51,7 +51,7 @@ def word(number: int) -> str:
 
 
 class Ahead:
-    """Rewrites what a node tells of its newest block: `by` blocks and `seconds` ahead.
+    """Rewrites what a node reports of its newest block: `by` blocks and `seconds` ahead.
 
     With `has_blocks` it also answers for those blocks, each as the one so many below with its number, time and parent
     rewritten: everything but the hash.
@@ -68,14 +68,14 @@ class Ahead:
         look = [{"jsonrpc": "2.0", "id": 0, "method": "eth_getBlockByNumber", "params": ["latest", False]}]
         newest, *answers = json.loads(await request.forward(json.dumps(look + calls).encode()))
         for call, answer in zip(calls, answers, strict=True):
-            self._tell(call, answer, newest["result"])
+            self._report(call, answer, newest["result"])
         faults.write_answer(request, json.dumps(answers if isinstance(body, list) else answers[0]).encode())
 
     def _ask(self, call: dict[str, Any]) -> None:
         if self.has_blocks and call["method"] == "eth_getBlockByNumber" and call["params"][0].startswith("0x"):
             call["params"][0] = hex(max(int(call["params"][0], 16) - self.by, 0))
 
-    def _tell(self, call: dict[str, Any], answer: dict[str, Any], newest: dict[str, Any]) -> None:
+    def _report(self, call: dict[str, Any], answer: dict[str, Any], newest: dict[str, Any]) -> None:
         result = answer.get("result")
         if call["method"] == "eth_blockNumber":
             answer["result"] = hex(int(result, 16) + self.by)
@@ -117,7 +117,7 @@ def settings_of(*urls: str, chain: str = "ethereum", **more: Any) -> dict[str, A
 @pytest_asyncio.fixture(loop_scope="session")
 async def open_driver() -> AsyncIterator[Callable[..., Operations]]:
     """Opens drivers on endpoints alpha, beta and gamma, preferred in that order, without a cache; of ethereum if not
-    told otherwise.
+    stated otherwise.
     """
     opened: list[Chains] = []
     async with open_session() as http:
@@ -285,7 +285,7 @@ async def test_local_nodes_that_mine_at_will_are_exempt(
 async def test_thousands_of_reads_with_two_of_three_far_ahead(
     node: Anvil, faulty: Callable[..., Any], tmp_path: Path
 ) -> None:
-    """A whole gateway, heights and balances, while the liars come and go: 0 errors, 0 wrong."""
+    """A whole gateway, heights and balances, while such endpoints come and go: 0 errors, 0 wrong."""
     fronts = [await faulty(node.url) for _ in range(3)]
     overrides = settings_of(
         *(front.url for front in fronts),

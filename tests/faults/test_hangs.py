@@ -53,10 +53,10 @@ async def open_used(faulty: MakeFaulty, make_pool: MakePool, **options: Any) -> 
 async def timed(coroutine: Any) -> tuple[Any, float]:
     started = time.monotonic()
     try:
-        told = await coroutine
+        outcome = await coroutine
     except GatewayError as error:
-        told = error
-    return told, time.monotonic() - started
+        outcome = error
+    return outcome, time.monotonic() - started
 
 
 async def test_a_frozen_only_node_costs_one_wait_then_calls_fail_fast_and_it_comes_back(
@@ -67,27 +67,27 @@ async def test_a_frozen_only_node_costs_one_wait_then_calls_fail_fast_and_it_com
     pool = make_pool(url, head=HEAD)
     assert await ask(pool) == "alpha"
     pause(process.pid)
-    told, seconds = await timed(ask(pool, 1))
-    assert isinstance(told, DeadlineExceeded)
-    assert told.message == f"ethereum did not answer in time: alpha: {HUNG}"
+    outcome, seconds = await timed(ask(pool, 1))
+    assert isinstance(outcome, DeadlineExceeded)
+    assert outcome.message == f"ethereum did not answer in time: alpha: {HUNG}"
     assert seconds < HUNG_SECONDS + 1.0 + SLACK  # of the 15 that the caller would have waited
     assert tally.states == [("alpha", "hung")]
     for number in range(20):
-        told, seconds = await timed(ask(pool, 2 + number))
-        assert isinstance(told, UpstreamUnavailable)
-        assert told.message == f"no endpoint of ethereum answered: alpha: {HUNG}"
-        assert told.retry_after_ms == 1000
+        outcome, seconds = await timed(ask(pool, 2 + number))
+        assert isinstance(outcome, UpstreamUnavailable)
+        assert outcome.message == f"no endpoint of ethereum answered: alpha: {HUNG}"
+        assert outcome.retry_after_ms == 1000
         assert seconds < 0.5
     for heavy in ({"heavy": True}, {"caller_made": True}):
-        told, seconds = await timed(ask(pool, 50, 30.0, **heavy))
-        assert isinstance(told, UpstreamUnavailable)
+        outcome, seconds = await timed(ask(pool, 50, 30.0, **heavy))
+        assert isinstance(outcome, UpstreamUnavailable)
         assert seconds < 0.5
     os.kill(process.pid, signal.SIGCONT)
     until = time.monotonic() + 3.0 + SLACK
-    while isinstance(told, GatewayError) and time.monotonic() < until:
+    while isinstance(outcome, GatewayError) and time.monotonic() < until:
         await asyncio.sleep(0.1)
-        told, _ = await timed(ask(pool, 99))
-    assert told == "alpha"
+        outcome, _ = await timed(ask(pool, 99))
+    assert outcome == "alpha"
     assert tally.states == [("alpha", "hung"), ("alpha", "answers")]
 
 
@@ -96,12 +96,12 @@ async def test_a_hung_endpoint_is_sent_a_probe_a_second_and_nothing_without_call
 ) -> None:
     node, pool = await open_used(faulty, make_pool, clock=clock)
     node.fault = faults.silence
-    told, _ = await timed(ask(pool, 1))
-    assert isinstance(told, GatewayError)
+    outcome, _ = await timed(ask(pool, 1))
+    assert isinstance(outcome, GatewayError)
     node.asked.clear()
     for number in range(31):
-        told, seconds = await timed(ask(pool, 2 + number))
-        assert isinstance(told, UpstreamUnavailable)
+        outcome, seconds = await timed(ask(pool, 2 + number))
+        assert isinstance(outcome, UpstreamUnavailable)
         await asyncio.sleep(0.1)
     assert set(node.methods) == {"eth_blockNumber"}  # not one of the 31 reads
     assert 2 <= len(node.asked) <= 5
@@ -111,8 +111,8 @@ async def test_a_hung_endpoint_is_sent_a_probe_a_second_and_nothing_without_call
     await asyncio.sleep(1.5)
     assert node.asked == []
     # A caller asks again: it is given a second, because it may have come back long ago.
-    told, seconds = await timed(ask(pool, 98, 60.0))
-    assert isinstance(told, UpstreamUnavailable)
+    outcome, seconds = await timed(ask(pool, 98, 60.0))
+    assert isinstance(outcome, UpstreamUnavailable)
     assert 0.8 < seconds < 1.0 + SLACK
     clock.ahead += DEMAND_SECONDS
     await asyncio.sleep(1.2)
@@ -129,8 +129,8 @@ async def test_callers_too_hasty_to_find_out_are_helped_by_a_probe(
     until, number = time.monotonic() + HUNG_SECONDS + 2.5 + SLACK, 0
     while not tally.states and time.monotonic() < until:
         number += 1
-        told, _ = await timed(ask(pool, number, 1.5))
-        assert isinstance(told, GatewayError)
+        outcome, _ = await timed(ask(pool, number, 1.5))
+        assert isinstance(outcome, GatewayError)
     assert tally.states == [("alpha", "hung")]
     assert node.methods.count("eth_blockNumber") <= 2  # one to find out, and one since
 
@@ -178,7 +178,7 @@ async def test_a_heavy_read_leaves_an_endpoint_that_keeps_a_probe_waiting(
     assert nodes[0].methods.count("eth_getLogs") == 1
     assert nodes[0].methods.count("eth_blockNumber") >= 1
     assert nodes[1].methods.count("eth_getLogs") == 1
-    # Who comes later goes there at once.
+    # Later calls go there at once.
     again, seconds = await timed(pool.call(*LOGS, CallPolicy(heavy=True), deadline=time.monotonic() + 30))
     assert again.endpoint == "beta"
     assert seconds < 1.0
@@ -224,10 +224,10 @@ async def test_a_heavy_read_with_nowhere_to_go_ends_when_its_endpoint_hangs(
     elif others != "none":
         nodes[1].fault = faults.silence
     policy = CallPolicy(heavy=True, caller_made=True, prefer="alpha")
-    told, seconds = await timed(pool.call(*LOGS, policy, deadline=time.monotonic() + 60))
-    assert isinstance(told, GatewayError)
+    outcome, seconds = await timed(pool.call(*LOGS, policy, deadline=time.monotonic() + 60))
+    assert isinstance(outcome, GatewayError)
     assert ("alpha", "hung") in tally.states
-    assert HUNG in told.message
+    assert HUNG in outcome.message
     # Two that hang are found out one after the other, the second while the first is still asked.
     assert (
         seconds < (HUNG_SECONDS if others != "one that hangs as well" else HUNG_SECONDS + LEAVING_SECONDS) + 1.0 + SLACK
@@ -266,8 +266,8 @@ async def test_a_slow_only_endpoint_is_waited_for_by_every_caller(
     for number in range(120):
         calls.append(asyncio.create_task(timed(ask(pool, 1000 + number, 30.0, heavy=number % 4 == 0))))
         await asyncio.sleep(0.03)
-    outcomes = [told for told, _ in await asyncio.gather(*calls)]
-    assert [told for told in outcomes if told != "alpha"] == []
+    outcomes = [outcome for outcome, _ in await asyncio.gather(*calls)]
+    assert [outcome for outcome in outcomes if outcome != "alpha"] == []
     assert tally.states == []  # slow is not hung
     assert pool.is_sound
 
@@ -283,7 +283,7 @@ async def test_two_slow_endpoints_are_waited_for(faulty: MakeFaulty, make_pool: 
     for number in range(60):
         calls.append(asyncio.create_task(timed(ask(pool, 1000 + number, 30.0))))
         await asyncio.sleep(0.03)
-    assert {told for told, _ in await asyncio.gather(*calls)} <= {"alpha", "beta"}
+    assert {outcome for outcome, _ in await asyncio.gather(*calls)} <= {"alpha", "beta"}
     assert tally.states == []
 
 
@@ -303,7 +303,7 @@ async def test_a_refusing_endpoint_is_no_hung_one(faulty: MakeFaulty, make_pool:
     node, pool = await open_used(faulty, make_pool)
     await node.stop()
     for number in range(10):
-        told, _ = await timed(ask(pool, number))
-        assert isinstance(told, UpstreamUnavailable)
-        assert told.message == "no endpoint of ethereum answered: alpha: connection refused"
+        outcome, _ = await timed(ask(pool, number))
+        assert isinstance(outcome, UpstreamUnavailable)
+        assert outcome.message == "no endpoint of ethereum answered: alpha: connection refused"
     assert tally.states == [("alpha", "open")]

@@ -1,4 +1,4 @@
-"""One chain whose node is frozen, beside one that answers: what multi-item calls and chain health say."""
+"""One chain whose node is frozen, beside one that answers: what multi-item calls and chain health answer."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ async def pair(anvil: Callable[..., Any], tmp_path: Path) -> AsyncIterator[Pair]
 
 
 def check_rows(rows: list[dict[str, Any]], reason: str) -> None:
-    """Check that ethereum's row is there and base's says why it is not."""
+    """Check that ethereum's row is there and base's states why it is not."""
     good = next(row for row in rows if row["chain"] == "ethereum")
     bad = next(row for row in rows if row["chain"] == "base")
     assert good.get("error") is None

@@ -1,4 +1,4 @@
-"""A gateway that is told to stop while callers ask without a pause: nothing that was asked is lost."""
+"""A gateway that is stopped while callers ask without a pause: nothing that was asked is lost."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ async def test_every_answer_says_that_its_connection_closes(devnet: Devnet, tmp_
 
 
 def wait_until_refused(port: int) -> None:
-    """Return when nobody listens there any more; a connection that is not let in is tried again by the system."""
+    """Return when nothing listens there any more; a connection that is not let in is tried again by the system."""
     with suppress(ConnectionError):
         while True:
             socket.create_connection(("127.0.0.1", port), timeout=20).close()
@@ -168,7 +168,7 @@ async def test_who_waits_to_be_accepted_is_served(devnet: Devnet, tmp_path: Path
         for reader, writer in opened[:60]:
             assert (await read_answer(reader))[0] == 200
             writer.close()
-        # These have connected in time as well, and ask when nobody listens any more.
+        # These have connected in time as well, and ask when nothing listens any more.
         await asyncio.to_thread(wait_until_refused, leaver.http)
         for reader, writer in opened[60:]:
             writer.write(http_request())
@@ -209,7 +209,7 @@ async def test_calls_are_answered_for_half_of_the_notice_and_then_sent_away(devn
         assert answered
         assert time.monotonic() - began >= 1.5
         assert caller.ended.keys() == {"OK", REFUSED}
-        # Health is told all the same; no refused call's message is waited for.
+        # Health is answered all the same; no refused call's message is waited for.
         health = health_pb2_grpc.HealthStub(caller.channel)
         state = await health.Check(health_pb2.HealthCheckRequest(service=""))
         assert state.status == health_pb2.HealthCheckResponse.NOT_SERVING
@@ -230,8 +230,8 @@ async def test_callers_that_retry_as_documented_notice_nothing(devnet: Devnet, t
         callers = []
         # As documented, and as clients do that stay with the first address that answers.
         for policy in ("round_robin", "pick_first"):
-            told: Any = ("grpc.service_config", json.dumps({**config, "loadBalancingConfig": [{policy: {}}]}))
-            callers += [GrpcCaller(f"ipv4:{one.target},{two.target}", told) for _ in range(3)]
+            option: Any = ("grpc.service_config", json.dumps({**config, "loadBalancingConfig": [{policy: {}}]}))
+            callers += [GrpcCaller(f"ipv4:{one.target},{two.target}", option) for _ in range(3)]
         gone = asyncio.Event()
         calling = [asyncio.create_task(caller.call_in_turn(gone.is_set)) for caller in callers for _ in range(2)]
         calling += [asyncio.create_task(caller.call_at_a_rate(gone.is_set, 0.02)) for caller in callers]

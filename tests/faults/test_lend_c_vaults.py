@@ -1,4 +1,4 @@
-"""lend-c's vaults while contracts break, nodes misbehave and the API fails: right figures or an error that says what.
+"""lend-c's vaults while contracts break, nodes misbehave and the API fails: right figures or an error that states what.
 
 Contracts are broken on the real node, which is set back afterwards; nodes are spoilt by a proxy in front of it.
 """
@@ -144,7 +144,7 @@ async def test_a_node_that_does_not_answer_costs_what_is_read_from_it(case: Case
 async def test_a_contract_that_breaks_gives_no_wrong_rate(
     case: Case, truth: dict[str, Any], contract: str, code: str
 ) -> None:
-    """It burns all gas, returns or reverts with a megabyte, says nothing, or answers zero to everything."""
+    """It burns all gas, returns or reverts with a megabyte, answers nothing, or zero to everything."""
     factories = FACTORIES["ethereum"]
     broken = {"market": MORPHO, "rate model": RATE_MODEL["ethereum"], "vault": STEAKHOUSE, "factory": factories[FIRST]}
     await case.rows("rate")
@@ -189,11 +189,11 @@ async def test_without_the_api_the_chain_answers_what_it_knows(
             assert (error["code"], "morpho" in error["message"]) == (503, True), error
             assert error["data"]["reason"] == "UPSTREAM_UNAVAILABLE"
             assert "http" not in error["message"]
-        for row, told in zip(await case.rows("figures"), truth["figures"], strict=True):
+        for row, expected in zip(await case.rows("figures"), truth["figures"], strict=True):
             assert (row["source"], row["avgApy"], row["avgNetApy"], row["basis"]) == ("chain", None, None, "spot")
             for member in ("address", "name", "symbol", "chainId", "totalAssets", "totalSupply", "fee"):
-                assert row[member] == told[member]
-            assert row["apy"] == pytest.approx(told["apy"], rel=1e-2)
+                assert row[member] == expected[member]
+            assert row["apy"] == pytest.approx(expected["apy"], rel=1e-2)
         await case.next_block()
         case.front.fault = faults.web_page  # and the chain away too
         for name in ASKED:

@@ -56,7 +56,7 @@ async def fronts(node: Anvil) -> AsyncIterator[tuple[FaultyNode, FaultyNode]]:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def asked(fronts: tuple[FaultyNode, FaultyNode]) -> AsyncIterator[tuple[Any, EndpointTally]]:
-    """How contracts are called through both fronts, which have proved their chain and told their head."""
+    """How contracts are called through both fronts, which have proved their chain and reported their head."""
     tally = EndpointTally()
     rows = [
         {"label": label, "url": front.url, "weight": weight}
@@ -75,7 +75,7 @@ async def asked(fronts: tuple[FaultyNode, FaultyNode]) -> AsyncIterator[tuple[An
 
 
 async def ask(contracts: Any) -> Any:
-    """Return the newest time and what the older block says, or its failure."""
+    """Return the newest time and what the older block holds, or its failure."""
     view = ReadView()
     found = await asyncio.gather(
         contracts.call_groups([CLOCK], view),
@@ -146,7 +146,7 @@ async def test_without_any_archive_the_newest_is_answered_alone(
 async def test_nodes_that_answer_with_the_newest_state_have_no_older_one(
     asked: Any, fronts: tuple[FaultyNode, FaultyNode], node: Anvil
 ) -> None:
-    """Each execution names its block: what is of another one is no answer, however many say so."""
+    """Each execution names its block: what is of another one is no answer, however many answer so."""
     contracts, _ = asked
 
     async def forget_heights(request: Request) -> None:

@@ -1,4 +1,4 @@
-"""Endpoints that lag, or tell blocks that do not exist: from the first read on, and in the middle of traffic."""
+"""Endpoints that lag, or report blocks that do not exist: from the first read on, and in the middle of traffic."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ async def ask(pool: Pool) -> str:
 
 
 async def get_to_know(pool: Pool) -> None:
-    """Measure every endpoint and hear its head, which nodes tell in their own time otherwise."""
+    """Measure every endpoint and read its head, which nodes report in their own time otherwise."""
     for row in await pool.probe("eth_blockNumber", []):
         assert row.result is not None
         pool.observe_head(row.endpoint, int(row.result.strip(b'"'), 16))
@@ -56,7 +56,7 @@ async def test_the_first_read_of_all_is_not_taken_from_an_endpoint_out_of_step(
     nodes[position].fault = shifted(by)
     pool = make_pool(*(node.url for node in nodes), head=HEAD)
     answers = await asyncio.gather(*(height(pool) for _ in range(10)))
-    assert {told.block for told in answers} == {TRUE_HEAD}
+    assert {answer.block for answer in answers} == {TRUE_HEAD}
     bad = pool.labels[position]
     assert bad not in {await ask(pool) for _ in range(10)}
     assert pool.heads.head() == TRUE_HEAD
@@ -74,8 +74,8 @@ async def test_an_endpoint_that_falls_out_of_step_is_noticed_by_its_answer(
     nodes[favourite].fault = shifted(by)
     assert (await height(pool)).block != TRUE_HEAD
     for _ in range(5):
-        told = await read_newest(pool, lambda avoid: height(pool, avoid))
-        assert told.block == TRUE_HEAD
+        answer = await read_newest(pool, lambda avoid: height(pool, avoid))
+        assert answer.block == TRUE_HEAD
     assert await ask(pool) != favourite
 
 

@@ -76,7 +76,7 @@ class Case:
         return row
 
     async def fails(self, chain: str, method: str, symbol: str = "USDC") -> Any:
-        """Return the error; the call must fail, and say neither URL nor key."""
+        """Return the error; the call must fail, and name neither URL nor key."""
         answer = await self.gateway.ask(method, question(chain, symbol)[method])
         assert "error" in answer, answer
         assert "secret-key-in-path" not in json.dumps(answer)

@@ -328,7 +328,7 @@ async def broken_contracts(case: Case) -> dict[str, tuple[str, str]]:
     ],
 )
 async def test_a_contract_that_breaks_is_one_row(case: Case, truth: dict[str, Any], operation: str, code: str) -> None:
-    """It burns all gas, returns or reverts with a megabyte, says nothing, or answers zero to everything."""
+    """It burns all gas, returns or reverts with a megabyte, answers nothing, or zero to everything."""
     address, named = (await broken_contracts(case))[operation]
     await case.ask("getDefiSummary")
     await case.break_contract(address, ZEROS if code == "zeros" else "0x" + RUNTIMES[code].hex())

@@ -1,4 +1,4 @@
-"""Sources of prices that lie, are slow, throttle or are dead: the others answer, and nothing wrong is told."""
+"""Sources of prices that lie, are slow, throttle or are dead: the others answer, and nothing wrong is answered."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from devnet.launcher import Devnet
     from server.prices.factory import Opened
 
-# On ethereum and arbitrum: Chainlink's and Pyth's feeds both tell this of LINK.
+# On ethereum and arbitrum: Chainlink's and Pyth's feeds both report this of LINK.
 TRUTH = Decimal("13.57")
 SPARK = "ethereum:0xc20059e0317DE91738d13af027DfC4a50781b066"
 LINK = load_tokens().by_symbol["LINK"].defillama[-1]
@@ -75,9 +75,9 @@ async def read(prices: Any, symbol: str = "LINK", seconds: float = 8.0) -> Any:
 async def test_one_that_lies_by_tenfold_is_dropped(devnet: Devnet, tmp_path: Path, factor: Decimal):
     liar = llama(link=str(TRUTH * factor))
     async with opened(devnet, tmp_path, defillama=liar, coingecko=gecko()) as (prices, _):
-        told = await read(prices)
+        reply = await read(prices)
     # The median of 13.57, 13.57 and 13.6.
-    assert (told.value, told.sources) == (TRUTH, ("chainlink", "coingecko", "pyth"))
+    assert (reply.value, reply.sources) == (TRUTH, ("chainlink", "coingecko", "pyth"))
 
 
 async def test_two_that_contradict_each_other_make_no_price(devnet: Devnet, tmp_path: Path):
@@ -92,9 +92,9 @@ async def test_a_slow_source_is_waited_for_a_few_seconds_once(devnet: Devnet, tm
     async with opened(devnet, tmp_path, defillama=slow, coingecko=gecko()) as (prices, _):
         began = time.monotonic()
         # Two seconds are for the source, and what the other four fifths of three leave for them.
-        told = await read(prices, seconds=3.0)
+        reply = await read(prices, seconds=3.0)
         assert time.monotonic() - began < 3.0
-        assert told.sources == ("chainlink", "coingecko", "pyth")
+        assert reply.sources == ("chainlink", "coingecko", "pyth")
         assert (await asyncio.gather(*(read(prices, seconds=0.5) for _ in range(20))))[19] is not None
         assert len(slow.asked) == 1
 
@@ -118,8 +118,8 @@ async def test_one_that_talks_nonsense_tells_nothing(devnet: Devnet, tmp_path: P
 
 async def test_dead_chains_leave_the_off_chain_sources(devnet: Devnet, tmp_path: Path):
     async with opened(devnet, tmp_path, chains=False, defillama=llama(), coingecko=gecko()) as (prices, _):
-        told = await read(prices)
-        assert (told.value, told.sources) == (Decimal("13.55"), ("coingecko", "defillama"))
+        reply = await read(prices)
+        assert (reply.value, reply.sources) == (Decimal("13.55"), ("coingecko", "defillama"))
 
 
 async def test_all_dead_is_no_price_and_nobody_is_asked_again_at_once(devnet: Devnet, tmp_path: Path):

@@ -1,4 +1,4 @@
-"""What the devnet makes up is never read by another profile: not by default, not from a database or a Redis shared."""
+"""The devnet's own prices are never read by another profile: not by default, nor from a shared database or Redis."""
 
 from __future__ import annotations
 

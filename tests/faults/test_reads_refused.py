@@ -148,10 +148,10 @@ async def test_reads_in_quick_succession_share_requests_to_a_far_node_and_lone_o
     for call in wanted[:5]:
         await planner.read_shared(ReadView(), [call])
     assert len(node.asked) == 5
-    assert holds.told == [0.0] * 5
+    assert holds.seconds == [0.0] * 5
 
     node.asked.clear()
-    holds.told.clear()
+    holds.seconds.clear()
     reading = []
     for call in wanted:
         reading.append(asyncio.create_task(planner.read_shared(ReadView(), [call])))

@@ -127,7 +127,7 @@ async def test_when_every_endpoint_throttles_the_caller_is_told_when_to_come_bac
     assert 6000 < caught.value.retry_after_ms <= 7000
 
 
-@pytest.mark.alone("tells one second from two by the clock")
+@pytest.mark.alone("distinguishes one second from two by the clock")
 async def test_a_short_throttle_of_the_only_endpoint_is_waited_for(faulty: MakeFaulty, make_pool: MakePool) -> None:
     node = await faulty()
     node.fault = faults.first(1, faults.status("429 Too Many Requests", b"", {"Retry-After": "1"}))

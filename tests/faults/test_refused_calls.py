@@ -113,7 +113,7 @@ async def errors_of(gateway: RunningGateway, nodes: list[FaultyNode], words: str
 
 
 async def check_grpc(gateway: RunningGateway, method: str, error: dict[str, Any]) -> None:
-    """Check that the gRPC face says what the JSON face said."""
+    """Check that the gRPC face answers what the JSON face answered."""
     params: dict[str, Any] = {"chain": "ethereum", **ASKED[method]}
     operation = OPERATIONS[method]
     if method == "chainRpc":
@@ -180,7 +180,7 @@ async def test_without_a_second_opinion_of_a_sound_endpoint_it_stays_an_outage(
         for _ in range(30):
             answer = await ask(gateway, "simulateCall")
             reasons.append(answer["error"]["data"]["reason"])
-            # Reads of others bring the news of who is dead.
+            # Reads of others show which endpoints are dead.
             await gateway.ask("getChainHealth", {"chain": "ethereum"})
         assert reasons[0] == "UPSTREAM_UNAVAILABLE"
         # Once the dead one counts as dead, the living one is the only one there is.
@@ -249,7 +249,7 @@ async def test_reads_of_the_gateways_own_choice_never_take_a_broken_node_for_an_
         assert len(nodes[0].methods) >= (2 if has_multicall else 30)
 
 
-# What go-ethereum 1.17 says of precompiled contracts (core/vm/contracts.go), code -32000.
+# What go-ethereum 1.17 answers for precompiled contracts (core/vm/contracts.go), code -32000.
 PRECOMPILES = [
     "invalid input length",
     "invalid final flag",

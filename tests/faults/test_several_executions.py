@@ -77,7 +77,7 @@ def tally() -> CallTally:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def open_driver(tally: CallTally) -> AsyncIterator[Callable[..., Awaitable[Any]]]:
-    """Opens drivers of ethereum on endpoints alpha (everybody's favourite) and beta, which have proved their chain."""
+    """Opens drivers of ethereum on endpoints alpha (the favourite of all) and beta, which have proved their chain."""
     opened: list[Chains] = []
     async with open_session() as http:
 

@@ -24,10 +24,10 @@ MakePool = Callable[..., Pool]
 
 
 async def read_header(ask: Any, block: int) -> Header:
-    told = json.loads(await ask("eth_getBlockByNumber", [hex(block), False]))
-    if told is None:
+    found = json.loads(await ask("eth_getBlockByNumber", [hex(block), False]))
+    if found is None:
         raise ValueError("no such block")
-    return Header(int(told["number"], 16), told["hash"], int(told["timestamp"], 16), block - 1, told["parentHash"])
+    return Header(int(found["number"], 16), found["hash"], int(found["timestamp"], 16), block - 1, found["parentHash"])
 
 
 HEAD = HeadQuery("eth_blockNumber", [], lambda result: int(result.strip(b'"'), 16), header=read_header)
@@ -46,7 +46,7 @@ async def warm(pool: Pool, times: int = 40) -> str:
     return label
 
 
-@pytest.mark.alone("tells 0.4 seconds from 0.6 by the clock")
+@pytest.mark.alone("distinguishes 0.4 seconds from 0.6 by the clock")
 async def test_with_hedging_one_slow_answer_costs_its_caller_no_wait(
     faulty: MakeFaulty, make_pool: MakePool, tally: Tally
 ) -> None:
@@ -174,7 +174,7 @@ async def test_what_a_fresh_block_lacks_is_waited_for(
     assert asked <= 6  # two rounds in vain, paced by half a block time, and the one that answered
 
 
-@pytest.mark.alone("tells 0.4 seconds from half a block time by the clock")
+@pytest.mark.alone("distinguishes 0.4 seconds from half a block time by the clock")
 async def test_a_block_beyond_the_head_is_not_waited_for(faulty: MakeFaulty, make_pool: MakePool) -> None:
     node = await faulty()
     pool = make_pool(node.url, block_time=1.0)
@@ -187,7 +187,7 @@ async def test_a_block_beyond_the_head_is_not_waited_for(faulty: MakeFaulty, mak
     assert time.monotonic() - started < 0.4
 
 
-@pytest.mark.alone("tells 0.4 seconds from half a block time by the clock")
+@pytest.mark.alone("distinguishes 0.4 seconds from half a block time by the clock")
 async def test_old_state_is_not_waited_for(faulty: MakeFaulty, make_pool: MakePool) -> None:
     node = await faulty()
     node.fault = faults.error(-32000, "missing trie node 0xabc (path )")
@@ -248,11 +248,11 @@ async def test_a_block_that_was_replaced_in_between_is_no_disagreement(
     pool.forks.observe("beta", 7, "0xbb")
     assert tally.disagreements == []
     pool.forks.observe("alpha", 7, "0xaa")
-    assert sorted(tally.disagreements) == [("alpha", 7), ("beta", 7)]  # of two, nobody knows which is right
+    assert sorted(tally.disagreements) == [("alpha", 7), ("beta", 7)]  # of two, it is not known which is right
 
 
 async def late(pool: Pool, number: int, seconds: float) -> str:
-    """Ask with a deadline, and return who answered."""
+    """Ask with a deadline, and return which endpoint answered."""
     until = time.monotonic() + seconds
     params = [f"0x{number:040x}", "latest"]
     return (await pool.call("eth_getBalance", params, CallPolicy(joinable=False), deadline=until)).endpoint

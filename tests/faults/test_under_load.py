@@ -1,4 +1,4 @@
-"""300 requests a second while real nodes are stopped, killed and brought back: nobody gets an error."""
+"""300 requests a second while real nodes are stopped, killed and brought back: no caller gets an error."""
 
 from __future__ import annotations
 

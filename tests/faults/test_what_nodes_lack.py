@@ -1,4 +1,4 @@
-"""What endpoints cannot do is learnt from their answers, avoided for a while, and never a ban."""
+"""What endpoints cannot do is learned from their answers, avoided for a while, and never a ban."""
 
 from __future__ import annotations
 
@@ -59,9 +59,9 @@ async def test_a_pruned_favourite_is_not_asked_first_each_time_for_old_blocks(
         await pool.call("eth_getBalance", [f"0x{number:040x}", "latest"], CallPolicy(joinable=False))
     before = len(pruned.asked)
     assert [await at(pool, block) for block in (5, 5, 4, 3, 5)] == ["beta"] * 5
-    assert len(pruned.asked) == before + 1  # it said so once
+    assert len(pruned.asked) == before + 1  # it refused once
     assert await at(pool, 9) == "alpha"  # what it has is still asked of it
-    assert await at(pool, 5, "eth_getTransactionCount") == "beta"  # another method: it has to say so again
+    assert await at(pool, 5, "eth_getTransactionCount") == "beta"  # another method: it has to refuse again
     assert len(pruned.asked) == before + 3
     assert tally.states == []
 
@@ -106,7 +106,7 @@ async def test_what_was_read_at_the_head_is_not_told_as_the_oldest_block(
     node = await faulty()
     node.fault = pruned_below(5)
     pool = make_pool(node.url)
-    for block in (5, 10, 9):  # before any head was heard, then at it
+    for block in (5, 10, 9):  # before any head was known, then at it
         await at(pool, block)
         pool.observe_head("alpha", 10)
     with pytest.raises(ArchiveRequired) as caught:

@@ -99,7 +99,7 @@ async def test_load_during_kill_silence_errors_and_recovery_costs_no_caller_an_e
     assert len(load.seconds) == int(9.5 * RATE)
     slow = sum(seconds > 1.5 for seconds in load.seconds)
     # Callers, gateway and the fronts of the nodes share this process: where it cannot keep the rate, the time that
-    # callers wait says nothing of the nodes.
+    # callers wait proves nothing of the nodes.
     assert slow < len(load.seconds) * 0.05 or load.late > len(load.seconds) * 0.05
 
 
@@ -148,8 +148,8 @@ async def test_callers_who_hang_up_cost_the_others_no_error(
             patient += [gateway.ask("getTokenBalance", same | {"address": next(FRESH)}) for _ in range(10)]
             answers = (await asyncio.gather(*hasty, *patient))[len(hasty) :]
             assert [answer.get("error") for answer in answers] == [None] * 20
-            told = [answer["result"]["data"]["balanceRaw"] for answer in answers]
-            assert told == [expected] * 10 + ["0"] * 10
+            balances = [answer["result"]["data"]["balanceRaw"] for answer in answers]
+            assert balances == [expected] * 10 + ["0"] * 10
 
 
 async def test_hostile_burning_and_bombing_tokens_harm_no_other_clients_reads(
@@ -179,8 +179,8 @@ async def test_hostile_burning_and_bombing_tokens_harm_no_other_clients_reads(
                 gateway.ask("getTokenBalance", right | {"token": token}), gateway.post(body)
             )
             answers = json.loads(await good.read())
-            told = [answer["result"]["data"]["balanceRaw"] for answer in answers]
-            assert told == [balance for _, _, balance in wanted], token
+            balances = [answer["result"]["data"]["balanceRaw"] for answer in answers]
+            assert balances == [balance for _, _, balance in wanted], token
             assert ("result" in bad) == (token in answered)
 
 

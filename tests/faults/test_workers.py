@@ -43,7 +43,7 @@ class Gateway(NamedTuple):
         return [pid for pid in children(self.process.process.pid) if is_running(pid)]
 
     async def readiness(self) -> dict[str, Any]:
-        """Return what `/readyz` of one of the workers says; with the status, which must be 200."""
+        """Return what `/readyz` of one of the workers answers; with the status, which must be 200."""
         async with (
             aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(5)) as session,
             session.get(f"http://127.0.0.1:{self.http}/readyz") as response,
@@ -53,7 +53,7 @@ class Gateway(NamedTuple):
             return answer
 
     async def says(self, serving: int, seconds: float = 60.0) -> dict[str, int]:
-        """Wait until readiness reports so many serving workers; return what it says of them."""
+        """Wait until readiness reports so many serving workers; return what it states of them."""
         async with asyncio.timeout(seconds):
             while True:
                 with suppress(aiohttp.ClientError, TimeoutError):

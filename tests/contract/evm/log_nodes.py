@@ -91,12 +91,12 @@ class LimitedNode:
             if error is not None:
                 answer = json.dumps({"jsonrpc": "2.0", "id": body["id"], "error": error}).encode()
         elif any(call["method"] == "eth_getLogs" for call in body):
-            told = json.loads(answer)
+            reply = json.loads(answer)
             for position, call in enumerate(body):
-                error = await self._refusal(call, len(told[position].get("result") or ()))
+                error = await self._refusal(call, len(reply[position].get("result") or ()))
                 if error is not None:
-                    told[position] = {"jsonrpc": "2.0", "id": call["id"], "error": error}
-                    answer = json.dumps(told).encode()
+                    reply[position] = {"jsonrpc": "2.0", "id": call["id"], "error": error}
+                    answer = json.dumps(reply).encode()
         return web.Response(body=answer, content_type="application/json")
 
     async def _refusal(self, call: dict[str, Any], logs: int) -> dict[str, Any] | None:

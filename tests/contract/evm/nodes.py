@@ -125,15 +125,15 @@ class Anvil:
         return receipt
 
     async def mined(self, sent: str) -> dict[str, Any]:
-        """Return the receipt of a transaction, once the node tells everywhere that it is in a block.
+        """Return the receipt of a transaction, once the node reports everywhere that it is in a block.
 
         Anvil answers its sender before the receipt is there, and the receipt while it still calls the transaction
         pending.
         """
         for _ in range(500):
             receipt: dict[str, Any] | None = await self.call("eth_getTransactionReceipt", sent)
-            told = await self.call("eth_getTransactionByHash", sent)
-            if receipt is not None and told is not None and told["blockNumber"] is not None:
+            reply = await self.call("eth_getTransactionByHash", sent)
+            if receipt is not None and reply is not None and reply["blockNumber"] is not None:
                 return receipt
             await asyncio.sleep(0.01)
         raise AssertionError("the transaction was not mined")
@@ -194,7 +194,7 @@ async def build_world(node: Anvil) -> None:
 
 
 async def build_arbitrum(node: Anvil) -> None:
-    """Put in Multicall3 as Nitro shows it (its NUMBER is another chain's) and ArbSys, which tells the chain's own."""
+    """Put in Multicall3 as Nitro shows it (its NUMBER is another chain's) and ArbSys, which returns the chain's own."""
     await node.place(MULTICALL3, multicall3())
     code = await node.call("eth_getCode", MULTICALL3, "latest")
     await node.call("anvil_setCode", MULTICALL3, "0x" + with_parent_number(bytes.fromhex(code[2:])).hex())

@@ -55,7 +55,7 @@ async def test_code_is_read_where_the_proof_of_its_block_is_garbled(said, ethere
 
 @pytest.mark.parametrize("said", [{}, "0x", {"number": 7}])
 async def test_the_newest_final_block_is_asked_elsewhere(said, ethereum, session, tally):
-    # Until it is as deep as two epochs the node tells none.
+    # Until it is as deep as two epochs the node reports none.
     await ethereum.call("anvil_mine", "0x41")
     async with nodes(tally, ethereum, session, alpha={}, beta={}) as (driver, fronts):
         [plan] = EvmFactory(load_facts()["ethereum"]).plans()
@@ -74,7 +74,7 @@ async def test_state_of_another_block_is_not_believed_though_two_of_three_tell_i
         for number, good in enumerate(fronts.values()):
             for front in fronts.values():
                 front.__class__ = Changed if front is good else AnotherBlock
-            # Nobody has read this before: what is kept would be no test.
+            # Not read before: what is kept would be no test.
             account = "0x" + str(number).rjust(40, "9")
             assert (await driver.read_token_balance(account, USDC, ReadView(block=head))).block == head
         for front in fronts.values():

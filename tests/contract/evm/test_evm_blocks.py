@@ -10,7 +10,7 @@ from server.chains.view import ReadView
 from server.errors import InvalidArgument, NotFound
 from tests.contract.evm.nodes import ALICE, BOB
 
-# What a local node tells that has no field and is a quantity.
+# What a local node returns that has no field and is a quantity.
 DECIMALS = {
     "totalDifficulty": lambda text: str(int(text, 16)),
     "blockNumber": lambda text: str(int(text, 16)),

@@ -1,4 +1,4 @@
-"""Several groups of calls at one block: what is asked of nodes, what is remembered, how groups are kept apart."""
+"""Several groups of calls at one block: what is asked of nodes, what is cached, how groups are kept apart."""
 
 from __future__ import annotations
 
@@ -245,8 +245,8 @@ async def test_on_arbitrum_the_block_is_that_of_arb_sys(chains, arbitrum, reques
     many = CallGroup(tuple(call(MULTICALL3, "getEthBalance(address)", OWNER) for _ in range(MAX_CALLS)))
     view = ReadView()
     with requests([2]):
-        (told,), balances = await contracts_of(driver).call_groups([number, many], view)
-    assert numbers([told]) == [view.block] == [await arbitrum.height()]
+        (reply,), balances = await contracts_of(driver).call_groups([number, many], view)
+    assert numbers([reply]) == [view.block] == [await arbitrum.height()]
     assert len(set(numbers(balances))) == 1
 
 

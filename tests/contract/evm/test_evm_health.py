@@ -56,7 +56,7 @@ async def test_the_last_known_state_follows_what_reads_find(session):
         chains = load("devnet", http, node.url)
         driver = Operations(chains.get("ethereum"))
         await driver.read_height(ReadView())
-        assert driver.last_state() is None  # block 0 says nothing about the head
+        assert driver.last_state() is None  # block 0 proves nothing about the head
         await node.call("anvil_mine", "0x2")
         await driver.read_height(ReadView())
         assert driver.last_state() == "ok"

@@ -70,7 +70,7 @@ async def transferred(ethereum: Any) -> str:
 
 
 async def check_logs(change: Change, number: str, ethereum: Any, session: Any, tally: Any) -> None:
-    """One endpoint that lies costs one question more: one answer of each read holds logs. Alone it is not believed."""
+    """A wrong endpoint costs one question more: one answer of each read holds logs. Alone it is not believed."""
     async with nodes(tally, ethereum, session, alpha={}, beta={}) as (driver, fronts):
         for read in READS.values():
             for front in fronts.values():

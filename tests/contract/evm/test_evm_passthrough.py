@@ -97,7 +97,7 @@ async def test_a_refused_tag_is_written_as_a_number_once(range_limited, ethereum
     await ethereum.send(USDC, call_data("approve(address,uint256)", PROBER, 1))
     head = await ethereum.height()
     first = hex(head - 3)
-    # The head that answers tell is known; had it been heard long ago, it would be asked for.
+    # The head that answers state is known; had it been read long ago, it would be asked for.
     driver.pool.observe_head("geth", head)
     tally.requests.clear()
     wanted = {"fromBlock": first, "address": USDC} | ends

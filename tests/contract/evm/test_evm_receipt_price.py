@@ -1,4 +1,4 @@
-"""The price of a receipt that does not tell it comes out of its transaction, and never out of another block's."""
+"""The price of a receipt that does not state it comes out of its transaction, and never out of another block's."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ NOT_OF_THE_BLOCK = pytest.mark.parametrize(
 
 @NOT_OF_THE_BLOCK
 async def test_an_endpoint_that_does_not_know_the_block_is_not_believed(behind, sent, ethereum, session, tally):
-    """The favourite tells the transaction of no such block, and has no receipt: that comes from the other one."""
+    """The favourite returns the transaction of no such block, and has no receipt: that comes from the other one."""
     async with nodes(tally, ethereum, session, alpha={}, beta={}) as (driver, fronts):
         favourite = fronts[(await driver.pool.call("eth_chainId", [])).endpoint]
         [other] = [front for front in fronts.values() if front is not favourite]
@@ -85,7 +85,7 @@ async def test_where_nobody_knows_the_block_there_is_no_price_and_no_wrong_one(b
 
 
 async def test_a_receipt_that_tells_its_price_needs_no_transaction(sent, ethereum, session, tally):
-    """Whatever endpoints say of the transaction."""
+    """Whatever endpoints answer about the transaction."""
     for change in (pending, of_another_fork, None):
         async with nodes(tally, ethereum, session, only={TRANSACTION: change}) as (driver, _):
             receipt = (await driver.read_receipt(sent["transactionHash"], ReadView())).evm

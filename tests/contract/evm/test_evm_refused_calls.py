@@ -81,8 +81,8 @@ async def test_hardhat_gives_up_without_a_reason(on_hardhat: Any, hardhat: Anvil
         assert caught.value.message == "execution reverted without a reason"
         assert facts_of(caught.value) == {"data": "0x"}
         assert len(tally.requests) == 1
-    told = await on_hardhat.simulate_transaction(request, ReadView())
-    assert (told.succeeded, told.reason) == (False, "execution reverted without a reason")
+    reply = await on_hardhat.simulate_transaction(request, ReadView())
+    assert (reply.succeeded, reply.reason) == (False, "execution reverted without a reason")
 
 
 async def test_hardhat_tells_one_block_alike_in_every_execution(

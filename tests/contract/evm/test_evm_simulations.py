@@ -1,4 +1,4 @@
-"""Simulated transactions on real nodes: through each interface, with what each of them cannot tell."""
+"""Simulated transactions on real nodes: through each interface, with what each of them cannot report."""
 
 from __future__ import annotations
 
@@ -88,14 +88,14 @@ async def test_a_success_is_told_as_far_as_the_node_can(interface, ethereum):
     name, driver = interface
     call = transfer(5)
     truth = int(await ethereum.call("eth_estimateGas", {"from": ALICE, "to": USDC, "data": call.data}), 16)
-    told = await driver.simulate_transaction(call, ReadView())
-    assert (told.succeeded, told.data, told.reason) == (True, (1).to_bytes(32), None)
-    assert told.block == await ethereum.height()
-    assert told.gas == truth
+    reply = await driver.simulate_transaction(call, ReadView())
+    assert (reply.succeeded, reply.data, reply.reason) == (True, (1).to_bytes(32), None)
+    assert reply.block == await ethereum.height()
+    assert reply.gas == truth
     if name == "call":
-        assert told.logs is None
+        assert reply.logs is None
     else:
-        (log,) = told.logs
+        (log,) = reply.logs
         assert log.address == USDC
         assert log.topics[1:] == (f"0x{int(ALICE, 16):064x}", f"0x{int(BOB, 16):064x}")
         assert int(log.data, 16) == 5
@@ -126,25 +126,25 @@ async def test_nothing_is_sent(interface, ethereum):
 )
 async def test_a_revert_is_an_outcome_with_its_reason(interface, ethereum, call, reason):
     name, driver = interface
-    told = await driver.simulate_transaction(call, ReadView())
-    assert told.block == await ethereum.height()
-    assert (told.succeeded, told.reason, told.logs) == (False, reason, ())
-    assert (told.gas is None) == (name == "call")
-    assert told.gas is None or told.gas > 21_000
+    reply = await driver.simulate_transaction(call, ReadView())
+    assert reply.block == await ethereum.height()
+    assert (reply.succeeded, reply.reason, reply.logs) == (False, reason, ())
+    assert (reply.gas is None) == (name == "call")
+    assert reply.gas is None or reply.gas > 21_000
 
 
 async def test_running_out_of_gas_is_an_outcome(interface):
     _, driver = interface
-    told = await driver.simulate_transaction(CallRequest(to=GAS_BURNER, data="0x"), ReadView())
-    assert (told.succeeded, told.logs) == (False, ())
-    assert told.reason == "the call runs out of gas"
+    reply = await driver.simulate_transaction(CallRequest(to=GAS_BURNER, data="0x"), ReadView())
+    assert (reply.succeeded, reply.logs) == (False, ())
+    assert reply.reason == "the call runs out of gas"
 
 
 async def test_a_failure_that_no_interface_explains_is_told_as_such(ethereum, session, tally):
     unexplained = [{"calls": [{"status": "0x0", "gasUsed": "0x5208", "returnData": "0x"}]}]
     async with lacking(ethereum, session, tally, {SIMULATE: unexplained, "eth_call": "nothing"}) as (driver, _):
-        told = await driver.simulate_transaction(transfer(1), ReadView())
-        assert (told.succeeded, told.reason) == (False, "the call fails without a reason")
+        reply = await driver.simulate_transaction(transfer(1), ReadView())
+        assert (reply.succeeded, reply.reason) == (False, "the call fails without a reason")
 
 
 async def test_a_sender_that_cannot_pay_is_refused(interface):
@@ -156,8 +156,8 @@ async def test_a_sender_that_cannot_pay_is_refused(interface):
 async def test_value_arrives_and_heights_are_kept(interface, ethereum):
     _, driver = interface
     call = CallRequest(to=PROBER, data=call_data("deposit()"), sender=ALICE, value=10**18)
-    told = await driver.simulate_transaction(call, ReadView())
-    assert int.from_bytes(told.data) == 10**18
+    reply = await driver.simulate_transaction(call, ReadView())
+    assert int.from_bytes(reply.data) == 10**18
     built = ethereum.blocks["built"]
     assert (await driver.simulate_transaction(call, ReadView(block=built))).block == built
     with pytest.raises(NotFound) as caught:
@@ -199,15 +199,15 @@ async def test_logs_of_calls_inside_calls_are_in_the_order_of_the_chain(ethereum
     await ethereum.send(WALLET, call_data(signature, [OWNER], 1, nobody, b"", nobody, nobody, 0, nobody))
     added = bytes.fromhex(call_data("addOwnerWithThreshold(address,uint256)", BOB, 1)[2:])
     call = CallRequest(to=WALLET, data="0x" + safe_transaction(WALLET, added).hex(), sender=OWNER)
-    told = []
+    replies = []
     for results in (INTERFACES["simulate"], INTERFACES["trace"]):
         async with lacking(ethereum, session, tally, results) as (driver, _):
-            told.append(await driver.simulate_transaction(call, ReadView()))
-    assert told[0] == told[1]
+            replies.append(await driver.simulate_transaction(call, ReadView()))
+    assert replies[0] == replies[1]
     receipt = await ethereum.send(WALLET, call.data)
-    assert int(receipt["gasUsed"], 16) == told[0].gas
+    assert int(receipt["gasUsed"], 16) == replies[0].gas
     assert [(log["topics"], log["data"]) for log in receipt["logs"]] == [
-        (list(log.topics), log.data) for log in told[0].logs
+        (list(log.topics), log.data) for log in replies[0].logs
     ]
     assert len(receipt["logs"]) == 2
 
@@ -215,8 +215,8 @@ async def test_logs_of_calls_inside_calls_are_in_the_order_of_the_chain(ethereum
 async def test_logs_of_a_delegated_call_bear_the_address_of_the_caller(interface):
     name, driver = interface
     if name != "call":
-        told = await driver.simulate_transaction(transfer(1, BOB, PROXY), ReadView())
-        assert [log.address for log in told.logs] == [PROXY]
+        reply = await driver.simulate_transaction(transfer(1, BOB, PROXY), ReadView())
+        assert [log.address for log in reply.logs] == [PROXY]
 
 
 async def test_what_a_node_lacks_is_learnt_and_forgotten(ethereum, session, tally, monkeypatch):
@@ -230,20 +230,20 @@ async def test_what_a_node_lacks_is_learnt_and_forgotten(ethereum, session, tall
         simulator = driver.of(SimulatesTransactions)
         later = simulator._clock() + simulation.LEARNED_SECONDS + 1
         monkeypatch.setattr(simulator, "_clock", lambda: later)
-        told = await driver.simulate_transaction(transfer(3), ReadView())
-        assert told.logs is not None
+        reply = await driver.simulate_transaction(transfer(3), ReadView())
+        assert reply.logs is not None
 
 
 @pytest.mark.parametrize("strange", [[], [{"calls": []}], {"structLogs": [], "gas": 1}, "0x", None, 7])
 async def test_an_answer_of_another_shape_is_no_answer(ethereum, session, tally, strange):
     results = {SIMULATE: strange, TRACE: strange} if strange is not None else {SIMULATE: {"x": 1}, TRACE: [None]}
     async with lacking(ethereum, session, tally, results) as (driver, _):
-        told = await driver.simulate_transaction(transfer(1), ReadView())
-        assert (told.succeeded, told.logs) == (True, None)
+        reply = await driver.simulate_transaction(transfer(1), ReadView())
+        assert (reply.succeeded, reply.logs) == (True, None)
 
 
 async def test_a_call_that_no_interface_runs_teaches_nothing(ethereum, session, tally):
-    """What the nodes refuse altogether says nothing about the interfaces: the next call asks for them again."""
+    """What the nodes refuse altogether proves nothing about the interfaces: the next call asks for them again."""
     results = {SIMULATE: None, TRACE: None, "eth_call": "nothing"}
     async with lacking(ethereum, session, tally, results) as (driver, front):
         with pytest.raises(UpstreamUnavailable):
@@ -258,8 +258,8 @@ async def test_one_endpoint_that_has_it_is_enough(ethereum, session, tally):
     async with open_session() as http:
         chains = await load(http, tally, lacking=front.url, able=ethereum.url)
         for amount in range(1, 6):
-            told = await Operations(chains.get("ethereum")).simulate_transaction(transfer(amount), ReadView())
-            assert (told.succeeded, len(told.logs)) == (True, 1)
+            reply = await Operations(chains.get("ethereum")).simulate_transaction(transfer(amount), ReadView())
+            assert (reply.succeeded, len(reply.logs)) == (True, 1)
         await chains.close()
     await front.stop()
 
@@ -268,15 +268,15 @@ async def test_where_history_is_unproved(chains, hyperliquid):
     """The nodes ignore the block of a call: the newest state is simulated on, and no other is pretended."""
     node, _ = hyperliquid
     driver = Operations(chains.get("hyperliquid"))
-    told = await driver.simulate_transaction(transfer(1), ReadView())
-    assert (told.succeeded, told.block, len(told.logs)) == (True, await node.height(), 1)
+    reply = await driver.simulate_transaction(transfer(1), ReadView())
+    assert (reply.succeeded, reply.block, len(reply.logs)) == (True, await node.height(), 1)
     with pytest.raises(NotSupported, match="latest state"):
         await driver.simulate_transaction(transfer(1), ReadView(block=await node.height() - 1))
 
 
 @pytest.mark.parametrize("vendor", ["hardhat", "ganache"])
 async def test_nodes_of_other_vendors(vendor, session, tally):
-    """Neither has `eth_simulateV1`, nor a `debug_traceCall` that tells calls: what plain calls tell is answered."""
+    """Neither has `eth_simulateV1`, nor a `debug_traceCall` that reports calls: what plain calls show is answered."""
     creation = "0x" + (original("erc20") + encode(["string", "string"], ["Vendor", "VND"])).hex()
     async with run_vendor(vendor, session) as node, open_session() as http:
         sender, other = (await node.call("eth_accounts"))[:2]
@@ -285,16 +285,16 @@ async def test_nodes_of_other_vendors(vendor, session, tally):
         chains = await load(http, tally, vendor=node.url)
         driver = Operations(chains.get("ethereum"))
         approval = CallRequest(to=token, data=call_data("approve(address,uint256)", other, 5), sender=sender)
-        told = await driver.simulate_transaction(approval, ReadView())
-        assert (told.succeeded, int.from_bytes(told.data), told.logs, told.reason) == (True, 1, None, None)
+        reply = await driver.simulate_transaction(approval, ReadView())
+        assert (reply.succeeded, int.from_bytes(reply.data), reply.logs, reply.reason) == (True, 1, None, None)
         estimate = await node.call("eth_estimateGas", {"from": sender, "to": token, "data": approval.data})
-        assert told.gas == int(estimate, 16)
-        assert told.block == await node.height()
+        assert reply.gas == int(estimate, 16)
+        assert reply.block == await node.height()
         failing = CallRequest(to=token, data=call_data("transfer(address,uint256)", other, 1), sender=sender)
-        told = await driver.simulate_transaction(failing, ReadView())
-        assert (told.succeeded, told.gas, told.logs) == (False, None, ())
-        assert told.reason == "execution reverted: ERC20: transfer amount exceeds balance"
-        assert told.block == await node.height()
+        reply = await driver.simulate_transaction(failing, ReadView())
+        assert (reply.succeeded, reply.gas, reply.logs) == (False, None, ())
+        assert reply.reason == "execution reverted: ERC20: transfer amount exceeds balance"
+        assert reply.block == await node.height()
         tally.requests.clear()
         await driver.simulate_transaction(approval, ReadView())
         # The call between its two looks, then the estimate at that block: the other interfaces are not asked again.

@@ -164,8 +164,8 @@ async def test_a_precompile_is_no_token_whatever_it_answers(driver, ethereum, nu
     """SHA-256, RIPEMD-160 and the identity answer everything, with what reads like an enormous balance."""
     address = f"0x{number:040x}"
     if number in (2, 3, 4):
-        told = await ethereum.call("eth_call", {"to": address, "data": call_data("balanceOf(address)", BOB)}, "latest")
-        assert int(told[:66], 16) > 2**128
+        reply = await ethereum.call("eth_call", {"to": address, "data": call_data("balanceOf(address)", BOB)}, "latest")
+        assert int(reply[:66], 16) > 2**128
     for read, field in (
         (driver.read_token(address, ReadView()), "address"),
         (driver.read_token_balance(BOB, address, ReadView()), "token"),

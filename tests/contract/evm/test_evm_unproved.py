@@ -1,6 +1,6 @@
 """A chain whose nodes may answer for another block than they were asked for: what has no proof of its block is refused.
 
-Also where the read fails, and where it is asked in a sender's name and so in no execution that tells its block.
+Also where the read fails, and where it is asked in a sender's name and so in no execution that returns its block.
 """
 
 from __future__ import annotations
@@ -80,9 +80,9 @@ async def test_a_failed_simulation_names_its_block(chains, ethereum, hyperliquid
     for slug, node in (("ethereum", ethereum), ("hyperliquid", hyperliquid[0])):
         driver: Any = Operations(chains.get(slug))
         driver.of(SimulatesTransactions)._lacking = dict.fromkeys(("eth_simulateV1", "debug_traceCall"), float("inf"))
-        told = await driver.simulate_transaction(FAILING, ReadView())
-        assert (told.succeeded, told.block) == (False, await node.height())
-    told = await Operations(chains.get("ethereum")).simulate_transaction(
+        reply = await driver.simulate_transaction(FAILING, ReadView())
+        assert (reply.succeeded, reply.block) == (False, await node.height())
+    reply = await Operations(chains.get("ethereum")).simulate_transaction(
         CallRequest(to=USDC, data=call_data("transfer(address,uint256)", BOB, 2**200), sender=ALICE), ReadView()
     )
-    assert (told.succeeded, told.block) == (False, await ethereum.height())
+    assert (reply.succeeded, reply.block) == (False, await ethereum.height())

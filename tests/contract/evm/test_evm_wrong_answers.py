@@ -105,14 +105,14 @@ async def test_what_is_no_number_is_asked_elsewhere(method, said, ethereum, sess
 
     is_height = method == "eth_getBlockByNumber"
     alone: dict[str, Change | None] = {} if method == "eth_call" else {"eth_call": lambda _: "0x"}
-    wrong: dict[str, Change | None] = alone | {method: lambda told: told | {"number": said} if is_height else said}
+    wrong: dict[str, Change | None] = alone | {method: lambda reply: reply | {"number": said} if is_height else said}
     async with nodes(tally, ethereum, session, alpha=alone, beta=alone) as (driver, fronts):
         truth = await read(driver)
         favourite = fronts[(await driver.pool.call("eth_chainId", [])).endpoint]
         favourite.changes = wrong
         assert await read(driver) == truth
         if method == "eth_call":
-            return  # a fold that nobody can read is not the last word either: the balances are read one by one
+            return  # a fold that cannot be read is not the last word either: the balances are read one by one
         for front in fronts.values():
             front.changes = wrong
         with pytest.raises(UpstreamUnavailable):
@@ -125,7 +125,7 @@ async def test_what_is_no_number_is_asked_elsewhere(method, said, ethereum, sess
     ids=str,
 )
 async def test_a_height_or_time_beyond_all_numbers_is_no_head(said, ethereum, session, tally):
-    wrong = {"eth_getBlockByNumber": lambda told: told | said}
+    wrong = {"eth_getBlockByNumber": lambda reply: reply | said}
     async with nodes(tally, ethereum, session, only=wrong) as (driver, _):
         with pytest.raises(UpstreamUnavailable):
             await driver.read_height(ReadView())

@@ -1,4 +1,4 @@
-"""One chain of each family, and drivers on three machines of it, the first of which can be told to misbehave."""
+"""One chain of each family, and drivers on three machines of it, the first of which misbehaves on request."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Rig:
             one.fault = fault
 
     async def check(self) -> None:
-        """Read everything several times, and ask for the health (which waits for the silent, as it says)."""
+        """Read everything several times, and ask for the health (which waits for the silent)."""
         for _ in range(3):
             await self.read()
         if any(one.fault is faults.is_silent for one in self.bad):
@@ -100,7 +100,7 @@ async def rig_of(
                     relays[base] = await stack.enter_async_context(faults.relay(f"http://{base}", plain))
                     machines[name].append(relays[base])
                 url = relays[base].url + slash + path
-                # The faulty machine is everybody's favourite: what it answers is asked for.
+                # The faulty machine is the favourite of all: what it answers is asked for.
                 weight = 1000 if name == "bad" else 1
                 label = f"{name}-{endpoint.kind}"
                 endpoints.append({"label": label, "url": url, "kind": endpoint.kind, "weight": weight})

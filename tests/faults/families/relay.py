@@ -1,4 +1,4 @@
-"""A relay in front of one endpoint of any family, which can be told how to misbehave."""
+"""A relay in front of one endpoint of any family, which misbehaves on request."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class Answer:
     headers: dict[str, str] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, told: Any, status: int = 200) -> Answer:
+    def of(cls, reply: Any, status: int = 200) -> Answer:
         """Return JSON as an answer."""
-        return cls(status, json.dumps(told).encode(), {"Content-Type": "application/json"})
+        return cls(status, json.dumps(reply).encode(), {"Content-Type": "application/json"})
 
     @property
     def json(self) -> Any:
@@ -97,12 +97,12 @@ class Relay:
         self.asked += ask.names
         if ask.verb == "POST":
             self.heights += [call["params"] for call in ask.calls if call["method"] == "getblockhash"]
-        told = await self.fault(ask)
-        if told is None:
+        reply = await self.fault(ask)
+        if reply is None:
             assert request.transport is not None
             request.transport.abort()
             return web.Response(status=500)
-        return web.Response(status=told.status, body=told.body, headers=told.headers)
+        return web.Response(status=reply.status, body=reply.body, headers=reply.headers)
 
     async def _send(self, ask: Ask) -> Answer:
         url = self.target + ask.path + (f"?{ask.query}" if ask.query else "")
@@ -154,10 +154,10 @@ def each_call(change: Callable[[Json, Json], None]) -> Fault:
     """Let `change` alter the response (second) to each JSON-RPC call (first)."""
 
     async def fault(ask: Ask) -> Answer:
-        told = (await ask.answer()).json
-        for call, response in zip(ask.calls, told if isinstance(told, list) else [told], strict=True):
+        reply = (await ask.answer()).json
+        for call, response in zip(ask.calls, reply if isinstance(reply, list) else [reply], strict=True):
             change(call, response)
-        return Answer.of(told)
+        return Answer.of(reply)
 
     return fault
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tests.faults.families.relay import Fault, Json
 
 FAR = 10**6
-"""By how much liars are ahead."""
+"""By how much endpoints that lie are ahead."""
 
 
 @dataclass(frozen=True)
@@ -181,9 +181,9 @@ def _shift_bitcoin(by: int) -> Fault:
     async def fault(ask: Ask) -> Answer:
         if ask.verb == "POST":
             return await core(ask)  # type: ignore[return-value]
-        told = await ask.answer()
+        reply = await ask.answer()
         if ask.path == "/api/blocks/tip/height":
-            return Answer(200, str(int(told.body) + by).encode())
+            return Answer(200, str(int(reply.body) + by).encode())
         if ask.path == "/api/blocks/tip/hash":
             if by > 0:
                 return Answer(200, _NOWHERE.encode())
@@ -191,10 +191,10 @@ def _shift_bitcoin(by: int) -> Fault:
         if ask.path == f"/api/block/{_NOWHERE}":
             return Answer.of({"id": _NOWHERE, "height": known_bitcoin.HEIGHT + by})
         if ask.path.startswith("/api/address/"):
-            found = told.json
+            found = reply.json
             found["chain_stats"]["funded_txo_sum"] += 1
             return Answer.of(found)
-        return told
+        return reply
 
     return fault
 
@@ -252,7 +252,7 @@ def _shift_comet(by: int, call: Json, response: Json) -> None:
 
 
 async def _lag_cosmos(ask: Ask) -> Answer:
-    """A node that stopped at the first block: what it tells is true of then."""
+    """A node that stopped at the first block: what it answers is true of then."""
     if ask.verb == "POST":
         return await each_call(lambda call, response: _shift_comet(-_HUB_LAG, call, response))(ask)  # type: ignore[return-value]
     if ask.path == _LATEST:
@@ -271,23 +271,23 @@ async def _lag_cosmos(ask: Ask) -> Answer:
 async def _lie_cosmos(ask: Ask) -> Answer:
     if ask.verb == "POST":
         return await each_call(lambda call, response: _shift_comet(FAR, call, response))(ask)  # type: ignore[return-value]
-    told = await ask.answer()
+    reply = await ask.answer()
     if ask.path == _LATEST:
-        found = told.json
+        found = reply.json
         found["block"]["header"]["height"] = str(_HUB_HEAD + FAR)
         return Answer.of(found)
     if "x-cosmos-block-height" in ask.headers or "node_info" in ask.path or "/blocks/" in ask.path:
-        return told
+        return reply
     # Made-up heights, and figures to go with them.
-    body = told.body.replace(b'"%d"' % known_cosmos.SENT, b'"7"').replace(
+    body = reply.body.replace(b'"%d"' % known_cosmos.SENT, b'"7"').replace(
         b"BOND_STATUS_BONDED", b"BOND_STATUS_UNBONDED"
     )
-    return Answer(told.status, body, told.headers | {_HEIGHT: str(_HUB_HEAD + FAR)})
+    return Answer(reply.status, body, reply.headers | {_HEIGHT: str(_HUB_HEAD + FAR)})
 
 
 async def _stray_cosmos(ask: Ask) -> Answer:
-    told = await ask.answer()
-    return Answer(told.status, told.body.replace(b"cosmoshub-4", b"osmosis-1"), told.headers)
+    reply = await ask.answer()
+    return Answer(reply.status, reply.body.replace(b"cosmoshub-4", b"osmosis-1"), reply.headers)
 
 
 SUBJECTS = [

@@ -27,7 +27,7 @@ NO_HASH = "ab" * 32
 NO_SIGNATURE = "1" * 64
 Read = Callable[[Any], Coroutine[Any, Any, Any]]
 
-# The parameters of every look-up after something that is not there: its node then says so in its own words.
+# The parameters of every look-up after something that is not there: its node then answers so in its own words.
 UNKNOWN: dict[str, Any] = {
     "getBlock": lambda params: [NOWHERE, *params[1:]],
     "getTransaction": lambda params: [NO_SIGNATURE, *params[1:]],
@@ -154,7 +154,7 @@ async def test_what_no_machine_has_is_asked_once_of_each_and_answered_so(rig: Ri
                 assert outcome.message.endswith("(3 endpoints were asked)"), (name, outcome.message)
                 assert facts_of(outcome)["endpointsAsked"] == "3"
             else:
-                # The node's own answer, which says that there is none.
+                # The node's own answer, which states that there is none.
                 assert name.startswith("rpc "), (name, outcome)
                 assert outcome is None or None in outcome.values(), (name, outcome)
             counts = [

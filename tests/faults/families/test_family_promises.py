@@ -88,7 +88,7 @@ async def test_an_endpoint_that_becomes_another_chain_is_left_within_two_seconds
     rig.spoil(rig.subject.strays)
     until = time.monotonic() + 2.0
     while time.monotonic() < until:
-        # Until it is noticed anything may be told.
+        # Until it is noticed anything may be answered.
         with contextlib.suppress(AssertionError, GatewayError):
             await rig.read()
         await asyncio.sleep(0.02)

@@ -1,4 +1,4 @@
-"""Most endpoints of a family tell a block of tomorrow: the newest block is what the others have."""
+"""Most endpoints of a family report a block of tomorrow: the newest block is what the others have."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ def _lie_bitcoin(call: Json, response: Json) -> None:
 
 
 async def _lie_cosmos(ask: Ask) -> Answer:
-    told = await ask.answer()
+    reply = await ask.answer()
     if ask.path != _LATEST:
-        return told
-    found = told.json
+        return reply
+    found = reply.json
     header = found["block"]["header"]
     header["height"] = str(int(header["height"]) + 1)
     header["time"] = datetime.fromtimestamp(_tomorrow(), UTC).isoformat().replace("+00:00", "Z")

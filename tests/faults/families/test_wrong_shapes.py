@@ -61,18 +61,18 @@ class Spoil:
         self.met = 0
 
     async def __call__(self, ask: Ask) -> Answer:
-        told = await ask.answer()
-        if self.name not in ask.names or told.status != 200:
-            return told
+        reply = await ask.answer()
+        if self.name not in ask.names or reply.status != 200:
+            return reply
         if ask.verb == "GET":
             self.met += 1
-            return Answer(200, json.dumps(self.shape(_value(told.body))).encode(), told.headers)
-        responses = told.json if isinstance(told.json, list) else [told.json]
+            return Answer(200, json.dumps(self.shape(_value(reply.body))).encode(), reply.headers)
+        responses = reply.json if isinstance(reply.json, list) else [reply.json]
         for call, response in zip(ask.calls, responses, strict=True):
             if call["method"] == self.name and not _is_proof(call) and "result" in response:
                 response["result"] = self.shape(response["result"])
                 self.met += 1
-        return Answer.of(responses if isinstance(told.json, list) else responses[0])
+        return Answer.of(responses if isinstance(reply.json, list) else responses[0])
 
 
 def _value(body: bytes) -> Any:
@@ -83,7 +83,7 @@ def _value(body: bytes) -> Any:
 
 
 def _is_proof(call: dict[str, Any]) -> bool:
-    """Whether it is a question by which endpoints prove their chain: who fails that is not asked anything else."""
+    """Whether it is a question by which endpoints prove their chain: one that fails it is not asked anything else."""
     return call["method"] in ("getGenesisHash", "starknet_chainId", "status") or call == call | {
         "method": "getblockhash",
         "params": [0],
@@ -189,7 +189,7 @@ WARMING = {
 
 
 async def warm(driver: Any, rig: Rig) -> None:
-    """Make the faulty machine the favourite: who was never measured, or is not known to keep pace, stands apart."""
+    """Make the faulty machine the favourite: one never measured, or not known to keep pace, stands apart."""
     for kind, method, params in WARMING[rig.subject.slug]:
         pool = driver.pools[kind]
         for answer in await pool.probe(method, params):
@@ -264,14 +264,14 @@ async def test_where_nobody_answers_soundly_it_is_said(rig: Rig, shape: str) -> 
             if isinstance(got, type) and got in said:
                 failed.add(label)
             else:
-                # Some reads can do without: with the decimals that are listed, with the height that indexers tell.
+                # Some reads can do without: with the decimals that are listed, with the height that indexers report.
                 assert got == truth[label], f"{label}, where {name} is spoilt"
     assert failed >= set(READS[rig.subject.slug]) - {"height", "to come"}
 
 
 async def test_an_honest_survey_reads_everything(rig: Rig) -> None:
     truth, askers = await survey(rig)
-    assert {label for label, told in truth.items() if isinstance(told, type)} == {"no transaction", "to come"} & set(
+    assert {label for label, reply in truth.items() if isinstance(reply, type)} == {"no transaction", "to come"} & set(
         truth
     )
     assert set().union(*askers.values()) == set(truth)

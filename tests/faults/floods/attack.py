@@ -35,7 +35,7 @@ HEALTH = "/grpc.health.v1.Health/Check"
 FULL = os.environ.get("FLOODS") == "full"
 SECONDS = 6.0 if FULL else 4.0
 CONNECTIONS = 10 if FULL else 6
-# A rest after each write: a flood, but one that leaves the machine some time to answer anybody.
+# A rest after each write: a flood, but one that leaves the machine some time to answer any caller.
 _REST = 0.0 if FULL else 0.002
 _CALL = request_headers(PATH)
 

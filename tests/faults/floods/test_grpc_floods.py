@@ -1,4 +1,4 @@
-"""Floods without a key: those who have one are answered all the same, and the gateway's memory stays as it was.
+"""Floods without a key: callers with one are answered all the same, and the gateway's memory stays as it was.
 
 Before calls were refused by their headers, and connections and streams bounded, 25 messages of 64 MiB took 3 GiB, and
 of forty good calls beside a flood of resets or headers between 14 and 40 failed (docs/decisions/0031).
@@ -97,7 +97,7 @@ async def test_a_flood_costs_no_caller_an_answer_nor_the_gateway_its_memory(
         sys.executable, "-m", "tests.faults.floods.attack", str(port), kind, cwd=ROOT, env=dict(os.environ)
     )
     await asyncio.sleep(0.7)
-    # A caller who comes while the flood runs.
+    # A caller that comes while the flood runs.
     options = (("grpc.use_local_subchannel_pool", 1),)
     async with grpc.aio.insecure_channel(f"127.0.0.1:{port}", options=options) as channel:
         calls = []

@@ -30,7 +30,7 @@ REQUEST = GetBalanceRequest(chain="ethereum", address="0x" + "ab" * 20)
 
 
 def refusal_of(error: grpc.aio.AioRpcError) -> tuple[str, str, int]:
-    """Return status, reason and milliseconds to wait of a failure; empty and 0 where it says nothing."""
+    """Return status, reason and milliseconds to wait of a failure; empty and 0 where it states none."""
     info, retry = error_details_pb2.ErrorInfo(), error_details_pb2.RetryInfo()
     packed = dict(error.trailing_metadata() or ()).get("grpc-status-details-bin", b"")
     for detail in status_pb2.Status.FromString(packed).details:

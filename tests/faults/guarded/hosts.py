@@ -1,4 +1,4 @@
-"""Hosts that a contract could name: real servers on loopback addresses that count who connects to them."""
+"""Hosts that a contract could name: real servers on loopback addresses that count the connections to them."""
 
 from __future__ import annotations
 

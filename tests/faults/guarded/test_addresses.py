@@ -1,4 +1,4 @@
-"""What a stranger's URL cannot reach: private addresses, however they are written, named, or come to be named."""
+"""What a third party's URL cannot reach: private addresses, however they are written, named, or come to be named."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a stranger's host cannot take: memory, time, connections. And what it may do."""
+"""What a third party's host cannot take: memory, time, connections. And what it may do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Documents behind gateways that fail: the next one is asked, nobody is asked without need, and time is kept."""
+"""Documents behind gateways that fail: the next one is asked, none is asked without need, and time is kept."""
 
 from __future__ import annotations
 

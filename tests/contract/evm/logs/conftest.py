@@ -49,7 +49,7 @@ async def fronts(node, session) -> AsyncIterator[list[LimitedNode]]:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def reader(fronts, tally) -> AsyncIterator[Operations]:
-    """A driver on one provider that lets everything through until a test says otherwise."""
+    """A driver on one provider that lets everything through until a test sets otherwise."""
     for front in fronts:
         front.refuse = lambda low, high, logs: None
         front.delay = lambda low, high: 0.0

@@ -1,4 +1,4 @@
-"""Providers that refuse `eth_getLogs`: what they say is split by, learnt, or told."""
+"""Providers that refuse `eth_getLogs`: what they state is split by, learned, or reported."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ async def test_a_page_stops_at_its_budget_and_the_next_goes_on(reader, node, fro
 
 
 async def test_a_failure_after_some_blocks_costs_nothing_that_was_read(reader, node, fronts):
-    """The page ends early; what is wrong is told by the next one."""
+    """The page ends early; what is wrong is reported by the next one."""
     expected = await truth(node, FIRST + 6, FIRST + 15)
 
     def refuse(low: int, high: int, logs: int) -> dict | None:
