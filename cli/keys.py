@@ -73,7 +73,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _print(text: str, action: str) -> bool:
-    """Print the answer; where standard output takes none (a file on a full disk) say what is done all the same."""
+    """Print the answer; where standard output takes none (a file on a full disk) report what is done all the same."""
     try:
         print(text, flush=True)
     except BrokenPipeError:
@@ -136,7 +136,7 @@ async def _run(arguments: argparse.Namespace, settings: Settings) -> tuple[str, 
 
 
 def _database(settings: Settings) -> str:
-    """Return whose database it is and where it lies."""
+    """Return which profile's database it is and where it is."""
     return f"the {settings.profile} database: {describe_database(settings.storage.url.get_secret_value())}"
 
 

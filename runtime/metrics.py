@@ -176,7 +176,7 @@ def _operation_series(operation: str, chain: str | None, code: str, reason: str 
 
 
 def watch_in_flight(count: Callable[[], int]) -> None:
-    """Let `count` tell the items in progress whenever the metrics are read, which costs the calls nothing."""
+    """Let `count` report the items in progress whenever the metrics are read, which costs the calls nothing."""
     _IN_FLIGHT.set_function(count)
 
 
@@ -259,7 +259,7 @@ def count_hedge(chain: str, endpoint: str) -> None:
 
 
 def count_disagreement(chain: str, endpoint: str) -> None:
-    """Count a block of which this endpoint told another hash than the others."""
+    """Count a block of which this endpoint reported another hash than the others."""
     _DISAGREEMENTS.of(word(chain), word(endpoint)).count += 1
 
 
@@ -280,7 +280,7 @@ def count_cache(cache: str, result: CacheResult) -> None:
 
 @lru_cache(maxsize=64)
 def cache_lookups(cache: str, result: CacheResult) -> Counter:
-    """Return the counter of a named cache's look-ups that ended so: for those who count in it at every call."""
+    """Return the counter of a named cache's look-ups that ended so: for callers that increment it at every call."""
     return _CACHE.of(word(cache), result)
 
 
@@ -300,7 +300,7 @@ def set_tasks(tasks: int) -> None:
 
 
 def set_workers(*, configured: int, serving: int, restarts: int) -> None:
-    """Record how many processes there are on the same ports, as their parent says."""
+    """Record how many processes there are on the same ports, as their parent reports."""
     _WORKERS.labels("configured").set(configured)
     _WORKERS.labels("serving").set(serving)
     _WORKER_RESTARTS.set(restarts)
