@@ -63,10 +63,10 @@ def create_app(
 ) -> web.Application:
     """Return the application that answers JSON-RPC over the channel (in process or a socket).
 
-    `credential` is the transcoder's secret for a server in another process; `is_stopping` tells that this process takes
-    leave, whatever the server says; `workers` returns what readiness says of the processes on the same ports. Serve it
-    with `transcoder.serving`, which cancels the calls of clients that go away and answers malformed HTTP in JSON too.
-    Raises DuplicateName when two operations claim one JSON-RPC name.
+    `credential` is the transcoder's secret for a server in another process; `is_stopping` returns whether this process
+    is leaving, whatever the server reports; `workers` returns what readiness reports of the processes on the same
+    ports. Serve it with `transcoder.serving`, which cancels the calls of clients that go away and answers malformed
+    HTTP in JSON too. Raises DuplicateName when two operations claim one JSON-RPC name.
     """
     clients = Clients(settings.trusted_proxies)
     connections = Connections(settings, clients)

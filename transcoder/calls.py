@@ -1,8 +1,8 @@
 """Calls to the server: operations, admission of callers (decisions 1.1 to 1.3, docs/decisions/0012), readiness.
 
-Whether a key exists is known before anything of a body is read: `Admit` without items says so, and is not asked again
-for some seconds. The charge follows the body, by its items: `Admit` makes it for batches, for the demo, and for what
-leads to no call; a single request that leads to one is charged by that call itself, which carries the key.
+Whether a key exists is known before anything of a body is read: `Admit` without items returns it, and is not called
+again for some seconds. The charge follows the body, by its items: `Admit` makes it for batches, for the demo, and for
+what leads to no call; a single request that leads to one is charged by that call itself, which carries the key.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class Admission:
             request_serializer=access_pb2.AdmitRequest.SerializeToString,
             response_deserializer=access_pb2.AdmitResponse.FromString,
         )
-        # Until when it is believed of a key that it exists. A flood of wrong ones leaves nothing here.
+        # Until when a key is taken to exist. A flood of wrong ones leaves nothing here.
         self._known: dict[str, float] = {}
         self._readiness = channel.unary_unary(
             SERVICE + "GetReadiness",
@@ -114,7 +114,7 @@ class Admission:
     async def admit(self, key: str | None, items: int, exchange: Exchange) -> access_pb2.AdmitResponse:
         """Charge the items to a key, or to the demo (None), and return how many are admitted.
 
-        Without items nothing is charged; the answer says what is left.
+        Without items nothing is charged; the answer states what is left.
 
         Raises Failure: 401 for the key, 503 when the server cannot be asked.
         """

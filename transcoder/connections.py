@@ -65,7 +65,7 @@ class Connections:
     """Counts the connections by client and lets new ones in.
 
     `admitted` are those whose request is being executed: they are never closed for others. The face keeps it.
-    `is_leaving` says that each is closed after its next answer.
+    `is_leaving`: each is closed after its next answer.
     """
 
     def __init__(self, settings: HttpSettings, clients: Clients) -> None:
@@ -84,7 +84,7 @@ class Connections:
         self._hopeless_until = 0.0
         descriptors = _most_descriptors()
         spare = min(_MOST_SPARE, max(32, descriptors // 4))
-        # The kernel gives the lowest free number: one from here on says that all below are taken, by anything.
+        # The kernel gives the lowest free number: one from here on means that all below are taken, by anything.
         self._scarce_from = descriptors - spare
         self._exhausted_from = descriptors - spare // 2
 

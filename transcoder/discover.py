@@ -38,7 +38,7 @@ DESCRIPTION = (
     "/<API_KEY>/v1. Error codes are HTTP-style numbers; error.data.reason says precisely what happened."
 )
 _KEPT = 4  # versions: servers of several releases may stand behind one transcoder for a while
-# Stands for the base URL, which comes out of the Host header: anybody can write that, and nothing is built for it.
+# Stands for the base URL, which comes out of the Host header: any client can write that, and nothing is built for it.
 _BASE = "http://base.invalid"
 _CODED = re.compile(r"([0-9]{3}): (.*)")
 

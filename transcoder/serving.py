@@ -53,7 +53,7 @@ class Runner(web.AppRunner):
         )
 
     def leave(self) -> None:
-        """Have every connection closed after its next answer, which says so (`Connection: close`)."""
+        """Have every connection closed after its next answer, which announces it (`Connection: close`)."""
         self.app[CONNECTIONS].is_leaving = True
 
     async def stop_listening(self, seconds: float) -> None:
