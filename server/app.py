@@ -63,7 +63,7 @@ class Gateway:
     """The gRPC server with everything behind it.
 
     `create` builds and opens nothing public; `channel` serves the same process with or without `start`; `start` binds
-    the gRPC face, whose port `port` then is; `leave` takes leave of its callers, `drain` ends it all.
+    the gRPC face, whose port `port` then is; `leave` has its callers go elsewhere, `drain` ends it all.
     """
 
     def __init__(

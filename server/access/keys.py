@@ -52,7 +52,7 @@ class KeyRecord:
 
 
 class KeyNotFound(LookupError):
-    """No key, or more than one, goes by the id or prefix; the message says which."""
+    """No key, or more than one, goes by the id or prefix; the message states which."""
 
 
 def new_key() -> str:
@@ -179,7 +179,7 @@ class KeyDirectory:
         self._started = self._finished = 0
 
     def peek(self, api_key: str) -> KeyRecord | None:
-        """Return the record if it is known and fresh enough to be believed without waiting."""
+        """Return the record if it is known and fresh enough to be used without waiting."""
         age = self._clock() - self._refreshed
         if age >= STALE_SECONDS:
             return None

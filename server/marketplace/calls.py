@@ -182,8 +182,9 @@ class FunctionCalls:
     async def _require_contract(self, function: Function, returned: bytes, target: Target, view: ReadView) -> None:
         """Raise for a call that succeeded where no contract is.
 
-        There, every call succeeds and returns nothing, as a function without outputs does, so that only the code tells
-        them apart; and precompiles take any call for their own. Solidity looks at the code before such calls, too.
+        There, every call succeeds and returns nothing, as a function without outputs does, so that only the code
+        distinguishes them; and precompiles take any call for their own. Solidity looks at the code before such calls,
+        too.
         """
         if address_bytes(target.address) not in PRECOMPILES:
             if function.outputs or returned:

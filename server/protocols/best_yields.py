@@ -49,7 +49,7 @@ BUILT_EVERY = 60.0
 _SERVED_SECONDS = 120.0
 # A caller waits 20 s for a build; this is what the sources have of it.
 _READ_SECONDS = 18.5
-# A read that ends at its own deadline says more than the clock here can.
+# A read that ends at its own deadline reports more than the clock here can.
 _SLACK_SECONDS = 0.5
 # Where no source answered there is nothing to serve, so the next attempt comes sooner.
 _FAILED_SECONDS = 5.0
@@ -185,7 +185,7 @@ class BestYields:
             if now >= kept.begun_at + BUILT_EVERY and now >= self._next_at:
                 self._begin()
             if cache is not None:
-                # Also for callers who want nothing out of a cache: no one can have more than a build a minute.
+                # Also for callers that bypass caches: no caller can have more than a build a minute.
                 cache.status = "hit"
             return kept
         if cache is not None:

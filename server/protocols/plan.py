@@ -32,14 +32,14 @@ class Group:
     """Calls that belong together, all of one block of one chain; `chain` None is that of the question.
 
     A group is kept as a whole at its block: calls that depend on the wallet stand apart from those that do not, which
-    then serve every wallet. `is_known` says that every address comes from the gateway's own data or the protocol's own
+    then serve every wallet. `is_known`: every address comes from the gateway's own data or the protocol's own
     contracts, and that nothing in it changes state: such groups share executions with other requests. Otherwise the
     group has executions of its own.
 
     With `seconds_back` the calls are of an older block, so many seconds of blocks before the others' and read in the
     same request (`Outcomes.find`).
 
-    `any_block` says that what the group reads does not depend on the block of the rest (reports of the past, a
+    `any_block`: what the group reads does not depend on the block of the rest (reports of the past, a
     contract with all that is read of it): it is read at the newest one. So a reader may ask twice on chains whose nodes
     answer for the latest block whatever is asked.
     """

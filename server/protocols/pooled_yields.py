@@ -1,6 +1,6 @@
 """Yields of lend-a and of its forks: rates, a wallet's supply, the price of a share, all pools of a chain.
 
-Rates come as rays per year (1e27 is 100 %), which the market charges until somebody next uses the reserve. Supplies are
+Rates come as rays per year (1e27 is 100 %), which the market charges until the reserve is next used. Supplies are
 what the reserve's token comes to with interest up to the block. Frozen and paused reserves have rates like others; one
 that is not active is no pool.
 

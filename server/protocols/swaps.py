@@ -107,7 +107,7 @@ def too_much(decimals: int, most: int) -> InvalidArgument:
 
 
 def not_enough(what: str) -> InvalidArgument:
-    """Return the refusal of an amount that pools cannot take; `what` says which, in words."""
+    """Return the refusal of an amount that pools cannot take; `what` describes it."""
     return InvalidArgument(f"amount: {what}; write less", field="amount")
 
 

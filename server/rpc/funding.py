@@ -166,7 +166,7 @@ def _check_ticker(text: str) -> None:
 
 
 def _next_hour() -> int:
-    """Return the next full hour of UTC, in unix seconds: when venue-b pays next, which its API does not say."""
+    """Return the next full hour of UTC, in unix seconds: when venue-b pays next, which its API does not state."""
     return (int(time()) // _HOUR + 1) * _HOUR
 
 

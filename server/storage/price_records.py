@@ -24,7 +24,7 @@ ALL_HOURS = (1 << 24) - 1
 
 
 class ObservedPrice(NamedTuple):
-    """What a source told of a token, in US dollars, and when it told it there."""
+    """What a source reported of a token, in US dollars, and when it was reported there."""
 
     symbol: str
     publisher: str

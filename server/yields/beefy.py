@@ -188,7 +188,7 @@ def read_values(body: bytes) -> dict[str, dict[str, float]]:
 
 def read_prices(body: bytes) -> dict[str, float]:
     """Return dollars by oracle id, of `/lps` and `/prices`, without those that have none; raises as `read_vaults`."""
-    # A price of 0 says that Beefy knows none.
+    # A price of 0 means that Beefy has none.
     return {oracle: price for oracle, price in _amounts(_read_figures(body)).items() if price > 0}
 
 

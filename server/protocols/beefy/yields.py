@@ -1,6 +1,6 @@
 """Rates of vault-a's vaults, which its documents alone state: a strategy's rewards are on no chain beforehand.
 
-What lies in a vault is told by the document of values; where that fails it is null, and the rate is answered.
+The worth of a vault is in the document of values; where that fails it is null, and the rate is answered.
 """
 
 from __future__ import annotations

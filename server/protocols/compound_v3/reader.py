@@ -1,6 +1,6 @@
 """What a wallet has in the markets of lend-b V3: a supply or a debt of the base asset, and collateral.
 
-The balances are accrued to the block by the contract's own views. A wallet's record says in which assets it has
+The balances are accrued to the block by the contract's own views. A wallet's record states in which assets it has
 collateral: bits 0 to 15 in `assetsIn`, bits 16 to 23 in the reserved byte (CometWithExtendedAssetList).
 """
 

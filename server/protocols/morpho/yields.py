@@ -128,10 +128,10 @@ class LendingReader(_VaultTables):
         _check(question, outcomes, tables)
         price = prices.get((question.chain, tables.asset.address))
         row = yield_pb2.LendingYield(borrow_apy=0.0, block_height=outcomes.block_of("vault"))
-        told_at: datetime | None = None
+        reported_at: datetime | None = None
         if tables.version == SECOND:
             time, total = _read_total(outcomes)
-            rate, told_at = _average(question, outcomes)
+            rate, reported_at = _average(question, outcomes)
         else:
             state = read_state(question.chain, tables, outcomes["vault"])
             time, total, rate = state.time, state.total_assets, state.apy(after_fee=True)
@@ -140,7 +140,7 @@ class LendingReader(_VaultTables):
             row.basis = _AVERAGE if tables.version == SECOND else _SPOT
         if price is not None:
             row.tvl = _value(total, tables, price)
-        row.updated_at.FromDatetime(oldest(time, told_at, price.updated_at if price else None))
+        row.updated_at.FromDatetime(oldest(time, reported_at, price.updated_at if price else None))
         return row
 
 

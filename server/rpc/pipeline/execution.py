@@ -53,7 +53,7 @@ class Execution:
     def bind(self, method: Method) -> Step:
         """Return what runs an admitted call of the method: serialised request -> serialised response.
 
-        The caller's deadline holds, or the operation's own when the caller sets none; `RequestState.deadline` says when
+        The caller's deadline holds, or the operation's own when the caller sets none; `RequestState.deadline` is when
         it passes.
         """
         operation, name, path = method.operation, method.name, method.path
