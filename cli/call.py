@@ -1,4 +1,4 @@
-"""`waypost call`: asks a running gateway over gRPC and prints the answer as the JSON face would."""
+"""`waypost call`: calls a running gateway over gRPC and prints the answer as the JSON face would."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Ask and print; the exit code is 1 when the gateway answered with an error, which goes to standard error."""
+    """Call and print; the exit code is 1 when the gateway answered with an error, which goes to standard error."""
     operation = find_operation(arguments.method)
     if operation is None:
         names = [name for known in load_operations() for name in (known.name, *known.aliases)]

@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Do what was asked; the exit code is 1 when it was refused."""
+    """Run the action; the exit code is 1 when it was refused."""
     if arguments.action == "create" and arguments.name.strip().lower() in RESERVED:
         print(f"{arguments.name} is the gateway's own name: choose another", file=sys.stderr)
         return 1

@@ -94,7 +94,7 @@ class Parent:
             os.write(self._output, word + b"\n")
 
 
-# A worker that ends sooner than this has died young: starting it at once again might only loop.
+# A worker that ends sooner than this is not started again at once, which might only loop.
 SHORTEST_LIFE = 5.0
 # The pause before it is started again: the first, doubled each time, up to the longest.
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
@@ -157,7 +157,7 @@ class Workers:
         return WorkerCounts(len(self._workers), serving, sum(worker.restarts for worker in self._workers))
 
     async def start(self) -> bool:
-        """Start all of them; return whether one came to serve."""
+        """Start all of them; return whether one serves."""
         return any(await asyncio.gather(*(worker.start() for worker in self._workers)))
 
     async def keep(self) -> None:
@@ -198,7 +198,7 @@ class Worker:
         return self._process.pid if self._process is not None and self._process.returncode is None else None
 
     async def start(self) -> bool:
-        """Start it; return whether it came to serve."""
+        """Start it; return whether it serves."""
         self._began = self._silent_from = monotonic()
         self._longest_silence = LONGEST_START
         self._ready = asyncio.Event()
@@ -291,7 +291,7 @@ class Worker:
             self.changed()
 
     def _report_end(self) -> None:
-        """Note how long it lived, and write its line."""
+        """Set the pause by how long it lived, and log its end."""
         lived = monotonic() - self._began
         died_young = lived < SHORTEST_LIFE or not self._ready.is_set()
         self._pause = min(max(self._pause * 2, FIRST_PAUSE), LONGEST_PAUSE) if died_young else 0.0

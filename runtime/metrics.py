@@ -27,7 +27,7 @@ CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
 # A label value that is no plain word is counted under this one, so that no caller's text can become a label.
 OTHER = "other"
 
-# An upstream request was answered, the node cannot do it, it failed, it limited us, or it took too long.
+# An upstream request was answered, the node cannot do it, it failed, it was rate limited, or it took too long.
 Outcome = Literal["answer", "elsewhere", "sick", "limited", "timeout", "cancelled"]
 CacheResult = Literal["hit", "miss", "stale"]
 FetchResult = Literal["answer", "refused", "failed"]
@@ -167,7 +167,7 @@ def success_counter(operation: str) -> Callable[[str, float], None]:
 
 @lru_cache(maxsize=4096)
 def _operation_series(operation: str, chain: str | None, code: str, reason: str | None) -> tuple[Counter, Histogram]:
-    # Finding a series by its labels costs more than counting in it.
+    # Finding a series by its labels costs more than incrementing it.
     operation, chain = word(operation), word(chain)
     return (
         _OPERATIONS.of(operation, chain, word(code), word(reason)),
@@ -254,7 +254,7 @@ def count_yields_left_out(chain: str, protocol: str, reason: str, pools: int) ->
 
 
 def count_hedge(chain: str, endpoint: str) -> None:
-    """Count a call that was asked of this endpoint too, because another one took long."""
+    """Count a call that was sent to this endpoint too, because another one took long."""
     _HEDGES.of(word(chain), word(endpoint)).count += 1
 
 
@@ -285,7 +285,7 @@ def cache_lookups(cache: str, result: CacheResult) -> Counter:
 
 
 def measure_cache(cache: str, size: Callable[[], int]) -> None:
-    """Have the bytes that a named cache holds asked for when metrics are rendered."""
+    """Have the bytes that a named cache holds read when metrics are rendered."""
     _CACHE_BYTES.labels(word(cache)).set_function(size)
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def begin(method: Any, request: Message, timeout: float, exchange: Exchange) -> Any:
-    """Send the request and return the call on its way. Raises Failure (503) when the channel is closed."""
+    """Send the request and return the call in progress. Raises Failure (503) when the channel is closed."""
     try:
         return method(request, timeout=timeout, metadata=exchange.metadata)
     except UsageError as error:
@@ -75,7 +75,7 @@ _MOST_KNOWN = 10_000
 
 
 class Admission:
-    """Asks the server about callers, and about itself."""
+    """Queries the server about callers, and about itself."""
 
     def __init__(self, channel: Any) -> None:
         self._admit = channel.unary_unary(
@@ -94,12 +94,12 @@ class Admission:
     def knows(self, key: str) -> bool:
         """Return whether the key was found a moment ago: a body sent with it may be read.
 
-        Whether it still exists is asked again by whatever charges the request.
+        Whether it still exists is checked again by the call that charges the request.
         """
         return self._known.get(key, 0.0) > monotonic()
 
     async def find(self, key: str, exchange: Exchange) -> None:
-        """Ask whether the key exists. Raises Failure: 401 where it does not, 503 when the server cannot be asked."""
+        """Check that the key exists. Raises Failure: 401 where it does not, 503 when the server cannot be reached."""
         await self.admit(key, 0, exchange)
         known = self._known
         known.pop(key, None)
@@ -108,7 +108,7 @@ class Admission:
             del known[next(iter(known))]
 
     def forget(self, key: str) -> None:
-        """Ask about the key again before the next body: it was refused."""
+        """Check the key again before the next body: it was refused."""
         self._known.pop(key, None)
 
     async def admit(self, key: str | None, items: int, exchange: Exchange) -> access_pb2.AdmitResponse:
@@ -116,7 +116,7 @@ class Admission:
 
         Without items nothing is charged; the answer states what is left.
 
-        Raises Failure: 401 for the key, 503 when the server cannot be asked.
+        Raises Failure: 401 for the key, 503 when the server cannot be reached.
         """
         request = access_pb2.AdmitRequest(
             api_key=key or "", demo=key is None, client_address=exchange.client, items=items

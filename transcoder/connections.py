@@ -277,8 +277,8 @@ class Connection(web.RequestHandler):
     def owes(self, *, first: bool) -> bool:
         """Return whether an answer is owed, or on its way; with `first`, also to a client that has not asked yet.
 
-        What a client has sent since the face takes leave is the beginning of a request: the answer to one before would
-        have closed the connection.
+        What a client has sent since the face began to close is the beginning of a request: the answer to one before
+        would have closed the connection.
         """
         is_idle = self._waiter is not None and not self._messages and not self._is_addressed
         return not is_idle or (first and self._request_count == 0)
@@ -286,7 +286,7 @@ class Connection(web.RequestHandler):
     def finish_response(
         self, request: web.BaseRequest, resp: web.StreamResponse, start_time: float | None
     ) -> Coroutine[Any, Any, tuple[web.StreamResponse, bool]]:
-        """Send the answer; the last one when the face takes leave, unless further requests have come already."""
+        """Send the answer; the last one when the face closes, unless further requests have come already."""
         if self._connections.is_leaving and not self._messages:
             resp.force_close()
         return super().finish_response(request, resp, start_time)

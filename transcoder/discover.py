@@ -79,7 +79,7 @@ class Document:
 
 
 class Discovery:
-    """Prints the OpenRPC document, once for each content; the server is asked which contract methods are published."""
+    """Prints the OpenRPC document, once for each content; the server lists the published contract methods."""
 
     def __init__(self, operations: Iterable[Operation], channel: Any) -> None:
         self._operations = tuple(operation for operation in operations if operation.available)
@@ -92,7 +92,7 @@ class Discovery:
         self._latest = ""
 
     def begin(self, exchange: Exchange) -> Any:
-        """Ask for what the document needs and return the call on its way. Raises Failure (503)."""
+        """Request what the document needs and return the call in progress. Raises Failure (503)."""
         request = publication_pb2.ListPublicationsRequest(known_version=self._latest)
         return begin(self._ask, request, TIMEOUT, exchange)
 

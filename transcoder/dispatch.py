@@ -83,7 +83,7 @@ class Repeated:
 
 
 class Method:
-    """One operation on a channel. Its codecs are compiled when it is first asked for."""
+    """One operation on a channel. Its codecs are compiled when it is first called."""
 
     def __init__(self, operation: Operation, channel: Any) -> None:
         self.operation = operation
@@ -162,7 +162,7 @@ class Index:
 MIRRORED = frozenset({401, 429, 503})
 REFUSED = frozenset({401, 429})
 
-# Why a notification is answered after all (decisions 1.6): it never was a request of ours, or its caller may not ask.
+# Why a notification is answered after all (decisions 1.6): it never was a request of ours, or its caller may not call.
 UNEXECUTED = frozenset(
     {
         *("PARSE_ERROR", "INVALID_REQUEST", "METHOD_UNKNOWN", "INVALID_ARGUMENT", "UNKNOWN_PARAMETER"),
@@ -191,7 +191,7 @@ class Answer:
 
 @dataclass(slots=True)
 class _Started:
-    """A call on its way."""
+    """A call in progress."""
 
     method: Method | Discovered
     call: Any
@@ -237,7 +237,7 @@ class Batch:
         """Return the answers of the items, in their order; one that fails leaves the others alone.
 
         Every call leaves before the first answer is awaited. When the HTTP client goes away (this coroutine is
-        cancelled) the calls still on their way are cancelled.
+        cancelled) the calls still in progress are cancelled.
         """
         started = [self._start(item, exchange, base) for item in items]
         answers: list[Answer] = []

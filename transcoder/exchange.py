@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 REQUEST_ID = "X-Request-Id"
 SERVER = "waypost"
-"""What answers call the server: not the library and its version, as they would otherwise."""
+"""The server's name in answers: not the library and its version, as they would otherwise."""
 
 CACHE_CONTROL = "x-waypost-cache-control"
 CREDENTIAL = "x-waypost-credential"
@@ -39,7 +39,7 @@ _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 class Exchange:
     """Identity of one HTTP request.
 
-    `metadata` goes with every call made for it; `fresh` asks to pass by the cache; `admitted`: the server has
+    `metadata` goes with every call made for it; `fresh` requests to bypass the cache; `admitted`: the server has
     charged it, so that its calls need no key.
     """
 

@@ -43,7 +43,7 @@ _KINDS = {
 
 
 class UnsupportedField(TypeError):
-    """A descriptor asks for something that has no JSON form here; found when its codec is compiled."""
+    """A descriptor needs something that has no JSON form here; found when its codec is compiled."""
 
 
 @dataclass(frozen=True, eq=False)

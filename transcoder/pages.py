@@ -227,7 +227,7 @@ class Pages:
         answer: dict[str, Any] = {"ready": ready, "chains": chains}
         workers = self._workers()
         if workers is not None:
-            # A worker that is down is its siblings' news, not their end: they are as ready as before.
+            # A worker that is down is reported by the others, which are as ready as before.
             answer["workers"] = workers
         return Page(200 if ready else 503, JSON, orjson.dumps(answer))
 
