@@ -189,7 +189,7 @@ class Gateway:
         self._health.drain()
 
     async def leave(self, seconds: float) -> None:
-        """Take leave of the callers of the public gRPC face, within `seconds` and a moment.
+        """Have the callers of the public gRPC face go elsewhere, within `seconds` and a moment.
 
         For the first half everything is answered; then new calls are refused with UNAVAILABLE and RetryInfo, for a
         second at most; then the face is closed. Calls in progress go on until `drain`.

@@ -32,7 +32,7 @@
 
 The reason of each class is the text of a `waypost.v1.Reason`; the gRPC status is mapped to the JSON-RPC code by the
 transcoder (design section 5). Messages go to callers word for word: they never hold an API key or an endpoint URL.
-What an error brings besides is typed, in fields of its class; `rpc/stages/errors.py` writes them for callers.
+What an error brings besides is typed, in fields of its class; `rpc/pipeline/errors.py` writes them for callers.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ class ChainUnsupported(GatewayError):
 
 
 class NotSupported(GatewayError):
-    """The chain or its nodes cannot do what was asked."""
+    """The chain or its nodes cannot do what was requested."""
 
     status = StatusCode.FAILED_PRECONDITION
     reason = "NOT_SUPPORTED"
@@ -147,7 +147,7 @@ class EntryPointMissing(NotSupported):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class ArchiveRequired(GatewayError):
-    """The state asked for is older than the nodes keep; `oldest_block` is the oldest that they have, where known."""
+    """The requested state is older than the nodes keep; `oldest_block` is the oldest that they have, where known."""
 
     status = StatusCode.FAILED_PRECONDITION
     reason = "ARCHIVE_REQUIRED"

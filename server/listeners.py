@@ -48,7 +48,8 @@ OPTIONS: tuple[tuple[str, Any], ...] = (
     # Silent connections make room: clients reconnect by themselves when they call.
     ("grpc.server_handshake_timeout_ms", 10_000),
     ("grpc.max_connection_idle_ms", 300_000),
-    # Dead peers (a laptop closed, a NAT that forgot) are found within two minutes instead of the default two hours.
+    # Dead peers (a laptop closed, a NAT that dropped its mapping) are found within two minutes instead of the default
+    # two hours.
     ("grpc.keepalive_time_ms", 100_000),
     ("grpc.keepalive_timeout_ms", 20_000),
     # Clients behind load balancers ping to keep their connection alive, idle ones too; the default answers pings more

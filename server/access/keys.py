@@ -223,7 +223,7 @@ class KeyDirectory:
         try:
             version = await self._store.version()
             if version != self._version:
-                # Read after the version: a key made in between is here now, and the next version differs again.
+                # Read after the version: a key created in between is here now, and the next version differs again.
                 self._records = await self._store.live_keys()
                 self._version = version
         except Exception as error:

@@ -56,7 +56,7 @@ _UINT = re.compile(r"0|[1-9][0-9]{0,19}")
 
 
 class Swap(NamedTuple):
-    """What is asked: mints in canonical writing, the amount raw, the slippage in basis points."""
+    """A question: mints in canonical writing, the amount raw, the slippage in basis points."""
 
     input_mint: str
     output_mint: str
@@ -169,7 +169,7 @@ class Budget:
 
 
 class Jupiter:
-    """Asks for quotes: equal questions of two seconds are one request, and requests keep to the quota.
+    """Requests quotes: equal questions of two seconds are one request, and requests keep to the quota.
 
     With `kept_seconds` 0 only equal questions of one moment are one. `clock` is monotonic.
     """
@@ -214,7 +214,7 @@ class Jupiter:
             raise DeadlineExceeded(f"{NAME} did not answer in time; try again", retry_after_ms=1000) from None
 
     async def close(self) -> None:
-        """Give up what is in flight."""
+        """Cancel the requests in flight."""
         await self._in_flight.close()
 
     async def _ask(self, swap: Swap, deadline: SharedDeadline) -> Quote:

@@ -1,7 +1,7 @@
 """The address book: which contracts of which protocols are deployed where.
 
-It is the one place that addresses of protocols come from. It is read from one data
-file per protocol. Every mistake of every file is reported; files with mistakes are not used.
+It is the one place that addresses of protocols come from, read from one data file per protocol. Every mistake of every
+file is reported; files with mistakes are not used.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class RegisteredContract:
 class RegisteredProtocol:
     """A protocol with its contracts by chain slug and key.
 
-    `neutral` is the word that other operations have for the product (contract section 2.6), None where none has.
+    `neutral` is the name that other operations use for the product (contract section 2.6), None where none has.
     """
 
     slug: str

@@ -190,9 +190,9 @@ class Token:
     """A token of the catalogue.
 
     `id` is the stem of its file. `price` is the symbol under which its price is known, its own as a rule.
-    `coingecko` and `defillama` are its ids there. `is_doubtful`: it is not certain which asset the symbol
-    means. `checked` is the day on which the sources were read. `deployments` are chain by chain in the order of the
-    file; on each chain what is confirmed comes first, and the asset itself before claims on it.
+    `coingecko` and `defillama` are its ids there. `is_doubtful`: it is not certain which asset the symbol means.
+    `checked` is the day on which the sources were read. `deployments` are chain by chain in the order of the file; on
+    each chain what is confirmed comes first, and the asset itself before claims on it.
     """
 
     id: str

@@ -63,10 +63,10 @@ class App:
 class PublishedMethod:
     """One ABI item of one deployment under the name by which it is called.
 
-    `is_overloaded`: the ABI has several functions (or events) of that name with different inputs; `abi_item`
-    is then the first of them, and no call can choose another. `variants` are further items of one event, with the
-    same inputs but another number of them indexed, as versions of a contract may differ: they share their first topic
-    and are distinguished by the number of topics.
+    `is_overloaded`: the ABI has several functions (or events) of that name with different inputs; `abi_item` is
+    then the first of them, and no call can choose another. `variants` are further items of one event, with the same
+    inputs but another number of them indexed, as versions of a contract may differ: they share their first topic and
+    are distinguished by the number of topics.
     """
 
     name: str

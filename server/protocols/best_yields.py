@@ -1,7 +1,7 @@
 """All pools of all protocols that yields come from, compared: built in the background while asked for, kept in memory.
 
 A build reads every protocol on every chain that it is on, side by side; what fails is named and the others answer.
-Within a minute of a build callers get what is kept, and no source is asked. Later ones get it too, for another minute,
+Within a minute of a build callers get what is kept, and no source is read. Later ones get it too, for another minute,
 while the next build runs; after that they wait for one.
 """
 
@@ -172,7 +172,7 @@ class BestYields:
         self._outcomes: dict[Source, _Answered | GatewayError] = {}
 
     async def read(self, cache: CacheContext | None = None, deadline: float | None = None) -> Comparison:
-        """Return the comparison that is kept, or that of the build which then runs; `cache` learns which.
+        """Return the comparison that is kept, or that of the build which then runs; `cache` records which.
 
         A caller whose deadline (monotonic clock, in seconds) comes before the build's end gets what came until then.
 
@@ -203,7 +203,7 @@ class BestYields:
             raise self._failed(error, _FAILED_SECONDS) from None
 
     async def close(self) -> None:
-        """Give up the build in flight."""
+        """Cancel the build in flight."""
         await self._builds.close()
 
     def _begin(self) -> asyncio.Task[Comparison]:

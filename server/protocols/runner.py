@@ -41,10 +41,10 @@ _LOAD_SECONDS = 15.0
 _DOCUMENTS_SHARE = 0.6
 # How long documents are waited for while tables are read, where they only help to explain a failure.
 _HINTS_SECONDS = 1.0
-# Reads of a chain that follow one another: the plan and what readers may ask besides.
+# Reads of a chain that follow one another: the plan and what readers may need besides.
 _MOST_ROUNDS = 4
 _ADDRESS = re.compile("0x[0-9a-fA-F]{40}")
-# In whose place others are put in plans: no part of it stands in calldata by chance.
+# Replaced by other wallets in plans: no part of it stands in calldata by chance.
 _SOME_WALLET = "0x" + secrets.token_bytes(20).hex()
 
 

@@ -1,4 +1,4 @@
-"""What needs no key: grpc.health.v1, server reflection, and the bounds within which both are asked.
+"""What needs no key: grpc.health.v1, server reflection, and the bounds within which both are served.
 
 gRPC has one limit of message size for a whole server, and these messages are tiny: of what may come at once, a few
 messages are read at a time, each within seconds, and those beyond a few kilobytes are refused. The rest of the open

@@ -109,7 +109,7 @@ price_requests = Table(
     Column("day", Date, primary_key=True),
     Column("asked_at", UtcDateTime, nullable=False),
 )
-"""When the off-chain sources were last asked about a day, whatever they knew of it."""
+"""When the off-chain sources were last read for a day, whatever they had of it."""
 
 share_prices = Table(
     "share_prices",
@@ -124,7 +124,7 @@ share_prices = Table(
     # The worth of 10^36 of the smallest units of shares, in the smallest units of the asset.
     Column("assets", ExactDecimal, nullable=False),
 )
-"""What shares of vaults were worth, an observation an hour while they were asked for. Kept for weeks only."""
+"""What shares of vaults were worth, an observation an hour while they were requested. Kept for weeks only."""
 
 leases = Table(
     "leases",

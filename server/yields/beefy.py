@@ -36,7 +36,7 @@ VAULTS = DocumentRequest(NAME, ("vaults",))
 """All vaults: `Vaults`."""
 
 RATES = DocumentRequest(NAME, ("apy",))
-"""Percent per year by id, None where Beefy knows none: `Mapping[str, float | None]`."""
+"""Percent per year by id, None where Beefy has none: `Mapping[str, float | None]`."""
 
 VALUES = DocumentRequest(NAME, ("tvl",))
 """What lies in vaults in US dollars, by chain slug and id: `Mapping[str, Mapping[str, float]]`."""

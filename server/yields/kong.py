@@ -38,9 +38,9 @@ _CHAINS: Mapping[str, int] = tomllib.loads(Path(__file__).with_name("kong.toml")
 
 
 class Vault(NamedTuple):
-    """A vault: address checksummed, `version` as its contract states it ("" where Kong does not know).
+    """A vault: address checksummed, `version` as its contract states it ("" where Kong has none).
 
-    `apy` is percent per year after fees, `tvl` US dollars; None where Kong knows none. `symbol` is that of its asset.
+    `apy` is percent per year after fees, `tvl` US dollars; None where Kong has none. `symbol` is that of its asset.
     """
 
     address: str

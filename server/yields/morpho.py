@@ -300,7 +300,7 @@ _NAMED = re.compile(r'(?:Cannot query field|Field|Unknown argument|Value) "([A-Z
 
 
 def _unknown_members(message: str) -> Iterator[str]:
-    """Yield the names that a GraphQL server complains of, of those that the query has."""
+    """Yield the names that a GraphQL server's errors name, of those that the query has."""
     yield from (name for name in _NAMED.findall(message) if name in _QUERY)
 
 

@@ -1,6 +1,6 @@
 """Share prices of vaults that the gateway stores itself, for rates on chains whose nodes do not have the past.
 
-Readers hand over what they have read anyway: nothing is asked of a node for it. The first price of an hour is stored,
+Readers hand over what they have read anyway: no node is read for it. The first price of an hour is stored,
 in the background; of several gateways on one database the first one's. Reading is that of a document: what is stored
 is read when a vault is asked for, and once an hour as long as it is.
 """

@@ -66,7 +66,7 @@ class Worth(NamedTuple):
 
 
 class Market(NamedTuple):
-    """What a read returns of one market; `figures` are what was asked of it besides."""
+    """What a read returns of one market; `figures` are what was read of it besides."""
 
     terms: Terms
     figures: tuple[Answered, ...]

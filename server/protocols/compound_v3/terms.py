@@ -152,7 +152,7 @@ def check_unread(market: Unread, answered: Sequence[Answered]) -> ContractUnread
     if base == market.base:
         terms = attempt(_read_all, answered, answered[DESCRIBED:])
     else:
-        # Of this asset nothing was asked that could be wrong.
+        # Of this asset nothing was read that could be wrong.
         terms = attempt(read_terms, answered, TokenFacts(base, "", 0))
     return terms if isinstance(terms, ContractUnreadable) else None
 

@@ -37,9 +37,9 @@ def find_earlier(known: Known, latest: Round) -> Round | None:
 
 
 def next_numbers(known: Known, latest: Round) -> list[int]:
-    """Return the rounds to ask for next, none once the one before the period is found; `known` holds what is there.
+    """Return the rounds to read next, none once the one before the period is found; `known` holds what is there.
 
-    None in `known` stands for a round that was asked for and is none.
+    None in `known` stands for a round that was read and is none.
     """
     earlier = find_earlier(known, latest)
     first = (latest.number >> _PHASE_BITS << _PHASE_BITS) + 1

@@ -102,7 +102,7 @@ class Vault(Protocol):
         ...
 
 
-# Nodes of HyperEVM do not have the past, so what a share was worth is known only where this gateway has noted it.
+# Nodes of HyperEVM do not have the past, so what a share was worth is known only where this gateway has stored it.
 
 _VAULT = Interface.load("server.protocols.hyperbeat", "vault")
 _ASSET = _VAULT["asset"]

@@ -75,7 +75,7 @@ class Entry(NamedTuple):
 
 
 class _Generation(NamedTuple):
-    """A factory's way of listing: what is asked for each place, how many calls that takes, how it is read."""
+    """A factory's way of listing: what is called for each place, how many calls that takes, how it is read."""
 
     calls: Any
     read: Any

@@ -79,7 +79,7 @@ class _VaultTables:
         if not has_vaults(chain):
             raise unknown_pool(pool, (), of=f"lend-c on {chain}, where the protocol has no vaults")
         if "proof" not in outcomes:
-            # Alone: what a stranger's contract answers may be large, and none of it is needed.
+            # Alone: what an unknown contract answers may be large, and none of it is needed.
             return More(Plan({"proof": prove(chain, [pool])}))
         version = proved(chain, [pool], outcomes["proof"]).get(pool)
         if version is None:

@@ -40,7 +40,7 @@ class WrongProfile(Exception):
 async def upgrade(engine: AsyncEngine, profile: str | None, *, lock_seconds: float) -> None:
     """Apply the migrations that the database lacks, in one transaction; processes that start together take turns.
 
-    A new database becomes the profile's, one from before profiles were noted becomes mainnet's. With profile None
+    A new database becomes the profile's, one from before profiles were recorded becomes mainnet's. With profile None
     neither is looked at. Raises WrongProfile, and then nothing of the database is changed.
     """
     async with engine.connect() as connection:
