@@ -118,7 +118,7 @@ async def run_workers(
     overrides: Mapping[str, Any],
     grace: float,
 ) -> int:
-    """Run workers until a stop is asked for; return the exit code, 1 when none of them came to serve at first.
+    """Run workers until a stop is asked for; return the exit code, 1 when none of them served at first.
 
     `announce` is called once, when each of them serves or has failed to; those are tried again.
     """

@@ -158,7 +158,7 @@ class LogLimit:
 
 LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 
-# Libraries that are talkative below this level.
+# Libraries that log much below this level.
 QUIET = {
     "asyncio": logging.WARNING,
     "aiosqlite": logging.WARNING,

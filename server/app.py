@@ -131,7 +131,7 @@ class Gateway:
 
     @classmethod
     async def create(cls, settings: Settings, *, servicers: Iterable[object] | None = None) -> Gateway:
-        """Return a gateway for the settings: database migrated, chains loaded, nothing bound and nothing asked yet.
+        """Return a gateway for the settings: database migrated, chains loaded, nothing bound and nothing read yet.
 
         Its servicers are those of `build_servicers` unless others are given.
 

@@ -1,7 +1,7 @@
 """How the public gRPC face ends: no call is lost that could have been answered, none ends as a bare CANCELLED.
 
 A gRPC server that is asked to stop cancels what reaches it from then until its clients have read its GOAWAY, so nothing
-may be on its way at that moment (docs/decisions/0033).
+may be in transit at that moment (docs/decisions/0033).
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ async def refuse_calls(interceptor: StagesInterceptor, port: int, seconds: float
     """Refuse every new call with UNAVAILABLE and RetryInfo; return when the server of that port may be stopped.
 
     That is after `seconds` at most, and a second more while calls are in progress, which go on. Where none is left,
-    the connections are closed here, so that what is on its way ends as UNAVAILABLE. Where some are, their clients are
+    the connections are closed here, so that what is in transit ends as UNAVAILABLE. Where some are, their clients are
     led elsewhere first (`_send_away`), and held until after the stop: call what is returned then.
     """
     in_progress = [task for task in asyncio.all_tasks() if task.get_name() == _CALL]
@@ -95,7 +95,8 @@ async def refuse_calls(interceptor: StagesInterceptor, port: int, seconds: float
 def _send_away(port: int) -> None:
     """Have the clients of the port's connections send nothing new there: a GOAWAY of ours, before that of the stop.
 
-    gRPC cancels what comes after the stop, and clients learn of the stop after it. It offers no other way to a GOAWAY.
+    gRPC cancels what comes after the stop, and clients are informed of the stop after it. It offers no other way to a
+    GOAWAY.
     """
     for connection, listens in sockets_at(port):
         with suppress(OSError):  # closed by its client meanwhile

@@ -275,7 +275,7 @@ class Connection(web.RequestHandler):
             transport.abort()
 
     def owes(self, *, first: bool) -> bool:
-        """Return whether an answer is owed, or on its way; with `first`, also to a client that has not asked yet.
+        """Return whether an answer is owed, or in transit; with `first`, also to a client without a request yet.
 
         What a client has sent since the face began to close is the beginning of a request: the answer to one before
         would have closed the connection.

@@ -157,7 +157,7 @@ def _record(row: Row[Any]) -> KeyRecord:
 
 
 FRESH_SECONDS = 2.0
-"""Age from which a look-up asks the database in the background; revocation is seen after this and one query."""
+"""Age from which a look-up reads the database in the background; revocation is seen after this and one query."""
 STALE_SECONDS = 4.0
 """Age from which a look-up waits for the database: an idle gateway does not admit a key revoked meanwhile."""
 BETWEEN_MISSES_SECONDS = 0.05

@@ -35,7 +35,7 @@ LARGEST_AMOUNT = 2**64 - 1
 """Amounts of mints are 64 bits wide."""
 
 KEPT_SECONDS = 2.0
-"""How long a quote answers equal questions, from when it was asked for."""
+"""How long a quote answers equal questions, from when it was requested."""
 
 LONGEST_WAIT = 4.0
 """How long a request waits for its turn within the quota."""

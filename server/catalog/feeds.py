@@ -35,7 +35,7 @@ Source: Chainlink, L2 Sequencer Uptime Feeds (grace period).
 class Feed:
     """A contract that reports a price, or (kind `sequencer`) whether a chain's sequencer runs.
 
-    `kind` states how it is read; `id` is Pyth's, `asset` the one asked of a lending market's oracle. After `lifetime`
+    `kind` states how it is read; `id` is Pyth's, `asset` the one read from a lending market's oracle. After `lifetime`
     seconds a report is not live. `publisher` is its source (the kind where nothing else is given). With `times` it
     reports an exchange rate to that symbol.
     """

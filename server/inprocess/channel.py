@@ -269,7 +269,7 @@ class InProcessCall(grpc.aio.UnaryUnaryCall[Any, Any]):  # type: ignore[misc]  #
         return self._parsed
 
     async def initial_metadata(self) -> Metadata:
-        """Return the initial metadata at the end of the call; a unary call on a socket learns of it no earlier."""
+        """Return the initial metadata at the end of the call; a unary call on a socket gets it no earlier."""
         await self.wait()
         return Metadata(*self._initial)
 

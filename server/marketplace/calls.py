@@ -46,7 +46,7 @@ LIMIT = 100
 MOST_BLOCKS = 10_000
 """Longest window, both of its ends counted (contract section 8)."""
 
-# What a read takes at most as a rule, by which executions are bounded; a call that takes more is asked again alone.
+# What a read takes at most as a rule, by which executions are bounded; a call that takes more is repeated alone.
 _GAS = 150_000
 # How the drivers call the parameter `height` of published methods.
 _HEIGHTS = frozenset(("blockHeight", "block"))
@@ -327,7 +327,7 @@ def _reason(method: Method, data: bytes) -> str | None:
 
 
 def _explained(method: Method, error: Reverted) -> Reverted:
-    """Return the failure with its reason in the words of the ABI, where it has some."""
+    """Return the failure with its reason decoded by the ABI, where that has one."""
     words = _reason(method, error.data or b"")
     return error if words is None else Reverted(words, data=error.data)
 

@@ -212,7 +212,7 @@ class Outcomes:
         return None if isinstance(found, GatewayError) else found
 
     def has_document(self, request: DocumentRequest) -> bool:
-        """Return whether a document was asked for, also in vain."""
+        """Return whether a document was requested, also in vain."""
         return request in self._documents
 
     def add_document(self, request: DocumentRequest, found: Document | GatewayError) -> None:

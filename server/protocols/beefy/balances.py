@@ -40,7 +40,7 @@ _CONVERT = _VAULT["convertToAssets"]
 _PREVIEW = _VAULT["previewWithdraw"]
 _WANTS = _VAULT["wants"]
 
-# A vault asks its strategy, which asks the protocols below it.
+# A vault calls its strategy, which calls the protocols below it.
 _WORTH_GAS = 1_500_000
 _UNIT = 10**18
 _DOCUMENTS = (beefy.VAULTS, beefy.POOL_PRICES, beefy.TOKEN_PRICES)

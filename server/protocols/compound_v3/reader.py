@@ -27,7 +27,7 @@ _USER_BASIC = COMET["userBasic"]
 _USER_COLLATERAL = COMET["userCollateral"]
 
 _BALANCE_GAS = 60_000
-# It asks the price of every asset that the wallet has.
+# It reads the price of every asset that the wallet has.
 _LIQUIDATABLE_GAS = 400_000
 _FIXED = 4
 _ASSETS_IN_BITS = 16
@@ -47,7 +47,7 @@ class PositionReader:
     def plan(self, question: WalletQuestion, tables: tuple[Market, ...]) -> Plan:
         """Return how many assets the markets have, which serves every wallet, and the wallet's balances.
 
-        The place after a market's last asset is asked for as well: an asset that was listed since stands there.
+        The place after a market's last asset is read as well: an asset that was listed since stands there.
         """
         counts = []
         for market in tables:

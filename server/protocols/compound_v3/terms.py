@@ -205,9 +205,9 @@ def read_feed(proofs: Sequence[Answered]) -> str:
     return str(proofs[0].read_one(_PRICE_FEED))
 
 
-def computes_by(terms: Terms, asked_with: Terms, proofs: Sequence[Answered]) -> bool:
-    """Return whether the market's own rates, at the points of the terms that were asked with, are those of `terms`."""
-    sides = zip((2, 6), _SIDES, (terms.supply, terms.borrow), (asked_with.supply, asked_with.borrow), strict=True)
+def computes_by(terms: Terms, planned_with: Terms, proofs: Sequence[Answered]) -> bool:
+    """Return whether the market's own rates, at the points of the terms `planned_with`, are those of `terms`."""
+    sides = zip((2, 6), _SIDES, (terms.supply, terms.borrow), (planned_with.supply, planned_with.borrow), strict=True)
     return all(
         one.read_one(side.rate) == model.rate(point)
         for start, side, model, asked in sides

@@ -1,6 +1,6 @@
 """Finds the report of an aggregator that is a week older than its current one, in few rounds of calls.
 
-Numbers of rounds grow with time, but nothing states how many there are a day. So the first calls ask for the last
+Numbers of rounds grow with time, but nothing states how many there are a day. So the first calls read the last
 rounds and for ever more distant ones, the next ones divide what is left between the nearest that is old enough and the
 nearest that is not. A round that is none (a gap, a phase that begins) reports nothing and is passed over.
 

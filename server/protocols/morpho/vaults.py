@@ -109,7 +109,7 @@ def proved(chain: str, vaults: Sequence[str], returned: Sequence[Answered]) -> d
 
 
 def describe_vault(version: str, vault: str) -> Group:
-    """Return the first of the calls that a vault's facts come from; the queue is asked for as long as it may be."""
+    """Return the first of the calls that a vault's facts come from; the queue is read as long as it may be."""
     calls: list[ContractCall] = [ASSET.call(vault), DECIMALS.call(vault)]
     calls += [one.call(vault, is_optional=True) for one in _NAMES]
     if version == FIRST:

@@ -93,7 +93,7 @@ class _VaultTables:
         return read_vault(version, returned, outcomes["asset"], read_parameters(queue, outcomes["markets"]))
 
     def _refuse(self, question: PoolQuestion, outcomes: Outcomes) -> More:
-        """Ask for the names of vaults, and raise NotFound with the nearest."""
+        """Request the names of vaults, and raise NotFound with the nearest."""
         known = list[str]()
         if question.chain in morpho.CHAINS:
             request = morpho.vaults_of(question.chain)

@@ -35,7 +35,7 @@ _ORACLE = Interface.load("server.protocols.yearn", "apr_oracle")
 _STRATEGY_APR = _ORACLE["getStrategyApr"]
 _CURRENT_APR = _ORACLE["getCurrentApr"]
 
-# It asks a strategy's own oracle, which asks the protocols below it.
+# It calls a strategy's own oracle, which calls the protocols below it.
 _APR_GAS = 1_000_000
 _PRICE_GAS = 300_000
 _WAD = 10**18

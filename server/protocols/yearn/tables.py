@@ -86,7 +86,7 @@ class VaultTables:
 
 
 def find_listed(question: PoolQuestion, outcomes: Outcomes) -> kong.Vault | None:
-    """Return Kong's row of a vault; None where it has none, or could not be asked."""
+    """Return Kong's row of a vault; None where it has none, or could not be read."""
     document = outcomes.find_document(kong.vaults_of(question.chain))
     found: kong.Vault | None = None if document is None else document.value.get(question.pool)
     return found
