@@ -88,7 +88,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
-        # The reader of our output went away (`waypost methods | head`); nothing more can be told it.
+        # The reader of our output went away (`waypost methods | head`); nothing more can be written to it.
         sys.stderr.close()
         return 1
 

@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Do what was asked; the exit code is 1 when it was refused."""
+    """Run the action; the exit code is 1 when it was refused."""
     if arguments.action == "check":
         return _check(arguments.directory, as_json=arguments.json)
     catalogue = configured_catalogue(read_settings(arguments))

@@ -1,4 +1,4 @@
-"""`waypost call`: asks a running gateway over gRPC and prints the answer as the JSON face would."""
+"""`waypost call`: calls a running gateway over gRPC and prints the answer as the JSON face would."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Ask and print; the exit code is 1 when the gateway answered with an error, which goes to standard error."""
+    """Call and print; the exit code is 1 when the gateway answered with an error, which goes to standard error."""
     operation = find_operation(arguments.method)
     if operation is None:
         names = [name for known in load_operations() for name in (known.name, *known.aliases)]
@@ -73,7 +73,7 @@ def run(arguments: argparse.Namespace) -> int:
     given = arguments.key or os.environ.get("WAYPOST_KEY")
     if given and KEY.fullmatch(given) is None:
         return _fail(Failure(401, "KEY_INVALID", "the API key is malformed; check that it was copied whole"))
-    # A gateway on this machine may be a devnet, whose key everybody knows.
+    # A gateway on this machine may be a devnet, whose key is public.
     key = given or (DEVNET_KEY if arguments.target.startswith(LOOPBACK) else None)
     with open_channel(arguments.target, tls=arguments.tls) as channel:
         try:
@@ -117,7 +117,7 @@ def parameters_json(operation: Operation, parameters: Iterable[str]) -> bytes:
     """Return `params` as JSON from `key=value` texts.
 
     A value is taken as text where the parameter is text, and as JSON where it is a number, a list or an object, if it
-    is JSON at all; the codec judges the rest. Raises Failure (400) for text without `=`, for a name given twice, and
+    is JSON at all; the codec checks the rest. Raises Failure (400) for text without `=`, for a name given twice, and
     for bytes that are no UTF-8 (which the system hands over as lone surrogates).
     """
     fields = {field.json: field for field in fields_of(operation.request.DESCRIPTOR)}
@@ -167,7 +167,7 @@ def ask(channel: grpc.Channel, operation: Operation, request: Message, *, key: s
 
 
 def explain(error: Any, target: str, given: str | None) -> Failure:
-    """Return the failure of a gRPC status, saying what this command's user can change."""
+    """Return the failure of a gRPC status, stating what this command's user can change."""
     failure = from_status(error)
     if failure.code == 401 and not given:
         return Failure(401, "KEY_MISSING", "this gateway wants an API key: give it with --key or WAYPOST_KEY")

@@ -1,4 +1,4 @@
-"""`waypost check`: validates a configuration and says what each chain will use."""
+"""`waypost check`: validates a configuration and reports what each chain will use."""
 
 from __future__ import annotations
 

@@ -33,8 +33,8 @@ async def run_gateway(
 ) -> None:
     """Run the gRPC server, and the JSON-RPC face in front of it unless `http` is False, until a stop is asked for.
 
-    `announce` is called once with the bound ports when everything answers; `workers` returns what readiness says of the
-    workers that this process is one of. Raises ConfigError for an address or a key store that cannot be had.
+    `announce` is called once with the bound ports when everything answers; `workers` returns what readiness reports of
+    the workers that this process is one of. Raises ConfigError for an address or a key store that cannot be had.
     """
     ending = Ending(settings.server_limits.drain, stop)
     async with AsyncExitStack() as stack:

@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Do what was asked; the exit code is 1 when it was refused."""
+    """Run the action; the exit code is 1 when it was refused."""
     if arguments.action == "create" and arguments.name.strip().lower() in RESERVED:
         print(f"{arguments.name} is the gateway's own name: choose another", file=sys.stderr)
         return 1
@@ -73,7 +73,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _print(text: str, action: str) -> bool:
-    """Print the answer; where standard output takes none (a file on a full disk) say what is done all the same."""
+    """Print the answer; where standard output takes none (a file on a full disk) report what is done all the same."""
     try:
         print(text, flush=True)
     except BrokenPipeError:
@@ -136,7 +136,7 @@ async def _run(arguments: argparse.Namespace, settings: Settings) -> tuple[str, 
 
 
 def _database(settings: Settings) -> str:
-    """Return whose database it is and where it lies."""
+    """Return which profile's database it is and where it is."""
     return f"the {settings.profile} database: {describe_database(settings.storage.url.get_secret_value())}"
 
 

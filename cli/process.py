@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 class Stop:
-    """Says when the process has been asked to stop, and when waiting any longer is unwanted."""
+    """Signals that the process has been asked to stop, and that it must not wait any longer."""
 
     def __init__(self) -> None:
         self.requested = asyncio.Event()

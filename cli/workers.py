@@ -1,8 +1,8 @@
 """Several fresh processes on the same ports: started, watched, replaced and ended together.
 
-Each worker runs `waypost serve --worker N`. It gets what it needs by environment, says on its standard output that it
-serves and that it is alive (`Parent`), and ends when its standard input does, so that none outlives the parent. Signals
-reach the parent alone. One that dies is started again, after a pause where it did not live long; one that says nothing
+Each worker runs `waypost serve --worker N`. It gets what it needs by environment, reports on its standard output that
+it serves and is alive (`Parent`), and ends when its standard input does, so that none outlives the parent. Signals
+reach the parent alone. One that dies is started again, after a pause where it did not live long; one that is silent
 for some seconds hangs, and is killed first, which closes its connections: the lines leave from the event loop, which is
 what must not stand still. The others go on all the while.
 """
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 READY = b"ready"
 ALIVE = b"alive"
-# How often a worker says that it is alive, in seconds.
+# How often a worker reports that it is alive, in seconds.
 INTERVAL = 0.5
 
 
@@ -47,12 +47,12 @@ class WorkerCounts:
     restarts: int
 
     def line(self) -> bytes:
-        """Return it as a parent says it."""
+        """Return it as the line that a parent writes."""
         return json.dumps(asdict(self)).encode() + b"\n"
 
 
 class Parent:
-    """The parent as its worker sees it; `counts` is what it said last."""
+    """The parent as its worker sees it; `counts` is what it reported last."""
 
     def __init__(self) -> None:
         self.counts: WorkerCounts | None = None
@@ -63,15 +63,15 @@ class Parent:
         os.set_blocking(self._output, False)
 
     def counts_by_name(self) -> dict[str, int] | None:
-        """Return what the parent said last, None before."""
+        """Return what the parent reported last, None before."""
         return None if self.counts is None else asdict(self.counts)
 
     def report_ready(self) -> None:
-        """Say that this worker serves."""
-        self._say(READY)
+        """Report that this worker serves."""
+        self._write(READY)
 
     async def follow(self, stop: Stop) -> None:
-        """Say at every interval that the event loop runs, and listen; ask for a stop when the parent is gone."""
+        """Report at every interval that the event loop runs, and read; request a stop when the parent is gone."""
         beating = asyncio.create_task(self._beat())
         try:
             reader = asyncio.StreamReader()
@@ -86,19 +86,19 @@ class Parent:
 
     async def _beat(self) -> None:
         while True:
-            self._say(ALIVE)
+            self._write(ALIVE)
             await asyncio.sleep(INTERVAL)
 
-    def _say(self, word: bytes) -> None:
+    def _write(self, word: bytes) -> None:
         with suppress(BlockingIOError, BrokenPipeError):
             os.write(self._output, word + b"\n")
 
 
-# A worker that ends sooner than this has died young: starting it at once again might only loop.
+# A worker that ends sooner than this is not started again at once, which might only loop.
 SHORTEST_LIFE = 5.0
 # The pause before it is started again: the first, doubled each time, up to the longest.
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 30.0
-# A worker that says nothing for so long hangs: it is noticed within five seconds. Before its first word it may load.
+# A worker that is silent for so long hangs: it is noticed within five seconds. Before its first line it may load.
 LONGEST_SILENCE = 4.0
 LONGEST_START = 60.0
 # How often it is looked whether one hangs.
@@ -118,7 +118,7 @@ async def run_workers(
     overrides: Mapping[str, Any],
     grace: float,
 ) -> int:
-    """Run workers until a stop is asked for; return the exit code, 1 when none of them came to serve at first.
+    """Run workers until a stop is asked for; return the exit code, 1 when none of them served at first.
 
     `announce` is called once, when each of them serves or has failed to; those are tried again.
     """
@@ -157,7 +157,7 @@ class Workers:
         return WorkerCounts(len(self._workers), serving, sum(worker.restarts for worker in self._workers))
 
     async def start(self) -> bool:
-        """Start all of them; return whether one came to serve."""
+        """Start all of them; return whether one serves."""
         return any(await asyncio.gather(*(worker.start() for worker in self._workers)))
 
     async def keep(self) -> None:
@@ -189,7 +189,7 @@ class Worker:
         self._ready = asyncio.Event()
         self._began = 0.0
         self._silent_from = 0.0
-        self._patience = LONGEST_START
+        self._longest_silence = LONGEST_START
         self._pause = 0.0
 
     @property
@@ -198,9 +198,9 @@ class Worker:
         return self._process.pid if self._process is not None and self._process.returncode is None else None
 
     async def start(self) -> bool:
-        """Start it; return whether it came to serve."""
+        """Start it; return whether it serves."""
         self._began = self._silent_from = monotonic()
-        self._patience = LONGEST_START
+        self._longest_silence = LONGEST_START
         self._ready = asyncio.Event()
         try:
             self._process = process = await asyncio.create_subprocess_exec(
@@ -254,28 +254,28 @@ class Worker:
                 self._process.stdin.write(line)
 
     async def _read(self, process: Process) -> None:
-        """Take what it says, until it says no more."""
+        """Read its lines until it closes its output."""
         assert process.stdout is not None
         while line := await process.stdout.readline():
-            self._silent_from, self._patience = monotonic(), LONGEST_SILENCE
+            self._silent_from, self._longest_silence = monotonic(), LONGEST_SILENCE
             if line.strip() == READY:
                 self._ready.set()
                 self._set_serving(True)
         self._set_serving(False)
 
     async def _watch(self, process: Process) -> None:
-        """Return when it has ended; it is killed when it says nothing for too long."""
+        """Return when it has ended; it is killed when it is silent for too long."""
         ended = asyncio.ensure_future(process.wait())
         looked = monotonic()
         try:
             while not ended.done():
                 await asyncio.wait((ended,), timeout=LOOK)
                 now = monotonic()
-                # What it said while this process itself was held up was not read.
+                # What it wrote while this process itself was held up was not read.
                 self._silent_from += max(0.0, now - looked - 2 * LOOK)
                 looked = now
                 silence = now - self._silent_from
-                if silence > self._patience and not ended.done():
+                if silence > self._longest_silence and not ended.done():
                     _log.error("a worker hangs and is killed", worker=self._number, silent_seconds=round(silence, 1))
                     # A stopped process takes no other signal. Its connections close with it.
                     process.kill()
@@ -291,7 +291,7 @@ class Worker:
             self.changed()
 
     def _report_end(self) -> None:
-        """Note how long it lived, and write its line."""
+        """Set the pause by how long it lived, and log its end."""
         lived = monotonic() - self._began
         died_young = lived < SHORTEST_LIFE or not self._ready.is_set()
         self._pause = min(max(self._pause * 2, FIRST_PAUSE), LONGEST_PAUSE) if died_young else 0.0

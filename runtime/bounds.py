@@ -15,7 +15,7 @@ _MOST_MEMBERS = 1024
 
 
 class BadCodingError(Exception):
-    """The bytes are not what their Content-Encoding says."""
+    """The bytes are not what their Content-Encoding states."""
 
 
 class TooLongError(Exception):
@@ -75,7 +75,7 @@ class Inflater:
                         return
                 stream = self._stream = self._open(data[0])
             try:
-                # One more than may: that tells a body that ends at the bound from one that goes beyond.
+                # One more than may: that distinguishes a body that ends at the bound from one that goes beyond.
                 out = stream.decompress(data, self._left + 1)
             except zlib.error:
                 raise BadCodingError from None

@@ -90,7 +90,7 @@ def _runs(name: str) -> set[str]:
 
 
 class ConfigError(Exception):
-    """A configuration mistake, told so that the operator can mend it without reading code.
+    """A configuration mistake, reported so that the operator can correct it without reading code.
 
     `key` is the dotted key (`http.port`, `chains.ethereum.endpoints[0].url`), `value` the value as it may be shown
     (secrets and URLs hidden), `fix` what to write instead, `origin` where the value came from (a file, an environment
@@ -120,7 +120,7 @@ class Refusal(ValueError):
     """What a settings validator raises: the member it is about, the value as it may be shown, and the fix.
 
     `member` is relative to the model that raises, empty for the model or field itself; `value` None leaves showing the
-    value to the caller, who hides what is secret.
+    value to the caller, which hides what is secret.
     """
 
     def __init__(self, fix: str, *, member: str = "", value: str | None = None) -> None:

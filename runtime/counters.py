@@ -1,7 +1,7 @@
 """Counters and histograms that cost a counted call next to nothing.
 
 The library's own take a lock and a dozen function calls for each figure, and a request has about ten. These are plain
-numbers, written on the event loop alone; the library's registry collects them when somebody reads the metrics.
+numbers, written on the event loop alone; the library's registry collects them when the metrics are read.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class HistogramFamily(Collector):
     ) -> None:
         self._name, self._text, self._labels = name, text, labels
         self._bounds = bounds
-        self._told = [*(floatToGoString(bound) for bound in bounds), "+Inf"]  # type: ignore[no-untyped-call]
+        self._bucket_labels = [*(floatToGoString(bound) for bound in bounds), "+Inf"]  # type: ignore[no-untyped-call]
         self._series: dict[tuple[str, ...], Histogram] = {}
         registry.register(self)
 
@@ -92,7 +92,7 @@ class HistogramFamily(Collector):
     def collect(self) -> Iterator[Metric]:
         """Return the family with the cumulative buckets of each histogram."""
         family = HistogramMetricFamily(self._name, self._text, labels=self._labels)
-        for values, spread in self._series.items():
-            buckets = list(zip(self._told, accumulate(spread.counts), strict=True))
-            family.add_metric(values, buckets, spread.total)
+        for values, histogram in self._series.items():
+            buckets = list(zip(self._bucket_labels, accumulate(histogram.counts), strict=True))
+            family.add_metric(values, buckets, histogram.total)
         yield family

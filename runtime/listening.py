@@ -40,7 +40,7 @@ def drop_new_connections(listener: socket.socket) -> None:
 
 
 def count_waiting(listener: socket.socket) -> int:
-    """Return how many connections wait to be accepted; 0 where the system does not say."""
+    """Return how many connections wait to be accepted; 0 where the system does not report it."""
     if not _IS_LINUX or listener.family not in {socket.AF_INET, socket.AF_INET6}:
         return 0
     info = listener.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _QUEUE_OFFSET + 4)

@@ -53,7 +53,7 @@ _SECRET_NAME = re.compile(
 )
 
 _DEPTH = 8
-# Looking through a character takes 0.4 us: a megabyte out of somebody's exception would hold everybody up.
+# Looking through a character takes 0.4 us: a megabyte out of an exception would hold up all calls.
 _LONGEST = 64 * 1024
 _BLANKS = " \n\t"
 
@@ -95,7 +95,7 @@ def redact(value: Any, depth: int = _DEPTH) -> Any:
 
 
 def redact_member(name: str, value: Any, depth: int = _DEPTH) -> Any:
-    """Return a named value redacted; wholly hidden when the name says that it is a secret."""
+    """Return a named value redacted; wholly hidden when the name is that of a secret."""
     if isinstance(value, str | bytes) and _SECRET_NAME.search(name):
         return KEY
     return redact(value, depth)
@@ -123,7 +123,7 @@ class LogLimit:
     """Decides which of many equal events are written: for each key one in `seconds`.
 
     At most `capacity` keys are held. Those beyond it share one line while none of the others is old enough to be
-    forgotten, so that neither memory nor the log grows with the number of clients.
+    dropped, so that neither memory nor the log grows with the number of clients.
     """
 
     def __init__(
@@ -158,7 +158,7 @@ class LogLimit:
 
 LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 
-# Libraries that are talkative below this level.
+# Libraries that log much below this level.
 QUIET = {
     "asyncio": logging.WARNING,
     "aiosqlite": logging.WARNING,
@@ -245,7 +245,7 @@ class EventHandler(logging.StreamHandler[TextIO]):
     """Writes events; one that cannot be rendered is replaced by a line that names its logger alone."""
 
     def handleError(self, record: logging.LogRecord) -> None:
-        """Say that a record was lost, without its text: it has not been redacted."""
+        """Report that a record was lost, without its text: it has not been redacted."""
         try:
             self.stream.write(f'{{"event": "a log record could not be rendered", "logger": "{record.name}"}}\n')
             self.flush()

@@ -27,7 +27,7 @@ CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
 # A label value that is no plain word is counted under this one, so that no caller's text can become a label.
 OTHER = "other"
 
-# An upstream request was answered, the node cannot do it, it failed, it limited us, or it took too long.
+# An upstream request was answered, the node cannot do it, it failed, it was rate limited, or it took too long.
 Outcome = Literal["answer", "elsewhere", "sick", "limited", "timeout", "cancelled"]
 CacheResult = Literal["hit", "miss", "stale"]
 FetchResult = Literal["answer", "refused", "failed"]
@@ -167,7 +167,7 @@ def success_counter(operation: str) -> Callable[[str, float], None]:
 
 @lru_cache(maxsize=4096)
 def _operation_series(operation: str, chain: str | None, code: str, reason: str | None) -> tuple[Counter, Histogram]:
-    # Finding a series by its labels costs more than counting in it.
+    # Finding a series by its labels costs more than incrementing it.
     operation, chain = word(operation), word(chain)
     return (
         _OPERATIONS.of(operation, chain, word(code), word(reason)),
@@ -176,7 +176,7 @@ def _operation_series(operation: str, chain: str | None, code: str, reason: str 
 
 
 def watch_in_flight(count: Callable[[], int]) -> None:
-    """Let `count` tell the items in progress whenever the metrics are read, which costs the calls nothing."""
+    """Let `count` report the items in progress whenever the metrics are read, which costs the calls nothing."""
     _IN_FLIGHT.set_function(count)
 
 
@@ -254,12 +254,12 @@ def count_yields_left_out(chain: str, protocol: str, reason: str, pools: int) ->
 
 
 def count_hedge(chain: str, endpoint: str) -> None:
-    """Count a call that was asked of this endpoint too, because another one took long."""
+    """Count a call that was sent to this endpoint too, because another one took long."""
     _HEDGES.of(word(chain), word(endpoint)).count += 1
 
 
 def count_disagreement(chain: str, endpoint: str) -> None:
-    """Count a block of which this endpoint told another hash than the others."""
+    """Count a block of which this endpoint reported another hash than the others."""
     _DISAGREEMENTS.of(word(chain), word(endpoint)).count += 1
 
 
@@ -280,12 +280,12 @@ def count_cache(cache: str, result: CacheResult) -> None:
 
 @lru_cache(maxsize=64)
 def cache_lookups(cache: str, result: CacheResult) -> Counter:
-    """Return the counter of a named cache's look-ups that ended so: for those who count in it at every call."""
+    """Return the counter of a named cache's look-ups that ended so: for callers that increment it at every call."""
     return _CACHE.of(word(cache), result)
 
 
 def measure_cache(cache: str, size: Callable[[], int]) -> None:
-    """Have the bytes that a named cache holds asked for when metrics are rendered."""
+    """Have the bytes that a named cache holds read when metrics are rendered."""
     _CACHE_BYTES.labels(word(cache)).set_function(size)
 
 
@@ -300,7 +300,7 @@ def set_tasks(tasks: int) -> None:
 
 
 def set_workers(*, configured: int, serving: int, restarts: int) -> None:
-    """Record how many processes there are on the same ports, as their parent says."""
+    """Record how many processes there are on the same ports, as their parent reports."""
     _WORKERS.labels("configured").set(configured)
     _WORKERS.labels("serving").set(serving)
     _WORKER_RESTARTS.set(restarts)

@@ -63,7 +63,7 @@ class Gateway:
     """The gRPC server with everything behind it.
 
     `create` builds and opens nothing public; `channel` serves the same process with or without `start`; `start` binds
-    the gRPC face, whose port `port` then is; `leave` takes leave of its callers, `drain` ends it all.
+    the gRPC face, whose port `port` then is; `leave` has its callers go elsewhere, `drain` ends it all.
     """
 
     def __init__(
@@ -131,7 +131,7 @@ class Gateway:
 
     @classmethod
     async def create(cls, settings: Settings, *, servicers: Iterable[object] | None = None) -> Gateway:
-        """Return a gateway for the settings: database migrated, chains loaded, nothing bound and nothing asked yet.
+        """Return a gateway for the settings: database migrated, chains loaded, nothing bound and nothing read yet.
 
         Its servicers are those of `build_servicers` unless others are given.
 
@@ -189,7 +189,7 @@ class Gateway:
         self._health.drain()
 
     async def leave(self, seconds: float) -> None:
-        """Take leave of the callers of the public gRPC face, within `seconds` and a moment.
+        """Have the callers of the public gRPC face go elsewhere, within `seconds` and a moment.
 
         For the first half everything is answered; then new calls are refused with UNAVAILABLE and RetryInfo, for a
         second at most; then the face is closed. Calls in progress go on until `drain`.

@@ -32,7 +32,7 @@
 
 The reason of each class is the text of a `waypost.v1.Reason`; the gRPC status is mapped to the JSON-RPC code by the
 transcoder (design section 5). Messages go to callers word for word: they never hold an API key or an endpoint URL.
-What an error brings besides is typed, in fields of its class; `rpc/stages/errors.py` writes them for callers.
+What an error brings besides is typed, in fields of its class; `rpc/pipeline/errors.py` writes them for callers.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 
 class NodeWords(NamedTuple):
-    """What a node said in its error object, as callers may read it: `data` is JSON, None where it gave none."""
+    """What a node wrote in its error object, as callers may read it: `data` is JSON, None where it gave none."""
 
     code: int | None
     message: str
@@ -60,7 +60,7 @@ RangeHint = Literal["window", "blocks", "results"]
 
 
 class RangeAdvice(NamedTuple):
-    """What a node's refusal of a range says about the ranges that it would answer.
+    """What a node's refusal of a range reveals about the ranges that it would answer.
 
     `hint` is what it names: `window` a range that would work, `blocks` the most blocks of one question, `results` an
     answer too large, so that any fewer blocks may do. `blocks` is the number that it amounts to, where it names one.
@@ -72,12 +72,12 @@ class RangeAdvice(NamedTuple):
 
 @dataclass(eq=False, repr=False)
 class GatewayError(Exception):
-    """A failure with its gRPC status, stable reason and a message that tells the caller what to change.
+    """A failure with its gRPC status, stable reason and a message that states what the caller can change.
 
     `field` names the offending parameter by its JSON name (`params[2].hash` in multi-item operations);
-    `retry_after_ms` says when trying again makes sense. `node` is what the node itself said, where the caller chose the
-    call; it is passed on. `refusals` never leaves the server: what each endpoint said that could not do what was asked,
-    by label.
+    `retry_after_ms` states when trying again makes sense. `node` is what the node itself answered, where the caller
+    chose the call; it is passed on. `refusals` never leaves the server: the text of each endpoint that could not do
+    what was requested, by label.
     """
 
     status: ClassVar[StatusCode] = StatusCode.INTERNAL
@@ -124,7 +124,7 @@ class ChainUnsupported(GatewayError):
 
 
 class NotSupported(GatewayError):
-    """The chain or its nodes cannot do what was asked."""
+    """The chain or its nodes cannot do what was requested."""
 
     status = StatusCode.FAILED_PRECONDITION
     reason = "NOT_SUPPORTED"
@@ -147,7 +147,7 @@ class EntryPointMissing(NotSupported):
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class ArchiveRequired(GatewayError):
-    """The state asked for is older than the nodes keep; `oldest_block` is the oldest that they have, where known."""
+    """The requested state is older than the nodes keep; `oldest_block` is the oldest that they have, where known."""
 
     status = StatusCode.FAILED_PRECONDITION
     reason = "ARCHIVE_REQUIRED"

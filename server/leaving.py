@@ -1,7 +1,7 @@
 """How the public gRPC face ends: no call is lost that could have been answered, none ends as a bare CANCELLED.
 
 A gRPC server that is asked to stop cancels what reaches it from then until its clients have read its GOAWAY, so nothing
-may be on its way at that moment (docs/decisions/0033).
+may be in transit at that moment (docs/decisions/0033).
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from server.errors import GatewayError
     from server.rpc.pipeline.interceptor import StagesInterceptor
 
-# For how long callers are sent away at most before the server stops: then they are led elsewhere by its closed port.
+# For how long calls are refused at most before the server stops: then its closed port leads callers elsewhere.
 REFUSING = 1.0
 # How long handshakes that have begun may take to end, and calls in progress to be held.
 HANDSHAKE = 0.1
 HELD = 0.05
-# How long no call must come before the stop, once clients are to ask elsewhere, and how long that may take.
+# How long no call must come before the stop, once clients are to call elsewhere, and how long that may take.
 SILENCE = 0.2
 SENDING_AWAY = 2.0
 # How long calls in progress are waited for beyond that: without any, the end is clean.
@@ -41,7 +41,7 @@ _QUIET = 5
 # RFC 9113, section 6.8: no error, and the highest number there is, so that every call that is in progress goes on.
 _GOAWAY = struct.pack(">BHBBIII", 0, 8, 7, 0, 0, 0x7FFFFFFF, 0)
 _UNSENT = 4096
-# How much later than the stop callers are asked to come back: another process listens by then, or this one does not.
+# How much later than the stop callers are to come back: another process listens by then, or this one does not.
 AFTER = 0.1
 # What grpc.aio calls the task of a call that it serves.
 _CALL = "rpc_task"
@@ -53,7 +53,7 @@ async def refuse_calls(interceptor: StagesInterceptor, port: int, seconds: float
     """Refuse every new call with UNAVAILABLE and RetryInfo; return when the server of that port may be stopped.
 
     That is after `seconds` at most, and a second more while calls are in progress, which go on. Where none is left,
-    the connections are closed here, so that what is on its way ends as UNAVAILABLE. Where some are, their clients are
+    the connections are closed here, so that what is in transit ends as UNAVAILABLE. Where some are, their clients are
     led elsewhere first (`_send_away`), and held until after the stop: call what is returned then.
     """
     in_progress = [task for task in asyncio.all_tasks() if task.get_name() == _CALL]
@@ -93,9 +93,10 @@ async def refuse_calls(interceptor: StagesInterceptor, port: int, seconds: float
 
 
 def _send_away(port: int) -> None:
-    """Have the clients of the port's connections ask nothing new there: a GOAWAY of ours, before that of the stop.
+    """Have the clients of the port's connections send nothing new there: a GOAWAY of ours, before that of the stop.
 
-    gRPC cancels what comes after the stop, and clients learn of the stop after it. It offers no other way to a GOAWAY.
+    gRPC cancels what comes after the stop, and clients are informed of the stop after it. It offers no other way to a
+    GOAWAY.
     """
     for connection, listens in sockets_at(port):
         with suppress(OSError):  # closed by its client meanwhile

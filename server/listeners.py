@@ -15,23 +15,23 @@ if TYPE_CHECKING:
 # Request headers hold a key and a few ids. It is both the limit beyond which gRPC refuses some calls and that beyond
 # which it refuses all: no call is refused by chance.
 MAX_METADATA_BYTES = 16 * 1024
-# Between the transcoder and its server, one connection carries everybody's calls: more than may be in flight, so that a
-# call beyond that is refused instead of waiting unseen in its client.
+# Between the transcoder and its server, one connection carries all callers' calls: more than may be in flight, so that
+# a call beyond that is refused instead of waiting unseen in its client.
 PRIVATE_STREAMS = 4096
 _UNLIMITED = 1 << 20
 MAX_PENDING_CALLS = 10_000
-"""Calls that may wait to be taken up by Python; beyond it gRPC cancels some of them, saying nothing."""
+"""Calls that may wait to be taken up by Python; beyond it gRPC cancels some of them without a reason."""
 
 OPTIONS: tuple[tuple[str, Any], ...] = (
-    # Decisions 1.11. Answers are bounded by the message stage already, with an error that says so.
+    # Decisions 1.11. Answers are bounded by the message stage already, with an error that states so.
     ("grpc.max_receive_message_length", MAX_REQUEST_BYTES),
     ("grpc.max_send_message_length", MAX_RESPONSE_BYTES),
     ("grpc.max_metadata_size", MAX_METADATA_BYTES),
     ("grpc.absolute_max_metadata_size", MAX_METADATA_BYTES),
-    # By default 1,000 and 3,000: a burst was cancelled before anybody could say that the gateway is busy.
+    # By default 1,000 and 3,000: a burst was cancelled before any code could answer that the gateway is busy.
     ("grpc.server.max_pending_requests", MAX_PENDING_CALLS),
     ("grpc.server.max_pending_requests_hard_limit", 2 * MAX_PENDING_CALLS),
-    # Streams count until they are gone from memory, not only until their client resets them (the default, said here
+    # Streams count until they are gone from memory, not only until their client resets them (the default, stated here
     # because the bound on streams means nothing without it); every reset is answered by a ping, and counts until the
     # client has read that.
     ("grpc.http.overload_protection", 1),
@@ -45,10 +45,11 @@ OPTIONS: tuple[tuple[str, Any], ...] = (
     ("grpc.experimental.tcp_max_read_buffer_size", 16_384),
     # A stream that is not read holds 64 KiB, however fast its client sends; one that is read gets room for its message.
     ("grpc.http2.bdp_probe", 0),
-    # Who connects and says nothing, or nothing any more, makes room: clients reconnect by themselves when they call.
+    # Silent connections make room: clients reconnect by themselves when they call.
     ("grpc.server_handshake_timeout_ms", 10_000),
     ("grpc.max_connection_idle_ms", 300_000),
-    # Dead peers (a laptop closed, a NAT that forgot) are found within two minutes instead of the default two hours.
+    # Dead peers (a laptop closed, a NAT that dropped its mapping) are found within two minutes instead of the default
+    # two hours.
     ("grpc.keepalive_time_ms", 100_000),
     ("grpc.keepalive_timeout_ms", 20_000),
     # Clients behind load balancers ping to keep their connection alive, idle ones too; the default answers pings more

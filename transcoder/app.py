@@ -63,10 +63,10 @@ def create_app(
 ) -> web.Application:
     """Return the application that answers JSON-RPC over the channel (in process or a socket).
 
-    `credential` is the transcoder's secret for a server in another process; `is_stopping` tells that this process takes
-    leave, whatever the server says; `workers` returns what readiness says of the processes on the same ports. Serve it
-    with `transcoder.serving`, which cancels the calls of clients that go away and answers malformed HTTP in JSON too.
-    Raises DuplicateName when two operations claim one JSON-RPC name.
+    `credential` is the transcoder's secret for a server in another process; `is_stopping` returns whether this process
+    is leaving, whatever the server reports; `workers` returns what readiness reports of the processes on the same
+    ports. Serve it with `transcoder.serving`, which cancels the calls of clients that go away and answers malformed
+    HTTP in JSON too. Raises DuplicateName when two operations claim one JSON-RPC name.
     """
     clients = Clients(settings.trusted_proxies)
     connections = Connections(settings, clients)
@@ -140,7 +140,7 @@ class JsonRpcApp:
                 except Failure as failure:
                     response = await _refused(request, failure, exchange, headers, began)
         except ConnectionError:
-            raise  # the client went away while it was sending
+            raise  # the client disconnected while it was sending
         except Exception:
             _log.exception("a request failed", extra={"request_id": request_id})
             response = error_response(internal(), 500, exchange, headers)
@@ -312,7 +312,7 @@ async def _content(
 async def _refused(
     request: web.Request, failure: Failure, exchange: Exchange, headers: dict[str, str], began: float
 ) -> web.Response:
-    """Return the answer of a request whose body was not asked for; it has the id if the body is there all the same."""
+    """Return the answer of a request whose body was not requested; it has the id if the body is there all the same."""
     body, identity = await arrived(request, began), NULL
     if body is not None:
         try:

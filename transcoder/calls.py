@@ -1,8 +1,8 @@
 """Calls to the server: operations, admission of callers (decisions 1.1 to 1.3, docs/decisions/0012), readiness.
 
-Whether a key exists is known before anything of a body is read: `Admit` without items says so, and is not asked again
-for some seconds. The charge follows the body, by its items: `Admit` makes it for batches, for the demo, and for what
-leads to no call; a single request that leads to one is charged by that call itself, which carries the key.
+Whether a key exists is known before anything of a body is read: `Admit` without items returns it, and is not called
+again for some seconds. The charge follows the body, by its items: `Admit` makes it for batches, for the demo, and for
+what leads to no call; a single request that leads to one is charged by that call itself, which carries the key.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def begin(method: Any, request: Message, timeout: float, exchange: Exchange) -> Any:
-    """Send the request and return the call on its way. Raises Failure (503) when the channel is closed."""
+    """Send the request and return the call in progress. Raises Failure (503) when the channel is closed."""
     try:
         return method(request, timeout=timeout, metadata=exchange.metadata)
     except UsageError as error:
@@ -75,7 +75,7 @@ _MOST_KNOWN = 10_000
 
 
 class Admission:
-    """Asks the server about callers, and about itself."""
+    """Queries the server about callers, and about itself."""
 
     def __init__(self, channel: Any) -> None:
         self._admit = channel.unary_unary(
@@ -83,7 +83,7 @@ class Admission:
             request_serializer=access_pb2.AdmitRequest.SerializeToString,
             response_deserializer=access_pb2.AdmitResponse.FromString,
         )
-        # Until when it is believed of a key that it exists. A flood of wrong ones leaves nothing here.
+        # Until when a key is taken to exist. A flood of wrong ones leaves nothing here.
         self._known: dict[str, float] = {}
         self._readiness = channel.unary_unary(
             SERVICE + "GetReadiness",
@@ -94,12 +94,12 @@ class Admission:
     def knows(self, key: str) -> bool:
         """Return whether the key was found a moment ago: a body sent with it may be read.
 
-        Whether it still exists is asked again by whatever charges the request.
+        Whether it still exists is checked again by the call that charges the request.
         """
         return self._known.get(key, 0.0) > monotonic()
 
     async def find(self, key: str, exchange: Exchange) -> None:
-        """Ask whether the key exists. Raises Failure: 401 where it does not, 503 when the server cannot be asked."""
+        """Check that the key exists. Raises Failure: 401 where it does not, 503 when the server cannot be reached."""
         await self.admit(key, 0, exchange)
         known = self._known
         known.pop(key, None)
@@ -108,15 +108,15 @@ class Admission:
             del known[next(iter(known))]
 
     def forget(self, key: str) -> None:
-        """Ask about the key again before the next body: it was refused."""
+        """Check the key again before the next body: it was refused."""
         self._known.pop(key, None)
 
     async def admit(self, key: str | None, items: int, exchange: Exchange) -> access_pb2.AdmitResponse:
         """Charge the items to a key, or to the demo (None), and return how many are admitted.
 
-        Without items nothing is charged; the answer says what is left.
+        Without items nothing is charged; the answer states what is left.
 
-        Raises Failure: 401 for the key, 503 when the server cannot be asked.
+        Raises Failure: 401 for the key, 503 when the server cannot be reached.
         """
         request = access_pb2.AdmitRequest(
             api_key=key or "", demo=key is None, client_address=exchange.client, items=items

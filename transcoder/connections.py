@@ -65,7 +65,7 @@ class Connections:
     """Counts the connections by client and lets new ones in.
 
     `admitted` are those whose request is being executed: they are never closed for others. The face keeps it.
-    `is_leaving` says that each is closed after its next answer.
+    `is_leaving`: each is closed after its next answer.
     """
 
     def __init__(self, settings: HttpSettings, clients: Clients) -> None:
@@ -84,7 +84,7 @@ class Connections:
         self._hopeless_until = 0.0
         descriptors = _most_descriptors()
         spare = min(_MOST_SPARE, max(32, descriptors // 4))
-        # The kernel gives the lowest free number: one from here on says that all below are taken, by anything.
+        # The kernel gives the lowest free number: one from here on means that all below are taken, by anything.
         self._scarce_from = descriptors - spare
         self._exhausted_from = descriptors - spare // 2
 
@@ -275,10 +275,10 @@ class Connection(web.RequestHandler):
             transport.abort()
 
     def owes(self, *, first: bool) -> bool:
-        """Return whether an answer is owed, or on its way; with `first`, also to a client that has not asked yet.
+        """Return whether an answer is owed, or in transit; with `first`, also to a client without a request yet.
 
-        What a client has sent since the face takes leave is the beginning of a request: the answer to one before would
-        have closed the connection.
+        What a client has sent since the face began to close is the beginning of a request: the answer to one before
+        would have closed the connection.
         """
         is_idle = self._waiter is not None and not self._messages and not self._is_addressed
         return not is_idle or (first and self._request_count == 0)
@@ -286,7 +286,7 @@ class Connection(web.RequestHandler):
     def finish_response(
         self, request: web.BaseRequest, resp: web.StreamResponse, start_time: float | None
     ) -> Coroutine[Any, Any, tuple[web.StreamResponse, bool]]:
-        """Send the answer; the last one when the face takes leave, unless further requests have come already."""
+        """Send the answer; the last one when the face closes, unless further requests have come already."""
         if self._connections.is_leaving and not self._messages:
             resp.force_close()
         return super().finish_response(request, resp, start_time)

@@ -38,7 +38,7 @@ DESCRIPTION = (
     "/<API_KEY>/v1. Error codes are HTTP-style numbers; error.data.reason says precisely what happened."
 )
 _KEPT = 4  # versions: servers of several releases may stand behind one transcoder for a while
-# Stands for the base URL, which comes out of the Host header: anybody can write that, and nothing is built for it.
+# Stands for the base URL, which comes out of the Host header: any client can write that, and nothing is built for it.
 _BASE = "http://base.invalid"
 _CODED = re.compile(r"([0-9]{3}): (.*)")
 
@@ -79,7 +79,7 @@ class Document:
 
 
 class Discovery:
-    """Prints the OpenRPC document, once for each content; the server is asked which contract methods are published."""
+    """Prints the OpenRPC document, once for each content; the server lists the published contract methods."""
 
     def __init__(self, operations: Iterable[Operation], channel: Any) -> None:
         self._operations = tuple(operation for operation in operations if operation.available)
@@ -92,7 +92,7 @@ class Discovery:
         self._latest = ""
 
     def begin(self, exchange: Exchange) -> Any:
-        """Ask for what the document needs and return the call on its way. Raises Failure (503)."""
+        """Request what the document needs and return the call in progress. Raises Failure (503)."""
         request = publication_pb2.ListPublicationsRequest(known_version=self._latest)
         return begin(self._ask, request, TIMEOUT, exchange)
 

@@ -18,7 +18,7 @@ from runtime.operations import literal
 from transcoder.calls import failure_of, given_up
 from transcoder.discover import DISCOVER, Discovered
 from transcoder.errors import Failure, clipped, internal
-from transcoder.exchange import TOLD
+from transcoder.exchange import ANSWER_HEADERS
 from transcoder.params import parameters_reader
 from transcoder.render import result_renderer
 from transcoder.requests import NULL, InvalidItem, Item, read_item
@@ -83,7 +83,7 @@ class Repeated:
 
 
 class Method:
-    """One operation on a channel. Its codecs are compiled when it is first asked for."""
+    """One operation on a channel. Its codecs are compiled when it is first called."""
 
     def __init__(self, operation: Operation, channel: Any) -> None:
         self.operation = operation
@@ -162,7 +162,7 @@ class Index:
 MIRRORED = frozenset({401, 429, 503})
 REFUSED = frozenset({401, 429})
 
-# Why a notification is answered after all (decisions 1.6): it never was a request of ours, or its caller may not ask.
+# Why a notification is answered after all (decisions 1.6): it never was a request of ours, or its caller may not call.
 UNEXECUTED = frozenset(
     {
         *("PARSE_ERROR", "INVALID_REQUEST", "METHOD_UNKNOWN", "INVALID_ARGUMENT", "UNKNOWN_PARAMETER"),
@@ -178,8 +178,8 @@ class Answer:
     """What one item is answered: a response object, None for a notification.
 
     A body that holds what others hold too is in parts. The rest is for the HTTP answer of a single call: its status,
-    when to come back, further headers. `headers` is None where the server was not asked: nobody has charged the caller.
-    `refusal` is the failure of a caller who was not admitted: by the key, or by the quota.
+    when to come back, further headers. `headers` is None where the server was not called: the caller is not charged.
+    `refusal` is the failure of a caller that was not admitted: by the key, or by the quota.
     """
 
     body: bytes | Parts | None
@@ -191,7 +191,7 @@ class Answer:
 
 @dataclass(slots=True)
 class _Started:
-    """A call on its way."""
+    """A call in progress."""
 
     method: Method | Discovered
     call: Any
@@ -199,7 +199,7 @@ class _Started:
 
 
 class NotAdmitted(Exception):
-    """The request leads to a call that admits nobody by itself: it is for callers who are admitted already."""
+    """The request leads to a call that admits no caller by itself: it is for callers that are admitted already."""
 
 
 class Batch:
@@ -224,8 +224,8 @@ class Batch:
             # Not "metadata or ()": it counts its entries one by one.
             if metadata is not None:
                 for name, value in metadata:
-                    if name in TOLD:
-                        headers[TOLD[name]] = value
+                    if name in ANSWER_HEADERS:
+                        headers[ANSWER_HEADERS[name]] = value
             return answer
         except asyncio.CancelledError:
             entry.call.cancel()
@@ -237,7 +237,7 @@ class Batch:
         """Return the answers of the items, in their order; one that fails leaves the others alone.
 
         Every call leaves before the first answer is awaited. When the HTTP client goes away (this coroutine is
-        cancelled) the calls still on their way are cancelled.
+        cancelled) the calls still in progress are cancelled.
         """
         started = [self._start(item, exchange, base) for item in items]
         answers: list[Answer] = []

@@ -35,7 +35,7 @@ STATUSES: dict[StatusCode, tuple[int, str, str]] = {
     StatusCode.UNIMPLEMENTED: (404, "NOT_AVAILABLE", "this build does not answer the operation"),
     StatusCode.UNAVAILABLE: (503, "UPSTREAM_UNAVAILABLE", "the gateway cannot answer right now; try again shortly"),
     StatusCode.DEADLINE_EXCEEDED: (503, "DEADLINE_EXCEEDED", "no answer came in time; try again or ask for less"),
-    # Whoever cancelled it, it was not the caller: a caller who goes away is not answered at all.
+    # It was not cancelled by the caller: a caller that goes away is not answered at all.
     StatusCode.CANCELLED: (503, "UPSTREAM_UNAVAILABLE", "the gateway gave the call up; try again shortly"),
 }
 OTHERWISE = (500, "INTERNAL", "the gateway failed; report it with the request id")
@@ -67,9 +67,9 @@ JSONRPC_CODES = {
 class Failure(Exception):
     """Why one item has no result: the contract's code, a message for the caller, and the stable reason.
 
-    `field` names the parameter at fault (`params[2].hash` in multi-item operations); `retry_after_ms` says when
+    `field` names the parameter at fault (`params[2].hash` in multi-item operations); `retry_after_ms` states when
     trying again makes sense; `facts` are what else the reason brings, by name (a revert: `selector` and `data`);
-    `node` is what a node said itself, where it is handed on.
+    `node` is what a node answered itself, where it is handed on.
     """
 
     def __init__(
@@ -111,7 +111,7 @@ class Failure(Exception):
 
 
 def internal() -> Failure:
-    """Return the failure for a defect of the gateway; it says nothing about the defect."""
+    """Return the failure for a defect of the gateway; it reveals nothing about the defect."""
     return Failure(*OTHERWISE)
 
 
@@ -154,7 +154,7 @@ def _row(status: StatusCode, details: str, *, own: bool) -> tuple[int, str, str]
 
 
 def printed_node(node: NodeError) -> dict[str, Any]:
-    """Return what a node said as JSON callers read it; for orjson, which prints `data` byte for byte."""
+    """Return what a node answered as JSON callers read it; for orjson, which prints `data` byte for byte."""
     printed: dict[str, Any] = {"code": node.code if node.HasField("code") else None, "message": printable(node.message)}
     return printed | {"data": orjson.Fragment(node.data.json)} if node.HasField("data") else printed
 

@@ -19,13 +19,17 @@ if TYPE_CHECKING:
 
 REQUEST_ID = "X-Request-Id"
 SERVER = "waypost"
-"""What answers call the server: not the library and its version, as they would otherwise."""
+"""The server's name in answers: not the library and its version, as they would otherwise."""
 
 CACHE_CONTROL = "x-waypost-cache-control"
 CREDENTIAL = "x-waypost-credential"
 
-# Headers that tell of an answer besides its body, by the server's metadata that holds them.
-TOLD = {"x-waypost-cache": "X-Waypost-Cache", "ratelimit": "RateLimit", "ratelimit-policy": "RateLimit-Policy"}
+# Headers that describe an answer besides its body, by the server's metadata that holds them.
+ANSWER_HEADERS = {
+    "x-waypost-cache": "X-Waypost-Cache",
+    "ratelimit": "RateLimit",
+    "ratelimit-policy": "RateLimit-Policy",
+}
 
 # Directives of RFC 9111, section 5.2.1, by which a caller asks for an answer that comes from a node now.
 _FRESH = frozenset({"no-cache", "no-store", "max-age=0"})
@@ -35,7 +39,7 @@ _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 class Exchange:
     """Identity of one HTTP request.
 
-    `metadata` goes with every call made for it; `fresh` asks to pass by the cache; `admitted` says that the server has
+    `metadata` goes with every call made for it; `fresh` requests to bypass the cache; `admitted`: the server has
     charged it, so that its calls need no key.
     """
 
@@ -56,7 +60,7 @@ class Exchange:
         self.metadata += (("x-api-key", key),)
 
     def admit(self, principal: str) -> None:
-        """Let the calls that follow speak for the principal that the server named."""
+        """Make the calls that follow on behalf of the principal that the server named."""
         self.admitted = True
         self.metadata += (("x-waypost-principal", principal),)
 
@@ -65,7 +69,7 @@ def request_id_from(header: str | None) -> str:
     """Return the caller's own request id where it is well formed, else a fresh one."""
     if header is not None and _REQUEST_ID.fullmatch(header):
         return header
-    # Told apart, not kept secret: what is cheap will do.
+    # Ids are to be distinct, not secret: what is cheap will do.
     return f"{random.getrandbits(80):020x}"
 
 
@@ -93,7 +97,7 @@ class Clients:
         if address is None or not self._trusts(address):
             return peer
         hops = ",".join(request.headers.getall("X-Forwarded-For", ())).split(",")
-        # Each proxy appends the peer it saw: read from the right, what a trusted hop wrote is believed, no further.
+        # Each proxy appends the peer it saw: read from the right, what a trusted hop wrote is trusted, no further.
         for hop in reversed(hops):
             seen = parse_address(hop.strip())
             if seen is None:

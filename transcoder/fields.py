@@ -43,7 +43,7 @@ _KINDS = {
 
 
 class UnsupportedField(TypeError):
-    """A descriptor asks for something that has no JSON form here; found when its codec is compiled."""
+    """A descriptor needs something that has no JSON form here; found when its codec is compiled."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +51,7 @@ class Field:
     """One field, or the value of a map field.
 
     `kind` is one of string, integer, number, boolean, enum, timestamp, native, message. `name` is the attribute of the
-    message, `json` the member of the object. `presence` says whether unset and zero differ.
+    message, `json` the member of the object. `presence` states whether unset and zero differ.
     """
 
     descriptor: FieldDescriptor

@@ -47,7 +47,7 @@ class Shared:
         self.text = text
         compressor = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
         self.packed = compressor.compress(text) + compressor.flush(zlib.Z_FULL_FLUSH)
-        # A CRC is linear in the one before it: these say what each bit of that becomes.
+        # A CRC is linear in the one before it: these are what each bit of that becomes.
         self._zero = zlib.crc32(text)
         self._bits = tuple(zlib.crc32(text, 1 << bit) ^ self._zero for bit in range(_BITS))
 
@@ -92,7 +92,7 @@ def document_response(parts: Parts, status: int, headers: dict[str, str], *, com
 
 
 def vary_by_coding(headers: dict[str, str]) -> None:
-    """Let the headers say that the answer depends on the codings that the client takes."""
+    """Add to the headers that the answer depends on the codings that the client accepts."""
     others = [name for name in headers.get(hdrs.VARY, "").split(", ") if name not in ("", hdrs.ACCEPT_ENCODING)]
     headers[hdrs.VARY] = ", ".join((*others, hdrs.ACCEPT_ENCODING))
 
@@ -227,7 +227,7 @@ class Pages:
         answer: dict[str, Any] = {"ready": ready, "chains": chains}
         workers = self._workers()
         if workers is not None:
-            # A worker that is down is its siblings' news, not their end: they are as ready as before.
+            # A worker that is down is reported by the others, which are as ready as before.
             answer["workers"] = workers
         return Page(200 if ready else 503, JSON, orjson.dumps(answer))
 
@@ -243,7 +243,7 @@ def _has(header: str | None, tag: str) -> bool:
 def base_of(request: web.BaseRequest, *, behind_proxy: bool) -> str:
     """Return the base URL that the client used, without a trailing slash.
 
-    `behind_proxy` says that the peer is a trusted proxy, whose X-Forwarded-Proto is believed. A Host header that is no
+    `behind_proxy`: the peer is a trusted proxy, whose X-Forwarded-Proto is used. A Host header that is no
     plain host and port is replaced by a placeholder rather than repeated.
     """
     host = request.headers.get("Host", "")

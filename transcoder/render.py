@@ -34,7 +34,7 @@ _MEMBERS: msgspec.json.Decoder[dict[str, msgspec.Raw]] = msgspec.json.Decoder(di
 
 
 class Unprintable(Exception):
-    """An answer holds a value that JSON cannot carry unharmed: a defect of whoever made the message."""
+    """An answer holds a value that JSON cannot carry unharmed: a defect of the code that made the message."""
 
 
 def wide(value: int, where: str) -> int:

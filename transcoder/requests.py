@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 SMALL = 64 * 1024
-"""Most bytes of a body that is read of a caller who has no key, and of a request that is refused."""
+"""Most bytes of a body that is read of a caller without a key, and of a request that is refused."""
 SOON = 0.1
 """How many seconds after the headers the body of a refused request may arrive, so that its id is echoed."""
 GRACE = 5.0

@@ -1,4 +1,4 @@
-"""JSON values -> field values: what a parameter may be written as, and what a caller is told who wrote it otherwise.
+"""JSON values -> field values: what a parameter may be written as, and the error for any other writing.
 
 These functions decide JSON *types* only. Whether a value is required, well formed or within `min` and `max` is the
 server's validation stage, so that both faces agree.
@@ -74,7 +74,7 @@ def integer(value: Any, where: str, field: Field) -> int:
 
 
 def narrowed(field: Field) -> tuple[int, int]:
-    """Return the integers that the server accepts for the field, as far as the options say."""
+    """Return the integers that the server accepts for the field, as far as the options limit them."""
     low, high = field.bounds
     options = field.options
     return (
@@ -113,7 +113,7 @@ def choice(value: Any, where: str, field: Field) -> int:
 
 
 def timestamp(value: Any, where: str, field: Field) -> Timestamp:
-    """Return a time, from RFC 3339 text or unix seconds as the field's format says."""
+    """Return a time, from RFC 3339 text or unix seconds as the field's format requires."""
     if field.options.format == options_pb2.FORMAT_UNIX_SECONDS:
         if value.__class__ is int and _MOMENTS[0] <= value <= _MOMENTS[1]:
             return Timestamp(seconds=value)

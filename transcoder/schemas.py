@@ -36,7 +36,7 @@ _FIELD = re.compile(r"\b[a-z][a-z0-9]*(?:_[a-z0-9]+)+\b")
 def load_comments() -> dict[str, str]:
     """Return the comment of every message, field, enum, enum value, service and rpc by its full name, as one line.
 
-    Rpcs and fields that a comment speaks of have their JSON-RPC names: `getPrice`, `balanceRaw`. The full name of an
+    Rpcs and fields that a comment mentions have their JSON-RPC names: `getPrice`, `balanceRaw`. The full name of an
     enum value includes its enum's. Raises FileNotFoundError without generated/descriptors.binpb.
     """
     written, members = _read()

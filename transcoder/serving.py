@@ -53,7 +53,7 @@ class Runner(web.AppRunner):
         )
 
     def leave(self) -> None:
-        """Have every connection closed after its next answer, which says so (`Connection: close`)."""
+        """Have every connection closed after its next answer, which announces it (`Connection: close`)."""
         self.app[CONNECTIONS].is_leaving = True
 
     async def stop_listening(self, seconds: float) -> None:
@@ -77,7 +77,7 @@ class Runner(web.AppRunner):
             await site.stop()
 
     async def close(self, grace: float) -> None:
-        """Stop listening, let what was asked be answered within `grace` seconds, then close the connections."""
+        """Stop listening, let requests be answered within `grace` seconds, then close the connections."""
         server, began = self.server, monotonic()
         if isinstance(server, _Server) and self.app[CONNECTIONS].is_leaving and grace > 0:
             await self.stop_listening(0)
@@ -108,7 +108,7 @@ class _Server(web.Server):
         self._bounds = bounds
 
     def owes(self, *, first: bool) -> bool:
-        """Return whether a connection waits for an answer, or, if `first`, has not asked anything yet."""
+        """Return whether a connection waits for an answer, or, if `first`, has sent no request yet."""
         return any(one.owes(first=first) for one in self.connections if isinstance(one, Connection))
 
     def __call__(self) -> web.RequestHandler:

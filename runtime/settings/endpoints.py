@@ -1,6 +1,6 @@
 """Chains and the endpoints they are read from.
 
-`[sources.<name>]` and `[prices]` say what is read besides chains, and what is kept of it.
+`[sources.<name>]` and `[prices]` configure what is read besides chains, and what is kept of it.
 """
 
 from __future__ import annotations

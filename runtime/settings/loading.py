@@ -133,8 +133,8 @@ FIXES: dict[str, Callable[[Mapping[str, Any]], str]] = {
 def explain(error: ValidationError, sources: Sequence[Mapping[str, Any]], origin: Callable[[str], str]) -> ConfigError:
     """Return the first mistake as ConfigError with the others attached.
 
-    `sources` are the nested values that were validated, strongest first; `origin` says where the value of a dotted key
-    came from.
+    `sources` are the nested values that were validated, strongest first; `origin` returns where the value of a dotted
+    key came from.
     """
     found = [_explain_one(details, sources, origin) for details in error.errors(include_url=False)]
     return ConfigError(found[0].key, found[0].value, found[0].fix, origin=found[0].origin, others=found[1:])

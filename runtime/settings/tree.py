@@ -121,7 +121,7 @@ class Settings(BaseSettings):
         """Give each profile a database of its own where none is named: what one writes the other never reads."""
         if "url" not in self.storage.model_fields_set:
             url = SecretStr(default_storage_url(self.profile))
-            # The tree is frozen for everybody else; the section stays one whose URL was not given.
+            # The tree is frozen for all others; the section stays one whose URL was not given.
             self.__dict__["storage"] = self.storage.model_copy(update={"url": url})
             self.storage.model_fields_set.discard("url")
         return self

@@ -1,1 +1,1 @@
-"""Who may call and how much: API keys, quotas, admission."""
+"""Access: API keys, quotas, admission."""

@@ -1,7 +1,7 @@
 """Admission: key, then quota. The one enforcement point for HTTP callers (through AccessService) and gRPC callers.
 
-Who a call is charged to, by which quota (the generic cell rate algorithm, one theoretical arrival time per principal,
-in memory), and how many calls are in flight, by process and by principal (design section 3).
+The principal that a call is charged to, its quota (the generic cell rate algorithm, one theoretical arrival time per
+principal, in memory), and how many calls are in flight, by process and by principal (design section 3).
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ class Grant(NamedTuple):
 
 
 class Quotas:
-    """Buckets by principal, at most `capacity` of them; full buckets hold nothing and are the first to be forgotten."""
+    """Buckets by principal, at most `capacity` of them; full buckets hold nothing and are dropped first."""
 
     def __init__(self, capacity: int = 100_000, clock: Callable[[], int] = monotonic_ns) -> None:
         self._capacity = capacity
@@ -138,7 +138,7 @@ class Quotas:
     def owe(self, principal: Principal, units: int) -> Grant:
         """Charge an admitted call's further units, also beyond the quota: later calls wait for them.
 
-        The grant tells what is left then.
+        The grant holds what is left then.
         """
         if not principal.policy.unlimited:
             now = self._clock()
@@ -208,7 +208,7 @@ RESERVED_KEYS = {
 
 
 class Admission:
-    """Who may call, at which quota.
+    """Identifies callers and charges their quotas.
 
     `accepts_local` is true on the devnet alone. `default` is the quota of keys that have none of their own, `demo` that
     of one client address on the demo route.
@@ -234,7 +234,7 @@ class Admission:
         self._principals: dict[int, Principal] = {}
 
     def peek(self, api_key: str) -> Principal | None:
-        """Return whose key it is where that is known without waiting, else None. Raises as `identify` does."""
+        """Return the key's owner where it is known without waiting, else None. Raises as `identify` does."""
         fixed = self._fixed.get(api_key)
         if fixed is not None:
             return fixed
@@ -246,7 +246,7 @@ class Admission:
         return None if record is None else self._principal(record)
 
     async def identify(self, api_key: str) -> Principal:
-        """Return whose key it is. Raises KeyMissing for an empty key, KeyInvalid for one that opens nothing."""
+        """Return the key's owner. Raises KeyMissing for an empty key, KeyInvalid for one that opens nothing."""
         principal = self.peek(api_key)
         if principal is not None:
             return principal

@@ -52,7 +52,7 @@ class KeyRecord:
 
 
 class KeyNotFound(LookupError):
-    """No key, or more than one, goes by the id or prefix; the message says which."""
+    """No key, or more than one, goes by the id or prefix; the message states which."""
 
 
 def new_key() -> str:
@@ -157,7 +157,7 @@ def _record(row: Row[Any]) -> KeyRecord:
 
 
 FRESH_SECONDS = 2.0
-"""Age from which a look-up asks the database in the background; revocation is seen after this and one query."""
+"""Age from which a look-up reads the database in the background; revocation is seen after this and one query."""
 STALE_SECONDS = 4.0
 """Age from which a look-up waits for the database: an idle gateway does not admit a key revoked meanwhile."""
 BETWEEN_MISSES_SECONDS = 0.05
@@ -179,7 +179,7 @@ class KeyDirectory:
         self._started = self._finished = 0
 
     def peek(self, api_key: str) -> KeyRecord | None:
-        """Return the record if it is known and fresh enough to be believed without waiting."""
+        """Return the record if it is known and fresh enough to be used without waiting."""
         age = self._clock() - self._refreshed
         if age >= STALE_SECONDS:
             return None
@@ -223,7 +223,7 @@ class KeyDirectory:
         try:
             version = await self._store.version()
             if version != self._version:
-                # Read after the version: a key made in between is here now, and the next version differs again.
+                # Read after the version: a key created in between is here now, and the next version differs again.
                 self._records = await self._store.live_keys()
                 self._version = version
         except Exception as error:

@@ -1,4 +1,4 @@
-"""AccessService: what the transcoder asks about callers. Served to trusted callers alone."""
+"""AccessService: what the transcoder queries about callers. Served to trusted callers alone."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ LARGEST_AMOUNT = 2**64 - 1
 """Amounts of mints are 64 bits wide."""
 
 KEPT_SECONDS = 2.0
-"""How long a quote answers equal questions, from when it was asked for."""
+"""How long a quote answers equal questions, from when it was requested."""
 
 LONGEST_WAIT = 4.0
 """How long a request waits for its turn within the quota."""
@@ -46,7 +46,7 @@ ANSWER_SECONDS = 10.0
 _PATH = "/swap/v1/quote"
 # Requests per second without a key and with the smallest one (portal/rate-limits).
 _KEYLESS_RATE, _KEY_RATE = 0.5, 1.0
-# Where a refusal for the rate does not say for how long: the quota counts within a minute.
+# Where a refusal for the rate does not state for how long: the quota counts within a minute.
 _LIMITED_SECONDS = 10.0
 _WHOLE = 10_000
 _BAD_REQUEST, _ABSENT, _THROTTLED = 400, 404, 429
@@ -56,7 +56,7 @@ _UINT = re.compile(r"0|[1-9][0-9]{0,19}")
 
 
 class Swap(NamedTuple):
-    """What is asked: mints in canonical writing, the amount raw, the slippage in basis points."""
+    """A question: mints in canonical writing, the amount raw, the slippage in basis points."""
 
     input_mint: str
     output_mint: str
@@ -110,9 +110,9 @@ class _Quote(msgspec.Struct, rename="camel"):
 
 
 class _NotTradable(InvalidArgument):
-    """A mint that no pool takes; `said` are the source's words, which name it."""
+    """A mint that no pool takes; `source_text` is the source's message, which names it."""
 
-    said = ""
+    source_text = ""
 
 
 class _Errors:
@@ -126,7 +126,7 @@ class _Errors:
         if http_status == _THROTTLED:
             return Classified(Verdict.LIMITED, UpstreamUnavailable(f"{NAME} throttles the gateway"), _LIMITED_SECONDS)
         if http_status == _ABSENT:
-            # Its quotes are gone from there, which says nothing of routes.
+            # Its quotes are gone from there, which means nothing for routes.
             return Classified(Verdict.SICK, UpstreamUnavailable(f"{NAME} has no quotes at the configured address"))
         if http_status != _BAD_REQUEST:
             return self._plain.classify(http_status, code, message, data)
@@ -146,7 +146,7 @@ class Budget:
         """Return when the next request, which takes so many units of the quota, may leave.
 
         Raises:
-            UpstreamUnavailable: that is more than `LONGEST_WAIT` away, or after `until`; says when to try again.
+            UpstreamUnavailable: that is more than `LONGEST_WAIT` away, or after `until`; states when to try again.
         """
         now = self._clock()
         turn = max(self._next, now)
@@ -169,7 +169,7 @@ class Budget:
 
 
 class Jupiter:
-    """Asks for quotes: equal questions of two seconds are one request, and requests keep to the quota.
+    """Requests quotes: equal questions of two seconds are one request, and requests keep to the quota.
 
     With `kept_seconds` 0 only equal questions of one moment are one. `clock` is monotonic.
     """
@@ -186,7 +186,7 @@ class Jupiter:
         self._budget = budget
         self._seconds = kept_seconds
         self._clock = clock
-        self._flights: SingleFlight[Quote] = SingleFlight()
+        self._in_flight: SingleFlight[Quote] = SingleFlight()
         self._kept: dict[Swap, tuple[float, Quote | GatewayError]] = {}
 
     async def quote(self, swap: Swap, *, deadline: float | None, use: CacheContext | None) -> Quote:
@@ -209,13 +209,13 @@ class Jupiter:
         until = now + ANSWER_SECONDS
         until = until if deadline is None else min(until, deadline)
         try:
-            return await self._flights.join(swap, until, lambda shared: self._ask(swap, shared), self._clock)
+            return await self._in_flight.join(swap, until, lambda shared: self._ask(swap, shared), self._clock)
         except TimeoutError:
             raise DeadlineExceeded(f"{NAME} did not answer in time; try again", retry_after_ms=1000) from None
 
     async def close(self) -> None:
-        """Give up what is in flight."""
-        await self._flights.close()
+        """Cancel the requests in flight."""
+        await self._in_flight.close()
 
     async def _ask(self, swap: Swap, deadline: SharedDeadline) -> Quote:
         await self._budget.wait(deadline.until)
@@ -323,7 +323,7 @@ def _refusal(code: str, message: str) -> GatewayError:
         return NotFound(f"{NAME} finds no route from inputMint to outputMint for this amount")
     if code == _NOT_TRADABLE or (not code and "is not tradable" in message.lower()):
         error = _NotTradable("a mint is not tradable")
-        error.said = message
+        error.source_text = message
         return error
     known = f" ({code})" if re.fullmatch(r"[A-Z_]{1,60}", code) else ""
     return UpstreamUnavailable(f"{NAME} refuses the request for a reason that this build does not know{known}")
@@ -331,7 +331,7 @@ def _refusal(code: str, message: str) -> GatewayError:
 
 def _name_mint(error: _NotTradable, swap: Swap) -> InvalidArgument:
     mints = {"inputMint": swap.input_mint, "outputMint": swap.output_mint}
-    named = [field for field, mint in mints.items() if mint in error.said]
+    named = [field for field, mint in mints.items() if mint in error.source_text]
     if len(named) != 1:
         return InvalidArgument(f"inputMint, outputMint: {NAME} trades not both of these mints", field="inputMint")
     return InvalidArgument(f"{named[0]}: {NAME} does not trade {mints[named[0]]}", field=named[0])

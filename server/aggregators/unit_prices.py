@@ -30,7 +30,7 @@ class UnitPrices:
     async def read_price(self, input_mint: str, output_mint: str, view: ReadView) -> float:
         """Return how many whole units of the output one whole unit of the input yields, above zero.
 
-        Where that is less than six digits of the output's smallest unit, more units are asked for, and the best price
+        Where that is less than six digits of the output's smallest unit, more units are quoted, and the best price
         is answered: that of more units can only be the worse one for the amount.
 
         Raises:

@@ -1,4 +1,4 @@
-"""Where prices are told, as data: contracts on chains."""
+"""Where prices are published, as data: contracts on chains."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ Source: Chainlink, L2 Sequencer Uptime Feeds (grace period).
 
 @dataclass(frozen=True, slots=True)
 class Feed:
-    """A contract that tells a price, or (kind `sequencer`) whether a chain's sequencer runs.
+    """A contract that reports a price, or (kind `sequencer`) whether a chain's sequencer runs.
 
-    `kind` says how it is asked; `id` is Pyth's, `asset` the one asked of a lending market's oracle. After `lifetime`
-    seconds a report is not live. `publisher` is who tells it (the kind where nothing else is said). With `times` it
-    tells an exchange rate to that symbol.
+    `kind` states how it is read; `id` is Pyth's, `asset` the one read from a lending market's oracle. After `lifetime`
+    seconds a report is not live. `publisher` is its source (the kind where nothing else is given). With `times` it
+    reports an exchange rate to that symbol.
     """
 
     kind: str

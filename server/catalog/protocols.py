@@ -1,7 +1,7 @@
 """The address book: which contracts of which protocols are deployed where.
 
-It is the one place that addresses of protocols come from; whoever reads a protocol asks it. It is read from one data
-file per protocol. Every mistake of every file is reported; files with mistakes are not used.
+It is the one place that addresses of protocols come from, read from one data file per protocol. Every mistake of every
+file is reported; files with mistakes are not used.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ CATEGORIES = ("lending", "dex", "staking", "aggregator", "derivatives")
 
 @dataclass(frozen=True, slots=True)
 class RegisteredContract:
-    """A contract at its address in canonical writing; `source` says where the address is published.
+    """A contract at its address in canonical writing; `source` states where the address is published.
 
     `abi` is a JSON array, of a pinned package or of the published app that calls the contract; where it is None,
-    `why_no_abi` says why (decisions section 5.4).
+    `why_no_abi` states why (decisions section 5.4).
     """
 
     name: str
@@ -43,7 +43,7 @@ class RegisteredContract:
 class RegisteredProtocol:
     """A protocol with its contracts by chain slug and key.
 
-    `neutral` is the word that other operations have for the product (contract section 2.6), None where none has.
+    `neutral` is the name that other operations use for the product (contract section 2.6), None where none has.
     """
 
     slug: str
@@ -227,7 +227,7 @@ def _read_abi(file: DataFile, where: str, name: Any, abis: Path) -> bytes | None
 
 @cache
 def _load_abi(path: Path) -> bytes:
-    """Return an ABI on one line. Raises OSError, and ValueError that says what the file is not."""
+    """Return an ABI on one line. Raises OSError, and ValueError that states what the file is not."""
     try:
         items = json.loads(path.read_bytes())
     except ValueError:

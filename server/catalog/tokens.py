@@ -3,7 +3,7 @@
 One file per token in `data/tokens`, named after its symbol in lower case:
 
     symbol = "WETH"
-    name = "Wrapped Ether"                     # left out: nobody knows, the symbol stands for it
+    name = "Wrapped Ether"                     # left out: unknown, the symbol stands for it
     price = "ETH"                              # the symbol that prices it; left out: its own
     coingecko = "weth"                         # ids at sources of prices
     defillama = ["coingecko:weth"]
@@ -13,8 +13,8 @@ One file per token in `data/tokens`, named after its symbol in lower case:
         { chain = "ethereum", address = "0xC0...", decimals = 18, kind = "issued", sources = ["aave"] },
     ]
 
-Further entries of a deployment: `symbol` where the contract calls itself differently, `form` to tell two of one symbol
-apart, `is_priced = false` where the token's price does not fit, `mirrors_native = true` for a contract that shows the
+Further entries of a deployment: `symbol` where the contract calls itself differently, `form` to distinguish two of one
+symbol, `is_priced = false` where the token's price does not fit, `mirrors_native = true` for a contract that shows the
 own coin's balance once more, `unverified = "address"` or `"decimals"` for what is not confirmed. Kinds: `coin` (the
 chain's own), `issued` (by the issuer, or the chain's usual wrapper), `oft` (the issuer's own form for several chains);
 `canonical-bridge`, `bridge` and `peg` are claims on a bridge or a custodian.
@@ -113,11 +113,11 @@ _DEPLOYMENT_ENTRIES = frozenset(
 class Deployment:
     """A token on one chain.
 
-    `symbol` is what it calls itself there, which may differ from the token's; `form` tells several of one symbol apart
-    ("Wormhole"). `address` is in the chain's canonical writing, or `NATIVE`. `is_priced` is False where a unit is known
-    not to be worth the token's price, or not known to be. `mirrors_native` marks a contract that shows the balance of
-    the chain's own coin once more. `unverified` says what only one weak source or nothing confirms: "address",
-    "decimals", or "" for neither.
+    `symbol` is what it calls itself there, which may differ from the token's; `form` distinguishes several of one
+    symbol ("Wormhole"). `address` is in the chain's canonical writing, or `NATIVE`. `is_priced` is False where a unit
+    is known not to be worth the token's price, or not known to be. `mirrors_native` marks a contract that shows the
+    balance of the chain's own coin once more. `unverified` states what only one weak source or nothing confirms:
+    "address", "decimals", or "" for neither.
     """
 
     chain: str
@@ -141,7 +141,7 @@ def read_deployment(row: dict[str, Any], symbol: str, known_sources: frozenset[s
     """Return a row of a token's file; `symbol` is the token's own.
 
     Raises:
-        TokenMistake: an entry is missing, unknown or impossible; says which one in which file.
+        TokenMistake: an entry is missing, unknown or impossible; states which one in which file.
     """
     unknown = row.keys() - _DEPLOYMENT_ENTRIES
     if unknown:
@@ -190,9 +190,9 @@ class Token:
     """A token of the catalogue.
 
     `id` is the stem of its file. `price` is the symbol under which its price is known, its own as a rule.
-    `coingecko` and `defillama` are its ids there. `is_doubtful` says that it is not certain which asset the symbol
-    means. `checked` is the day on which the sources were read. `deployments` are chain by chain in the order of the
-    file; on each chain what is confirmed comes first, and the asset itself before claims on it.
+    `coingecko` and `defillama` are its ids there. `is_doubtful`: it is not certain which asset the symbol means.
+    `checked` is the day on which the sources were read. `deployments` are chain by chain in the order of the file; on
+    each chain what is confirmed comes first, and the asset itself before claims on it.
     """
 
     id: str
@@ -216,10 +216,10 @@ class Token:
 
 
 def read_token(stem: str, table: dict[str, Any], known_sources: frozenset[str]) -> Token:
-    """Return the token of a file `<stem>.toml`; one whose name nobody knows is called by its symbol.
+    """Return the token of a file `<stem>.toml`; one without a known name is called by its symbol.
 
     Raises:
-        TokenMistake: an entry is missing, unknown or impossible; says which one.
+        TokenMistake: an entry is missing, unknown or impossible; states which one.
     """
     where = f"{stem}.toml"
     unknown = table.keys() - _ENTRIES
@@ -301,7 +301,7 @@ def read_catalogue(folder: Path) -> TokenCatalogue:
     """Return the catalogue in a folder: `sources.toml` and a file per token.
 
     Raises:
-        TokenMistake: something in it is wrong; says what and where.
+        TokenMistake: something in it is wrong; states what and where.
     """
     sources = folder / "sources.toml"
     known = frozenset(tomllib.loads(sources.read_text(encoding="utf-8")))

@@ -64,7 +64,7 @@ class InProcessChannel(grpc.aio.Channel):  # type: ignore[misc]  # grpc has no t
     stream_unary = stream_stream = unary_stream
 
     async def close(self, grace: float | None = None) -> None:
-        """Take no more calls, let those in flight finish for `grace` seconds, then cancel the rest."""
+        """Accept no more calls, let those in flight finish for `grace` seconds, then cancel the rest."""
         self.closed = True
         if self.tasks and grace:
             await asyncio.wait(tuple(self.tasks), timeout=grace)
@@ -269,7 +269,7 @@ class InProcessCall(grpc.aio.UnaryUnaryCall[Any, Any]):  # type: ignore[misc]  #
         return self._parsed
 
     async def initial_metadata(self) -> Metadata:
-        """Return the initial metadata at the end of the call; a unary call on a socket learns of it no earlier."""
+        """Return the initial metadata at the end of the call; a unary call on a socket gets it no earlier."""
         await self.wait()
         return Metadata(*self._initial)
 

@@ -40,7 +40,7 @@ def received(metadata: Iterable[tuple[str, str | bytes]] | None) -> Entries:
         return ()
     entries: list[tuple[str, str | bytes]] = []
     for key, value in metadata:
-        # Every call comes by here a few times: what both faces send with each is known at a glance.
+        # Every call comes by here a few times: what both faces send with each is recognised without parsing.
         if key in _known_keys and value.__class__ is str and value.isascii() and value.isprintable():
             entries.append((key, value))
         else:
@@ -80,7 +80,7 @@ def _received(key: str, value: str | bytes) -> tuple[str, str | bytes]:
 
 
 class InProcessContext(grpc.aio.ServicerContext[Any, Any]):  # type: ignore[misc]  # grpc has no types
-    """What the servicer learns and sets; `InProcessCall` reads the outcome from it."""
+    """What the servicer reads and sets; `InProcessCall` reads the outcome from it."""
 
     __slots__ = (
         "_deadline",

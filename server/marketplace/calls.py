@@ -46,7 +46,7 @@ LIMIT = 100
 MOST_BLOCKS = 10_000
 """Longest window, both of its ends counted (contract section 8)."""
 
-# What a read takes at most as a rule, by which executions are bounded; a call that takes more is asked again alone.
+# What a read takes at most as a rule, by which executions are bounded; a call that takes more is repeated alone.
 _GAS = 150_000
 # How the drivers call the parameter `height` of published methods.
 _HEIGHTS = frozenset(("blockHeight", "block"))
@@ -182,8 +182,9 @@ class FunctionCalls:
     async def _require_contract(self, function: Function, returned: bytes, target: Target, view: ReadView) -> None:
         """Raise for a call that succeeded where no contract is.
 
-        There, every call succeeds and returns nothing, as a function without outputs does, so that only the code tells
-        them apart; and precompiles take any call for their own. Solidity looks at the code before such calls, too.
+        There, every call succeeds and returns nothing, as a function without outputs does, so that only the code
+        distinguishes them; and precompiles take any call for their own. Solidity looks at the code before such calls,
+        too.
         """
         if address_bytes(target.address) not in PRECOMPILES:
             if function.outputs or returned:
@@ -326,7 +327,7 @@ def _reason(method: Method, data: bytes) -> str | None:
 
 
 def _explained(method: Method, error: Reverted) -> Reverted:
-    """Return the failure with its reason in the words of the ABI, where it has some."""
+    """Return the failure with its reason decoded by the ABI, where that has one."""
     words = _reason(method, error.data or b"")
     return error if words is None else Reverted(words, data=error.data)
 

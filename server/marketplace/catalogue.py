@@ -37,7 +37,7 @@ class Deployment:
 
     `abi` is the JSON array as it is answered, `abi_items` the same parsed: items that publish nothing (errors,
     constructors) are in both. `methods` are the published names in the order of the ABI. `alone` are the names of the
-    read functions that are never folded: their answers depend on who calls or on the gas that is left.
+    read functions that are never folded: their answers depend on the sender or on the gas that is left.
     """
 
     name: str
@@ -63,10 +63,10 @@ class App:
 class PublishedMethod:
     """One ABI item of one deployment under the name by which it is called.
 
-    `is_overloaded` says that the ABI has several functions (or events) of that name with different inputs; `abi_item`
-    is then the first of them, and no call can say which is meant. `variants` are further items of one event, with the
-    same inputs but another number of them indexed, as versions of a contract may differ: they share their first topic
-    and are told apart by the number of topics.
+    `is_overloaded`: the ABI has several functions (or events) of that name with different inputs; `abi_item` is
+    then the first of them, and no call can choose another. `variants` are further items of one event, with the same
+    inputs but another number of them indexed, as versions of a contract may differ: they share their first topic and
+    are distinguished by the number of topics.
     """
 
     name: str

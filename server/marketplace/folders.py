@@ -1,7 +1,7 @@
 """The published apps as folders: one per app, named by its appId.
 
-`app.toml` says what the app is and where it is deployed, JSON files beside it hold the ABIs. Operators add a directory
-of such folders by configuration. Every mistake is reported; a folder with mistakes publishes nothing.
+`app.toml` states what the app is and where it is deployed, JSON files beside it hold the ABIs. Operators add a
+directory of such folders by configuration. Every mistake is reported; a folder with mistakes publishes nothing.
 """
 
 from __future__ import annotations
@@ -240,7 +240,7 @@ class FolderReader:
 
     def _report(self, file: str, entry: str, fix: str) -> None:
         mistake = FileMistake(file, entry, fix)
-        # Deployments may share an ABI, whose mistakes are told once.
+        # Deployments may share an ABI, whose mistakes are reported once.
         if mistake not in self.mistakes:
             self.mistakes.append(mistake)
 
@@ -266,7 +266,7 @@ def _operators_folders(directory: Path, mistakes: list[FileMistake]) -> list[Pat
 
 
 def check_item(item: Any, report: Report) -> bool:
-    """Return whether the item is well formed; `report(entry, fix)` is told what is not, entries relative to it."""
+    """Return whether the item is well formed; `report(entry, fix)` receives what is not, entries relative to it."""
     mistakes = list(_item_mistakes(item))
     for entry, fix in mistakes:
         report(entry, fix)

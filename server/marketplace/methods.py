@@ -55,7 +55,7 @@ class Method:
         return cls(published, Function(published.abi_item), (), errors)
 
     def explain(self, data: bytes) -> str | None:
-        """Return what revert data says by an error of the ABI; None where it says it otherwise."""
+        """Return what revert data states by an error of the ABI; None where it uses none of them."""
         return next((words for error in self.errors if (words := error.describe(data)) is not None), None)
 
 

@@ -1,6 +1,6 @@
 """Arguments as callers write them and values as they are answered: JSON here, Python values of the ABI there.
 
-Every argument is checked before anything is encoded or asked: integers keep all their digits, and a value that does not
+Every argument is checked before anything is encoded or read: integers keep all their digits, and a value that does not
 fit is refused by its position, its name and its type. Answered are integers as decimal text, addresses checksummed,
 bytes as 0x and hex, arrays and tuples as arrays. Typed messages hold bytes as bytes, which are taken like hex text.
 """

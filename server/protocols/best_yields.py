@@ -1,7 +1,7 @@
 """All pools of all protocols that yields come from, compared: built in the background while asked for, kept in memory.
 
 A build reads every protocol on every chain that it is on, side by side; what fails is named and the others answer.
-Within a minute of a build callers get what is kept, and no source is asked. Later ones get it too, for another minute,
+Within a minute of a build callers get what is kept, and no source is read. Later ones get it too, for another minute,
 while the next build runs; after that they wait for one.
 """
 
@@ -49,7 +49,7 @@ BUILT_EVERY = 60.0
 _SERVED_SECONDS = 120.0
 # A caller waits 20 s for a build; this is what the sources have of it.
 _READ_SECONDS = 18.5
-# A read that ends at its own deadline says more than the clock here can.
+# A read that ends at its own deadline reports more than the clock here can.
 _SLACK_SECONDS = 0.5
 # Where no source answered there is nothing to serve, so the next attempt comes sooner.
 _FAILED_SECONDS = 5.0
@@ -172,7 +172,7 @@ class BestYields:
         self._outcomes: dict[Source, _Answered | GatewayError] = {}
 
     async def read(self, cache: CacheContext | None = None, deadline: float | None = None) -> Comparison:
-        """Return the comparison that is kept, or that of the build which then runs; `cache` learns which.
+        """Return the comparison that is kept, or that of the build which then runs; `cache` records which.
 
         A caller whose deadline (monotonic clock, in seconds) comes before the build's end gets what came until then.
 
@@ -185,7 +185,7 @@ class BestYields:
             if now >= kept.begun_at + BUILT_EVERY and now >= self._next_at:
                 self._begin()
             if cache is not None:
-                # Also for callers who want nothing out of a cache: no one can have more than a build a minute.
+                # Also for callers that bypass caches: no caller can have more than a build a minute.
                 cache.status = "hit"
             return kept
         if cache is not None:
@@ -203,7 +203,7 @@ class BestYields:
             raise self._failed(error, _FAILED_SECONDS) from None
 
     async def close(self) -> None:
-        """Give up the build in flight."""
+        """Cancel the build in flight."""
         await self._builds.close()
 
     def _begin(self) -> asyncio.Task[Comparison]:

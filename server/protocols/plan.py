@@ -1,4 +1,4 @@
-"""What a reader asks for and what came back: calls in groups, their outcomes, further calls, one reader's state."""
+"""What a reader requests and what came back: calls in groups, their outcomes, further calls, one reader's state."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ class Group:
     """Calls that belong together, all of one block of one chain; `chain` None is that of the question.
 
     A group is kept as a whole at its block: calls that depend on the wallet stand apart from those that do not, which
-    then serve every wallet. `is_known` says that every address comes from the gateway's own data or the protocol's own
-    contracts, and that nothing in it changes state: such groups share executions with other requests. Otherwise the
+    then serve every wallet. `is_known`: every address comes from the gateway's own data or the protocol's own
+    contracts, and nothing in it changes state: such groups share executions with other requests. Otherwise the
     group has executions of its own.
 
     With `seconds_back` the calls are of an older block, so many seconds of blocks before the others' and read in the
     same request (`Outcomes.find`).
 
-    `any_block` says that what the group reads does not depend on the block of the rest (reports of the past, a
-    contract with all that is read of it): it is read at the newest one. So a reader may ask twice on chains whose nodes
-    answer for the latest block whatever is asked.
+    `any_block`: what the group reads does not depend on the block of the rest (reports of the past, a contract with all
+    that is read of it): it is read at the newest one. So a reader may read twice on chains whose nodes answer for the
+    latest block whatever block is requested.
     """
 
     calls: tuple[ContractCall, ...]
@@ -55,7 +55,7 @@ class Group:
 class Plan:
     """Groups by names of the reader's own, and the tokens whose current prices in US dollars the answer needs.
 
-    `documents` are those of off-chain APIs, which come side by side with the rest. A plan without groups asks no node.
+    `documents` are those of off-chain APIs, which come side by side with the rest. A plan without groups reads no node.
     """
 
     groups: Mapping[str, Group] = field(default_factory=dict)
@@ -193,7 +193,7 @@ class Outcomes:
         return self._blocks[name]
 
     def add_absent(self, name: str) -> None:
-        """Take that no node has the state that a group asks for; ValueError for a name that is taken."""
+        """Record that no node has the state that a group needs; ValueError for a name that is taken."""
         if name in self:
             raise ValueError(f"the group {name} was read already")
         self._absent.add(name)
@@ -212,15 +212,15 @@ class Outcomes:
         return None if isinstance(found, GatewayError) else found
 
     def has_document(self, request: DocumentRequest) -> bool:
-        """Return whether a document was asked for, also in vain."""
+        """Return whether a document was requested, also in vain."""
         return request in self._documents
 
     def add_document(self, request: DocumentRequest, found: Document | GatewayError) -> None:
-        """Take what became of a document."""
+        """Record a document or its failure."""
         self._documents[request] = found
 
     def add(self, name: str, chain: str, block: int, group: Group, outcomes: list[ContractOutcome]) -> None:
-        """Take what a group returned; ValueError for a name that is taken."""
+        """Record what a group returned; ValueError for a name that is taken."""
         if name in self:
             raise ValueError(f"the group {name} was read already")
         self._groups[name] = tuple(
@@ -240,7 +240,7 @@ _log = structlog.get_logger("waypost.protocols")
 
 
 class Branch:
-    """One reader's question on its way."""
+    """One reader's question in progress."""
 
     def __init__(
         self,

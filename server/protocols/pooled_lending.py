@@ -141,7 +141,7 @@ _REGISTRY = Interface.load("server.protocols", "lending_registry")
 _GET_ORACLE = _REGISTRY["getPriceOracle"]
 _GET_DATA_PROVIDER = _REGISTRY["getPoolDataProvider"]
 
-_NOBODY = "0x" + "00" * 20
+_ZERO_ADDRESS = "0x" + "00" * 20
 # Calls of a market's state; the block's time stands behind them.
 _STATE = 3
 # Of two assets of one symbol the first kind has it: the asset itself, one that we know nothing of, a bridged form.
@@ -165,7 +165,7 @@ class Deployment(NamedTuple):
 
 
 class Asset(NamedTuple):
-    """A reserve's asset. `symbol` is what its contract calls itself, "" where that says nothing.
+    """A reserve's asset. `symbol` is what its contract calls itself, "" where that answers nothing.
 
     `symbols` are what no other asset of the market is called, `pools` what identifies its pool; of both the usual one
     is first. An asset may have none.
@@ -235,7 +235,7 @@ class _State(NamedTuple):
             oracle.read_one(_GET_ORACLE),
             data_provider.read_one(_GET_DATA_PROVIDER),
         )
-        return state._replace(data_provider=deployment.data_provider) if state.data_provider == _NOBODY else state
+        return state._replace(data_provider=deployment.data_provider) if state.data_provider == _ZERO_ADDRESS else state
 
 
 def load_market(deployment: Deployment, form: PoolForm, outcomes: Outcomes) -> Market | More:
@@ -314,7 +314,7 @@ def _read_symbol(answered: Answered) -> str:
     try:
         return read_symbol(answered).strip()
     except ContractUnreadable:
-        # One token that says nothing of itself must not take the market with it.
+        # One token without a description must not make the market fail.
         return ""
 
 

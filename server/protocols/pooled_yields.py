@@ -1,10 +1,10 @@
 """Yields of lend-a and of its forks: rates, a wallet's supply, the price of a share, all pools of a chain.
 
-Rates come as rays per year (1e27 is 100 %), which the market charges until somebody next uses the reserve. Supplies are
+Rates come as rays per year (1e27 is 100 %), which the market charges until the reserve is next used. Supplies are
 what the reserve's token comes to with interest up to the block. Frozen and paused reserves have rates like others; one
 that is not active is no pool.
 
-All calls of a question are one group: nodes that know the latest state alone cannot be asked for the block of another.
+All calls of a question are one group: nodes that know the latest state alone cannot be read at the block of another.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ _CONFIGURATION_GAS = 24_000
 _HELD_GAS = 110_000
 _RAY = 10**27
 _CHECKS = 4
-# Up to so many prices are asked one by one, so that a feed that fails costs no further read.
+# Up to so many prices are read one by one, so that a feed that fails costs no further read.
 _MOST_ONE_BY_ONE = 40
 
 
@@ -93,7 +93,7 @@ class _Protocol(NamedTuple):
 
 
 class _Reserve(NamedTuple):
-    """A pool that exists, at a block; what the reader asked besides is `returned`."""
+    """A pool that exists, at a block; what the reader read besides is `returned`."""
 
     asset: Asset
     decimals: int
@@ -144,7 +144,7 @@ class _PoolReader(ABC, Generic[Row]):
 
     @abstractmethod
     def _calls(self, market: Market, asset: Asset) -> tuple[ContractCall, ...]:
-        """Return what is asked of a pool; of a wallet, what it holds is asked after these."""
+        """Return the calls of a pool; those of a wallet come after these."""
 
     @abstractmethod
     def _row(self, market: Market, reserve: _Reserve) -> Row: ...

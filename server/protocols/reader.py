@@ -60,7 +60,7 @@ Answer_co = TypeVar("Answer_co", covariant=True)
 
 
 class Reader(Protocol[Question_contra, Answer_co]):
-    """Plans the calls that answer a question, and builds the answer from their outcomes. It asks no node.
+    """Plans the calls that answer a question, and builds the answer from their outcomes. It reads no node itself.
 
     Tables are what changes by governance or never (lists of reserves, decimals, symbols). They are read on first use
     and kept a day; `build` checks them against what the same read returned.

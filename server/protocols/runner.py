@@ -39,17 +39,17 @@ if TYPE_CHECKING:
 _LOAD_SECONDS = 15.0
 # Of the time that is left, documents that come before a read of the chain may take this part.
 _DOCUMENTS_SHARE = 0.6
-# How long documents are waited for while tables are read, where they only help to say what is wrong.
+# How long documents are waited for while tables are read, where they only help to explain a failure.
 _HINTS_SECONDS = 1.0
-# Reads of a chain that follow one another: the plan and what readers may ask besides.
+# Reads of a chain that follow one another: the plan and what readers may need besides.
 _MOST_ROUNDS = 4
 _ADDRESS = re.compile("0x[0-9a-fA-F]{40}")
-# In whose place others are put in plans: no part of it stands in calldata by chance.
+# Replaced by other wallets in plans: no part of it stands in calldata by chance.
 _SOME_WALLET = "0x" + secrets.token_bytes(20).hex()
 
 
 class ReadsTokenPrices(Protocol):
-    """Tells current prices of tokens."""
+    """Returns current prices of tokens."""
 
     async def read_tokens(
         self, tokens: Iterable[tuple[str, str]], *, deadline: float | None, cache: CacheContext | None
@@ -137,7 +137,7 @@ class Runner:
         steps = 0
         for _ in range(2 * _MOST_ROUNDS):
             waiting = [branch for branch in branches if branch.result is None]
-            # Documents say what to read: by themselves they are no step.
+            # Documents determine what to read: by themselves they are no step.
             steps += any(branch.plan.groups for branch in waiting)
             if not waiting or steps > _MOST_ROUNDS:
                 break

@@ -43,7 +43,7 @@ class SoldTokenTables:
     """What quote readers share: their tables are the decimals of the token to sell, by which the amount is read."""
 
     def check(self, question: SwapQuestion) -> None:
-        """Refuse what can be refused before anything is asked; InvalidArgument where both tokens are one."""
+        """Refuse what can be refused before anything is read; InvalidArgument where both tokens are one."""
         Pair.of(question)
 
     def subject(self, question: SwapQuestion) -> tuple[str, str, str]:
@@ -107,7 +107,7 @@ def too_much(decimals: int, most: int) -> InvalidArgument:
 
 
 def not_enough(what: str) -> InvalidArgument:
-    """Return the refusal of an amount that pools cannot take; `what` says which, in words."""
+    """Return the refusal of an amount that pools cannot take; `what` describes it."""
     return InvalidArgument(f"amount: {what}; write less", field="amount")
 
 
@@ -118,7 +118,7 @@ def alternatives(numbers: Sequence[int]) -> str:
 
 
 def settle(quotes: Sequence[Answered], outcomes: Outcomes) -> list[Answered] | More:
-    """Return the quotes of pools that exist, or what has to be asked again alone first.
+    """Return the quotes of pools that exist, or what has to be read again alone first.
 
     A failure without data may be for want of the gas that its neighbours took.
     """

@@ -49,13 +49,13 @@ class TableStore:
         return await self._loads.share(occasion, lambda: self._load(key, read))
 
     def drop(self, key: Hashable, tables: object) -> None:
-        """Forget tables that proved to be old, unless others were read meanwhile."""
+        """Drop tables that proved to be old, unless others were read meanwhile."""
         kept = self._kept.get(key)
         if kept is not None and kept.tables is tables:
             del self._kept[key]
 
     async def close(self) -> None:
-        """Give up the loads in flight."""
+        """Cancel the loads in flight."""
         await self._loads.close()
 
     def keep(self, key: Hashable, tables: Any) -> None:

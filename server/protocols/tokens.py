@@ -65,7 +65,7 @@ def describe(address: str) -> tuple[ContractCall, ContractCall]:
 
 
 def read_facts(symbol: Answered, decimals: Answered) -> TokenFacts:
-    """Return what a token says of itself; ContractUnreadable where it says nothing. Symbols may be `bytes32`."""
+    """Return a token's description; ContractUnreadable where it has none. Symbols may be `bytes32`."""
     return TokenFacts(symbol.call.to, read_symbol(symbol), int(decimals.read_one(DECIMALS)))
 
 

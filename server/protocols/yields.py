@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from server.protocols.reader import Reader, TokenPrices
 
 
-# All rates are percent per year (contract section 4.12); docs/decisions/0037 says what a rate is.
+# All rates are percent per year (contract section 4.12); docs/decisions/0037 defines a rate.
 
 YEAR_SECONDS = 31_536_000
 
@@ -106,7 +106,7 @@ def canonical_pool(form: PoolForm, text: str) -> str:
 
 
 def unknown_pool(pool: str, known: Iterable[str], *, of: str) -> NotFound:
-    """Return the failure of a pool that does not exist, naming the nearest ones; `of` says of which protocol where."""
+    """Return the failure of a pool that does not exist, naming the nearest ones; `of` is the protocol and the chain."""
     listed = list(known)
     near = nearest_few(pool, listed, most=_MOST_NEAREST, likeness=0.4) or nearest_few(
         pool, listed, most=_MOST_NEAREST, likeness=0
@@ -200,7 +200,7 @@ def value(held: Sequence[Held], chain: str, prices: TokenPrices) -> Worth:
 
 
 def growth_apy(before: int, after: int, seconds: float) -> float | None:
-    """Return the percent per year that a share's price grew by within so many seconds; None where that says nothing."""
+    """Return the percent per year that a share's price grew by within so many seconds; None where there is no rate."""
     if before <= 0 or after <= 0 or seconds <= 0:
         return None
     try:

@@ -41,7 +41,7 @@ class FundingServicer(funding_pb2_grpc.FundingServiceServicer):
         self._both, self._of_a, self._of_b = _Serialised(), _Serialised(), _Serialised()
 
     async def GetFundingRates(self, request: funding_pb2.GetFundingRatesRequest, context: Any) -> bytes:
-        """Return the rates of both venues, asked side by side; one that fails has no rows and is named.
+        """Return the rates of both venues, read side by side; one that fails has no rows and is named.
 
         Raises:
             UpstreamUnavailable: both fail.
@@ -115,7 +115,7 @@ class _Parts(NamedTuple):
 
 
 class _Serialised:
-    """The answer that was made last, as bytes."""
+    """The last answer, as bytes."""
 
     __slots__ = ("_answer", "_parts")
 
@@ -166,7 +166,7 @@ def _check_ticker(text: str) -> None:
 
 
 def _next_hour() -> int:
-    """Return the next full hour of UTC, in unix seconds: when venue-b pays next, which its API does not say."""
+    """Return the next full hour of UTC, in unix seconds: when venue-b pays next, which its API does not state."""
     return (int(time()) // _HOUR + 1) * _HOUR
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from server.prices import Prices
 
 GWEI = 10**9
-"""Wei in one gwei, the unit in which people speak of gas prices."""
+"""Wei in one gwei, the usual unit of gas prices."""
 
 
 class GasServicer(gas_pb2_grpc.GasServiceServicer):

@@ -232,5 +232,5 @@ class PublicationServicer(publication_pb2_grpc.PublicationServiceServicer):
     async def ListPublications(
         self, request: publication_pb2.ListPublicationsRequest, context: Any
     ) -> publication_pb2.ListPublicationsResponse:
-        """Return every published method; the version alone to who has it already."""
+        """Return every published method; the version alone to a caller that has it already."""
         return self._unchanged if request.known_version == self._answer.version else self._answer

@@ -40,7 +40,7 @@ class NftServicer(nft_pb2_grpc.NftServiceServicer):
     async def GetNftCollection(
         self, request: nft_pb2.GetNftCollectionRequest, context: Any
     ) -> nft_pb2.GetNftCollectionResponse:
-        """Return what a collection tells of itself."""
+        """Return a collection's description of itself."""
         contract = parse_address(request.contract, "contract")
         view = open_view(request.block_height if request.HasField("block_height") else None)
         found = await self._contracts.read_collection(request.chain, contract, view)

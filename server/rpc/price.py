@@ -30,14 +30,14 @@ class PriceServicer(price_pb2_grpc.PriceServiceServicer):
 
     async def GetPrice(self, request: price_pb2.GetPriceRequest, context: Any) -> price_pb2.GetPriceResponse:
         """Return the price of one token in US dollars and euros; 503 without a live one."""
-        told = self._told(request.symbol, await self._read([request.symbol]))
+        price = self._price(request.symbol, await self._read([request.symbol]))
         response = price_pb2.GetPriceResponse(
             symbol=request.symbol,
-            name=told.name,
-            price_usd=told.price_usd,
-            price_eur=told.price_eur if told.HasField("price_eur") else None,
+            name=price.name,
+            price_usd=price.price_usd,
+            price_eur=price.price_eur if price.HasField("price_eur") else None,
         )
-        response.last_updated.CopyFrom(told.last_updated)
+        response.last_updated.CopyFrom(price.last_updated)
         return response
 
     async def GetPrices(self, request: price_pb2.GetPricesRequest, context: Any) -> price_pb2.GetPricesResponse:
@@ -45,7 +45,7 @@ class PriceServicer(price_pb2_grpc.PriceServiceServicer):
         prices = await self._read([item.symbol for item in request.items])
 
         async def read(symbol: str) -> price_pb2.GetPricesResult:
-            return price_pb2.GetPricesResult(symbol=symbol, price=self._told(symbol, prices))
+            return price_pb2.GetPricesResult(symbol=symbol, price=self._price(symbol, prices))
 
         def failed(index: int, error: GatewayError) -> price_pb2.GetPricesResult:
             return price_pb2.GetPricesResult(symbol=request.items[index].symbol, error=row_error(error))
@@ -100,18 +100,18 @@ class PriceServicer(price_pb2_grpc.PriceServiceServicer):
         state = current()
         return await self._prices.read({*symbols, EURO}, deadline=state.deadline, cache=state.cache)
 
-    def _told(self, symbol: str, prices: Mapping[str, Price]) -> price_pb2.TokenPrice:
+    def _price(self, symbol: str, prices: Mapping[str, Price]) -> price_pb2.TokenPrice:
         price, euro = prices.get(symbol), prices.get(EURO)
         if price is None:
             raise PriceUnavailable(f"no live price of {symbol} is known: its sources are silent, stale or disagree")
         in_euros = None if euro is None else convert(price, euro)
-        told = price_pb2.TokenPrice(
+        answer = price_pb2.TokenPrice(
             name=self._name(symbol),
             price_usd=float(price.value),
             price_eur=None if in_euros is None else float(in_euros.value),
         )
-        told.last_updated.FromDatetime((in_euros or price).updated_at)
-        return told
+        answer.last_updated.FromDatetime((in_euros or price).updated_at)
+        return answer
 
     def _name(self, symbol: str) -> str:
         return self._tokens.by_symbol[symbol].name

@@ -24,7 +24,7 @@ _CATEGORIES = {
 
 
 class RegistryServicer(registry_pb2_grpc.RegistryServiceServicer):
-    """Which protocols are deployed where (contract section 4.15); asks no node."""
+    """Which protocols are deployed where (contract section 4.15); reads no node."""
 
     def __init__(self, chains: Chains) -> None:
         self._book = load_address_book()

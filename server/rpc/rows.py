@@ -1,4 +1,4 @@
-"""Rows of multi-item operations: what a node says about one item stands in its row (decisions section 1.10).
+"""Rows of multi-item operations: what a node answers for one item stands in its row (decisions section 1.10).
 
 Every row has a deadline of its own, a little before the call's, so that a chain that hangs costs its own rows alone.
 """
@@ -27,7 +27,7 @@ Checked = TypeVar("Checked")
 # What a call keeps for itself of the time to its deadline.
 _RESERVED_SECONDS = 1.0
 _RESERVED_SHARE = 0.2
-# A read that ends at its own deadline says more than the clock here can.
+# A read that ends at its own deadline reports more than the clock here can.
 _SLACK_SECONDS = 0.1
 
 # Contract section 7 by gRPC status (design section 5); whatever is not listed is 500.
@@ -84,7 +84,7 @@ async def gather_rows(
 ) -> list[Row]:
     """Return one row per read, in order; a failed one is what `failed(index, error)` makes of it.
 
-    A read that does not end at its row's deadline is given up: `name(index)` says what did not answer.
+    A read that does not end at its row's deadline is given up: `name(index)` names what did not answer.
 
     Raises:
         GatewayError: the first failure, where not one read succeeded; the parameter that it names is the first item's.

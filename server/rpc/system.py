@@ -49,7 +49,7 @@ class SystemServicer(system_pb2_grpc.SystemServiceServicer):
         self._calendar = open_calendar(settings, [chain.slug for chain in chains])
 
     async def GetHealth(self, request: system_pb2.GetHealthRequest, context: Any) -> system_pb2.GetHealthResponse:
-        """Return the gateway's own state and the chains by their last known one; asks no node."""
+        """Return the gateway's own state and the chains by their last known one; reads no node."""
         by_state: dict[str, list[str]] = {"ok": [], "degraded": [], "down": [], "unknown": []}
         for chain in self._chains:
             by_state[_last_state(chain)].append(chain.slug)
@@ -64,7 +64,7 @@ class SystemServicer(system_pb2_grpc.SystemServiceServicer):
     async def GetChainHealth(
         self, request: system_pb2.GetChainHealthRequest, context: Any
     ) -> system_pb2.GetChainHealthResponse:
-        """Ask the chain's nodes now; a chain that cannot be read is an answer, not an error."""
+        """Read the chain's nodes now; a chain that cannot be read is an answer, not an error."""
         chain = self._chains.get(request.chain)
         health = await chain.capability(ReadsHealth).read_health()
         asked_at = Timestamp()
@@ -82,7 +82,7 @@ class SystemServicer(system_pb2_grpc.SystemServiceServicer):
     async def GetNetworkCalendar(
         self, request: system_pb2.GetNetworkCalendarRequest, context: Any
     ) -> system_pb2.GetNetworkCalendarResponse:
-        """Return the announcements that the filters leave, oldest first; asks no node."""
+        """Return the announcements that the filters leave, oldest first; reads no node."""
         first = date.fromisoformat(request.from_date) if request.from_date else None
         last = date.fromisoformat(request.to_date) if request.to_date else None
         if first is not None and last is not None and first > last:

@@ -117,7 +117,7 @@ class TokenServicer(token_pb2_grpc.TokenServiceServicer):
     async def GetTokenMetadata(
         self, request: token_pb2.GetTokenMetadataRequest, context: Any
     ) -> token_pb2.GetTokenMetadataResponse:
-        """Return what a token says about itself."""
+        """Return a token's description of itself."""
         reader = self._chains.capability(request.chain, ReadsTokenMetadata)
         view = open_view(request.block_height if request.HasField("block_height") else None)
         response = await reader.read_token_metadata(request.address, view)

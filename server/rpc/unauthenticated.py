@@ -1,4 +1,4 @@
-"""What needs no key: grpc.health.v1, server reflection, and the bounds within which both are asked.
+"""What needs no key: grpc.health.v1, server reflection, and the bounds within which both are served.
 
 gRPC has one limit of message size for a whole server, and these messages are tiny: of what may come at once, a few
 messages are read at a time, each within seconds, and those beyond a few kilobytes are refused. The rest of the open
@@ -69,7 +69,7 @@ class Unauthenticated:
     def bound(self, path: str, handler: grpc.RpcMethodHandler[Any, Any]) -> grpc.RpcMethodHandler[Any, Any]:
         """Return the handler within the bounds: beyond them UNAVAILABLE, or INVALID_ARGUMENT for a long message.
 
-        It takes the messages of a stream also where the method has but one: only so can it say when one is read.
+        It takes the messages of a stream also where the method has but one: only so is it known when one is read.
         """
         start = state_starter(Method(path, handler, None), None)
         name = path.rpartition("/")[2]

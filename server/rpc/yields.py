@@ -48,7 +48,7 @@ class YieldServicer(yield_pb2_grpc.YieldServiceServicer):
         return await self._pool(request, yield_pb2.GetYieldsVaultsResponse)
 
     async def GetYieldsBest(self, request: yield_pb2.GetYieldsBestRequest, context: Any) -> bytes:
-        """Return the best rates over all protocols and chains, serialised: once for callers who ask alike."""
+        """Return the best rates over all protocols and chains, serialised: once for equal requests."""
         state = current()
         use = state.cache
         comparison = await self._best.read(use, state.deadline)
@@ -99,7 +99,7 @@ class YieldServicer(yield_pb2_grpc.YieldServiceServicer):
         return await self._vaults(question, request, yield_vault_pb2.GetLendCVaultDataResponse)
 
     async def _pool(self, request: Any, response: Callable[..., Response], wallet: str = "") -> Response:
-        """Return the row of the pool that a request names, checked before anything is asked.
+        """Return the row of the pool that a request names, checked before anything is read.
 
         Raises:
             ChainUnsupported: the protocol is not on this chain; names those that it is on.

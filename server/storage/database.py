@@ -86,7 +86,7 @@ def _make_private_file(url: URL) -> None:
         return
     path = Path(url.database)
     path.parent.mkdir(parents=True, exist_ok=True)
-    # Hashes of keys are nobody else's business.
+    # Hashes of keys are readable by the owner alone.
     path.touch(mode=0o600, exist_ok=True)
     try:
         # Tried here, as a connection that fails within the engine leaves a thread behind that outlives the event loop.

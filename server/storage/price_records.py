@@ -20,11 +20,11 @@ LEAST_HOURS = 22
 """A day of which fewer of its 24 hours are known is known in part."""
 
 ALL_HOURS = (1 << 24) - 1
-"""Every hour of a day, as `hours` notes them: bit 0 stands for the one that begins at midnight."""
+"""Every hour of a day, as `hours` holds them: bit 0 stands for the one that begins at midnight."""
 
 
 class ObservedPrice(NamedTuple):
-    """What a source told of a token, in US dollars, and when it told it there."""
+    """What a source reported of a token, in US dollars, and when it was reported there."""
 
     symbol: str
     publisher: str
@@ -62,7 +62,7 @@ class KnownDay(NamedTuple):
 
 
 class KnownDays(NamedTuple):
-    """What is known of a token's days, and when the off-chain sources were last asked about each."""
+    """What is known of a token's days, and when the off-chain sources were last read for each."""
 
     days: Mapping[date, KnownDay]
     asked: Mapping[date, datetime]
@@ -83,7 +83,7 @@ class PriceRecords:
         """Add observations, those that are there already aside, and fold days into what their source reported of them.
 
         All of it is committed at once or not at all, in turn with other writers. The higher maximum of a day stands,
-        the later `last`, and hours once known stay so. `asked` are symbols, days and when sources were asked of them.
+        the later `last`, and hours once known stay so. `asked` are symbols, days and when sources were read for them.
         """
         async with write_in_turn(self._engine) as connection:
             if observations:
@@ -108,7 +108,7 @@ class PriceRecords:
         return KnownDays(join_sources(rows), requests)
 
     async def read_days(self, symbol: str, first: date, last: date) -> Mapping[date, KnownDay]:
-        """Return what is known of a token's days from `first` to `last`, without when they were asked about."""
+        """Return what is known of a token's days from `first` to `last`, without when sources were read for them."""
         return (await self.read(symbol, first, last)).days
 
     async def forget(self, observations_before: datetime, days_before: date) -> int:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class StoredShare(NamedTuple):
-    """What 10^36 of the smallest units of a vault's shares were worth, and the time of the block that said so."""
+    """What 10^36 of the smallest units of a vault's shares were worth, and the time of that block."""
 
     chain: str
     vault: str

@@ -78,11 +78,11 @@ price_observations = Table(
     metadata,
     Column("symbol", String(32), primary_key=True),
     Column("publisher", String(32), primary_key=True),
-    # When it was told at its source: what is told again is no new observation.
+    # When it was reported at its source: what is reported again is no new observation.
     Column("told_at", UtcDateTime, primary_key=True, index=True),
     Column("value", ExactDecimal, nullable=False),
 )
-"""What each source told of a token's price, in US dollars. Kept for a while only."""
+"""What each source reported of a token's price, in US dollars. Kept for a while only."""
 
 price_days = Table(
     "price_days",
@@ -109,7 +109,7 @@ price_requests = Table(
     Column("day", Date, primary_key=True),
     Column("asked_at", UtcDateTime, nullable=False),
 )
-"""When the off-chain sources were last asked about a day, whatever they knew of it."""
+"""When the off-chain sources were last read for a day, whatever they had of it."""
 
 share_prices = Table(
     "share_prices",
@@ -124,7 +124,7 @@ share_prices = Table(
     # The worth of 10^36 of the smallest units of shares, in the smallest units of the asset.
     Column("assets", ExactDecimal, nullable=False),
 )
-"""What shares of vaults were worth, an observation an hour while they were asked for. Kept for weeks only."""
+"""What shares of vaults were worth, an observation an hour while they were requested. Kept for weeks only."""
 
 leases = Table(
     "leases",
@@ -133,7 +133,7 @@ leases = Table(
     Column("holder", String(64), nullable=False),
     Column("until", UtcDateTime, nullable=False),
 )
-"""Who does what only one gateway on a database does, and until when the others leave it to it."""
+"""The holder of each task that only one gateway on a database does, and until when the others leave it to it."""
 
 properties = Table(
     "properties",

@@ -105,7 +105,7 @@ def now_utc() -> datetime:
 
 
 class Lease:
-    """One holder's claim to a lease. A holder that dies loses it when its time is over. `clock` tells UTC."""
+    """One holder's claim to a lease. A holder that dies loses it when its time is over. `clock` returns UTC."""
 
     def __init__(self, engine: AsyncEngine, name: str, holder: str, *, clock: Callable[[], datetime] = now_utc) -> None:
         self._engine = engine

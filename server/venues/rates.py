@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 LIFETIME = 5.0
-"""For how long rates are answered without asking the venue, in seconds."""
+"""For how long rates are answered without reading the venue, in seconds."""
 
 STALE_FOR = 300.0
 """How old rates get where the venue fails: their rows carry no time of their own."""

@@ -36,7 +36,7 @@ VAULTS = DocumentRequest(NAME, ("vaults",))
 """All vaults: `Vaults`."""
 
 RATES = DocumentRequest(NAME, ("apy",))
-"""Percent per year by id, None where Beefy knows none: `Mapping[str, float | None]`."""
+"""Percent per year by id, None where Beefy has none: `Mapping[str, float | None]`."""
 
 VALUES = DocumentRequest(NAME, ("tvl",))
 """What lies in vaults in US dollars, by chain slug and id: `Mapping[str, Mapping[str, float]]`."""
@@ -188,7 +188,7 @@ def read_values(body: bytes) -> dict[str, dict[str, float]]:
 
 def read_prices(body: bytes) -> dict[str, float]:
     """Return dollars by oracle id, of `/lps` and `/prices`, without those that have none; raises as `read_vaults`."""
-    # A price of 0 says that Beefy knows none.
+    # A price of 0 means that Beefy has none.
     return {oracle: price for oracle, price in _amounts(_read_figures(body)).items() if price > 0}
 
 

@@ -78,7 +78,7 @@ class ComputingUnits:
         """Return where so many units may be spent now.
 
         Raises:
-            UpstreamUnavailable: the quota does not hold so many more; says when it does.
+            UpstreamUnavailable: the quota does not hold so many more; states when it does.
         """
         now = self._clock()
         for window in self._windows:

@@ -38,9 +38,9 @@ _CHAINS: Mapping[str, int] = tomllib.loads(Path(__file__).with_name("kong.toml")
 
 
 class Vault(NamedTuple):
-    """A vault: address checksummed, `version` as its contract states it ("" where Kong does not know).
+    """A vault: address checksummed, `version` as its contract states it ("" where Kong has none).
 
-    `apy` is percent per year after fees, `tvl` US dollars; None where Kong knows none. `symbol` is that of its asset.
+    `apy` is percent per year after fees, `tvl` US dollars; None where Kong has none. `symbol` is that of its asset.
     """
 
     address: str
@@ -121,7 +121,7 @@ def read_list(body: bytes, chain: str) -> dict[str, Vault]:
     performances = [row.performance for row in rows if row.performance is not None]
     if not performances:
         raise changed_shape(NAME, "no row has a `performance`")
-    # Rows without a history have none of it; that no row has one says that it is called something else.
+    # Rows without a history have none of it; that no row has one means that it was renamed.
     if all(one.historical is msgspec.UNSET for one in performances):
         raise changed_shape(NAME, "no row has a `performance.historical`")
     found: dict[str, Vault] = {}
@@ -133,7 +133,7 @@ def read_list(body: bytes, chain: str) -> dict[str, Vault]:
             raise changed_shape(NAME, f"{at}.address` is no address")
         if row.tvl is not None and not 0 <= row.tvl < math.inf:
             raise changed_shape(NAME, f"{at}.tvl` is no amount of dollars")
-        # Kong writes addresses with a checksum; the case of one that is not right says nothing.
+        # Kong writes addresses with a checksum; the case of one that is not right means nothing.
         address = checksum_address(row.address.lower())
         if address in found:
             raise changed_shape(NAME, f"{at}.address` stands there twice")

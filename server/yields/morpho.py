@@ -45,7 +45,7 @@ CHAINS: Mapping[str, int] = tomllib.loads(Path(__file__).with_name("morpho.toml"
 """Chain ids by slug of the chains that the API lists vaults of."""
 
 PAGE = 100
-"""How many vaults of either generation are asked for at once."""
+"""How many vaults of either generation are requested at once."""
 
 _PATH = "/graphql"
 _MOST_PAGES = 50
@@ -300,12 +300,12 @@ _NAMED = re.compile(r'(?:Cannot query field|Field|Unknown argument|Value) "([A-Z
 
 
 def _unknown_members(message: str) -> Iterator[str]:
-    """Yield the names that a GraphQL server complains of, of those that the query has."""
+    """Yield the names that a GraphQL server's errors name, of those that the query has."""
     yield from (name for name in _NAMED.findall(message) if name in _QUERY)
 
 
 def _check_page(part: str, items: list[Item], info: _PageInfo, skip: int) -> None:
-    """Raise UpstreamUnavailable for a page that is not the one asked for, or is not whole."""
+    """Raise UpstreamUnavailable for a page that is not the one requested, or is not whole."""
     if info.skip != skip:
         raise changed_shape(NAME, f"`$.data.{part}.pageInfo.skip` is that of another page")
     expected = min(max(info.count_total - skip, 0), PAGE)

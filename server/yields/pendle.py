@@ -201,7 +201,7 @@ class Markets:
         self._api = api
 
     async def fetch(self, key: tuple[object, ...], previous: Fetched | None) -> Fetched:
-        """Return all pages, one after the other; UpstreamUnavailable where they do not hold what they say."""
+        """Return all pages, one after the other; UpstreamUnavailable where they do not hold what they state."""
         found: dict[tuple[int, str], ListedMarket] = {}
         size = skip = 0
         total = 1
@@ -292,7 +292,7 @@ def read_transactions(body: bytes, skip: int, key: tuple[object, ...]) -> tuple[
 
 
 def _check_length(total: int, count: int, skip: int, page: int, most: int) -> None:
-    """Refuse pages that are not as full as their total says, so that nothing is left out unseen."""
+    """Refuse pages that are not as full as their total states, so that nothing is left out unseen."""
     if not 0 <= total <= most:
         raise UpstreamUnavailable(f"{NAME} states a `$.total` of more than {most:,}, which cannot be read whole")
     if count != min(page, max(0, total - skip)):
@@ -387,6 +387,6 @@ def _moment(value: str | int, where: str) -> datetime:
 
 
 def _cost(reply: Reply) -> float | None:
-    """Return the computing units that an answer says that it cost, None where it does not say."""
-    said = reply.headers.get(_UNITS, "")
-    return float(said) if re.fullmatch(r"[0-9]{1,6}(\.[0-9]{1,6})?", said) else None
+    """Return the computing units that an answer states as its cost, None where it states none."""
+    cost = reply.headers.get(_UNITS, "")
+    return float(cost) if re.fullmatch(r"[0-9]{1,6}(\.[0-9]{1,6})?", cost) else None

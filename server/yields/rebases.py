@@ -59,7 +59,7 @@ class Rebase(NamedTuple):
 class Rebases:
     """See `DocumentSource`. `capability` returns how a chain's logs are searched, `wall` unix seconds."""
 
-    # The hours in which a new report is not noticed: an answer says of when its report is.
+    # The hours in which a new report is not noticed: an answer states the time of its report.
     lifetime = 3600.0
     stale_for = 7200.0
     is_refreshed = True
@@ -90,7 +90,7 @@ class Rebases:
         view = ReadView(deadline=time.monotonic() + _ANSWER_SECONDS)
         blocks = BlockRange(None, None, None)
         for _ in range(_MOST_WINDOWS):
-            # The second topic, which may be anything, narrows nothing: it says that the event is rare.
+            # The second topic, which may be anything, narrows nothing: it marks the event as rare.
             page = await searcher.search_events(
                 blocks,
                 token,

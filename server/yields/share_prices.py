@@ -1,8 +1,8 @@
 """Share prices of vaults that the gateway stores itself, for rates on chains whose nodes do not have the past.
 
-Readers hand over what they have read anyway: nothing is asked of a node for it. The first price of an hour is stored,
+Readers hand over what they have read anyway: no node is read for it. The first price of an hour is stored,
 in the background; of several gateways on one database the first one's. Reading is that of a document: what is stored
-is read when a vault is asked for, and once an hour as long as it is.
+is read when a vault is requested, and once an hour as long as it is.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ NAME = "share_prices"
 """The source of these documents."""
 
 KEPT = timedelta(days=30)
-"""How long prices stay in the database: rates are of a week, or of longer where they were not asked for."""
+"""How long prices stay in the database: rates are of a week, or of longer where they were not requested."""
 
 _PERIOD = timedelta(days=7)
 # Prices that get a week old while what was read is answered from.

@@ -9,7 +9,7 @@
 
 Most wants are tokens of liquidity that nothing but Beefy's documents has a price of, and its values of vaults are
 computed of the same. A token of which it has none falls back on the gateway's own price. Of a vault of two tokens it
-states a price per share alone, in a unit that its sources do not say; the two tokens have prices of their own.
+states a price per share alone, in a unit that its sources do not state; the two tokens have prices of their own.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _CONVERT = _VAULT["convertToAssets"]
 _PREVIEW = _VAULT["previewWithdraw"]
 _WANTS = _VAULT["wants"]
 
-# A vault asks its strategy, which asks the protocols below it.
+# A vault calls its strategy, which calls the protocols below it.
 _WORTH_GAS = 1_500_000
 _UNIT = 10**18
 _DOCUMENTS = (beefy.VAULTS, beefy.POOL_PRICES, beefy.TOKEN_PRICES)
@@ -64,7 +64,7 @@ class BalanceReader:
         """Return None."""
 
     def plan(self, question: PoolQuestion, tables: None) -> Plan:
-        """Return the documents, which say what to call."""
+        """Return the documents, which determine what to call."""
         return Plan(documents=_DOCUMENTS)
 
     def build(
@@ -128,7 +128,7 @@ def _worth_call(vault: Vault, shares: int, *, is_optional: bool) -> ContractCall
 
 
 def _worth(vault: Vault, shares: int, outcomes: Outcomes) -> list[int] | None:
-    """Return what shares are worth in each token's smallest units; None where the vault did not say."""
+    """Return what shares are worth in each token's smallest units; None where the vault did not answer."""
     if vault.kind == beefy.GOV:
         return [shares]
     returned = outcomes["vault"][-1]
@@ -145,7 +145,7 @@ def _worth(vault: Vault, shares: int, outcomes: Outcomes) -> list[int] | None:
 
 
 def _read_tokens(vault: Vault, outcomes: Outcomes) -> list[TokenFacts]:
-    """Return what the tokens are; ContractUnreadable where a vault of two has others than its document says."""
+    """Return what the tokens are; ContractUnreadable where a vault of two has others than its document states."""
     returned: tuple[Answered, ...] = outcomes["vault"][1:]
     tokens = _tokens(vault)
     if not tokens:

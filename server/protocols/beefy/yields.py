@@ -1,6 +1,6 @@
 """Rates of vault-a's vaults, which its documents alone state: a strategy's rewards are on no chain beforehand.
 
-What lies in a vault is told by the document of values; where that fails it is null, and the rate is answered.
+A vault's value is in the document of values; where that fails it is null, and the rate is answered.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _DOCUMENTS = Plan(documents=(beefy.VAULTS, beefy.RATES, beefy.VALUES))
 
 
 class VaultReader:
-    """Reads a vault's rate; it asks no node and needs no tables."""
+    """Reads a vault's rate; it reads no node and needs no tables."""
 
     def subject(self, question: PoolQuestion) -> tuple[str, str]:
         """Return the chain."""
@@ -60,7 +60,7 @@ class VaultReader:
 
 
 class BestReader:
-    """Reads all active vaults of a chain; it asks no node and needs no tables."""
+    """Reads all active vaults of a chain; it reads no node and needs no tables."""
 
     def subject(self, question: ChainQuestion) -> tuple[str, str]:
         """Return the chain."""

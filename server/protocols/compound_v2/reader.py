@@ -26,7 +26,7 @@ _UNDERLYING = _TOKEN["underlying"]
 _SUPPLY = _TOKEN["balanceOfUnderlying"]
 _DEBT = _TOKEN["borrowBalanceCurrent"]
 
-# The accrual writes four words and asks the rate model.
+# The accrual writes four words and calls the rate model.
 _ACCRUING_GAS = 250_000
 
 

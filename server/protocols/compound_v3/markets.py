@@ -1,6 +1,6 @@
 """Reads of lend-b V3's markets: figures of some of them, what their base asset is worth, and that their terms hold.
 
-A market's prices are in a unit of its own (`denominations`). Where no feed on the chain says what that is worth, the
+A market's prices are in a unit of its own (`denominations`). Where no feed on the chain reports what that is worth, the
 gateway's own price of the base asset counts instead, which is read after the market. A market whose code changed is
 described in one request more.
 """
@@ -66,7 +66,7 @@ class Worth(NamedTuple):
 
 
 class Market(NamedTuple):
-    """What a read says of one market; `figures` are what was asked of it besides."""
+    """What a read returns of one market; `figures` are what was read of it besides."""
 
     terms: Terms
     figures: tuple[Answered, ...]
@@ -75,7 +75,7 @@ class Market(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a read says: the block, the markets or what failed them, and the tables where they have changed."""
+    """What a read returns: the block, the markets or what failed them, and the tables where they have changed."""
 
     now: datetime
     block: int
@@ -110,7 +110,7 @@ def read_markets(
     outcomes: Outcomes,
     prices: TokenPrices,
 ) -> Reading | More:
-    """Return what the group "markets" says of these markets, or what has to be read besides (group "besides").
+    """Return what the group "markets" reports of these markets, or what has to be read besides (group "besides").
 
     Raises:
         StaleTables: a market whose terms could not be read before can be read now.
@@ -145,7 +145,7 @@ def read_markets(
         if unit_of(chain, terms.address) not in dollars
     ]
     if (changed or unpriced) and "besides" not in outcomes:
-        # Without a change it is empty, and asks nothing: it says that the prices were asked for.
+        # Without a change it is empty and reads nothing: it marks that the prices were requested.
         besides = [call for one in changed.values() for call in _describe_changed(one)]
         return More(Plan({"besides": Group(tuple(besides))}, tuple(unpriced)))
     renewed = dict(tables)

@@ -1,6 +1,6 @@
 """What a wallet has in the markets of lend-b V3: a supply or a debt of the base asset, and collateral.
 
-The balances are accrued to the block by the contract's own views. A wallet's record says in which assets it has
+The balances are accrued to the block by the contract's own views. A wallet's record states in which assets it has
 collateral: bits 0 to 15 in `assetsIn`, bits 16 to 23 in the reserved byte (CometWithExtendedAssetList).
 """
 
@@ -27,7 +27,7 @@ _USER_BASIC = COMET["userBasic"]
 _USER_COLLATERAL = COMET["userCollateral"]
 
 _BALANCE_GAS = 60_000
-# It asks the price of every asset that the wallet has.
+# It reads the price of every asset that the wallet has.
 _LIQUIDATABLE_GAS = 400_000
 _FIXED = 4
 _ASSETS_IN_BITS = 16
@@ -47,7 +47,7 @@ class PositionReader:
     def plan(self, question: WalletQuestion, tables: tuple[Market, ...]) -> Plan:
         """Return how many assets the markets have, which serves every wallet, and the wallet's balances.
 
-        The place after a market's last asset is asked for as well: an asset that was listed since stands there.
+        The place after a market's last asset is read as well: an asset that was listed since stands there.
         """
         counts = []
         for market in tables:

@@ -55,7 +55,7 @@ def market_addresses(chain: str) -> list[str]:
 def load_markets(chain: str, outcomes: Outcomes) -> tuple[Market, ...] | More:
     """Return the chain's markets, or what has to be read for them.
 
-    How many assets a market has is not known before: all places are asked for at once, and those beyond refuse.
+    How many assets a market has is not known before: all places are read at once, and those beyond refuse.
     """
     addresses = market_addresses(chain)
     if "markets" not in outcomes:

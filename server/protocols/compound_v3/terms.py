@@ -1,9 +1,9 @@
 """What the code of lend-b V3's markets fixes: base asset, price feed, and the rate models of supply and borrow.
 
 Terms are kept as tables and proved again by every read. A rate model is known by its kink and its values at 0, at the
-kink and at one beyond it, where the upper slope stands whole: the market's own answers there say whether the kept model
-is still its own. Source: compound-finance/comet, Comet.getSupplyRate and getBorrowRate: rates are per second times
-1e18, every product is rounded down.
+kink and at one beyond it, where the upper slope stands whole: the market's own answers there show whether the kept
+model is still its own. Source: compound-finance/comet, Comet.getSupplyRate and getBorrowRate: rates are per second
+times 1e18, every product is rounded down.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class Terms(NamedTuple):
 
 
 class Unread(NamedTuple):
-    """A market whose terms could not be read; `base` is the asset where only that did not say what it is."""
+    """A market whose terms could not be read; `base` is the asset where only that one is unreadable."""
 
     address: str
     base: str | None
@@ -140,7 +140,7 @@ def describe_market(market: str) -> tuple[ContractCall, ...]:
 
 
 def describe_unread(market: Unread) -> tuple[ContractCall, ...]:
-    """Return the calls that say whether an unread market can be read now."""
+    """Return the calls that show whether an unread market can be read now."""
     return describe_market(market.address) + (() if market.base is None else describe(market.base))
 
 
@@ -152,7 +152,7 @@ def check_unread(market: Unread, answered: Sequence[Answered]) -> ContractUnread
     if base == market.base:
         terms = attempt(_read_all, answered, answered[DESCRIBED:])
     else:
-        # Of this asset nothing was asked that could be wrong.
+        # Of this asset nothing was read that could be wrong.
         terms = attempt(read_terms, answered, TokenFacts(base, "", 0))
     return terms if isinstance(terms, ContractUnreadable) else None
 
@@ -177,7 +177,7 @@ def read_terms(answered: Sequence[Answered], base: TokenFacts) -> Terms:
 
 
 def _read_all(answered: Sequence[Answered], token: Sequence[Answered]) -> Terms:
-    """Return a market's terms with what its base asset says of itself."""
+    """Return a market's terms with what its base asset reports of itself."""
     return read_terms(answered, read_facts(*token))
 
 
@@ -205,9 +205,9 @@ def read_feed(proofs: Sequence[Answered]) -> str:
     return str(proofs[0].read_one(_PRICE_FEED))
 
 
-def computes_by(terms: Terms, asked_with: Terms, proofs: Sequence[Answered]) -> bool:
-    """Return whether the market's own rates, at the points of the terms that were asked with, are those of `terms`."""
-    sides = zip((2, 6), _SIDES, (terms.supply, terms.borrow), (asked_with.supply, asked_with.borrow), strict=True)
+def computes_by(terms: Terms, planned_with: Terms, proofs: Sequence[Answered]) -> bool:
+    """Return whether the market's own rates, at the points of the terms `planned_with`, are those of `terms`."""
+    sides = zip((2, 6), _SIDES, (terms.supply, terms.borrow), (planned_with.supply, planned_with.borrow), strict=True)
     return all(
         one.read_one(side.rate) == model.rate(point)
         for start, side, model, asked in sides

@@ -1,11 +1,11 @@
 """Finds the report of an aggregator that is a week older than its current one, in few rounds of calls.
 
-Numbers of rounds grow with time, but nothing says how many there are a day. So the first calls ask for the last rounds
-and for ever more distant ones, the next ones divide what is left between the nearest that is old enough and the nearest
-that is not. A round that is none (a gap, a phase that begins) says nothing and is passed over.
+Numbers of rounds grow with time, but nothing states how many there are a day. So the first calls read the last
+rounds and for ever more distant ones, the next ones divide what is left between the nearest that is old enough and the
+nearest that is not. A round that is none (a gap, a phase that begins) reports nothing and is passed over.
 
 A number holds a phase in its upper bits where aggregators were replaced behind a proxy (Chainlink: number of the phase
-times 2^64). Only rounds of the current phase are looked at: nothing says how many an earlier one has.
+times 2^64). Only rounds of the current phase are looked at: nothing states how many an earlier one has.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ def find_earlier(known: Known, latest: Round) -> Round | None:
 
 
 def next_numbers(known: Known, latest: Round) -> list[int]:
-    """Return the rounds to ask for next, none once the one before the period is found; `known` says what is there.
+    """Return the rounds to read next, none once the one before the period is found; `known` holds what is there.
 
-    None in `known` stands for a round that was asked for and is none.
+    None in `known` stands for a round that was read and is none.
     """
     earlier = find_earlier(known, latest)
     first = (latest.number >> _PHASE_BITS << _PHASE_BITS) + 1

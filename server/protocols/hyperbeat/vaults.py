@@ -94,7 +94,7 @@ class Vault(Protocol):
         ...
 
     def read(self, table: Any, outcomes: Outcomes, prices: TokenPrices, *, has_rate: bool) -> VaultState | More:
-        """Return the vault's state, with its rate only where that is asked for, or what has to be read besides.
+        """Return the vault's state, with its rate only where that is requested, or what has to be read besides.
 
         Raises:
             ContractUnreadable: a contract does not answer as it does.
@@ -102,7 +102,7 @@ class Vault(Protocol):
         ...
 
 
-# Nodes of HyperEVM do not have the past, so what a share was worth is known only where this gateway has noted it.
+# Nodes of HyperEVM do not have the past, so what a share was worth is known only where this gateway has stored it.
 
 _VAULT = Interface.load("server.protocols.hyperbeat", "vault")
 _ASSET = _VAULT["asset"]
@@ -309,7 +309,7 @@ class FeedVault:
 
 
 def _wanted(table: FeedTable) -> Iterable[int]:
-    """Return the rounds to read with the report: those that are known to be needed, and what a search asks for next."""
+    """Return the rounds to read with the report: those that are known to be needed, and what a search needs next."""
     if table.latest is None:
         return ()
     searched = next_numbers({**table.known, table.latest.number: table.latest}, table.latest)

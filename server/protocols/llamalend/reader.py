@@ -39,7 +39,7 @@ _TOTAL_ASSETS = _VAULT["totalAssets"]
 _TOTAL_SUPPLY = _VAULT["totalSupply"]
 _BALANCE_OF = _VAULT["balanceOf"]
 
-# It asks the controller for its debt, which reads the AMM's rate.
+# It calls the controller for its debt, which reads the AMM's rate.
 _TOTAL_ASSETS_GAS = 90_000
 _SHARES_GAS = 30_000
 _DEAD_SHARES = 1000

@@ -22,7 +22,7 @@ _V2 = Interface.load("server.protocols.llamalend", "factory_v2")
 COUNT = _V1["market_count"]
 _NAMES = _V1["names"]
 
-# How many places of a factory are asked for before their number is known; Ethereum's first had 48.
+# How many places of a factory are read before their number is known; Ethereum's first had 48.
 _AT_FIRST = 64
 _MOST = 2_000
 
@@ -75,7 +75,7 @@ class Entry(NamedTuple):
 
 
 class _Generation(NamedTuple):
-    """A factory's way of listing: what is asked for each place, how many calls that takes, how it is read."""
+    """A factory's way of listing: what is called for each place, how many calls that takes, how it is read."""
 
     calls: Any
     read: Any
@@ -141,7 +141,7 @@ def find_new(chain: str, returned: tuple[Answered, ...], tables: Tables) -> dict
 def load_vaults(chain: str, outcomes: Outcomes) -> Tables | More:
     """Return the chain's vaults, or what has to be read for them.
 
-    The first places of each factory are asked for together with their number: those beyond it refuse.
+    The first places of each factory are read together with their number: those beyond it refuse.
     """
     if "counts" not in outcomes:
         groups = {"counts": Group(tuple(COUNT.call(address) for address, _ in factories(chain)))}

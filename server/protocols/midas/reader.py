@@ -34,7 +34,7 @@ DOLLAR = "USD"
 
 @dataclass(frozen=True, slots=True)
 class Fund:
-    """A row of deployments.toml, whose comments say what its members are."""
+    """A row of deployments.toml, whose comments describe its members."""
 
     key: str
     symbol: str

@@ -45,7 +45,7 @@ _SPOT, _AVERAGE = yield_protocol_pb2.YIELD_BASIS_SPOT, yield_protocol_pb2.YIELD_
 
 
 class ListingReader:
-    """Asks for the listing of a chain's vaults, which Morpho's API has; it needs no tables."""
+    """Requests the listing of a chain's vaults, which Morpho's API has; it needs no tables."""
 
     def subject(self, question: ChainQuestion) -> tuple[str, str]:
         """Return the chain."""

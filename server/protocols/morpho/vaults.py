@@ -1,7 +1,7 @@
 """What lend-c's vaults are: proved by the protocol's factories, with the asset and the markets that they supply.
 
-An address that a caller names may be any contract's, so a factory has to know it, and it is read in executions of its
-own. What it answers as well as a vault does is of no matter then.
+An address that a caller names may be any contract's, so a factory has to confirm it, and it is read in executions of
+its own. What it answers as well as a vault does is of no matter then.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _NAMES = (_VAULT["name"], _VAULT["symbol"])
 DECIMALS = _VAULT["decimals"]
 QUEUE_LENGTH = _VAULT["withdrawQueueLength"]
 QUEUE = _VAULT["withdrawQueue"]
-# Keys of the address book with what their contracts are asked; the first factory made many of the large vaults.
+# Keys of the address book with the function that is called there; the first factory made many of the large vaults.
 _FACTORIES: tuple[tuple[str, str, Function], ...] = (
     ("metaMorphoFactory", FIRST, _FACTORY["isMetaMorpho"]),
     ("firstMetaMorphoFactory", FIRST, _FACTORY["isMetaMorpho"]),
@@ -69,7 +69,7 @@ class VaultMarket(NamedTuple):
 
 
 class Vault(NamedTuple):
-    """A vault that a factory knows. `markets` are those of its withdraw queue, empty for generation V2.
+    """A vault that a factory confirms. `markets` are those of its withdraw queue, empty for generation V2.
 
     `name` and `symbol` are empty where it does not answer for them.
     """
@@ -109,7 +109,7 @@ def proved(chain: str, vaults: Sequence[str], returned: Sequence[Answered]) -> d
 
 
 def describe_vault(version: str, vault: str) -> Group:
-    """Return the first of the calls that a vault's facts come from; the queue is asked for as long as it may be."""
+    """Return the first of the calls that a vault's facts come from; the queue is read as long as it may be."""
     calls: list[ContractCall] = [ASSET.call(vault), DECIMALS.call(vault)]
     calls += [one.call(vault, is_optional=True) for one in _NAMES]
     if version == FIRST:

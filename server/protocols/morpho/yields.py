@@ -79,7 +79,7 @@ class _VaultTables:
         if not has_vaults(chain):
             raise unknown_pool(pool, (), of=f"lend-c on {chain}, where the protocol has no vaults")
         if "proof" not in outcomes:
-            # Alone: what a stranger's contract answers may be large, and none of it is needed.
+            # Alone: what an unknown contract answers may be large, and none of it is needed.
             return More(Plan({"proof": prove(chain, [pool])}))
         version = proved(chain, [pool], outcomes["proof"]).get(pool)
         if version is None:
@@ -93,7 +93,7 @@ class _VaultTables:
         return read_vault(version, returned, outcomes["asset"], read_parameters(queue, outcomes["markets"]))
 
     def _refuse(self, question: PoolQuestion, outcomes: Outcomes) -> More:
-        """Ask for the names of vaults, and raise NotFound with the nearest."""
+        """Request the names of vaults, and raise NotFound with the nearest."""
         known = list[str]()
         if question.chain in morpho.CHAINS:
             request = morpho.vaults_of(question.chain)
@@ -128,10 +128,10 @@ class LendingReader(_VaultTables):
         _check(question, outcomes, tables)
         price = prices.get((question.chain, tables.asset.address))
         row = yield_pb2.LendingYield(borrow_apy=0.0, block_height=outcomes.block_of("vault"))
-        told_at: datetime | None = None
+        reported_at: datetime | None = None
         if tables.version == SECOND:
             time, total = _read_total(outcomes)
-            rate, told_at = _average(question, outcomes)
+            rate, reported_at = _average(question, outcomes)
         else:
             state = read_state(question.chain, tables, outcomes["vault"])
             time, total, rate = state.time, state.total_assets, state.apy(after_fee=True)
@@ -140,7 +140,7 @@ class LendingReader(_VaultTables):
             row.basis = _AVERAGE if tables.version == SECOND else _SPOT
         if price is not None:
             row.tvl = _value(total, tables, price)
-        row.updated_at.FromDatetime(oldest(time, told_at, price.updated_at if price else None))
+        row.updated_at.FromDatetime(oldest(time, reported_at, price.updated_at if price else None))
         return row
 
 

@@ -107,10 +107,10 @@ def _factories(chain: str) -> list[str]:
 def _maker(chain: str, address: str, answers: tuple[Answered, ...]) -> str:
     unreadable = None
     for answered in answers:
-        said = answered.read_if_answered(_IS_VALID)
-        if said is None:
+        is_valid = answered.read_if_answered(_IS_VALID)
+        if is_valid is None:
             unreadable = answered
-        elif said[0]:
+        elif is_valid[0]:
             return answered.call.to
     if unreadable is not None:
         unreadable.read_one(_IS_VALID)

@@ -44,7 +44,7 @@ _FEES = (500, 3000, 10000)
 _QUOTE_GAS = 2_000_000
 # The pool takes the amount as an int256.
 _MOST = 2**255 - 1
-# What a pool says before it is initialised, and the quoter of one without liquidity.
+# What a pool reverts with before it is initialised, and the quoter of one without liquidity.
 _LOCKED = "LOK"
 _DRY = "Unexpected error"
 _LOWEST_PRICE = 4295128740

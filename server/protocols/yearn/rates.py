@@ -5,7 +5,7 @@
 | V3 | Kong's net APY (basis average) | the oracle of rates (spot) | growth of a share's price in 7 days (growth) |
 | V2 | Kong's net APY | | growth |
 
-The oracle returns 0 where profits do not unlock at the moment (yearn/yearn-devdocs, AprOracle): that says no rate.
+The oracle returns 0 where profits do not unlock at the moment (yearn/yearn-devdocs, AprOracle): that is no rate.
 Growth is what a share is worth now against the block that is 7 days of blocks older, by the times of the two blocks;
 without a node that has the older state there is none.
 """
@@ -35,7 +35,7 @@ _ORACLE = Interface.load("server.protocols.yearn", "apr_oracle")
 _STRATEGY_APR = _ORACLE["getStrategyApr"]
 _CURRENT_APR = _ORACLE["getCurrentApr"]
 
-# It asks a strategy's own oracle, which asks the protocols below it.
+# It calls a strategy's own oracle, which calls the protocols below it.
 _APR_GAS = 1_000_000
 _PRICE_GAS = 300_000
 _WAD = 10**18

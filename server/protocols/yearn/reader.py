@@ -103,7 +103,7 @@ class VaultReader(VaultTables):
     def build(
         self, question: PoolQuestion, outcomes: Outcomes, tables: Vault | None, prices: TokenPrices
     ) -> yield_pb2.VaultYield | More:
-        """Return the vault's row, without a rate where nothing says one. Raises as `check_proof`."""
+        """Return the vault's row, without a rate where no source has one. Raises as `check_proof`."""
         listed = find_listed(question, outcomes)
         has_rate = listed is not None and listed.apy is not None
         if "vault" not in outcomes and "proof" not in outcomes:
@@ -189,7 +189,7 @@ class BestReader:
     def build(
         self, question: ChainQuestion, outcomes: Outcomes, tables: None, prices: TokenPrices
     ) -> list[BestRow] | More:
-        """Return a row for each vault, without a rate (NaN) where nothing says one.
+        """Return a row for each vault, without a rate (NaN) where no source has one.
 
         Raises:
             UpstreamUnavailable: Kong's list is not to be had.

@@ -81,12 +81,12 @@ class VaultTables:
         return Vault(version, facts, decimals[0])
 
     def plan(self, question: PoolQuestion, tables: Vault | None) -> Plan:
-        """Return Kong's list, which says what to call."""
+        """Return Kong's list, which determines what to call."""
         return Plan(documents=(kong.vaults_of(question.chain),))
 
 
 def find_listed(question: PoolQuestion, outcomes: Outcomes) -> kong.Vault | None:
-    """Return Kong's row of a vault; None where it has none, or could not be asked."""
+    """Return Kong's row of a vault; None where it has none, or could not be read."""
     document = outcomes.find_document(kong.vaults_of(question.chain))
     found: kong.Vault | None = None if document is None else document.value.get(question.pool)
     return found
@@ -110,7 +110,7 @@ def proof_group(question: PoolQuestion, vault: Vault | None) -> Group:
 
 
 def check_proof(question: PoolQuestion, vault: Vault | None, outcomes: Outcomes) -> Vault:
-    """Return the vault if it is one of vault-b, which Kong's list or a registry says.
+    """Return the vault if it is one of vault-b, which Kong's list or a registry states.
 
     Raises:
         NotFound: it is none.
@@ -131,7 +131,7 @@ def check_proof(question: PoolQuestion, vault: Vault | None, outcomes: Outcomes)
 
 
 def check_version(vault: Vault, returned: Answered) -> None:
-    """Raise StaleTables where the contract is of another release than the tables say."""
+    """Raise StaleTables where the contract is of another release than the tables state."""
     if _read_version(returned) != vault.version:
         raise StaleTables
 

@@ -30,7 +30,7 @@ _BEARER = "bearer "
 
 
 class AdmissionStage:
-    """Admits one call: a trusted caller's principal as it is, everybody else by key and quota, one unit a call.
+    """Admits one call: a trusted caller's principal as it is, all others by key and quota, one unit a call.
 
     An admitted request that equals one answered a moment ago gets that answer, if any are kept: without waiting, and
     so without ever being in flight.
@@ -79,7 +79,7 @@ class AdmissionStage:
         return admit
 
     def identifier(self, method: Method) -> Identify:
-        """Return what finds out whose a call is by its metadata alone, and raises KeyMissing or KeyInvalid.
+        """Return what identifies a call's principal by its metadata alone, and raises KeyMissing or KeyInvalid.
 
         A key's owner becomes the principal of the call, which is charged later; what a trusted caller vouches for is
         left to that as well.
@@ -109,7 +109,7 @@ class AdmissionStage:
         return identify
 
     def _charge(self, state: RequestState, principal: Principal) -> None:
-        """Charge one unit, and tell the caller what is left; raises RateLimited where nothing is."""
+        """Charge one unit, and report to the caller what is left; raises RateLimited where nothing is."""
         if principal.policy.unlimited:
             return
         grant = self._admission.quotas.charge(principal, 1)
@@ -219,7 +219,7 @@ def _trusted_by_metadata(state: RequestState) -> None:
 def _trusted_only(inner: Step) -> Gate:
     def admit(request: bytes, context: Context, state: RequestState) -> Step:
         _trusted_by_metadata(state)
-        # Whom it is asked for, where that is anybody: who asked for the OpenRPC document pays for it.
+        # The principal that it is requested for, if any: the caller of the OpenRPC document pays for it.
         state.principal = _vouched(state)
         return inner
 

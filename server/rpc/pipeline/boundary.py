@@ -125,7 +125,7 @@ def _count(name: str, state: RequestState, status: StatusCode, reason: str | Non
 
 
 def _client(state: RequestState, context: Context) -> str:
-    """Return who is refused: the key that is known, else the address that the call came from."""
+    """Return what is refused: the key that is known, else the address that the call came from."""
     if state.principal is not None:
         return state.principal.id
     address = state.metadata.get("x-waypost-client") if state.trusted else None
@@ -224,7 +224,7 @@ class CallBoundary:
 class Entrance:
     """Where the calls of one method over a socket begin: with their metadata alone.
 
-    A message is read once it is known whose it is: what a caller without a key sends is never held.
+    A message is read once its sender is identified: what a caller without a key sends is never held.
     """
 
     def __init__(self, name: str, start: Callable[[Metadata, bool], RequestState], identify: Identify | None) -> None:

@@ -66,9 +66,9 @@ class Stage:
 class RequestState:
     """The call being served. Times are seconds of the monotonic clock; `chain` is the slug once it is known to exist.
 
-    `cache` tells what the caller wants of the cache and what came out of it. `quota` is what the caller is told of its
-    quota, as trailing metadata; `error` is the failure that is answered. `further` are the units that the call costs
-    beyond what its operation says, told by the servicer where one operation stands for many.
+    `cache` holds what the caller wants of the cache and what came out of it. `quota` is what the caller receives about
+    its quota, as trailing metadata; `error` is the failure that is answered. `further` are the units that the call
+    costs beyond its operation's cost, set by the servicer where one operation stands for many.
     """
 
     request_id: str

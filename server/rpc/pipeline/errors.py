@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 DOMAIN = "waypost"
 CACHE_STATUS = "x-waypost-cache"
 STATUS_DETAILS = "grpc-status-details-bin"
-# What RetryInfo says, for the retry policies of gRPC's own clients (gRFC A6), which do not read that.
+# The delay of RetryInfo, for the retry policies of gRPC's own clients (gRFC A6), which do not read that.
 RETRY_PUSHBACK = "grpc-retry-pushback-ms"
 # Message and details travel as HTTP/2 headers, of which clients read 8 KiB by default; percent-encoding triples.
 MAX_MESSAGE_BYTES = 1500
@@ -57,7 +57,7 @@ async def answer_failure(name: str, state: RequestState, context: Context, failu
     """End the call with the status of the failure; always raises.
 
     A GatewayError becomes its own status; a CancelledError that the caller did not cause becomes UNAVAILABLE (a socket
-    client without deadline would wait for ever); anything else becomes INTERNAL with a text that tells nothing of the
+    client without deadline would wait for ever); anything else becomes INTERNAL with a text that reveals nothing of the
     exception, which goes to the log under the request id. A call that has ended already, or whose caller left, is left
     as it is.
     """
@@ -85,8 +85,8 @@ async def answer_failure(name: str, state: RequestState, context: Context, failu
 def trailing_metadata(state: RequestState) -> tuple[tuple[str, str | bytes], ...]:
     """Return what is sent with the status, whatever it is; `x-waypost-cache` where the cache had any part in it."""
     status = state.cache.status
-    told = (("x-request-id", state.request_id), *state.quota)
-    return told if status is None else (*told, (CACHE_STATUS, status))
+    metadata = (("x-request-id", state.request_id), *state.quota)
+    return metadata if status is None else (*metadata, (CACHE_STATUS, status))
 
 
 def describe(failure: GatewayError, state: RequestState) -> status_pb2.Status:
@@ -146,7 +146,7 @@ def _add(status: status_pb2.Status, detail: Message) -> None:
 
 
 def _node_error(words: NodeWords, room: int) -> raw_pb2.NodeError:
-    """Return what a node said in about so many bytes: of longer `data` the beginning, as text."""
+    """Return what a node answered in about so many bytes: of longer `data` the beginning, as text."""
     error = raw_pb2.NodeError(code=words.code, message=words.message)
     if words.data is not None:
         error.data.json = shorten_data(words.data, room - error.ByteSize() - _WRAPPING_BYTES)

@@ -53,7 +53,7 @@ class Execution:
     def bind(self, method: Method) -> Step:
         """Return what runs an admitted call of the method: serialised request -> serialised response.
 
-        The caller's deadline holds, or the operation's own when the caller sets none; `RequestState.deadline` says when
+        The caller's deadline holds, or the operation's own when the caller sets none; `RequestState.deadline` is when
         it passes.
         """
         operation, name, path = method.operation, method.name, method.path
@@ -110,7 +110,7 @@ class Execution:
                 raise ResponseTooLarge(
                     f"the answer of {name} has {len(response)} bytes, at most {max_bytes} fit; ask for less at once"
                 )
-            # What was asked for once is rarely asked for again, and what came out of no cache cannot be vouched for.
+            # What was requested once is rarely requested again, and what came out of no cache cannot be vouched for.
             if keep is not None and state.cache.status == "hit":
                 keep(path, request, state, response)
             return response

@@ -1,6 +1,6 @@
 """The one interceptor: every rpc of Waypost passes the boundary, admission and the stages (design section 3).
 
-Over a socket the state is made here already, of the metadata alone, and a caller who brings no key is refused before
+Over a socket the state is made here already, of the metadata alone, and a caller without a key is refused before
 the message is read.
 """
 
@@ -74,7 +74,7 @@ class StagesInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[misc]  # gr
         except KeyError:
             found = await continuation(handler_call_details)
             if found is None:
-                # Not remembered: callers choose paths freely.
+                # Not cached: callers choose paths freely.
                 return None
             handler, entrance = self._composed[path] = self.compose(path, found), self._entrance(path, found)
         if entrance is None:

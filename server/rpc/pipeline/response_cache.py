@@ -1,9 +1,9 @@
 """The cache of whole answers, by their serialised requests.
 
 Two kinds of answers are kept. What was read of one state of one chain is given again to a request that is the same byte
-for byte, without parsing, checking or reading, while whoever answered it out of the cache vouches for it
+for byte, without parsing, checking or reading, while the cache that answered it vouches for it
 (`CacheContext.holds`). And operations whose answers the contract lets live for a fixed time keep them in the shared
-cache, under the request with canonical addresses; such an answer is of the block it was read at and says so, where it
+cache, under the request with canonical addresses; such an answer is of the block it was read at and states it, where it
 names one. A request that chooses its block is left to the chain's own cache. Failures are never kept: an address that
 is no token today may be one in the next block.
 """
@@ -79,7 +79,7 @@ class ResponseCache(Stage):
         return CHAIN in fields and (HEIGHT in fields or bool(operation.options.cache_seconds))
 
     def find(self, path: str, request: bytes, state: RequestState) -> bytes | None:
-        """Return the response of this very request if it still holds, and let the state say so; None otherwise."""
+        """Return the response of this very request if it still holds, and record that in the state; None otherwise."""
         if len(request) > _LARGEST:
             return None
         key = (path, request)
@@ -175,7 +175,7 @@ class ResponseCache(Stage):
             try:
                 setattr(request, name, self._canonical(request.chain, getattr(request, name)))
             except InvalidArgument:
-                # The reader refuses it, and says why.
+                # The reader refuses it, with the reason.
                 return
 
 

@@ -53,7 +53,7 @@ class Rule(NamedTuple):
     """The rule of one field.
 
     `absent` fills in the default or refuses an absent value; a value whose length lies within `least` and `most` is
-    right, any other is what `check` says. `most` is -1 where length alone decides nothing.
+    right, any other is what `check` returns. `most` is -1 where length alone decides nothing.
     """
 
     name: str

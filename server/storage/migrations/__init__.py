@@ -1,4 +1,4 @@
-"""Migrations, applied by the program itself: nobody runs a tool by hand."""
+"""Migrations, applied by the program itself: no tool is run by hand."""
 
 from server.storage.migrations.runner import WrongProfile, upgrade
 

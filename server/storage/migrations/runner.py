@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
     from sqlalchemy.ext.asyncio import AsyncEngine
 
-# Of the database's lock for migrations: any number that nobody else uses there.
+# Of the database's lock for migrations: any number that nothing else uses there.
 _LOCK = 0x77617970
 
-# Databases from before this revision do not say whose they are; mainnet's processes used them by default.
+# Databases from before this revision do not name their profile; mainnet's processes used them by default.
 _FIRST_MARKED = "0003"
 _UNMARKED_PROFILE = "mainnet"
 
@@ -40,7 +40,7 @@ class WrongProfile(Exception):
 async def upgrade(engine: AsyncEngine, profile: str | None, *, lock_seconds: float) -> None:
     """Apply the migrations that the database lacks, in one transaction; processes that start together take turns.
 
-    A new database becomes the profile's, one from before profiles were noted becomes mainnet's. With profile None
+    A new database becomes the profile's, one from before profiles were recorded becomes mainnet's. With profile None
     neither is looked at. Raises WrongProfile, and then nothing of the database is changed.
     """
     async with engine.connect() as connection:
@@ -90,7 +90,7 @@ def _scripts() -> tuple[Config, ScriptDirectory]:
 
 
 def _claim(connection: Connection, before: str | None, profile: str | None) -> None:
-    """Note whose the database is, where it is not noted yet. Raises WrongProfile when it is another profile's."""
+    """Record the database's profile, where none is recorded yet. Raises WrongProfile when it is another profile's."""
     of_profile = properties.c.name == "profile"
     owner = connection.execute(select(properties.c.value).where(of_profile)).scalar_one_or_none()
     if owner is None:

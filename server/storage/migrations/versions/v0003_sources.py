@@ -12,8 +12,8 @@ depends_on = None
 def upgrade() -> None:
     """Purge all prices, key `price_days` by source, create `price_requests`, `properties` and `reserve`.
 
-    Prices stored so far do not say which profile wrote them nor from how much of a day they are: the devnet's made-up
-    ones and days out of four figures stand among them. Keys stay.
+    Prices stored so far do not state which profile wrote them nor from how much of a day they are: the devnet's
+    artificial ones and days out of four figures stand among them. Keys stay.
     """
     op.execute("DELETE FROM price_observations")
     op.drop_table("price_days")
