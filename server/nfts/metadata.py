@@ -113,7 +113,7 @@ class MetadataReader:
         digest = hashlib.sha256("\n".join(location.candidates).encode("utf-8", "surrogatepass")).digest()
         cache = self._cache
         if cache is not None and not is_fresh:
-            body = await cache.recall(_FOUND + digest)
+            body = await cache.get_lasting(_FOUND + digest)
             if body is not None:
                 return _Found(await _apart(len(body), parse_document, body)), self._left(_FOUND + digest)
             failed = cache.lasting.get(_FAILED + digest)

@@ -244,7 +244,7 @@ class Pool:
         """Note that a result of the endpoint cannot be the answer to its call."""
         self._observer.failed(self.chain, endpoint, Kind.UNSOUND)
 
-    def hear_chain(self, reply: Reply, wrong: str | None) -> None:
+    def observe_chain(self, reply: Reply, wrong: str | None) -> None:
         """Note that an answer names the right chain, or why it is of another one: that excludes its endpoint."""
         identity = self._identities.get(self._by_label[reply.endpoint])
         if identity is None:

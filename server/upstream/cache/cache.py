@@ -202,7 +202,7 @@ class Cache:
         """Bytes held in memory."""
         return self.near.size + self.lasting.size
 
-    async def recall(self, key: bytes) -> bytes | None:
+    async def get_lasting(self, key: bytes) -> bytes | None:
         """Return a lasting value out of memory or else the shared tier, which memory then keeps."""
         value = self.lasting.get(key)
         if value is not None or self.shared is None:
