@@ -56,7 +56,7 @@ class AiohttpTransport(Transport):
     sessions: aiohttp.ClientSession | None = None
 
     async def post(
-        self, address: Address, body: bytes, timeout: float, hear: Callable[[], None] | None = None
+        self, address: Address, body: bytes, timeout: float, on_bytes: Callable[[], None] | None = None
     ) -> HttpAnswer:
         """Return the answer to a POST of `body`; raises as aiohttp does."""
         session = AiohttpTransport.sessions
@@ -66,8 +66,8 @@ class AiohttpTransport(Transport):
         limit = aiohttp.ClientTimeout(total=timeout, sock_connect=3.0)
         async with session.post(_url_of(address.origin), data=body, timeout=limit, allow_redirects=False) as response:
             whole = await response.read()
-            if hear is not None:
-                hear()
+            if on_bytes is not None:
+                on_bytes()
             return HttpAnswer(response.status, None, whole, response.headers)
 
 

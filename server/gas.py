@@ -58,7 +58,7 @@ class GasComparison:
 
         A chain that does not answer in time is left out, and named in the log and in a metric. Every chain is asked in
         one request for its fees and for the price feeds on it. `deadline` is in seconds of the monotonic clock; `cache`
-        is what the caller has of the cache.
+        is the caller's context of the cache.
 
         Raises:
             GatewayError: not one chain answered; the first one's failure.
@@ -66,19 +66,20 @@ class GasComparison:
         until = _budget(deadline)
         chains = [chain for chain in self._chains if _has_gas(chain)]
         symbols = {chain.native.symbol for chain in chains}
-        prices, told = await asyncio.gather(
+        prices, gas_prices = await asyncio.gather(
             self._prices.read(symbols, deadline=until, cache=cache),
             asyncio.gather(*(_gas_price(chain, ReadView(deadline=until, cache=cache)) for chain in chains)),
         )
         read_at = datetime.now(UTC)
         costs = [
             _cost(chain, gas, prices.get(chain.native.symbol), read_at)
-            for chain, gas in zip(chains, told, strict=True)
+            for chain, gas in zip(chains, gas_prices, strict=True)
             if isinstance(gas, GasPrice)
         ]
         if not costs:
             raise next(
-                (gas for gas in told if isinstance(gas, GatewayError)), UpstreamUnavailable("no chain can be read")
+                (gas for gas in gas_prices if isinstance(gas, GatewayError)),
+                UpstreamUnavailable("no chain can be read"),
             )
         return sorted(costs, key=lambda cost: (cost.usd is None, cost.usd or 0))
 

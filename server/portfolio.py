@@ -56,9 +56,9 @@ class Asset:
 
 @dataclass(frozen=True, slots=True)
 class ChainAssets:
-    """A wallet's assets on one chain, the most valuable first, all of `block` where the nodes tell it.
+    """A wallet's assets on one chain, the most valuable first, all of `block` where the nodes report it.
 
-    `unread` are the addresses of tokens that did not tell their balance.
+    `unread` are the addresses of tokens that did not return their balance.
     """
 
     chain: str
@@ -121,12 +121,12 @@ _log = structlog.get_logger("waypost.portfolio")
 # One silent chain does not keep the others waiting for the caller's whole deadline, nor leave the prices none of it.
 _LONGEST_SECONDS = 8.0
 _SHARE = 0.6
-# A read that ends at its own deadline says more than the clock here can.
+# A read that ends at its own deadline has the more precise error.
 _SLACK = 0.1
 
 
 class _Row(NamedTuple):
-    """An asset that has no price yet, and where it is known as; None for a coin that the catalogue does not have."""
+    """An asset that has no price yet, and its price key; None for a coin that the catalogue does not have."""
 
     asset: Asset
     token: Token | None
@@ -140,7 +140,7 @@ class _Held(NamedTuple):
 
 
 class Portfolio:
-    """Reads wallets. `catalogue` says which tokens are looked for."""
+    """Reads wallets. `catalogue` lists the tokens that are looked for."""
 
     def __init__(self, chains: Chains, catalogue: TokenCatalogue, prices: Prices) -> None:
         self._chains = chains
@@ -153,8 +153,8 @@ class Portfolio:
         """Return what the address holds of the own coins and the known tokens of these chains.
 
         Without `slugs` these are all chains to whose form the address belongs. They are read at once, each at one
-        block; the row of one that fails is its failure. Tokens of which only a weak source knows the address are not
-        looked for. `deadline` is in seconds of the monotonic clock; `cache` is what the caller has of the cache.
+        block; the row of one that fails is its failure. Tokens whose address only a weak source gives are not
+        looked for. `deadline` is in seconds of the monotonic clock; `cache` is the caller's context of the cache.
 
         Raises:
             InvalidArgument: the address is none of a chosen chain, or of any; or a chain is named twice.
@@ -222,7 +222,7 @@ def _until(deadline: float | None) -> float:
 
 
 def _counts(listing: Listing) -> bool:
-    """Return whether a token is looked for: the own coin is read anyway, and a doubtful address may be anybody's."""
+    """Return whether a token is looked for: the own coin is read anyway, a doubtful address may be another's."""
     row = listing.deployment
     return row.kind != "coin" and not row.mirrors_native and row.unverified != "address"
 
@@ -234,7 +234,7 @@ def _listed(listing: Listing, row: Holding) -> _Row:
 
 
 def _coin(chain: Chain, listing: Listing | None, row: Holding) -> _Row:
-    """Return a chain's own coin; one that the catalogue does not know is called by its symbol and has no price."""
+    """Return a chain's own coin; one outside of the catalogue is named by its symbol and has no price."""
     if listing is not None:
         return _listed(listing, row)
     symbol = chain.native.symbol

@@ -1,9 +1,9 @@
 """Documents of off-chain APIs (all rates, all vaults, all markets): fetched whole, kept in memory, shared by all calls.
 
 A document is answered from memory while it is within its lifetime, and asked for again in the background before that
-ends, as long as somebody reads it: who reads a document in use never waits for its source. Where the source fails, the
-document is answered past its lifetime, saying so, until it is too old; then the source's failure is the answer. A
-source that failed is left alone for a while. A source is one class: it knows where the API is, its shape, its units.
+ends, as long as it is read: readers of a document in use never wait for its source. Where the source fails, the
+document is answered past its lifetime, marked as stale, until it is too old; then the source's failure is the answer. A
+source that failed is left alone for a while. A source is one class: it holds the API's endpoints, its shape, its units.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ ASKED_SECONDS = 30.0
 _NEW_SECONDS = 1.0
 _AHEAD = 0.2
 _DONE_WAITING = 0.001
-# What says that a source failed. Anything else that it raises is its answer.
+# The errors of a source that failed. Any other that it raises is its answer.
 _FAILURES = (UpstreamUnavailable, UpstreamDisagrees, DeadlineExceeded)
 
 _log = structlog.get_logger("waypost.documents")
@@ -119,7 +119,7 @@ class DocumentSource(Protocol):
         ...
 
     async def fetch(self, key: tuple[Any, ...], previous: Fetched | None) -> Fetched:
-        """Return the document `key`; `previous` again, with new validators, where the source says that it is the same.
+        """Return the document `key`; `previous` again, with new validators, where the source reports no change.
 
         Raises:
             UpstreamUnavailable: the source fails or answers in an unknown shape, whose member the text names.
@@ -202,12 +202,12 @@ class DocumentStore:
         self._wall = wall
         self._sleep = sleep
         self._entries: dict[str, OrderedDict[tuple[Any, ...], _Entry]] = {name: OrderedDict() for name in self._sources}
-        self._flights: SingleFlight[None] = SingleFlight()
+        self._in_flight: SingleFlight[None] = SingleFlight()
 
     async def read(self, request: DocumentRequest, *, deadline: float | None, cache: CacheContext | None) -> Document:
         """Return a document, waiting for its source until `deadline` (seconds of the clock) where that is needed.
 
-        `cache` learns whether it came out of memory, and whether it is stale.
+        `cache` records whether it came from memory, and whether it is stale.
 
         Raises:
             UpstreamUnavailable: the source fails and what is kept is too old; it is switched off.
@@ -222,14 +222,14 @@ class DocumentStore:
                 cache.hit()
             self._keep_fresh(entry)
             return Document(entry.fetched.value, entry.read_at, is_stale=False)
-        if entry not in self._flights and now < entry.paused_until:
+        if entry not in self._in_flight and now < entry.paused_until:
             return self._fall_back(entry, cache)
         if cache is not None:
             cache.miss()
-        flight = self._start(entry)
+        fetch = self._start(entry)
         self._keep_fresh(entry)
-        await self._wait(entry, flight, deadline)
-        if flight.done() and entry.failure is None and entry.fetched is not None:
+        await self._wait(entry, fetch, deadline)
+        if fetch.done() and entry.failure is None and entry.fetched is not None:
             # What was waited for is new, however long it took.
             return Document(entry.fetched.value, entry.read_at, is_stale=False)
         return self._fall_back(entry, cache)
@@ -241,7 +241,7 @@ class DocumentStore:
         for task in keepers:
             task.cancel()
         await asyncio.gather(*keepers, return_exceptions=True)
-        await self._flights.close()
+        await self._in_flight.close()
 
     def _entry(self, request: DocumentRequest) -> _Entry:
         entries = self._entries.get(request.source)
@@ -256,24 +256,24 @@ class DocumentStore:
         return entry
 
     def _make_room(self, entries: OrderedDict[tuple[Any, ...], _Entry]) -> None:
-        """Forget the document that was not read for longest, if there are too many. What is being asked for stays."""
+        """Drop the document that was not read for longest, if there are too many. One that is being fetched stays."""
         if len(entries) < MOST_KEPT:
             return
-        oldest = next((entry for entry in entries.values() if entry not in self._flights), None)
+        oldest = next((entry for entry in entries.values() if entry not in self._in_flight), None)
         if oldest is None:
             raise UpstreamUnavailable("too many documents are being read at once; try again", retry_after_ms=1000)
         del entries[oldest.request.key]
         if oldest.keeper is not None:
             oldest.keeper.cancel()
 
-    async def _wait(self, entry: _Entry, flight: asyncio.Task[None], deadline: float | None) -> None:
-        """Return when the source has answered, or its reader waits no longer. The source is asked on."""
+    async def _wait(self, entry: _Entry, fetch: asyncio.Task[None], deadline: float | None) -> None:
+        """Return when the source has answered, or its reader's wait is over. The fetch goes on."""
         now = self._clock()
         waits = [] if deadline is None else [deadline - now]
         if entry.fetched is not None and now < entry.usable_until:
             waits.append(entry.began + LONGEST_WAIT - now)
         timeout = max(min(waits), _DONE_WAITING) if waits else None
-        await asyncio.wait((flight,), timeout=timeout)
+        await asyncio.wait((fetch,), timeout=timeout)
 
     def _fall_back(self, entry: _Entry, cache: CacheContext | None) -> Document:
         """Return what is kept although its source was to be asked; raises the failure where that is too old."""
@@ -284,7 +284,7 @@ class DocumentStore:
             if cache is not None:
                 (cache.stale if is_stale else cache.hit)()
             return Document(entry.fetched.value, entry.read_at, is_stale)
-        if entry.failure is None or entry in self._flights:
+        if entry.failure is None or entry in self._in_flight:
             raise DeadlineExceeded(f"{entry.request.source} did not answer in time; try again", retry_after_ms=1000)
         # A copy for each: several readers wait for one failure.
         failure = copy.copy(entry.failure)
@@ -293,10 +293,10 @@ class DocumentStore:
         raise failure
 
     def _start(self, entry: _Entry) -> asyncio.Task[None]:
-        if entry not in self._flights:
+        if entry not in self._in_flight:
             entry.began = self._clock()
         # In a context of its own: it outlives the call that needs it first.
-        return self._flights.start(entry, lambda: self._fetch(entry), contextvars.Context())
+        return self._in_flight.start(entry, lambda: self._fetch(entry), contextvars.Context())
 
     def _keep_fresh(self, entry: _Entry) -> None:
         if entry.keeper is None and entry.source.is_refreshed and self._is_kept:
@@ -306,7 +306,7 @@ class DocumentStore:
         """Ask for the document again whenever its lifetime is about to end, until it is no longer read."""
         try:
             while True:
-                if entry in self._flights:
+                if entry in self._in_flight:
                     await asyncio.wait((self._start(entry),))
                 now = self._clock()
                 await self._sleep(max(entry.refresh_at, entry.paused_until, now) - now)
@@ -329,7 +329,7 @@ class DocumentStore:
             self._note_failure(entry, error)
         except TimeoutError:
             self._note_failure(entry, DeadlineExceeded(f"{name} did not answer within {FETCH_SECONDS:g} s"))
-        except Exception as error:  # a shape that no check of the source thought of
+        except Exception as error:  # a shape that no check of the source covers
             _log.error("a document cannot be read", source=name, error=type(error).__name__)
             self._note_failure(
                 entry, UpstreamUnavailable(f"{name} answers with a document that this build cannot read")

@@ -1,7 +1,7 @@
 """Off-chain APIs: where they are asked, what their HTTP errors mean, and how their answers are read.
 
-They are asked where the settings say, else at the public endpoints of endpoints.toml. Answers are read strictly: a
-changed shape is an error, never a wrong figure.
+They are asked at the endpoints of the settings, else at the public ones of endpoints.toml. Answers are read strictly:
+a changed shape is an error, never a wrong figure.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from server.upstream.transport import Observer, Session
 
 AGENT = (("User-Agent", f"waypost/{VERSION}"),)
-"""The header by which public APIs know who asks: CoinGecko refuses requests without one (403)."""
+"""The header by which public APIs identify their clients: CoinGecko refuses requests without one (403)."""
 
 # The pace of a source without blocks: nothing is compared, nothing polled.
 _PACE_SECONDS = 60.0
@@ -67,13 +67,13 @@ _BROKEN = 500
 
 
 class ApiErrors:
-    """Errors of APIs that answer with plain HTTP statuses. What they write besides is not passed on."""
+    """Errors of APIs that answer with plain HTTP statuses. Their texts are not passed on."""
 
     def __init__(self, name: str) -> None:
         self._name = name
 
     def classify(self, http_status: int, code: int | None, message: str, data: bytes | None) -> Classified:
-        """Return the verdict by status alone: absent, throttled, broken, or refused (a key that is missing, say)."""
+        """Return the verdict by status alone: absent, throttled, broken, or refused (a missing key, for example)."""
         if http_status == _ABSENT:
             return Classified(Verdict.ELSEWHERE, NotFound(f"{self._name} does not have that"))
         if http_status == _THROTTLED:
@@ -98,7 +98,7 @@ Shape = TypeVar("Shape")
 
 
 def read_shape(body: bytes, shape: type[Shape], name: str) -> Shape:
-    """Return a JSON document as its known shape; numbers become exact decimals where the shape says so.
+    """Return a JSON document as its known shape; numbers become exact decimals where the shape has them.
 
     Raises:
         UpstreamUnavailable: it has another shape; the text names the member, never a value.
@@ -125,5 +125,5 @@ def read_moment(seconds: int, name: str) -> datetime:
 
 
 def is_price(value: Decimal | None) -> bool:
-    """Return whether a number can be a price: above zero and finite, as callers are told it too (a double)."""
+    """Return whether a number can be a price: above zero and finite, as a double too, which callers get."""
     return value is not None and value.is_finite() and 0 < float(value) < math.inf

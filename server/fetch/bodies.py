@@ -17,7 +17,7 @@ from server.fetch.targets import FetchFailed
 if TYPE_CHECKING:
     import aiohttp
 
-# Content-Encoding -> window bits of zlib. The request asks for gzip; deflate comes from servers that do not listen.
+# Content-Encoding -> window bits of zlib. The request asks for gzip; deflate comes from servers that ignore that.
 _WINDOWS = {"gzip": 16 + zlib.MAX_WBITS, "x-gzip": 16 + zlib.MAX_WBITS, "deflate": zlib.MAX_WBITS}
 _PLAIN = ("", "identity")
 

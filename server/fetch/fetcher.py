@@ -1,9 +1,9 @@
-"""The guarded fetcher: asks URLs that strangers choose, without letting them choose whom the gateway talks to.
+"""The guarded fetcher: asks URLs that strangers choose, without letting them choose what the gateway connects to.
 
-What a stranger could want is to make the gateway talk to what only the gateway can reach, to learn its secrets, or to
+A stranger could want to make the gateway connect to what only the gateway can reach, to learn its secrets, or to
 keep it busy. So: https alone; a name is looked up once per hop, all its addresses are checked, and the connection goes
-to a checked address, never to the name, so that a name that changes its mind (DNS rebinding) changes nothing;
-redirects are followed by hand under the same rules; nothing of ours goes along (no cookies, no credentials, no proxy
+to a checked address, never to the name, so that a name that changes its addresses (DNS rebinding) has no effect;
+redirects are followed by hand under the same rules; nothing of ours is sent (no cookies, no credentials, no proxy
 out of the environment); size, time, headers, redirects and connections are bounded.
 """
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 MAX_REDIRECTS = 3
 METADATA_HOST = "the metadata host"
-"""How a stranger's host is called: its name is nothing that logs or errors should repeat."""
+"""The label of a stranger's host, whose name logs and errors must not repeat."""
 
 _CONNECT_SECONDS = 3.0
 _READ_SECONDS = 4.0
@@ -52,7 +52,7 @@ _TIMEOUT = aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_SECONDS, sock
 
 
 class Fetched(NamedTuple):
-    """A whole answer: status, media type in lower case without parameters, decoded body, how its host is called."""
+    """A whole answer: status, media type in lower case without parameters, decoded body, label of its host."""
 
     status: int
     content_type: str

@@ -1,4 +1,4 @@
-"""Whom a stranger's URL may reach: the URL itself, its host's addresses, and why nothing was fetched.
+"""What a stranger's URL may reach: the URL itself, its host's addresses, and why nothing was fetched.
 
 No message of an error names a host, an address or a URL, so each may go to callers and logs. Names are looked up by
 threads of their own: a name server that a stranger runs may take its time, and the pools' and the loop's own look-ups
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class FetchError(Exception):
-    """Nothing was fetched; the message says why, for people, and fits after "because"."""
+    """Nothing was fetched; the message states why, for people, and fits after "because"."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
@@ -116,10 +116,10 @@ _SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
 
 
 class Target(NamedTuple):
-    """A URL that may be asked as far as its text tells.
+    """A URL that may be asked as far as its text shows.
 
-    `address` is set where the host is an IP address. `is_allowed` says that the configuration names this very host and
-    port, which frees it from the rules on schemes, ports and addresses.
+    `address` is set where the host is an IP address. `is_allowed`: the configuration names this very host and port,
+    which frees it from the rules on schemes, ports and addresses.
     """
 
     url: URL
@@ -216,7 +216,7 @@ class Resolver:
         return await asyncio.get_running_loop().run_in_executor(self._threads, _look_up, host)
 
     def close(self) -> None:
-        """Give up what is being looked up."""
+        """Cancel the look-ups under way."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
 

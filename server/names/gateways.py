@@ -1,6 +1,6 @@
 """Asks the off-chain gateways that contracts name (EIP-3668), within a budget and through the guarded fetcher.
 
-Whoever owns a name chooses its gateways, so a caller chooses them: one request of a caller must not become many of
+The owner of a name chooses its gateways, so a caller chooses them: one request of a caller must not become many of
 ours, nor reach what only we can reach.
 """
 
@@ -46,7 +46,7 @@ _HEX = re.compile(rb"0x(?:[0-9a-fA-F]{2})*")
 class Budget:
     """What is left to one caller's request.
 
-    `failures` counts requests to which no gateway had anything to say; `deadline` is in seconds of the monotonic clock.
+    `failures` counts requests that no gateway answered; `deadline` is in seconds of the monotonic clock.
     """
 
     def __init__(self, deadline: float | None) -> None:
@@ -68,7 +68,7 @@ class Budget:
         self._bytes = max(0, self._bytes - count)
 
 
-class _Told(NamedTuple):
+class _SizedAnswer(NamedTuple):
     """What a gateway answered, or why nothing, and the size of its answer in bytes."""
 
     answer: bytes | HttpError
@@ -87,7 +87,7 @@ class Gateways:
 
     def __init__(self, fetcher: GuardedFetcher) -> None:
         self._fetcher = fetcher
-        self._flights: SingleFlight[_Told] = SingleFlight()
+        self._in_flight: SingleFlight[_SizedAnswer] = SingleFlight()
 
     async def ask(self, query: Query, budget: Budget, *, depth: int = 0) -> bytes | HttpError:
         """Return what the first gateway that works answers, or why none does, which counts as a failure in the budget.
@@ -133,16 +133,16 @@ class Gateways:
         body = None if "{data}" in template else msgspec.json.encode({"data": data, "sender": sender})
         until = min(budget.deadline, monotonic() + _SECONDS_EACH)
         try:
-            told = await self._flights.join(
+            got = await self._in_flight.join(
                 (url, body), until, lambda shared: self._fetch(url, body, shared), monotonic
             )
         except TimeoutError:
             return HttpError(504, "the gateway took too long to answer")
-        budget.take_bytes(told.size)
-        return told.answer if told.size <= most else HttpError(502, "the gateways answer too much")
+        budget.take_bytes(got.size)
+        return got.answer if got.size <= most else HttpError(502, "the gateways answer too much")
 
-    async def _fetch(self, url: str, body: bytes | None, deadline: SharedDeadline) -> _Told:
-        """Ask one URL, for all callers whose look-ups lead there at this moment."""
+    async def _fetch(self, url: str, body: bytes | None, deadline: SharedDeadline) -> _SizedAnswer:
+        """Ask one URL, for all callers whose look-ups lead there at the same time."""
         try:
             fetched = await self._fetcher.fetch(
                 url,
@@ -154,8 +154,8 @@ class Gateways:
                 label=_LABEL,
             )
         except FetchError as error:
-            return _Told(HttpError(502, error.message), 0)
-        return _Told(_read(fetched), len(fetched.body))
+            return _SizedAnswer(HttpError(502, error.message), 0)
+        return _SizedAnswer(_read(fetched), len(fetched.body))
 
 
 def _expand(template: str, sender: str, data: str) -> str | None:

@@ -5,7 +5,7 @@
 The Universal Resolver packs the requests of resolvers into `query((address,string[],bytes)[])`, to be answered with
 `(bool[] failures, bytes[] responses)` (ENSIP-21).
 
-Encoded data is read here that strangers made: every length and offset is checked against what is there and a bound. A
+The encoded data comes from strangers: every length and offset is checked against what is there and a bound. A
 generic decoder follows whatever offsets it is given: nested arrays that all point to one place decode to far more than
 was sent.
 """
@@ -63,7 +63,7 @@ def read_address(data: bytes, at: int) -> bytes:
 
 
 LOCAL_BATCH_GATEWAY = "x-batch-gateway:true"
-"""What stands for a gateway where the requests of a look-up are left to us (ENSIP-21)."""
+"""The URL in a gateway's place where the requests of a look-up are left to us (ENSIP-21)."""
 
 OFFCHAIN_LOOKUP = bytes.fromhex("556f1830")
 QUERY = bytes.fromhex("a780bab6")
@@ -135,20 +135,20 @@ def write_batch_answer(answers: list[bytes | HttpError]) -> bytes:
     return _BATCH_ANSWER((failures, responses))
 
 
-# By these a gateway says that it has nothing on what it was asked; by 401, 403 or 429 it says something of who asks.
+# With these a gateway states that it has no such record; 401, 403 and 429 are about the client.
 _NO_RECORD = frozenset({400, 404, 410, 422})
 
 
 @dataclass(frozen=True, slots=True)
 class HttpError:
-    """Why a request has no response, as contracts are told: an HTTP status and a few words."""
+    """Why a request has no response, as contracts get it: an HTTP status and a short text."""
 
     status: int
     message: str
 
     @property
     def is_absence(self) -> bool:
-        """Whether the gateway said that there is no such record, rather than failed to say anything."""
+        """Whether the gateway stated that there is no such record, rather than failed."""
         return self.status in _NO_RECORD
 
     def encoded(self) -> bytes:
@@ -157,7 +157,7 @@ class HttpError:
 
 
 def read_http_error(revert: bytes) -> HttpError | None:
-    """Return the error that a contract passed on by reverting with it (without its words); None for another revert."""
+    """Return the error that a contract passed on by reverting with it (without its text); None for another revert."""
     if revert[:4] != HTTP_ERROR:
         return None
     try:

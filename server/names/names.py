@@ -2,7 +2,7 @@
 
 It is the one entry point of ENS, an upgradeable proxy whose address stays. It finds the resolver (wildcards of ENSIP-10
 included), asks it, and passes off-chain look-ups on. Asked with the local batch gateway (ENSIP-21), it leaves the
-requests of a look-up to us; otherwise a service of somebody else's would send them.
+requests of a look-up to us; otherwise a third party's service would send them.
 
 Source: ensdomains/docs, resolvers/universal.mdx.
 """
@@ -53,12 +53,12 @@ _ERRORS = Path(__file__).with_name("resolver_errors.toml")
 
 @dataclass(frozen=True, slots=True)
 class ResolverError:
-    """An error of the Universal Resolver: whether the record is `absent` or somebody `unreachable`, and why."""
+    """An error of the Universal Resolver: whether the record is `absent` or a server `unreachable`, and why."""
 
     signature: str
     selector: bytes
     means: str
-    says: str
+    message: str
 
 
 @cache
@@ -169,7 +169,7 @@ class Names:
         """Return what the Universal Resolver answers, off-chain look-ups included."""
         budget = Budget(view.deadline)
         for _ in range(MAX_LOOKUPS + 1):
-            # It runs code of the name's owner, so it shares its execution with nobody.
+            # It runs code of the name's owner, so it shares its execution with no other call.
             call = ContractCall(UNIVERSAL_RESOLVER, question, _GAS)
             [outcome] = await self._contracts.call_contracts([call], view, are_known=False)
             if outcome.succeeded:
@@ -192,9 +192,9 @@ class Names:
 
 
 def _refuse(revert: bytes, subject: str, budget: Budget) -> NoReturn:
-    """Raise what a revert of the Universal Resolver says about the name."""
+    """Raise the error that a revert of the Universal Resolver means for the name."""
     if budget.failures:
-        # Without the gateways nobody can tell whether there is a record.
+        # Without the gateways it is unknown whether there is a record.
         raise _unreachable()
     passed_on = read_http_error(revert)
     if passed_on is not None:
@@ -203,9 +203,9 @@ def _refuse(revert: bytes, subject: str, budget: Budget) -> NoReturn:
     if error is not None and error.means != _ABSENT:
         raise _unreachable()
     if error is not None:
-        raise NotFound(f"{subject}: {error.says}")
+        raise NotFound(f"{subject}: {error.message}")
     if not revert:
-        # Its resolver burnt the gas, or returned what cannot be read.
+        # Its resolver used up the gas, or returned what cannot be read.
         raise NotFound(f"{subject}: its resolver fails")
     raise Reverted(
         f"{subject}: the Universal Resolver reverts with an unknown error 0x{revert[:4].hex()}",

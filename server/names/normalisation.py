@@ -26,7 +26,7 @@ _loaded: list[Any] = []
 
 
 class Unnormalisable(ValueError):
-    """No name has that text; the message says why, in words fit for callers."""
+    """No name has that text; the message states why, for callers."""
 
 
 async def normalise(text: str) -> str:

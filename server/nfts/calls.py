@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _SUPPORTS = bytes.fromhex("01ffc9a7")
 _DECIMALS = bytes.fromhex("313ce567")
-# No function that anybody has: an answer to it is one to any call.
+# A function that no contract has: an answer to it is one to any call.
 _UNKNOWN = bytes.fromhex("ffffffff") + bytes(64)
 _ERC165, _INVALID = "01ffc9a7", "ffffffff"
 _ERC721, _ENUMERABLE, _ERC1155 = "80ac58cd", "780e9d63", "d9b67a26"
@@ -35,15 +35,15 @@ _FALSE = bytes(32)
 _ASKED = (_ERC165, _INVALID, _ERC721, _ENUMERABLE, _ERC1155)
 
 PROBES = len(_ASKED) + 2
-"""How many calls tell the standards of a contract."""
+"""How many calls find the standards of a contract."""
 
 
 class Standard(NamedTuple):
     """What a contract states (EIP-165). All false for one that predates interface detection or answers it wrongly.
 
     `is_fungible` is True for what has decimals and states to be no NFT contract: a token of another kind (ERC-20).
-    `to_anything` is what it answers to a function that nobody has, where it does: the same answer to another call
-    tells nothing.
+    `to_anything` is what it answers to a function that no contract has, where it does: the same answer to another
+    call proves nothing.
     """
 
     erc721: bool = False
@@ -52,20 +52,20 @@ class Standard(NamedTuple):
     is_fungible: bool = False
     to_anything: bytes | None = None
 
-    def tells(self, outcome: ContractOutcome) -> bool:
+    def is_answer(self, outcome: ContractOutcome) -> bool:
         """Return whether a call returned anything that the contract does not return to every call."""
         return outcome.succeeded and bool(outcome.data) and outcome.data != self.to_anything
 
 
 def probes(contract: str) -> list[ContractCall]:
-    """Return the calls that tell the standards of a contract; EIP-165 gives each 30,000 gas."""
+    """Return the calls that find the standards of a contract; EIP-165 gives each 30,000 gas."""
     asked = [ContractCall(contract, _SUPPORTS + bytes.fromhex(identifier).ljust(32, b"\0")) for identifier in _ASKED]
     others = [ContractCall(contract, data, is_optional=True) for data in (_UNKNOWN, _DECIMALS)]
     return asked + others
 
 
 def read_standard(outcomes: Sequence[ContractOutcome]) -> Standard:
-    """Return what the first outcomes, those of `probes`, tell. Anything but a plain true counts as false."""
+    """Return what the first outcomes, those of `probes`, state. Anything but a plain true counts as false."""
     answers = dict(zip(_ASKED, outcomes, strict=False))
     unknown, decimals = outcomes[len(_ASKED) : PROBES]
     to_anything = unknown.data if unknown.succeeded and unknown.data else None
@@ -75,7 +75,7 @@ def read_standard(outcomes: Sequence[ContractOutcome]) -> Standard:
     if _is_true(answers[_ERC165]) and not is_lie:
         stated = (_is_true(answers[_ERC721]), _is_true(answers[_ENUMERABLE]), _is_true(answers[_ERC1155]))
     standard = Standard(*stated, to_anything=to_anything)
-    has_decimals = standard.tells(decimals) and len(decimals.data) == 32 and 0 < word(decimals.data) < 256
+    has_decimals = standard.is_answer(decimals) and len(decimals.data) == 32 and 0 < word(decimals.data) < 256
     return standard._replace(is_fungible=has_decimals and not any(stated))
 
 
@@ -84,7 +84,7 @@ def _is_true(outcome: ContractOutcome) -> bool:
 
 
 class Asked(NamedTuple):
-    """What a contract was asked as: the standard and the function, for telling callers what it does not answer."""
+    """What a contract was asked as: the standard and the function, for errors that name what it does not answer."""
 
     chain: str
     contract: str
@@ -92,8 +92,8 @@ class Asked(NamedTuple):
     function: str
 
     def number(self, outcome: ContractOutcome, standard: Standard) -> int:
-        """Return the number that a call returned; what `refusal` returns is raised where it told none."""
-        found = uint_in(outcome) if standard.tells(outcome) else None
+        """Return the number that a call returned; what `refusal` returns is raised where it returned none."""
+        found = uint_in(outcome) if standard.is_answer(outcome) else None
         if found is None:
             raise self.refusal(outcome)
         return found

@@ -1,7 +1,7 @@
 """Reads NFT contracts of a caller's choice (contract section 4.6; EIP-721, EIP-1155).
 
-Contracts are taken at their deeds: what they state about themselves decides only where their answers do not. Everything
-that one answer needs is read at one block, most of it in one upstream request.
+Answers count more than claims: what contracts state about themselves decides only where their answers do not.
+Everything that one answer needs is read at one block, most of it in one upstream request.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MAX_URI_BYTES = 2 << 20
 
 
 class Collection(NamedTuple):
-    """What a contract tells of itself; None where it does not. `total_supply` is a number of tokens."""
+    """What a contract states of itself; None where it does not. `total_supply` is a number of tokens."""
 
     standard: Standard
     name: str | None
@@ -65,7 +65,7 @@ class NftContracts:
         self._chains = chains
 
     async def read_collection(self, chain: str, contract: str, view: ReadView) -> Collection:
-        """Return what the contract tells of itself; NotAToken for one that tells nothing at all."""
+        """Return what the contract states of itself; NotAToken for one that states nothing at all."""
         asked = [calls.name(contract), calls.symbol(contract), calls.total_supply(contract)]
         outcomes = await self._call(chain, [*probes(contract), *asked], view)
         standard = read_standard(outcomes)
@@ -73,9 +73,9 @@ class NftContracts:
         _refuse_fungible(chain, contract, standard)
         collection = Collection(
             standard=standard,
-            name=read_text(name.data) if standard.tells(name) else None,
-            symbol=read_text(symbol.data) if standard.tells(symbol) else None,
-            total_supply=uint_in(supply) if standard.tells(supply) else None,
+            name=read_text(name.data) if standard.is_answer(name) else None,
+            symbol=read_text(symbol.data) if standard.is_answer(symbol) else None,
+            total_supply=uint_in(supply) if standard.is_answer(supply) else None,
         )
         if not any(standard[:3]) and collection[1:] == (None, None, None):
             raise NotAToken(
@@ -100,20 +100,20 @@ class NftContracts:
     async def _read_token(self, chain: str, contract: str, token_id: int, view: ReadView) -> Token:
         wanted = calls.of_any_token(contract, token_id)
         outcomes = await self._call(chain, [*probes(contract), *wanted], view)
-        standard, told = read_standard(outcomes), outcomes[PROBES:]
+        standard, answers = read_standard(outcomes), outcomes[PROBES:]
         is_single = standard.erc721 or (
-            not standard.erc1155 and standard.tells(told[0]) and owner_in(told[0]) is not None
+            not standard.erc1155 and standard.is_answer(answers[0]) and owner_in(answers[0]) is not None
         )
         needed = (0, 1) if is_single else (2,) if standard.erc1155 else (0, 1, 2)
         # A failure without a reason may be for want of the gas that the others took.
-        silent = [index for index in needed if not told[index].succeeded and not told[index].data]
+        silent = [index for index in needed if not answers[index].succeeded and not answers[index].data]
         if silent:
             again = await self._call(chain, [wanted[index] for index in silent], view)
             for index, outcome in zip(silent, again, strict=True):
-                told[index] = outcome
-        owner, uri, multi = told
+                answers[index] = outcome
+        owner, uri, multi = answers
         if not is_single:
-            text = long_text(multi, MAX_URI_BYTES) if standard.tells(multi) else None
+            text = long_text(multi, MAX_URI_BYTES) if standard.is_answer(multi) else None
             if text is not None or standard.erc1155:
                 if not multi.succeeded and multi.data:
                     raise NotFound(f"{contract} on {chain} has no token {token_id}", field="tokenId")
@@ -142,7 +142,7 @@ class NftContracts:
         standard = read_standard(outcomes)
         balance, token = outcomes[PROBES:]
         total = Asked(chain, contract, "ERC-721", "balanceOf").number(balance, standard)
-        found = uint_in(token) if standard.tells(token) else None
+        found = uint_in(token) if standard.is_answer(token) else None
         if not standard.erc721_enumerable and (total == 0 or found is None):
             raise NotEnumerable(
                 f"{contract} on {chain} does not list the tokens of an account (ERC721Enumerable)", field="contract"
@@ -182,9 +182,9 @@ def _refuse_fungible(chain: str, contract: str, standard: Standard) -> None:
 
 def _owner(asked: Asked, token_id: int, standard: Standard, outcome: ContractOutcome) -> str:
     owner = owner_in(outcome)
-    if owner is not None and standard.tells(outcome):
+    if owner is not None and standard.is_answer(outcome):
         return owner
-    # Of a contract that states nothing, a refusal with a reason is what tells "no such token" from "no such function".
+    # Of a contract that states nothing, a refusal with a reason is "no such token", one without "no such function".
     if standard.erc721 or (not standard.erc1155 and not outcome.succeeded and outcome.data):
         raise NotFound(f"{asked.contract} on {asked.chain} has no token {token_id}", field="tokenId")
     if standard.erc1155:

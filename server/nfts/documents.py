@@ -1,4 +1,4 @@
-"""The JSON documents of tokens, written by strangers: bounded, checked, and made of use to callers.
+"""The JSON documents of tokens, written by strangers: bounded, checked, and made usable for callers.
 
 Every integer keeps its digits and every member its text, because nothing but name and image is taken out. Of a member
 that comes twice the last one counts, as JSON parsers have it.
@@ -189,7 +189,7 @@ MAX_ADDRESSES = 1000
 _TEXT = re.compile(rb'("(?:[^"\\]++|\\.)*+")(\s*:)?')
 _OF_GATEWAY = re.compile(rb'"(?:ipfs|ipns|ar):', re.IGNORECASE)
 _PLACE = PLACE.encode()
-# A template of EIP-1155's `localization`: whoever uses it fills a language in first.
+# A template of EIP-1155's `localization`: its user fills a language in first.
 _TEMPLATE = b"{locale}"
 
 

@@ -41,7 +41,7 @@ class Location(NamedTuple):
     """Where something is.
 
     `shown` is its address as callers can use it. `candidates` are addresses to fetch it from, the best first; `inline`
-    holds the content itself, in each way in which it may be meant. Neither: `problem` says why.
+    holds the content itself, in each way in which it may be meant. Neither: `problem` states why.
     """
 
     shown: str

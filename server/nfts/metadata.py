@@ -1,6 +1,6 @@
 """Reads the documents of tokens, wherever they are, through the guarded fetcher.
 
-A document that cannot be had is an answer: the reason stands beside it. It is remembered for seconds only, so that a
+A document that cannot be had is an answer: the reason stands beside it. It is kept for seconds only, so that a
 host that comes back is noticed and one that does not is not asked without end.
 """
 
@@ -28,17 +28,17 @@ Given = TypeVarTuple("Given")
 Result = TypeVar("Result")
 
 KEPT_SECONDS = 300.0
-"""How long a document is given again (contract section 4.6)."""
+"""How long a document is reused (contract section 4.6)."""
 
 FAILED_SECONDS = 5.0
-"""How long that it could not be had is given again."""
+"""How long a failure to get one is reused."""
 
 _ACCEPT = "application/json, text/plain;q=0.9, */*;q=0.5"
 # What is left of a call's time when the last fetch has to have ended.
 _RESERVE_SECONDS = 1.0
 _LONGEST_SECONDS = 20.0
 _LONG = 64 * 1024
-# How long a host that took no connection is asked after the others, and how many are remembered.
+# How long a host that took no connection is asked after the others, and how many such hosts are kept.
 _REST_SECONDS, _MOST_RESTING = 30.0, 64
 _FOUND = key_prefix("nft", "document")
 _FAILED = key_prefix("nft", "failure")
@@ -47,7 +47,7 @@ _FAILED = key_prefix("nft", "failure")
 class Metadata(NamedTuple):
     """A token's document and its address as callers can use it, None for none.
 
-    Where there is no document, `problem` says why. `seconds` is how long this may be given again; None where it is as
+    Where there is no document, `problem` states why. `seconds` is how long this may be reused; None where it is as
     lasting as the contract's own answer.
     """
 
@@ -72,7 +72,7 @@ class MetadataReader:
         self._fetcher = fetcher
         self._gateways = gateways
         self._cache = cache
-        self._flights: SingleFlight[_Found] = SingleFlight()
+        self._in_flight: SingleFlight[_Found] = SingleFlight()
         self._resting: dict[str, float] = {}
 
     async def read(
@@ -104,16 +104,16 @@ class MetadataReader:
 
     async def close(self) -> None:
         """Give up every fetch."""
-        await self._flights.close()
+        await self._in_flight.close()
 
     async def _remembered(
         self, location: Location, deadline: float | None, is_fresh: bool
     ) -> tuple[_Found, float | None]:
-        """Return what is at the location and for how many seconds that may be given again."""
+        """Return what is at the location and for how many seconds that may be reused."""
         digest = hashlib.sha256("\n".join(location.candidates).encode("utf-8", "surrogatepass")).digest()
         cache = self._cache
         if cache is not None and not is_fresh:
-            body = await cache.recall(_FOUND + digest)
+            body = await cache.get_lasting(_FOUND + digest)
             if body is not None:
                 return _Found(await _apart(len(body), parse_document, body)), self._left(_FOUND + digest)
             failed = cache.lasting.get(_FAILED + digest)
@@ -121,9 +121,9 @@ class MetadataReader:
                 return _Found(None, problem=failed.decode()), self._left(_FAILED + digest)
         until = monotonic() + 2 * _LONGEST_SECONDS if deadline is None else deadline - _RESERVE_SECONDS
         try:
-            found = await self._flights.join(digest, until, lambda _: self._fetch(location), monotonic)
+            found = await self._in_flight.join(digest, until, lambda _: self._fetch(location), monotonic)
         except TimeoutError:
-            # It is this caller whose time is over: others, with more of it, are not told so.
+            # It is this caller whose time is over: others, with more of it, do not get this error.
             return _Found(None, problem="the document was not fetched: it took too long to answer"), 0.0
         if found.problem is not None:
             if cache is not None:
@@ -182,5 +182,5 @@ async def _first_document(candidates: tuple[bytes, ...]) -> _Found:
 
 
 async def _apart(size: int, read: Callable[[*Given], Result], *given: *Given) -> Result:
-    """Return what `read` makes of a text of that size: of a long one in a thread, where it holds nobody else up."""
+    """Return what `read` makes of a text of that size: of a long one in a thread, so that the event loop goes on."""
     return read(*given) if size <= _LONG else await asyncio.to_thread(read, *given)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 NAME = "coingecko"
 
 _MILLISECONDS = 1000
-# One day is told in steps of five minutes, 2 to 90 days hour by hour, more than that once a day.
+# One day comes in steps of five minutes, 2 to 90 days in hours, more than that in days.
 _HOURLY_DAYS = 90
 
 
@@ -37,7 +37,7 @@ class _Chart(msgspec.Struct):
 
 
 class CoinGecko:
-    """See `Api` and `HistorySource`. `coins` are its ids by symbol. `wall` tells unix seconds."""
+    """See `Api` and `HistorySource`. `coins` are its ids by symbol. `wall` returns unix seconds."""
 
     name = NAME
     lifetime = 6 * 3600.0
@@ -55,12 +55,12 @@ class CoinGecko:
             ("include_last_updated_at", "true"),
         ]
         answer = await self._pool.get("/simple/price", query, AGENT, name="/simple/price", deadline=deadline)
-        told = read_shape(answer.result, dict[str, _Coin], NAME)
-        if told and told.keys().isdisjoint(self._coins.values()):
+        coins = read_shape(answer.result, dict[str, _Coin], NAME)
+        if coins and coins.keys().isdisjoint(self._coins.values()):
             raise changed_shape(NAME, "not one coin that was asked for")
         prices = []
         for symbol, key in self._coins.items():
-            coin = told.get(key)
+            coin = coins.get(key)
             if coin is None or coin.usd is None:
                 continue
             if coin.last_updated_at is None:

@@ -1,4 +1,4 @@
-"""Notes every price in the database from time to time, so that there is a history of one's own."""
+"""Notes every price in the database from time to time, so that the gateway has a history of its own."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ KEPT_DAYS = 400
 """How many days' highest prices are kept."""
 
 SOURCE = "collector"
-"""The source of the days that it makes out of settled prices."""
+"""The source of the days that it derives from settled prices."""
 
 _log = structlog.get_logger("waypost.prices")
 
@@ -42,7 +42,7 @@ class PriceCollector:
     """Collects the prices of `symbols` every so many seconds while it holds the lease.
 
     Single observations are kept for `kept_seconds`. The first round comes after one interval: a gateway that is only
-    started asks nobody. `wall` tells unix seconds.
+    started sends no request. `wall` returns unix seconds.
     """
 
     def __init__(
@@ -84,17 +84,17 @@ class PriceCollector:
             return
 
     async def collect(self) -> int | None:
-        """Note all prices once and return how many symbols had one; None where another gateway does it.
+        """Note all prices once and return how many symbols had one; None where another gateway does that.
 
         Raises SQLAlchemyError or OSError when the database fails.
         """
         if not await self._lease.hold(self._every * _ROUNDS_HELD):
             return None
-        told = await self._prices.observe(self._symbols, time.monotonic() + _READ_SECONDS)
+        observed = await self._prices.observe(self._symbols, time.monotonic() + _READ_SECONDS)
         now = datetime.fromtimestamp(self._wall(), UTC)
-        days = _days(told, now)
+        days = _days(observed, now)
         await self._records.note(
-            [ObservedPrice(one.symbol, one.publisher, one.told_at, one.value) for one in told], days
+            [ObservedPrice(one.symbol, one.publisher, one.told_at, one.value) for one in observed], days
         )
         if self._wall() - self._forgot_at >= _FORGET_SECONDS:
             await self._records.forget(now - self._kept, now.date() - timedelta(days=KEPT_DAYS))
@@ -115,10 +115,10 @@ class PriceCollector:
                     _log.debug("prices collected", symbols=count)
 
 
-def _days(told: Sequence[Observation], now: datetime) -> list[PricedDay]:
-    """Return what the observations make of this day: settled prices, so that one liar makes no highest price."""
+def _days(observed: Sequence[Observation], now: datetime) -> list[PricedDay]:
+    """Return what the observations make of this day: settled prices, so that one wrong source sets no highest price."""
     by_symbol: dict[str, list[Observation]] = {}
-    for one in told:
+    for one in observed:
         by_symbol.setdefault(one.symbol, []).append(one)
     settled = {symbol: settle(observations) for symbol, observations in by_symbol.items()}
     return [

@@ -28,7 +28,7 @@ _IDS_PER_REQUEST = 100
 _HOUR_SECONDS = 3600
 # Prices that DefiLlama itself trusts less are no price.
 _LEAST_CONFIDENCE = Decimal("0.7")
-# With this key DefiLlama repeats what CoinGecko says.
+# With this key DefiLlama repeats CoinGecko's price.
 _REPEATED = "coingecko"
 # DefiLlama's limit on the points of a request is not documented; 500 are taken to be within it.
 _DAYS_PER_REQUEST = 20
@@ -89,7 +89,7 @@ class DefiLlama:
         ]
 
     async def fetch_tokens(self, tokens: Collection[Token], deadline: float) -> Mapping[Token, Observation]:
-        """Return the prices of the tokens that it knows; see `TokenApi`."""
+        """Return the prices of the tokens that it has; see `TokenApi`."""
         keys = {
             token: f"{_CHAINS[token[0]]}:{token[1]}"
             for token in tokens
@@ -103,7 +103,7 @@ class DefiLlama:
         }
 
     async def _read_current(self, wanted: Iterable[str], deadline: float) -> dict[str, _Coin]:
-        """Return the coins of these keys that it knows."""
+        """Return the coins of these keys that it has."""
         keys = list(wanted)
         answers = await asyncio.gather(
             *(

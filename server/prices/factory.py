@@ -1,4 +1,4 @@
-"""Opens the prices of a gateway: which sources there are, as the settings say."""
+"""Opens the prices of a gateway: the sources that the settings name."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ def open_prices(
 ) -> Opened:
     """Return the prices out of feeds on chains and the off-chain sources of the settings; starts their collector.
 
-    A source that is not configured is asked at its public endpoints, on the devnet not at all. Without a cache nothing
-    is given twice. What is opened is closed with `lifetime`. To be called on the running loop.
+    A source that is not configured is asked at its public endpoints, on the devnet not at all. Without a cache no
+    answer is reused. What is opened is closed with `lifetime`. To be called on the running loop.
     """
     sources: list[PriceSource] = [OnChainFeeds(chains, load_price_table())]
     fallbacks: list[PriceSource] = []
@@ -72,26 +72,26 @@ def open_prices(
             return None
         return open_source(settings, name, ApiErrors(name), http, lifetime, observer)
 
-    def sheet_of(api: Api, seconds: float) -> PolledPrices:
-        sheet = PolledPrices(api, kept_seconds=seconds if cache is not None else 0.0)
-        lifetime.push_async_callback(sheet.close)
-        return sheet
+    def polled(api: Api, seconds: float) -> PolledPrices:
+        prices = PolledPrices(api, kept_seconds=seconds if cache is not None else 0.0)
+        lifetime.push_async_callback(prices.close)
+        return prices
 
     gecko, llama, bank = (pool_of(name) for name in (coingecko.NAME, defillama.NAME, frankfurter.NAME))
     if gecko is not None:
         of_gecko = CoinGecko(gecko, _coins(settings, coingecko.NAME))
-        sources.append(sheet_of(of_gecko, KEPT_SECONDS))
+        sources.append(polled(of_gecko, KEPT_SECONDS))
         history.append(of_gecko)
     if llama is not None:
         of_llama = DefiLlama(llama, _coins(settings, defillama.NAME))
-        sources.append(sheet_of(of_llama, KEPT_SECONDS))
+        sources.append(polled(of_llama, KEPT_SECONDS))
         history.append(of_llama)
         of_tokens = PolledTokenPrices(of_llama, kept_seconds=KEPT_SECONDS if cache is not None else 0.0)
         lifetime.push_async_callback(of_tokens.close)
         by_address.append(of_tokens)
     if bank is not None:
         of_bank = Frankfurter(bank)
-        fallbacks.append(sheet_of(of_bank, _COARSE_SECONDS))
+        fallbacks.append(polled(of_bank, _COARSE_SECONDS))
         history.append(of_bank)
     prices = Prices(sources, fallbacks, by_address=by_address)
     opened = Opened(prices, PriceHistory(PriceRecords(database), history))

@@ -39,7 +39,7 @@ class _Series(msgspec.Struct):
 
 
 class Frankfurter:
-    """See `Api` and `HistorySource`: tells the price of the euro alone. `wall` tells unix seconds."""
+    """See `Api` and `HistorySource`: returns the price of the euro alone. `wall` returns unix seconds."""
 
     name = NAME
     # Over Easter five days pass between two rates.

@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     Days = Mapping[date, KnownDay]
 
 LONGEST_DAYS = 90
-"""How far back prices are told."""
+"""How far back prices are answered."""
 
 _log = structlog.get_logger("waypost.prices")
 
 _FETCH_SECONDS = 10.0
-_PATIENCE = 2.0
+_WAIT_SECONDS = 2.0
 _STORED_SECONDS = 3.0
 _CLOSE_SECONDS = 2.0
 _SHARE = 0.8
@@ -48,7 +48,7 @@ _RATE_DAYS = 7
 class PricePoint(NamedTuple):
     """The highest price of a day (UTC) in the currency asked for.
 
-    `is_complete` says that it is the whole day's: the day is over and at least 22 of its hours are known.
+    `is_complete`: it is the whole day's: the day is over and at least 22 of its hours are known.
     """
 
     day: date
@@ -57,7 +57,7 @@ class PricePoint(NamedTuple):
 
 
 class PriceHistory:
-    """Reads past prices. `clock` is monotonic, `wall` tells unix seconds."""
+    """Reads past prices. `clock` is monotonic, `wall` returns unix seconds."""
 
     def __init__(
         self,
@@ -83,8 +83,8 @@ class PriceHistory:
     async def read(self, symbol: str, days: int, currency: str, deadline: float | None) -> list[PricePoint]:
         """Return the last `days` days (at most 90), today included, oldest first; unknown days are left out.
 
-        Days that nobody collected are asked of the first off-chain source that has them, and stored. In euros each day
-        is converted at that day's last rate, or the last one of the week before it. `deadline` is in seconds of the
+        Days not collected are asked of the first off-chain source that has them, and stored. In euros each day is
+        converted at that day's last rate, or the last one of the week before it. `deadline` is in seconds of the
         monotonic clock.
 
         Raises:
@@ -126,14 +126,14 @@ class PriceHistory:
         began = self._clock()
         stored = await self._stored(symbol, _oldest(symbol, today), today)
         if self._ended.get(symbol, -math.inf) >= began:
-            # Somebody else's fetch ended meanwhile: what it brought may not have been there yet.
+            # Another caller's fetch ended meanwhile: what it brought may not have been there yet.
             stored = await self._stored(symbol, _oldest(symbol, today), today)
         due = _due(stored, symbol, now)
         fetched: KnownDays | None = None
         if due is not None and self._sources and self._paused.get(symbol, 0.0) <= self._clock():
             waits = any(_is_due(stored, first + timedelta(days=number), now) for number in range(days - 1))
-            patience = _FETCH_SECONDS if waits or today not in stored.days else _PATIENCE
-            fetched = await self._ask(symbol, (today - due).days + 1, patience, deadline)
+            wait_seconds = _FETCH_SECONDS if waits or today not in stored.days else _WAIT_SECONDS
+            fetched = await self._ask(symbol, (today - due).days + 1, wait_seconds, deadline)
         known = stored.days if fetched is None else join_days(stored.days, fetched.days)
         known = {day: row for day, row in known.items() if first <= day}
         if not known and not self._sources:
@@ -156,13 +156,13 @@ class PriceHistory:
         latest = self._latest[symbol].known()
         return KnownDays(join_days(latest.days, stored.days), {**stored.asked, **latest.asked})
 
-    async def _ask(self, symbol: str, days: int, patience: float, deadline: float | None) -> KnownDays | None:
-        """Return what the sources tell within the patience, None where they do not; callers share what is under way."""
+    async def _ask(self, symbol: str, days: int, wait_seconds: float, deadline: float | None) -> KnownDays | None:
+        """Return what the sources answer within the wait, None where they do not; callers share one fetch."""
         fetch = self._fetches.start(symbol, lambda: self._fetch(symbol, days))
         if deadline is not None:
-            patience = min(patience, (deadline - self._clock()) * _SHARE)
+            wait_seconds = min(wait_seconds, (deadline - self._clock()) * _SHARE)
         # Not cancelled with the caller: the next one finds what was stored.
-        await asyncio.wait((fetch,), timeout=max(patience, 0.0))
+        await asyncio.wait((fetch,), timeout=max(wait_seconds, 0.0))
         return fetch.result() if fetch.done() and not fetch.cancelled() and fetch.exception() is None else None
 
     async def _fetch(self, symbol: str, days: int) -> KnownDays:

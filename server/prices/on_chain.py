@@ -1,4 +1,4 @@
-"""Prices that contracts tell: Chainlink's feeds, Pyth, lending markets' oracles, issuers' own feeds."""
+"""Prices that contracts report: Chainlink's feeds, Pyth, lending markets' oracles, issuers' own feeds."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class OnChainFeeds:
-    """See `PriceSource`. One request per chain, whatever is asked for. `clock` tells unix seconds."""
+    """See `PriceSource`. One request per chain, whatever is asked for. `clock` returns unix seconds."""
 
     def __init__(self, chains: Chains, table: PriceTable, *, clock: Callable[[], float] = time.time) -> None:
         self._chains = chains
@@ -36,7 +36,7 @@ class OnChainFeeds:
     async def read(self, symbols: Collection[str], until: float, use: CacheContext | None) -> list[Observation]:
         """Return the first live price of each publisher, by symbol.
 
-        A report that is too old or of a time to come is not live, nor one from behind a layer-2 sequencer that does not
+        A report that is too old or dated ahead is not live, nor one from behind a layer-2 sequencer that does not
         run or has only just begun to. A chain that does not answer costs the feeds on it, nothing else.
         """
         wanted = {symbol: feeds for symbol in symbols if (feeds := self._table.feeds.get(symbol))}
@@ -47,10 +47,10 @@ class OnChainFeeds:
         for chain, asked in by_chain.items():
             if chain in self._table.sequencers:
                 asked.append(self._table.sequencers[chain])
-        told = await asyncio.gather(
+        answers = await asyncio.gather(
             *(self._ask(chain, asked, ReadView(deadline=until, cache=use)) for chain, asked in by_chain.items())
         )
-        quotes = {feed: quote for of_chain in told for feed, quote in of_chain.items()}
+        quotes = {feed: quote for of_chain in answers for feed, quote in of_chain.items()}
         return [one for symbol, feeds in wanted.items() for one in self._live(symbol, feeds, quotes)]
 
     def _with_factors(self, feed: Feed) -> tuple[Feed, ...]:
@@ -81,7 +81,7 @@ class OnChainFeeds:
         quote = quotes.get(feed)
         if quote is None or not self._is_live(feed, quote, quotes):
             return None
-        # What tells no time is as of now: it was read in this request.
+        # A report without a time is as of now: it was read in this request.
         told_at = datetime.fromtimestamp(self._clock() if quote.told_at is None else quote.told_at, UTC)
         one = Observation(symbol, feed.publisher, quote.price, told_at)
         if not feed.times:

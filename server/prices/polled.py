@@ -1,4 +1,4 @@
-"""Prices of off-chain APIs that are polled: sheets of all symbols, and tokens that are asked for.
+"""Prices of off-chain APIs that are polled: those of all symbols, and those of tokens that are asked for.
 
 A token is asked for once a minute, many of them at once.
 """
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
     from server.upstream.cache import CacheContext
 
 KEPT_SECONDS = 60.0
-"""How long what a source told is given again without asking it."""
+"""How long a source's answer is reused."""
 
 FETCH_SECONDS = 10.0
-"""How long a source may take. Callers do not wait that long; the next ones find what it told."""
+"""How long a source may take. Callers do not wait that long; later ones find the answer."""
 
 PAUSE_SECONDS = 5.0
 """For how long a source is left alone that failed."""
 
 LONGEST_WAIT = 2.0
-"""How long callers wait for a source. Those who come later do not wait for one that others have waited for so long."""
+"""How long callers wait for a source. Later ones do not wait for a source that others have waited for so long."""
 
 _log = structlog.get_logger("waypost.prices")
 
@@ -44,15 +44,15 @@ class Api(Protocol):
     lifetime: float
 
     async def fetch(self, deadline: float) -> Sequence[Observation]:
-        """Return all prices that it tells; GatewayError when it fails or answers in an unknown shape."""
+        """Return all its prices; GatewayError when it fails or answers in an unknown shape."""
         ...
 
 
 class PolledPrices:
-    """See `PriceSource`. One request, whoever asks for which symbols, and none for a minute after.
+    """See `PriceSource`. One request whatever the callers' symbols, and none for a minute after.
 
-    After a failure the source is left alone for a moment; what it told before counts as long as that is live. With
-    `kept_seconds` 0 nothing is given twice. `clock` is monotonic, `wall` unix seconds.
+    After a failure the source is left alone for a moment; its earlier answer counts as long as that is live. With
+    `kept_seconds` 0 no answer is reused. `clock` is monotonic, `wall` unix seconds.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class PolledPrices:
         self._seconds = kept_seconds
         self._clock = clock
         self._wall = wall
-        self._told: Sequence[Observation] = ()
+        self._observed: Sequence[Observation] = ()
         self._good_until = 0.0
         self._paused_until = 0.0
         self._failure = ""
@@ -85,13 +85,13 @@ class PolledPrices:
                 use.miss()
             if self._api.name not in self._fetches:
                 self._began = now
-            patience = min(until, self._began + LONGEST_WAIT) - now
+            wait_seconds = min(until, self._began + LONGEST_WAIT) - now
             # Not cancelled with the caller: the next one gains from it.
-            await asyncio.wait((self._fetches.start(self._api.name, self._fetch),), timeout=max(patience, 0.0))
+            await asyncio.wait((self._fetches.start(self._api.name, self._fetch),), timeout=max(wait_seconds, 0.0))
         wall = self._wall()
         return [
             one
-            for one in self._told
+            for one in self._observed
             if one.symbol in symbols and -AHEAD_SECONDS <= wall - one.told_at.timestamp() <= self._api.lifetime
         ]
 
@@ -101,7 +101,7 @@ class PolledPrices:
 
     async def _fetch(self) -> None:
         try:
-            self._told = await self._api.fetch(self._clock() + FETCH_SECONDS)
+            self._observed = await self._api.fetch(self._clock() + FETCH_SECONDS)
             self._good_until = self._clock() + self._seconds
             self._failure = ""
         except GatewayError as error:
@@ -128,7 +128,7 @@ class TokenApi(Protocol):
 
 
 class _Kept(NamedTuple):
-    """The price of a token, None where it has none, and until when that is given again."""
+    """The price of a token, None where it has none, and until when that is reused."""
 
     observed: Observation | None
     until: float
@@ -138,7 +138,7 @@ class PolledTokenPrices:
     """See `TokenSource`. One request at a time; what is asked for meanwhile leaves together with the next one.
 
     After a failure the source is left alone for a moment; its earlier answers count as long as they are live. With
-    `kept_seconds` 0 nothing is given twice. `clock` is monotonic, `wall` unix seconds.
+    `kept_seconds` 0 no answer is reused. `clock` is monotonic, `wall` unix seconds.
     """
 
     def __init__(

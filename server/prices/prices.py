@@ -33,8 +33,8 @@ TOLERANCE = Decimal("0.05")
 class Price:
     """A price of one token.
 
-    `value` is in the currency asked for; `updated_at` when the oldest input used was told (UTC); `sources` who told
-    them, in alphabetical order.
+    `value` is in the currency asked for; `updated_at` when the oldest input used was reported (UTC); `sources` their
+    publishers, in alphabetical order.
     """
 
     value: Decimal
@@ -43,9 +43,9 @@ class Price:
 
 
 def settle(observations: Iterable[Observation]) -> Price | None:
-    """Return the median of what the publishers tell, None where too few agree.
+    """Return the median of the publishers' reports, None where too few agree.
 
-    Each publisher counts once, by what it told last. Opinions further from the median than `TOLERANCE` are dropped, and
+    Each publisher counts once, by its latest report. Opinions further from the median than `TOLERANCE` are dropped, and
     the median of the others counts if they are the majority; of two that contradict each other neither is believed.
     """
     latest: dict[str, Observation] = {}
@@ -85,8 +85,8 @@ _CURRENCIES: dict[str, str | None] = {"USD": None, "EUR": EURO}
 class Prices:
     """Reads prices.
 
-    `fallbacks` are asked only for what none of the `sources` has: they are right, but coarse. `catalogue` says which
-    symbol prices a token of an address, `by_address` are asked for those that it does not know.
+    `fallbacks` are asked only for what none of the `sources` has: they are right, but coarse. `catalogue` maps a
+    token's address to the symbol that prices it, `by_address` are asked for those that it does not have.
     """
 
     def __init__(
@@ -113,10 +113,10 @@ class Prices:
     ) -> dict[str, Price]:
         """Return the price of one token of each symbol that has a live one, in US dollars or euros (`EUR`).
 
-        The price is the median of the independent sources that tell a fresh one; see `settle` for those that disagree.
+        The price is the median of the independent sources with a fresh one; see `settle` for those that disagree.
         In euros it is divided by the price of the euro, and absent where that is not known. A source that is slow or
         dead is left out: at most a few seconds, and not the whole time to `deadline` (monotonic clock), are waited for
-        it. `cache` is what the caller has of the cache. Raises InvalidArgument for another currency.
+        it. `cache` is the caller's context of the cache. Raises InvalidArgument for another currency.
         """
         if currency not in _CURRENCIES:
             raise InvalidArgument(f"currency: use one of {', '.join(_CURRENCIES)}", field="currency")
@@ -173,17 +173,17 @@ class Prices:
     async def _settle(self, symbols: Collection[str], until: float, cache: CacheContext | None) -> dict[str, Price]:
         if not symbols:
             return {}
-        prices, told = _settled(await _ask(self._sources, symbols, until, cache))
-        missing = set(symbols) - told
+        prices, reported = _settled(await _ask(self._sources, symbols, until, cache))
+        missing = set(symbols) - reported
         if missing and self._fallbacks:
             prices |= _settled(await _ask(self._fallbacks, missing, until, cache))[0]
-        self._note_disputes(told - set(prices), told)
+        self._note_disputes(reported - set(prices), reported)
         return prices
 
-    def _note_disputes(self, disputed: set[str], told: set[str]) -> None:
+    def _note_disputes(self, disputed: set[str], reported: set[str]) -> None:
         for symbol in sorted(disputed - self._disputed):
             _log.warning("the sources of a price contradict each other; it is left out", symbol=symbol)
-        self._disputed = (self._disputed - told) | disputed
+        self._disputed = (self._disputed - reported) | disputed
 
 
 def convert(price: Price, rate: Price) -> Price:
@@ -204,14 +204,14 @@ def _until(deadline: float | None) -> float:
 async def _ask(
     sources: Sequence[PriceSource], symbols: Collection[str], until: float, cache: CacheContext | None
 ) -> list[Observation]:
-    told = await asyncio.gather(*(source.read(symbols, until, cache) for source in sources))
-    return [one for of_source in told for one in of_source]
+    observed = await asyncio.gather(*(source.read(symbols, until, cache) for source in sources))
+    return [one for of_source in observed for one in of_source]
 
 
 def _settled(observations: Iterable[Observation]) -> tuple[dict[str, Price], set[str]]:
-    """Return the prices by symbol, and the symbols that anything was told of."""
+    """Return the prices by symbol, and the symbols with any observation."""
     by_symbol: dict[str, list[Observation]] = {}
     for one in observations:
         by_symbol.setdefault(one.symbol, []).append(one)
-    prices = {symbol: settle(told) for symbol, told in by_symbol.items()}
+    prices = {symbol: settle(observed) for symbol, observed in by_symbol.items()}
     return {symbol: price for symbol, price in prices.items() if price is not None}, set(by_symbol)

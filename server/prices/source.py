@@ -19,7 +19,7 @@ EURO = "EUR"
 """The symbol of the euro itself: its price in US dollars is the exchange rate."""
 
 AHEAD_SECONDS = 600.0
-"""By how much a source's clock may be ahead of ours; what is told of a time further ahead is nonsense, and not live."""
+"""By how much a source's clock may be ahead of ours; a report dated further ahead is not live."""
 
 
 Token = tuple[str, str]
@@ -32,8 +32,8 @@ class Observation:
 
     `symbol` is the token's, or its address where it is read by that.
 
-    `publisher` is who tells it: two observations of one publisher are no two opinions. `told_at` is when it was told
-    at the source (with its zone).
+    `publisher` is its origin: two observations of one publisher are no two opinions. `told_at` is when the source
+    reported it (with its zone).
     """
 
     symbol: str
@@ -59,9 +59,9 @@ class PriceSource(Protocol):
     """A source of current prices."""
 
     async def read(self, symbols: Collection[str], until: float, use: CacheContext | None) -> Sequence[Observation]:
-        """Return what is told of these symbols by `until` (monotonic clock), live observations alone.
+        """Return the live observations of these symbols by `until` (monotonic clock).
 
-        A source that fails has nothing to tell: nothing is raised for its sake.
+        A source that fails returns nothing; no error is raised for it.
         """
         ...
 
@@ -72,9 +72,9 @@ class TokenSource(Protocol):
     async def read(
         self, tokens: Collection[Token], until: float, use: CacheContext | None
     ) -> Mapping[Token, Observation]:
-        """Return the observations of these tokens by `until` (monotonic clock), live observations alone.
+        """Return the live observations of these tokens by `until` (monotonic clock).
 
-        A source that fails has nothing to tell: nothing is raised for its sake.
+        A source that fails returns nothing; no error is raised for it.
         """
         ...
 
@@ -87,7 +87,7 @@ class HistorySource(Protocol):
     async def read_days(self, symbol: str, days: int, deadline: float) -> Mapping[date, Day]:
         """Return what is known of the last `days` days (UTC), today included; empty for a symbol it does not have.
 
-        Raises GatewayError when it does not answer, or not in the shape that this build knows.
+        Raises GatewayError when it does not answer, or in an unknown shape.
         """
         ...
 

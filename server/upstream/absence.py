@@ -1,7 +1,7 @@
-"""What nodes do not have: waited for where it is fresh, asked of others before it is nowhere, and refusals confirmed.
+"""What nodes do not have: waited for where it is fresh, asked of others before it counts as absent; refusals confirmed.
 
 A fresh block is known from one node before the others have it, and a provider's machines behind one address differ as
-well: a `null`, or "header not found", for a block that is known to exist and is at the head passes by itself. Such
+well: a `null`, or "header not found", for a block that is known to exist and is at the head is temporary. Such
 calls are asked again, paced by the block time and within a small budget of their own. A block beyond every known head,
 or far below, is not waited for. An endpoint that lags, or whose index has a hole, answers `null` to what others have.
 """
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from server.upstream.heads import HeadTracker
     from server.upstream.health import AttemptFailure, AttemptLog
 
-    Word = Reply | AttemptFailure | None
-    Ask = Callable[[Endpoint, SharedDeadline], Awaitable[Word]]
+    Outcome = Reply | AttemptFailure | None
+    Ask = Callable[[Endpoint, SharedDeadline], Awaitable[Outcome]]
 
 TRIES = 3
 """How often a call is asked again."""
@@ -53,7 +53,7 @@ class MissingBlockRetry:
         self._waiting = 0
 
     def is_behind(self, label: str, block: int | None) -> bool:
-        """Return whether the endpoint is known not to have reached a block: what it lacks says nothing."""
+        """Return whether the endpoint is known not to have reached a block: what it lacks proves nothing."""
         return block is not None and self._heads.is_behind(label, block)
 
     def is_fresh(self, block: int) -> bool:
@@ -83,7 +83,7 @@ class MissingBlockRetry:
 
 
 ENDPOINTS_ASKED = 5
-"""How many endpoints are asked for something, at most, before it is believed that there is no such thing."""
+"""How many endpoints are asked for something, at most, before something counts as absent."""
 
 _NULL = b"null"
 _ROUNDS = 2
@@ -102,7 +102,7 @@ class Confirmation:
         self._clock = clock
 
     def choose(self, method: str, policy: CallPolicy, tried: Collection[Endpoint]) -> list[Endpoint]:
-        """Return the endpoints whose word counts, beside those `tried`: sound, and not behind the block if it is known.
+        """Return the endpoints whose answer counts, beside those `tried`: sound, not known to be behind the block.
 
         They are as many as make five with the one that was asked.
         """
@@ -123,9 +123,9 @@ class Confirmation:
         return fit
 
     async def confirm(
-        self, null: Reply | None, others: Sequence[Endpoint], patience: SharedDeadline, log: AttemptLog, ask: Ask
+        self, null: Reply | None, others: Sequence[Endpoint], deadline: SharedDeadline, log: AttemptLog, ask: Ask
     ) -> Reply:
-        """Return what one of the others has, else the `null` with how many endpoints said so.
+        """Return what one of the others has, else the `null` with the number of endpoints that agree.
 
         Without a `null` the log holds the NotFound of the endpoint that was asked first. One that fails by accident
         is asked once more; one that gives no answer is waited for 6 s, or most of the time that is left.
@@ -134,11 +134,11 @@ class Confirmation:
             GatewayError: none has it, and none answered so by a `null`.
         """
         absences = 1
-        left = patience.until - self._clock()
-        patience = SharedDeadline(self._clock() + min(_LONGEST_SECONDS, left * _SHARE))
+        left = deadline.until - self._clock()
+        deadline = SharedDeadline(self._clock() + min(_LONGEST_SECONDS, left * _SHARE))
         for _ in range(_ROUNDS):
             again: list[Endpoint] = []
-            for endpoint, got in await _ask_at_once(others, lambda endpoint: ask(endpoint, patience)):
+            for endpoint, got in await _ask_at_once(others, lambda endpoint: ask(endpoint, deadline)):
                 if isinstance(got, Reply):
                     if got.result != _NULL:
                         return got
@@ -149,7 +149,7 @@ class Confirmation:
                     absences += isinstance(got.explaining or got.final, NotFound)
                     if not (got.is_lasting or got.is_slow or got.final) and endpoint.is_sound:
                         again.append(endpoint)
-            if not again or patience.until - self._clock() <= _PAUSE:
+            if not again or deadline.until - self._clock() <= _PAUSE:
                 break
             await asyncio.sleep(_PAUSE)
             others = again
@@ -159,17 +159,17 @@ class Confirmation:
 
 
 async def _ask_at_once(
-    endpoints: Sequence[Endpoint], ask: Callable[[Endpoint], Awaitable[Word]]
-) -> list[tuple[Endpoint, Word]]:
+    endpoints: Sequence[Endpoint], ask: Callable[[Endpoint], Awaitable[Outcome]]
+) -> list[tuple[Endpoint, Outcome]]:
     """Return what the endpoints answer, in the order of answering, up to the first that has what was asked for."""
 
-    async def ask_one(endpoint: Endpoint) -> Word:
+    async def ask_one(endpoint: Endpoint) -> Outcome:
         return await ask(endpoint)
 
     create = asyncio.get_running_loop().create_task
     runners = {create(ask_one(endpoint)): endpoint for endpoint in endpoints}
     pending = set(runners)
-    outcomes: list[tuple[Endpoint, Word]] = []
+    outcomes: list[tuple[Endpoint, Outcome]] = []
     try:
         while pending:
             done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
@@ -191,9 +191,9 @@ async def confirm_refusal(
 ) -> Reply | None:
     """Raise the error that blames the call, if it is certain; return the reply that came instead, or None.
 
-    `blaming` are those errors by label, each as often as it was said. One is certain if a sound endpoint says it twice
-    and another one, where there is a sound one, fails at the call as well. The first who said it is asked once more for
-    that, which `ask` does and notes. `is_last`: no other endpoint is left to be asked.
+    `blaming` are those errors by label, each as often as it was reported. One is certain if a sound endpoint reports it
+    twice and another one, where there is a sound one, fails at the call as well. The first that reported it is asked
+    once more for that, which `ask` does and notes. `is_last`: no other endpoint is left to be asked.
     """
     label = next(iter(blaming))
     first = next(endpoint for endpoint in endpoints if endpoint.label == label)
@@ -202,18 +202,18 @@ async def confirm_refusal(
     )
     if not is_confirmed or not first.is_sound:
         return None
-    said = blaming[label]
-    if len(said) == 1 and (reply := await ask(first)) is not None:
+    errors = blaming[label]
+    if len(errors) == 1 and (reply := await ask(first)) is not None:
         return reply
-    if len({error.message for error in said}) < len(said):
-        raise copy.copy(said[0])
+    if len({error.message for error in errors}) < len(errors):
+        raise copy.copy(errors[0])
     return None
 
 
 def absent(message: str, absences: GatewayError | int) -> NotFound:
-    """Return the failure of something that is nowhere, with how many endpoints said so.
+    """Return the failure of something that no endpoint has, with the number of those endpoints.
 
-    `absences` is that number, or the failure in which they said so.
+    `absences` is that number, or the failure that holds it.
     """
     asked = max(absences, 1) if isinstance(absences, int) else asked_of(absences)
     words = "1 endpoint was asked" if asked == 1 else f"{asked} endpoints were asked"
@@ -221,7 +221,7 @@ def absent(message: str, absences: GatewayError | int) -> NotFound:
 
 
 def confirmed(error: NotFound) -> NotFound:
-    """Return the same failure with how many endpoints said so."""
+    """Return the same failure with the number of endpoints that agree."""
     counted = absent(error.message, error)
     failure = copy.copy(error)
     failure.message, failure.endpoints_asked = counted.message, counted.endpoints_asked
@@ -229,7 +229,7 @@ def confirmed(error: NotFound) -> NotFound:
 
 
 def asked_of(error: GatewayError) -> int:
-    """Return how many endpoints said in a failure that there is no such thing."""
+    """Return how many endpoints reported, in a failure, that there is no such thing."""
     if isinstance(error, NotFound) and error.endpoints_asked is not None:
         return error.endpoints_asked
     return max(sum(isinstance(refusal, NotFound) for refusal in error.refusals.values()), 1)

@@ -1,7 +1,7 @@
-"""One attempt: a request asked of one endpoint, within a time that leaves others theirs, hedged where that is on.
+"""One attempt: a request asked of one endpoint, within a share of the time that is left, hedged where that is on.
 
 A hedge is a second question to another endpoint when the first one takes longer than usual. It is off unless a chain's
-settings say `hedge`: it buys shorter waits with more requests, so it is bounded: one for twenty calls in the long run,
+settings set `hedge`: it buys shorter waits with more requests, so it is bounded: one for twenty calls in the long run,
 and never for calls that are known to be heavy or whose cost the outside caller chose.
 """
 
@@ -44,7 +44,7 @@ _LATENCY_FACTOR = 8
 _LONG_ATTEMPT = 10.0
 
 VERIFY_SECONDS = 3.0
-"""How long a call waits for an endpoint to name its chain, while there are others."""
+"""How long a call waits for an endpoint's chain id, while there are others."""
 
 _HUNG_RETRY = 1.0
 _KEPT_WAITING = Failure(Kind.TIMED_OUT, f"no answer to a light read within {LEAVING_SECONDS:g} s")
@@ -55,12 +55,12 @@ CALLS_PER_HEDGE = 20
 _SAVED_HEDGES = 5.0
 # A loop's timers are not finer than this.
 _SHORTEST_DELAY = 0.005
-# The 95th percentile of fewer answers says little.
+# The 95th percentile of fewer answers means little.
 _SAMPLES = 16
 
 
 class UpstreamRequest(msgspec.Struct, frozen=True):
-    """One call, or bundle of calls: `method` is what endpoints are known by to be able to do it or not.
+    """One call, or bundle of calls: `method` is the key under which endpoints' abilities are kept.
 
     `is_alone`: it shares its HTTP request with no other.
     """
@@ -136,7 +136,7 @@ class Attempts:
         timeout: float,
         may_leave: Callable[[], bool] | None = None,
     ) -> Outcome:
-        """Return what one endpoint answers, after its account is brought up to date.
+        """Return what one endpoint answers, after its state is updated.
 
         With `may_leave` an endpoint that keeps light reads waiting is left as soon as that returns True.
         """
@@ -155,7 +155,7 @@ class Attempts:
         finally:
             endpoint.in_flight -= 1
         if identity is not None and not policy.names_chain:
-            # Not before: what shared its request was proved with it.
+            # Not before: the calls that shared its request were proved with it.
             identity.watch()
         got = self._health.settle(endpoint, answer, policy)
         block = policy.min_block
@@ -229,7 +229,7 @@ class Attempts:
             sending.cancel()
 
     def _is_better(self, request: UpstreamRequest, tried: Collection[Endpoint]) -> bool:
-        """Return whether an endpoint that was not asked yet is fit to be asked instead."""
+        """Return whether an endpoint that was not asked yet can be asked instead."""
         other = self._selection.next(request.method, request.policy, tried)
         return other is not None and other.is_sound and other.paused_for <= 0
 
@@ -244,7 +244,7 @@ class Attempts:
             self._health.convict(suspect, exchange)
         log.suspects.clear()
         if isinstance(got, AttemptFailure) and got.final is not None:
-            # A copy, as frames that its traceback will hold hold the original.
+            # A copy: the frames that its traceback will hold refer to the original.
             final = copy.copy(got.final)
             final.node = got.node
             raise final
@@ -289,7 +289,7 @@ class Attempts:
 
 
 class Hedges:
-    """The hedges of one chain: who races whom, and what may be spent on it."""
+    """The hedges of one chain: which endpoints race, and what may be spent on it."""
 
     def __init__(self, chain: str, observer: Observer) -> None:
         self._chain = chain
@@ -307,7 +307,7 @@ class Hedges:
         """Ask the endpoint, and one more (`spare`) if it takes longer than its 95th percentile.
 
         The first answer that is not `null` wins, then a `null`. Returned are the outcomes that are in, the winner's at
-        the end. The slower question is left to end in the background, so that its endpoint's account is right.
+        the end. The slower question is left to end in the background, so that its endpoint's state is right.
         """
         self._saved = min(self._saved + 1.0 / CALLS_PER_HEDGE, _SAVED_HEDGES)
         usual = endpoint.latency.p95
@@ -334,7 +334,7 @@ class Hedges:
                     runner.add_done_callback(self._losers.discard)
 
     async def close(self) -> None:
-        """Give up the questions that another endpoint answered sooner."""
+        """Cancel the questions that another endpoint answered sooner."""
         losers = list(self._losers)
         for runner in losers:
             runner.cancel()

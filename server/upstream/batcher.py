@@ -7,7 +7,7 @@ or long ones, the size that it takes is learned. One bad item fails alone, and o
 others costs them a second request.
 
 Where a batch leaves anyway, the question which chain the endpoint serves (`identity`) travels with it: if the answer is
-another chain, the whole batch is void. A look at the head is made a batch for that; no other single call is.
+another chain, the whole batch is void. A request for the head is made a batch for that; no other single call is.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 MAX_BATCH_BYTES = 256 * 1024
 """A batch is closed before it grows beyond this; one longer call goes alone."""
 
-# Longer answers are read beside the event loop: one that is too deep for the parser is gone through token by token.
+# Longer answers are read outside of the event loop: one that is too deep for the parser is gone through token by token.
 _LARGE = 1024 * 1024
 
 _REFUSING_STATUSES = frozenset({400, 405, 413, 415, 422})
@@ -47,7 +47,7 @@ _NUMBER = re.compile(r"\d{1,6}")
 
 
 class _Item:
-    """One call on its way, which nobody waits for any more after `timeout` seconds."""
+    """One call on its way, which no caller awaits after `timeout` seconds."""
 
     __slots__ = ("_ends", "call", "future", "number", "timeout")
 
@@ -59,7 +59,7 @@ class _Item:
         self._ends = future.get_loop().time() + timeout
 
     def cut_timeout(self) -> None:
-        """Leave it the time that is left, before it is sent once more."""
+        """Reduce its timeout to the time that is left, before it is sent once more."""
         self.timeout = max(self._ends - self.future.get_loop().time(), 0.0)
 
     def resolve(self, outcome: Outcome, exchange: Exchange) -> None:
@@ -91,10 +91,10 @@ class Batcher(HttpConnector):
         self._sending: dict[asyncio.Task[None], list[_Item]] = {}
 
     def submit(self, call: bytes, timeout: float, *, held: bool = False) -> asyncio.Future[Answer]:
-        """Return what became of a cheap call, which shares a batch with the others of its moment.
+        """Return the answer to a cheap call, which shares a batch with others sent at the same time.
 
         A call that was `held` already leaves after one more turn, and whatever waits leaves with it: calls of the same
-        moment that come by a task of their own arrive a turn later.
+        time from tasks of their own arrive a turn later.
         """
         loop = asyncio.get_running_loop()
         item = _Item(next(self._numbers), call, timeout, loop.create_future())
@@ -112,7 +112,7 @@ class Batcher(HttpConnector):
         return item.future
 
     async def submit_alone(self, payload: Payload[bytes], timeout: float, purpose: Purpose = "heavy") -> Answer:
-        """Return what became of a call, or of a bundle, that shares its request with no other.
+        """Return the answer to a call, or to a bundle, that shares its request with no other.
 
         A bundle answers with its results in order; where one is missing, with the error that is an answer, or else
         with the first failure.
@@ -133,7 +133,7 @@ class Batcher(HttpConnector):
             task.cancel()
 
     async def close(self) -> None:
-        """Give up what is in flight."""
+        """Cancel what is in flight."""
         tasks = list(self._sending)
         for task in tasks:
             task.cancel()
@@ -236,7 +236,7 @@ class Batcher(HttpConnector):
             _resolve_all(items, explain_status(outcomes, got), exchange)
 
     def _crowded_out(self, items: list[_Item], outcomes: dict[int, Outcome], exchange: Exchange) -> list[_Item]:
-        """Return the calls of a batch that the answers to those before them left no room.
+        """Return the calls of a batch that had no room left after the answers to those before them.
 
         Nodes that bound the answer to a batch refuse all that comes after the limit is reached.
         """
@@ -363,10 +363,10 @@ class HasMedian(Protocol):
 
 
 class BatchDelay:
-    """How long a read waits for company: up to 5 ms or a tenth of the node's median, below 1 ms not at all.
+    """How long a read waits for others: up to 5 ms or a tenth of the node's median, below 1 ms not at all.
 
-    A read that follows another one closely is likely to be followed by a third: waiting a little folds them into one
-    request. A read that comes after a quiet moment leaves at once, so a lone caller never waits (design section 6).
+    A read that follows another one closely is likely to be followed by a third: waiting a little puts them into one
+    request. A read that comes after a pause leaves at once, so a lone caller never waits (design section 6).
     """
 
     def __init__(self, latency: HasMedian) -> None:

@@ -62,7 +62,7 @@ class Breaker:
         self.is_closed = False
 
     def revive(self) -> None:
-        """Take note that a hung endpoint gave an answer, whichever: it is as it was before."""
+        """Note that a hung endpoint gave any answer: its state is as before."""
         self._is_hung = False
         self.is_closed = self._retry_at is None
 
@@ -78,7 +78,7 @@ class Breaker:
         return True
 
     def release_probe(self) -> None:
-        """Give the probe back, whatever came of it."""
+        """Give the probe back, whatever its outcome."""
         self._probing = False
 
     def succeed(self) -> bool:

@@ -45,7 +45,7 @@ class CallPolicy:
     labels of endpoints to ask last. `found_invalid`: labels of endpoints that gave no valid answer to this very call,
     to ask after all others, even those that rest.
     `may_be_refused`: an error of unknown meaning may be the call's own, if it is repeated and confirmed.
-    `quotes`: the caller gets what a node said itself where it refused the call.
+    `quotes`: the caller gets the node's own error where it refused the call.
     `null_elsewhere`: a `null` result, or NotFound, is asked of others that should have it before it is believed.
     `held`: the call has waited for company already and leaves with the next batch. `names_chain`: the answer names the
     chain that it is of, and its reader checks that.
@@ -66,15 +66,15 @@ class CallPolicy:
 
 
 PLAIN = CallPolicy()
-"""The policy of a call about which nothing is stated."""
+"""The default policy."""
 
 
 class Reply(msgspec.Struct, frozen=True):
     """A node's answer: the JSON of `result` in the node's own bytes, the endpoint's label, the seconds it took.
 
-    `refusals` are the errors by which endpoints that were asked before said that they cannot, by label. Of a REST
+    `refusals` are the errors by which endpoints asked before stated that they cannot, by label. Of a REST
     endpoint `result` is the body and `headers` are those of its answer, names in lower case. A bundle has no `result`
-    but `parts`, one for each of its calls. `absences` is how many endpoints said, with this `null`, that there is none.
+    but `parts`, one for each of its calls. `absences` is how many endpoints, with this `null`, have none.
     """
 
     result: bytes
@@ -116,27 +116,27 @@ class Exchange:
 
 
 class Answer(NamedTuple):
-    """What became of one call, and the exchange that it was part of; of a bundle the results in its calls' order."""
+    """The outcome of one call, and the exchange that it was part of; of a bundle the results in its calls' order."""
 
     outcome: Outcome | tuple[bytes, ...]
     exchange: Exchange
 
 
 class Connector(Protocol[SentCall]):
-    """Sends the calls of one endpoint; never raises for the endpoint's sake.
+    """Sends the calls of one endpoint; never raises for a failure of the endpoint.
 
     What a call is, only its pool and its connector define: bytes of JSON-RPC, or a structured request of REST. It can
     be hashed, and equal calls ask the same.
     """
 
     def submit(self, call: SentCall, timeout: float, *, held: bool = False) -> Awaitable[Answer]:
-        """Return what became of a cheap call, which may share its request with others."""
+        """Return the answer to a cheap call, which may share its request with others."""
         ...
 
     def submit_alone(
         self, payload: SentCall | tuple[SentCall, ...], timeout: float, purpose: Purpose = "heavy"
     ) -> Coroutine[Any, Any, Answer]:
-        """Return what became of a call, or of a bundle, that shares its request with no other."""
+        """Return the answer to a call, or to a bundle, that shares its request with no other."""
         ...
 
     def give_up(self, failure: Failure) -> None:
@@ -144,12 +144,12 @@ class Connector(Protocol[SentCall]):
         ...
 
     async def close(self) -> None:
-        """Give up what is in flight."""
+        """Cancel what is in flight."""
         ...
 
 
 class HttpConnector:
-    """What the connectors share: one HTTP exchange with the endpoint, accounted to it and reported to the observer."""
+    """What the connectors share: one HTTP exchange with the endpoint, counted for it and reported to the observer."""
 
     def __init__(
         self,
@@ -185,7 +185,7 @@ class HttpConnector:
 
 
 def outcome_of(got: HttpAnswer | Failure | None) -> metrics.Outcome:
-    """Return how a request ended by its HTTP answer; None is a request that was given up."""
+    """Return how a request ended by its HTTP answer; None is a cancelled request."""
     if got is None:
         return "cancelled"
     if isinstance(got, Failure):
@@ -196,7 +196,7 @@ def outcome_of(got: HttpAnswer | Failure | None) -> metrics.Outcome:
 
 
 def explain_status(failure: Failure, got: HttpAnswer) -> Failure:
-    """Return the failure of a body that is no answer, by the HTTP status where that says more."""
+    """Return the failure of a body that is no answer, by the HTTP status where that is more precise."""
     if got.status == TOO_MANY_REQUESTS:
         return Failure(Kind.LIMITED, "HTTP 429", got.retry_after)
     if got.status != 200:

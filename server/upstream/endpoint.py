@@ -1,4 +1,4 @@
-"""One configured endpoint of a chain: who it is, and how it has been doing."""
+"""One configured endpoint of a chain: its settings and its state."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ class Endpoint:
         return max(next(iter(self._pending.values()), math.inf), self.last_byte_at)
 
     def describe(self) -> str:
-        """Return in a few words how the endpoint is."""
+        """Return the endpoint's state in a few words."""
         if self.exclusion is not None:
             return self.exclusion
         if self.is_hung:
@@ -140,12 +140,12 @@ class Endpoint:
         return "ready" if self.is_sound else "resting after failures"
 
     def exclude(self, reason: str) -> None:
-        """Take the endpoint out of use because it serves another chain; what it was asked until now is void."""
+        """Take the endpoint out of use because it serves another chain; its answers until now are void."""
         self.wrong_chain = reason
         self.refuted_at = self.clock()
 
     def begin(self, exchange: object, *, is_heavy: bool = False) -> None:
-        """Take note that a request leaves, which counts against the configured rate."""
+        """Note that a request leaves, which counts against the configured rate."""
         if self._rate is not None:
             self._rate.spend(self.clock())
         (self._heavy if is_heavy else self._pending)[exchange] = self.clock()
@@ -153,12 +153,12 @@ class Endpoint:
             self.watch.start()
 
     def end(self, exchange: object) -> None:
-        """Take note that it came to its end, whichever."""
+        """Note that a request ended, whatever its outcome."""
         if self._pending.pop(exchange, None) is None:
             self._heavy.pop(exchange, None)
 
     def note_byte(self) -> None:
-        """Take note that a byte came."""
+        """Note that a byte came."""
         self.last_byte_at = self.clock()
 
     @property
@@ -169,7 +169,7 @@ class Endpoint:
         return wait if self._rate is None else max(wait, self._rate.wait(now))
 
     def pause(self, seconds: float | None) -> None:
-        """Leave the endpoint alone for as long as it asked (at most a minute), a second if it did not say."""
+        """Leave the endpoint alone for as long as it asked (at most a minute), a second if it gave no time."""
         duration = _DEFAULT_PAUSE if seconds is None else min(seconds, _LONGEST_PAUSE)
         self._paused_until = max(self._paused_until, self.clock() + duration)
 
@@ -241,7 +241,7 @@ LEARNED_SECONDS = 600.0
 """How long a refusal counts."""
 
 Lack = Literal["method", "block"]
-"""What a refusal says is missing: the method as a whole, or the data of the block that was asked for."""
+"""What a refusal reports missing: the method as a whole, or the data of the block that was asked for."""
 
 
 @dataclass(slots=True)
@@ -253,7 +253,7 @@ class _Method:
 
 
 class LearnedLimits:
-    """What an endpoint's own answers say about what it can do, per method, for ten minutes: never a ban.
+    """What an endpoint can do by its own answers, per method, for ten minutes: never a ban.
 
     Nodes differ by method: state may be pruned where logs are complete, traces may be switched off. What an endpoint
     lacks only moves it behind the others for such calls.
@@ -264,9 +264,9 @@ class LearnedLimits:
         self._methods: dict[str, _Method] = {}
 
     def serve(self, method: str, block: int | None, *, is_old: bool = True) -> None:
-        """Take note that the endpoint answered a call, about this block where it is known.
+        """Note that the endpoint answered a call, about this block where it is known.
 
-        Only an old block says anything about how far back the endpoint reads.
+        Only an old block shows how far back the endpoint reads.
         """
         known = self._methods.get(method)
         if block is None:
@@ -283,7 +283,7 @@ class LearnedLimits:
             known.refused = block - 1
 
     def refuse(self, method: str, lack: Lack, block: int | None) -> None:
-        """Take note that the endpoint said it lacks the method, or what this block and older ones need."""
+        """Note that the endpoint reported to lack the method, or what this block and older ones need."""
         if lack == "block" and block is None:
             return
         known = self._methods.setdefault(method, _Method())

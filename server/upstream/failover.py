@@ -56,7 +56,7 @@ class Failover:
         self._confirmation = Confirmation(selection, absences, clock)
 
     async def route(self, request: UpstreamRequest) -> Reply:
-        """Return the first usable answer; raises the GatewayError that says why there is none.
+        """Return the first usable answer; raises the GatewayError that states why there is none.
 
         A bundle is answered by one endpoint as a whole, or asked of the next one as a whole. What a fresh block lacks
         everywhere is asked for again a few times, paced by the block time.
@@ -78,15 +78,15 @@ class Failover:
     async def _ask_around(self, request: UpstreamRequest) -> Reply:
         """Ask the endpoints one after the other, best first.
 
-        If all of them failed, those that may have failed by accident are asked a second time after a short pause.
-        Absence that the policy doubts is checked at the other sound endpoints.
+        If all of them failed, those whose failure may be temporary are asked a second time after a short pause.
+        Where the policy asks for it, absence is checked at the other sound endpoints.
         """
         log = AttemptLog(self._chain)
         policy, deadline = request.policy, request.deadline
         hopeless: set[Endpoint] = set()
         slow: set[Endpoint] = set()
         stumbled: set[Endpoint] = set()
-        # What the outside caller chose may be what breaks the node: it is not tried on every endpoint twice.
+        # What the outside caller chose may break the node: it is not tried on every endpoint twice.
         rounds = 1 if policy.caller_made else _ROUNDS
         for number in range(rounds):
             if number > 0 and not await self._pause(hopeless, slow, deadline):
@@ -131,7 +131,7 @@ class Failover:
         """Return an error about missing state with the oldest block that an endpoint is known to have, if any is.
 
         That is learned from reads of old blocks alone, by any method that reads state where the call does: what was
-        read at the head says nothing of what is kept.
+        read at the head does not show what is kept.
         """
         if not isinstance(error, ArchiveRequired) or error.oldest_block is not None:
             return error
@@ -269,5 +269,5 @@ class Selection:
         if heads.is_ahead(label):
             return True
         if policy.min_block is None:
-            return heads.is_lagging(label) or heads.is_unheard(label)
+            return heads.is_lagging(label) or heads.is_unreported(label)
         return heads.is_behind(label, policy.min_block)

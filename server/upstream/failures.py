@@ -1,4 +1,4 @@
-"""Why an endpoint gave no usable answer, in a few words that name neither host nor URL."""
+"""Why an endpoint gave no usable answer, in a short text that names neither host nor URL."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Kind(Enum):
     """Nothing whole within the time of the attempt."""
 
     HUNG = "hung"
-    """Not a byte to any request for seconds: given up before its time."""
+    """Not a byte to any request for seconds: ended before its time."""
 
     HTTP_STATUS = "http_status"
     """An HTTP status that is no answer."""
@@ -43,7 +43,7 @@ class Kind(Enum):
     """A JSON-RPC error that the chain family counts against the endpoint."""
 
     CANNOT = "cannot"
-    """A JSON-RPC error by which the endpoint says that another one may do better."""
+    """A JSON-RPC error by which the endpoint states that another one may do better."""
 
     UNSOUND = "unsound"
     """A result that cannot be the answer to the call: of another shape, or about something else."""
@@ -54,7 +54,7 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """One failed attempt: its kind and short words for people ("HTTP 502", "connection refused")."""
+    """One failed attempt: its kind and a short text for people ("HTTP 502", "connection refused")."""
 
     kind: Kind
     words: str
@@ -64,7 +64,7 @@ class Failure:
 
 
 class Trouble(Enum):
-    """Why an endpoint, or a whole chain, cannot be read well, in the words of chain health; what says most first."""
+    """Why an endpoint, or a whole chain, cannot be read well, in the terms of chain health; the most telling first."""
 
     WRONG_CHAIN = "wrong chain"
     FORKED = "forked"
@@ -88,7 +88,7 @@ _TROUBLES = {
 
 
 def trouble_of(failure: Failure | None) -> Trouble:
-    """Return what a failure says of its endpoint; None is an error of the node's own."""
+    """Return what a failure means for its endpoint; None is an error of the node's own."""
     if failure is None:
         return Trouble.FAILS
     return Trouble.HANGS if failure.is_silence else _TROUBLES.get(failure.kind, Trouble.FAILS)

@@ -1,7 +1,7 @@
 """What block headers prove: a head that is not expected, and whether the endpoints follow the same fork.
 
 An endpoint that is far ahead of all that was believed may be the only one that is right, after a stall for example, or
-tell what does not exist. Its block is asked for, and the block before it: they have to be there, to be linked, and to
+report what does not exist. Its block is asked for, and the block before it: they have to be there, to be linked, and to
 be of times that fit the chain's pace since the newest block whose time is known, and this machine's clock.
 """
 
@@ -42,10 +42,10 @@ _HEAVY = CallPolicy(heavy=True)
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """A block's header: number (slot on Solana), hash, time in unix seconds, and what it says of the block before it.
+    """A block's header: number (slot on Solana), hash, time in unix seconds, and the parent's hash.
 
-    `parent_hash` is empty for the first block of a chain. `is_whole` says whether its hash comes out of its contents;
-    None where that cannot be told.
+    `parent_hash` is empty for the first block of a chain. `is_whole`: whether its hash comes out of its contents;
+    None where that is unknown.
     """
 
     number: int
@@ -80,7 +80,7 @@ class HeadProofs:
         self._odd: set[str] = set()
 
     async def prove(self, endpoint: Endpoint, seconds: float | None = None) -> bool:
-        """Return whether the endpoint proves the head that it claims; the tracker knows it then.
+        """Return whether the endpoint proves the head that it claims; the tracker then has it.
 
         Callers share one proof, wait for it no longer than `seconds`, and one that failed is not tried again at once.
         """
@@ -100,14 +100,14 @@ class HeadProofs:
         return self._running.start(label, lambda: self._prove(endpoint))
 
     async def read_past(self, endpoint: Endpoint, block: int) -> Header:
-        """Return the header of a block as one endpoint reports it; ValueError also for one of a time to come."""
+        """Return the header of a block as one endpoint reports it; ValueError also for one dated ahead."""
         header = await self.read(endpoint, block)
         if self._heads.is_future(header.made_at):
             raise ValueError("a block of a time to come")
         return header
 
     async def close(self) -> None:
-        """Give up what is under way."""
+        """Cancel what is under way."""
         await self._running.close()
 
     async def read(self, endpoint: Endpoint, block: int) -> Header:
@@ -147,8 +147,8 @@ class HeadProofs:
     def _is_whole(self, label: str, header: Header) -> bool:
         """Return whether nothing speaks against a header's contents.
 
-        A hash that does not come out of them counts once another header's did: before, the layout may be a new one. Who
-        was believed so far is then taken back.
+        A hash that does not come out of them counts once another header's did: before, the layout may be a new one.
+        Heads accepted until then are then withdrawn.
         """
         if header.is_whole and not self._is_layout_known:
             self._is_layout_known = True
@@ -168,9 +168,9 @@ _FIRST_FITTING = 3
 
 
 class ForkDetector:
-    """The hashes that one chain's endpoints told of its latest blocks.
+    """The hashes that one chain's endpoints reported of its latest blocks.
 
-    Hashes that were told further apart than `apart` seconds are not compared: the block may have been replaced in
+    Hashes that were reported further apart than `apart` seconds are not compared: the block may have been replaced in
     between, which is no disagreement.
     """
 
@@ -179,7 +179,7 @@ class ForkDetector:
         self._observer = observer
         self._apart = apart
         self._clock = clock
-        self._told: OrderedDict[int, dict[str, tuple[str, float]]] = OrderedDict()
+        self._reported: OrderedDict[int, dict[str, tuple[str, float]]] = OrderedDict()
         self._fitting: Counter[str] = Counter()
         self._quiet_until: dict[str, float] = {}
 
@@ -217,9 +217,9 @@ class ForkDetector:
         return f"{header.hash} with other contents" if is_odd else header.hash
 
     def judge(self, block: int, by_label: Mapping[str, str]) -> dict[str, bool]:
-        """Return who agrees with most others on a settled block, as all of them answer it now, and who is contradicted.
+        """Return the endpoints that agree with most others on a settled block, asked of all now, and the contradicted.
 
-        It takes a strict majority to contradict, and one other to agree; who is not named is neither.
+        It takes a strict majority to contradict, and one other to agree; an endpoint not named is neither.
         """
         self.compare(block, by_label)
         [(common, votes)] = Counter(by_label.values()).most_common(1) or [("", 0)]
@@ -227,24 +227,24 @@ class ForkDetector:
         return {label: named == common for label, named in by_label.items()} if is_settled else {}
 
     def observe(self, label: str, block: int, block_hash: str) -> None:
-        """Take note of a block's hash as the endpoint tells it now."""
+        """Note a block's hash as the endpoint reports it now."""
         self.compare(block, {label: block_hash})
 
     def compare(self, block: int, by_label: Mapping[str, str]) -> None:
-        """Take note of a block's hash as several endpoints tell it now, and report those who differ from most."""
+        """Note a block's hash as several endpoints report it now, and report those that differ from most."""
         now = self._clock()
-        told = self._told.setdefault(block, {})
-        told.update((label, (block_hash, now)) for label, block_hash in by_label.items())
-        if len(self._told) > _BLOCKS:
-            self._told.popitem(last=False)
-        hashes = {other: told_hash for other, (told_hash, at) in told.items() if now - at <= self._apart}
+        reported = self._reported.setdefault(block, {})
+        reported.update((label, (block_hash, now)) for label, block_hash in by_label.items())
+        if len(self._reported) > _BLOCKS:
+            self._reported.popitem(last=False)
+        hashes = {other: its_hash for other, (its_hash, at) in reported.items() if now - at <= self._apart}
         if len(set(hashes.values())) < 2:
             return
         counts = Counter(hashes.values())
         most = max(counts.values())
-        common = [told_hash for told_hash, count in counts.items() if count == most]
-        for other, told_hash in hashes.items():
-            if len(common) > 1 or told_hash != common[0]:
+        common = [one for one, count in counts.items() if count == most]
+        for other, its_hash in hashes.items():
+            if len(common) > 1 or its_hash != common[0]:
                 self._report(other, block, hashes, now)
 
     def _report(self, label: str, block: int, hashes: dict[str, str], now: float) -> None:

@@ -27,7 +27,7 @@ _JUMP_FACTOR = 8
 class HeadGrowth:
     """How fast a chain's head may move without a proof.
 
-    It may be `factor` times as fast as the block time says, plus `slack` blocks; a block's time may be `future` seconds
+    It may be `factor` times as fast as the block time, plus `slack` blocks; a block's time may be `future` seconds
     ahead of this machine's clock.
     """
 
@@ -54,18 +54,18 @@ class _Claim:
 class HeadTracker:
     """Heads of one chain's endpoints; blocks are heights, or slots on Solana.
 
-    The head is the highest block that a strict majority of the endpoints heard of lately has reached. It moves forward
-    only; a real rollback must last ten block times to be believed. Zero is ignored: an endpoint that tells it, of a
-    chain that was further, has only begun to follow the chain and counts as lagging. Before a majority of the healthy
-    endpoints was heard the head is provisional and follows what is known.
+    The head is the highest block that a strict majority of the endpoints with a recent report has reached. It moves
+    forward only; a real rollback must last ten block times to be believed. Zero is ignored: an endpoint that reports
+    it, of a chain that was further, has only begun to follow the chain and counts as lagging. Before a majority of the
+    healthy endpoints has reported the head is provisional and follows what is known.
 
-    With `growth`, a block beyond what the time since the last believed head makes plausible, or of a time to come, is
+    With `growth`, a block beyond what the time since the last believed head makes plausible, or dated ahead, is
     a claim: its endpoint is ahead and has no vote until the claim is proved (`admit`), however many claim the same. At
-    the start, without a head, any block is a claim, but not that of an only endpoint that tells its time. Without
-    `growth` (local nodes, which make blocks at will) a jump is believed if it lasts. `wall` tells the time of day.
+    the start, without a head, any block is a claim, but not that of an only endpoint that reports its time. Without
+    `growth` (local nodes, which make blocks at will) a jump is believed if it lasts. `wall` returns the time of day.
 
-    With `has_times` looks at the head bring a block's time: of several endpoints, a number without a time says how far
-    its endpoint is, and moves no head.
+    With `has_times` requests for the head bring a block's time: of several endpoints, a number without a time shows
+    how far its endpoint is, and moves no head.
     """
 
     def __init__(
@@ -101,9 +101,9 @@ class HeadTracker:
         self._disputed_since: float | None = None
 
     def observe(self, label: str, block: int, made_at: float | None = None) -> None:
-        """Take note that the endpoint answered with this block as its newest; blocks below 1 move no head.
+        """Note that the endpoint answered with this block as its newest; blocks below 1 move no head.
 
-        `made_at` is the block's own time in unix seconds, where the answer tells it.
+        `made_at` is the block's own time in unix seconds, where the answer holds it.
         """
         now = self._clock()
         if made_at is not None:
@@ -120,7 +120,7 @@ class HeadTracker:
         self._note_time(block, made_at)
 
     def repeat(self, label: str, block: int, made_at: float | None) -> bool:
-        """Take note of the head once more, reported by the only endpoint; return False where that is to be observed."""
+        """Note the head once more, reported by the only endpoint; return False where that is to be observed."""
         if block != self._head or self._claims or self._empty or self._disputed_since is not None:
             return False
         sighting = self._sightings.get(label)
@@ -135,7 +135,7 @@ class HeadTracker:
         return True
 
     def admit(self, label: str, block: int, made_at: float) -> None:
-        """Take note that the endpoint proved this block, which it claimed: its header, made then, fits the chain."""
+        """Note that the endpoint proved this block, which it claimed: its header, made then, fits the chain."""
         self._see(label, block, self._clock(), is_dated=True)
         self._note_time(block, made_at)
 
@@ -157,15 +157,15 @@ class HeadTracker:
         return claim is not None and self._clock() - claim.seen_at <= self._fresh
 
     def is_beyond(self, block: int) -> bool:
-        """Return whether nobody can have the block yet, as far as it is known how far the chain is."""
+        """Return whether no node can have the block yet, as far as the chain's head is known."""
         return self._head is not None and not self._is_plausible(block, self._clock(), is_dated=False)
 
     def is_future(self, made_at: float | None) -> bool:
-        """Return whether that is a time to come (unix seconds, None for a time that is not known)."""
+        """Return whether that time lies ahead (unix seconds, None for a time that is not known)."""
         return made_at is not None and self.growth is not None and made_at > self._wall() + self.growth.future
 
     def _was_future(self, label: str, block: int) -> bool:
-        """Return whether the endpoint reported a time to come lately, of this block or another one above the head."""
+        """Return whether the endpoint reported a time ahead lately, of this block or another one above the head."""
         claim = self._claims.get(label)
         if claim is None or not claim.is_future or not self.is_claimed(label):
             return False
@@ -176,7 +176,7 @@ class HeadTracker:
         if growth is None:
             return True
         if self._head is None:
-            # Of several, those who tell what does not exist may be the first to be heard, or the most.
+            # Of several, those that report what does not exist may be the first to report, or the most.
             return is_dated and len(self._labels) == 1
         return block - self._head <= growth.slack + growth.factor * (now - self._head_at) / self._block_time
 
@@ -199,7 +199,7 @@ class HeadTracker:
         self._settle(now)
 
     def forget(self, label: str) -> None:
-        """Take back what the endpoint told, which was of another chain; the head is what the others tell."""
+        """Withdraw the endpoint's reports, which were of another chain; the head is the others'."""
         for kept in (self._empty, self._claims, self._dated_at):
             kept.pop(label, None)
         if self._sightings.pop(label, None) is None:
@@ -208,20 +208,20 @@ class HeadTracker:
         self._settle(self._clock())
 
     def head(self) -> int | None:
-        """Return the chain's head, None before anything was heard."""
+        """Return the chain's head, None before any report."""
         if self._disputed_since is not None:
             self._settle(self._clock())
         return self._head
 
     def of(self, label: str) -> int | None:
-        """Return the newest block heard from the endpoint, also if it only claimed it; None if nothing was."""
-        heard = self._claims.get(label) or self._sightings.get(label)
-        return None if heard is None else heard.block
+        """Return the newest block that the endpoint reported, also if it only claimed it; None if it reported none."""
+        sighting = self._claims.get(label) or self._sightings.get(label)
+        return None if sighting is None else sighting.block
 
     def age(self, label: str) -> float | None:
-        """Return the seconds since the endpoint was last heard, None if never."""
-        heard = self._claims.get(label) or self._sightings.get(label)
-        return None if heard is None else self._clock() - heard.seen_at
+        """Return the seconds since the endpoint's last report, None if it made none."""
+        sighting = self._claims.get(label) or self._sightings.get(label)
+        return None if sighting is None else self._clock() - sighting.seen_at
 
     def look_age(self, label: str) -> float | None:
         """Return the seconds since the endpoint reported a head that can move the chain's, None if never."""
@@ -231,7 +231,7 @@ class HeadTracker:
         return None if dated_at is None else self._clock() - dated_at
 
     def is_lagging(self, label: str) -> bool:
-        """Return whether the endpoint is behind the head by more than a few seconds, as far as was heard lately."""
+        """Return whether the endpoint is behind the head by more than a few seconds, by recent reports."""
         if self._is_empty(label):
             return True
         sighting = self._sightings.get(label)
@@ -241,14 +241,14 @@ class HeadTracker:
         return reach is not None and self._head - reach > self._tolerance
 
     def is_ahead(self, label: str) -> bool:
-        """Return whether the endpoint tells a block that most of the others, heard lately, cannot have reached.
+        """Return whether the endpoint reports a block that most of the others, by recent reports, cannot have reached.
 
-        It takes three endpoints to tell who is wrong; one that claims what it has not proved is ahead of any.
+        It takes three endpoints to find the wrong one; one that claims what it has not proved is ahead of any.
         """
         if self._claims and self.is_claimed(label):
             return True
         sighting = self._sightings.get(label)
-        # What is near the head that the majority reached is nobody's lie; this is the usual case, and cheap.
+        # What is near the head that the majority reached is not invented; this is the usual case, and cheap.
         if sighting is None or self._head is None or sighting.block - self._head <= self._tolerance:
             return False
         if self._reach(sighting) is None:
@@ -270,19 +270,19 @@ class HeadTracker:
 
     @property
     def is_agreed(self) -> bool:
-        """Whether a strict majority of the healthy endpoints, heard lately, is about as far as the head."""
+        """Whether a strict majority of the healthy endpoints, by recent reports, is about as far as the head."""
         if self._head is None:
             return False
         healthy = self._electorate()
         return sum(self._is_in_step(label, self._head) for label in healthy) * 2 > len(healthy)
 
-    def is_unheard(self, label: str) -> bool:
-        """Return whether nothing was heard of the endpoint lately, while most others agree how far the chain is."""
+    def is_unreported(self, label: str) -> bool:
+        """Return whether the endpoint has no recent report, while most others agree on the head."""
         sighting = self._sightings.get(label)
         return (sighting is None or self._reach(sighting) is None) and self.is_agreed
 
     def is_near(self, block: int, blocks: int) -> bool:
-        """Return whether `block` exists as one endpoint told lately, and is at most `blocks` below what it told."""
+        """Return whether `block` exists by one endpoint's recent report, and is at most `blocks` below that."""
         now = self._clock()
         return any(
             0 <= sighting.block - block <= blocks and now - sighting.seen_at <= self._fresh
@@ -292,7 +292,7 @@ class HeadTracker:
     def is_behind(self, label: str, block: int) -> bool:
         """Return whether the endpoint is known not to have `block` yet.
 
-        An endpoint that keeps pace is credited with the blocks of the time since it was heard.
+        An endpoint that keeps pace is credited with the blocks of the time since its report.
         """
         if self._is_empty(label):
             return block > 0
@@ -305,9 +305,9 @@ class HeadTracker:
         return (sighting.block if self.is_lagging(label) else reach) < block
 
     def _is_empty(self, label: str) -> bool:
-        """Return whether the endpoint told block 0 lately, of a chain that was further."""
-        told_at = self._empty.get(label)
-        return told_at is not None and self._head is not None and self._clock() - told_at <= self._fresh
+        """Return whether the endpoint reported block 0 lately, of a chain that was further."""
+        empty_at = self._empty.get(label)
+        return empty_at is not None and self._head is not None and self._clock() - empty_at <= self._fresh
 
     def _is_in_step(self, label: str, head: int) -> bool:
         sighting = self._sightings.get(label)
@@ -317,7 +317,7 @@ class HeadTracker:
         return head - reach <= self._tolerance and sighting.block - head <= self._tolerance
 
     def _reach(self, sighting: _Sighting) -> int | None:
-        """Return the block that the endpoint may have by now; None if it was heard too long ago to tell."""
+        """Return the block that the endpoint may have by now; None if its report is too old."""
         elapsed = self._clock() - sighting.seen_at
         if elapsed > self._fresh:
             return None
@@ -333,7 +333,7 @@ class HeadTracker:
         is_majority = len(voters) * 2 > healthy
         if self._head is None or (not self._is_firm and (is_majority or candidate > self._head)):
             self._believe(candidate, now)
-            # One that lags and one that does not are a majority of three, and yet tell nothing: the third one will.
+            # One that lags and one that does not are a majority of three, and yet decide nothing: the third one will.
             self._is_firm = is_majority and (len(voters) >= healthy or self.is_agreed)
             return
         if candidate == self._head:
@@ -354,7 +354,7 @@ class HeadTracker:
         return blocks <= _JUMP_BLOCKS + _JUMP_FACTOR * (now - self._head_at) / self._block_time
 
     def _electorate(self) -> list[str]:
-        """Return the endpoints whose word counts."""
+        """Return the endpoints whose reports count."""
         return [label for label in self._labels if self._is_healthy(label) and not self.is_claimed(label)]
 
     def _voters(self, now: float) -> list[str]:

@@ -1,4 +1,4 @@
-"""What an answer says about its endpoint: one place decides what counts for it, against it, or not at all."""
+"""What an answer means for its endpoint: one place decides what counts for it, against it, or not at all."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _log = structlog.get_logger("waypost.upstream")
 _TOO_MANY_REQUESTS = 429
 # A little less than the shortest attempt: the loop's clock is behind by as long as its turn takes.
 _FAIR_WAIT = 0.95
-"""A time-out after less than this says more about the caller's deadline than about the endpoint."""
+"""A time-out after less than this is due to the caller's deadline rather than to the endpoint."""
 
 _LEVELS: dict[State, str] = {
     "closed": "info",
@@ -47,13 +47,13 @@ _COSTLY = frozenset({Kind.TIMED_OUT, Kind.TOO_LARGE})
 
 @dataclass(frozen=True, slots=True)
 class AttemptFailure:
-    """An attempt without a result: short words for the log, and what follows.
+    """An attempt without a result: a short text for the log, and what follows.
 
     `final` is raised to the caller at once; `explaining` is what the caller gets if no other endpoint can; `lacks` is
-    what the endpoint said to be missing. `suspect` is the exchange that counts against the endpoint if another one
+    what the endpoint reported missing. `suspect` is the exchange that counts against the endpoint if another one
     answers the same call. `is_slow`: nothing was wrong but that no answer came in time; `is_silent`: the endpoint was
-    found to hang while the call waited for it. `refusal` is what follows if the call is to blame. `node` is what the
-    node said, where the policy has it quoted.
+    found to hang while the call waited for it. `refusal` is what follows if the call is to blame. `node` is the
+    node's own error, where the policy has it quoted.
     """
 
     words: str
@@ -74,11 +74,11 @@ class AttemptFailure:
 
 
 class AttemptLog:
-    """Collects, per endpoint label, the last failure in short words, and keeps the first error that explains.
+    """Collects, per endpoint label, the last failure as a short text, and keeps the first error that explains.
 
-    `refusals` are the errors by which endpoints said that they cannot, by label; `blaming` are those that may blame the
-    call for it, each as often as it was said. `suspects` are endpoints that failed for a reason that may be the call's,
-    with the exchange that counts against them if another one answers.
+    `refusals` are the errors by which endpoints stated that they cannot, by label; `blaming` are those that may blame
+    the call for it, each as often as it was reported. `suspects` are endpoints that failed for a reason that may be
+    the call's, with the exchange that counts against them if another one answers.
     """
 
     def __init__(self, chain: str) -> None:
@@ -94,7 +94,7 @@ class AttemptLog:
         self.blaming: dict[str, list[GatewayError]] = {}
 
     def note(self, label: str, failure: AttemptFailure) -> None:
-        """Keep what became of an attempt at the endpoint."""
+        """Note the outcome of an attempt at the endpoint."""
         self._words[label] = failure.words
         self._is_time[label] = failure.is_silent or failure.is_slow
         self._is_silence = self._is_silence or failure.is_silent
@@ -106,10 +106,10 @@ class AttemptLog:
         is_explained = self._explaining is not None
         if error is not None:
             self.refusals[label] = error
-        # "Unavailable" alone explains nothing: the summary of all endpoints says more.
+        # "Unavailable" alone explains nothing: the summary of all endpoints explains more.
         if self._explaining is None and type(error) is not UpstreamUnavailable:
             self._explaining = error
-        # The words of the node whose error is raised, else of the last that said anything.
+        # The text of the node whose error is raised, else of the last that gave one.
         if failure.node is not None and not is_explained:
             self._node = failure.node
         if failure.retry_after is not None and (self._retry_after is None or failure.retry_after < self._retry_after):
@@ -118,7 +118,7 @@ class AttemptLog:
     def exhausted(self) -> GatewayError:
         """Return the error of a call that no endpoint answered."""
         if self._explaining is not None:
-            # A copy: whoever raises it holds this log, and the original is among its own refusals.
+            # A copy: its raiser holds this log, and the original is among its own refusals.
             error = copy.copy(self._explaining)
         else:
             retry_after_ms = None if self._retry_after is None else int(self._retry_after * 1000)
@@ -157,15 +157,15 @@ class Health:
     def settle(
         self, endpoint: Endpoint, answer: Answer, policy: CallPolicy, *, vouches: bool = True
     ) -> Reply | AttemptFailure:
-        """Return the reply, or the failure, after the endpoint's account is brought up to date.
+        """Return the reply, or the failure, after the endpoint's state is updated.
 
-        Several calls of one exchange count once. Slow and overlong answers to costly calls, and time-outs of impatient
-        callers, do not count; neither do throttling and errors by which a node says that it cannot. Without `vouches` a
-        result does not close the breaker: a node may know its head and fail every read.
+        Several calls of one exchange count once. Slow and overlong answers to costly calls, and time-outs due to short
+        deadlines, do not count; neither do throttling and errors by which a node states that it cannot. Without
+        `vouches` a result does not close the breaker: a node may know its head and fail every read.
         """
         outcome, exchange = answer.outcome, answer.exchange
         if exchange.started <= endpoint.refuted_at:
-            # Asked before it was known to serve another chain: whatever it answered is of that one.
+            # Asked before it was known to serve another chain: its answer is of that one.
             return AttemptFailure(endpoint.wrong_chain or "served another chain when it was asked")
         if isinstance(outcome, (bytes, tuple)):
             if not (vouches and exchange.credited):
@@ -191,7 +191,7 @@ class Health:
         self._observer.failed(self._chain, endpoint.label, failure.kind)
         is_excused = self._is_excused(failure.kind, exchange, policy)
         if failure.kind is Kind.TOO_LARGE:
-            # A contract that a caller chose may return as much as this: nobody's fault where all nodes say so.
+            # A contract that a caller chose may return as much as this: no endpoint's fault where all nodes agree.
             explaining = ResponseTooLarge("the node's answer is larger than the gateway reads")
             return AttemptFailure(failure.words, explaining=explaining, suspect=None if is_excused else exchange)
         if failure.kind is Kind.HUNG:
@@ -210,7 +210,7 @@ class Health:
         self._blame(endpoint, exchange)
 
     def announce(self, endpoint: Endpoint, state: State) -> None:
-        """Tell the log and the observer that the endpoint's state changed."""
+        """Report to the log and the observer that the endpoint's state changed."""
         self._observer.changed(self._chain, endpoint.label, state)
         why = {"why": endpoint.exclusion} if endpoint.exclusion else {}
         getattr(_log, _LEVELS[state])("endpoint " + state, chain=self._chain, endpoint=endpoint.label, **why)
@@ -237,7 +237,7 @@ class Health:
             self._measure(endpoint, exchange)
             return AttemptFailure(judged.error.message, explaining=judged.error, lacks=judged.lacks, refusal=refusal)
         self._observer.failed(self._chain, endpoint.label, Kind.NODE_ERROR)
-        # What the outside caller made up may be what the node stumbles over: that proves nothing against it.
+        # The outside caller's input may be the cause: that proves nothing against the node.
         if judged.verdict is Verdict.UNCLEAR:
             self._measure(endpoint, exchange)
             suspect = None if policy.caller_made else exchange
@@ -252,7 +252,7 @@ class Health:
         return kind is Kind.TIMED_OUT and self._clock() - exchange.started < _FAIR_WAIT
 
     def _measure(self, endpoint: Endpoint, exchange: Exchange) -> None:
-        """Take the time of an error as the endpoint's first figure; later ones say nothing of results."""
+        """Take the time of an error as the endpoint's first figure; later ones mean nothing for results."""
         if endpoint.latency.median is None:
             endpoint.latency.add(exchange.seconds)
 
@@ -270,7 +270,7 @@ class Health:
         now = self._clock()
         endpoint.latency.add(now - exchange.started)
         if endpoint.watch is not None:
-            # Whether it hangs is found out by itself; what is merely slow is no failure.
+            # Hanging is detected elsewhere; what is merely slow is no failure.
             endpoint.breaker.delay(now)
             if endpoint.last_byte_at < exchange.started:
                 endpoint.watch.suspect()

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
         """Sends the question; with `counts` a failure counts against the endpoint."""
 
         async def __call__(self, endpoint: Endpoint, call: Any, *, counts: bool) -> Answer:
-            """Return what became of it."""
+            """Return its outcome."""
             ...
 
 
@@ -46,8 +46,8 @@ _OPEN_SECONDS = 10.0
 class IdentityCheck:
     """A family's question to an endpoint.
 
-    `judge` gets the JSON of the result and returns None if the endpoint serves the right chain, else why not in words
-    that are fit for logs ("serves chain id 5 instead of 1").
+    `judge` gets the JSON of the result and returns None if the endpoint serves the right chain, else why not, in a text
+    fit for logs ("serves chain id 5 instead of 1").
     """
 
     method: str
@@ -79,9 +79,9 @@ class Identity:
         self._ask = ask
         self._on_change = on_change
         self.is_proved = False
-        """Whether the endpoint passed, and no answer since says otherwise."""
+        """Whether the endpoint passed, and no answer since contradicts that."""
         self.proved_at = -math.inf
-        """When what proved it last was asked."""
+        """When the last proof was requested."""
         self._used_at = -math.inf
         self._mute_until = -math.inf
         self._recheck_seconds = _RECHECK_SECONDS
@@ -92,7 +92,7 @@ class Identity:
 
     @property
     def rides(self) -> bool:
-        """Whether the question may travel with other calls: the endpoint passed, and answers it."""
+        """Whether the question may share a request with other calls: the endpoint passed, and answers it."""
         return self.is_proved and self._mute_until <= self._endpoint.clock()
 
     async def prove(self, seconds: float | None = None) -> Failure | None:
@@ -112,7 +112,7 @@ class Identity:
         return self.is_proved
 
     def watch(self) -> None:
-        """Take note that the endpoint is in use: it is asked once more as soon as its last proof is too old.
+        """Note that the endpoint is in use: it is asked once more as soon as its last proof is too old.
 
         So every answer is followed by a proof, also the last one before a quiet time: it may have been kept.
         """
@@ -123,7 +123,7 @@ class Identity:
             self._look(now)
 
     def note_answer(self, outcome: Outcome | None, asked_at: float) -> Failure | None:
-        """Take note of an answer to the question that came with other answers; return why those are void, if they are.
+        """Note an answer to the question that came with other answers; return why those are void, if they are.
 
         `asked_at` is when the request left; None is no answer.
         """
@@ -132,7 +132,7 @@ class Identity:
         return self.judge(self._judge(outcome), asked_at)
 
     def judge(self, reason: str | None, asked_at: float) -> Failure | None:
-        """Take note of why an answer to what was asked then is of another chain, None if it is of the right one.
+        """Note why an answer to what was asked then is of another chain, None if it is of the right one.
 
         Return why it is void, if it is.
         """
@@ -151,7 +151,7 @@ class Identity:
         was_excluded = endpoint.wrong_chain is not None
         endpoint.exclude(reason)
         if was_used:
-            # One that changes to and fro is left alone for longer each time.
+            # One that changes back and forth is left alone for longer each time.
             is_again = now - self._refuted_at <= 2 * _RECHECK_SECONDS
             before = self._recheck_seconds if is_again else _FIRST_RECHECK_SECONDS / 2
             self._recheck_seconds = min(2 * before, _RECHECK_SECONDS)
@@ -170,7 +170,7 @@ class Identity:
             self._start()
 
     async def close(self) -> None:
-        """Give up a running check."""
+        """Cancel a running check."""
         if self._timer is not None:
             self._timer.cancel()
         if self._running is not None:
@@ -205,7 +205,7 @@ class Identity:
 
     async def _check(self) -> Failure | None:
         endpoint, asked_at = self._endpoint, self._endpoint.clock()
-        # An endpoint in use is judged by its reads: a look that fails says nothing new about it.
+        # An endpoint in use is judged by its reads: a failed check adds nothing.
         answer = await self._ask(endpoint, self.call, counts=not self.is_proved)
         outcome = answer.outcome
         if isinstance(outcome, Failure):
@@ -218,7 +218,7 @@ class Identity:
             self.refute(reason)
             return Failure(Kind.EXCLUDED, reason)
         if asked_at <= endpoint.refuted_at:
-            # Something newer than this answer says otherwise.
+            # A newer answer contradicts this one.
             return Failure(Kind.EXCLUDED, endpoint.wrong_chain or "served another chain when it was asked")
         was_excluded = endpoint.wrong_chain is not None
         endpoint.wrong_chain = None

@@ -1,8 +1,8 @@
-"""JSON-RPC 2.0 as nodes speak it: writing requests, and reading answers without touching the bytes of a result.
+"""JSON-RPC 2.0 as nodes implement it: writing requests, and reading answers without touching the bytes of a result.
 
 Results stay the node's own bytes (`msgspec.Raw`): integers of any size, key order and unknown members survive. Nodes
 bend the standard, so reading is lenient where nothing can be mixed up (an id echoed as text, `"error": null`, an error
-object without a code) and strict where it can (an unknown id is nobody's answer).
+object without a code) and strict where it can (an unknown id answers no request).
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 
 _MESSAGE_CHARACTERS = 500
-# Of a longer message only this much is looked at: enough for what is told of it, long addresses in it left out.
+# Of a longer message only this much is looked at: enough for what is passed on, long addresses in it left out.
 _READ_CHARACTERS = 8 * _MESSAGE_CHARACTERS
-# Schemes are bounded: a search for longer ones costs the square of a text like "a.a.a.a", which contracts can have
-# told.
+# Schemes are bounded: a search for longer ones costs the square of a text like "a.a.a.a", which contracts can
+# return.
 _URL = re.compile(r"[a-z][a-z0-9+.-]{0,30}://\S+", re.IGNORECASE)
 
 
@@ -64,10 +64,10 @@ class NodeError:
 
 
 Outcome = bytes | NodeError | Failure
-"""What became of one request: the JSON of its result, the node's error, or why there is no answer."""
+"""The outcome of one request: the JSON of its result, the node's error, or why there is no answer."""
 
 _encoder = msgspec.json.Encoder()
-# Answers may be 32 MiB long: one pass over them tells all their parts.
+# Answers may be 32 MiB long: one pass over them finds all their parts.
 _envelope = msgspec.json.Decoder(_Envelope)
 _envelopes = msgspec.json.Decoder(list[_Envelope])
 _odd_envelope = msgspec.json.Decoder(_OddEnvelope)
@@ -228,7 +228,7 @@ def _number(raw: msgspec.Raw) -> int | None:
 
 
 def _text(raw: msgspec.Raw) -> str:
-    """Return what a message says, as much of it as is told anybody."""
+    """Return a message, as much of it as is passed on."""
     if not _is_present(raw):
         return ""
     if len(raw) > _READ_BYTES:
@@ -253,14 +253,14 @@ def _beginning(cut: bytes) -> str:
 
 
 def describe_text(text: str) -> str:
-    """Return a node's own words, cut, without the addresses (and keys) that nodes behind proxies quote."""
+    """Return a node's own text, cut, without the addresses (and keys) that nodes behind proxies quote."""
     return _URL.sub("(address)", text[:_READ_CHARACTERS])[:_MESSAGE_CHARACTERS]
 
 
 # A string that does not end reaches to the end of the text. If it were none, the search would start anew at every
 # quote in it.
 _TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)|[{}\[\]]', re.DOTALL)
-# Twice of what 1024 calls come to, two levels each: a text of brackets alone is given up early.
+# Twice of what 1024 calls come to, two levels each: a text of brackets alone is rejected early.
 _DEEPEST = 4096
 _COLON = re.compile(rb"\s*:\s*")
 

@@ -1,4 +1,4 @@
-"""A node's own words for callers who asked that node: cut, and without the addresses and keys that may stand in them.
+"""A node's own texts for callers who asked that node: cut, and without the addresses and keys that may stand in them.
 
 Nodes behind proxies quote what they are configured with: URLs, hosts, addresses of machines, keys. What is known of the
 endpoint itself (its host, the keys in its URL and headers) is taken out wherever it stands, the rest by its form.
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from server.upstream.jsonrpc import NodeError
 
 MAX_MESSAGE_CHARACTERS = 500
-"""Longest message that is handed on."""
+"""Longest message that is passed on."""
 
 MAX_DATA_CHARACTERS = 1000
-"""Longest `data`, as JSON, that is handed on whole; of a longer one its beginning is, as text."""
+"""Longest `data`, as JSON, that is passed on whole; of a longer one its beginning is, as text."""
 
 _MOST_MESSAGE_BYTES = 800
 _HIDDEN = "(address)"
@@ -40,19 +40,19 @@ _NUMBERED = re.compile(
 )
 _HOST = re.compile(r"(?<![\w.-])(?:[a-z0-9_-]+(?:\.[a-z0-9_-]+)+|localhost):\d{2,5}(?!\w)", re.IGNORECASE)
 _LOOKED_UP = re.compile(r"(?<=\blookup )[^\s:]+|(?<=\bno such host )[^\s:]+", re.IGNORECASE)
-# A part of a URL that is a key and no word.
+# A part of a URL that is a key and no plain word.
 _KEY = re.compile(r"(?=.*\d).{12,}|.{24,}", re.DOTALL)
 _SHORTEST_HOST = 4
 
 
 def secrets_of(url: str, headers: Mapping[str, str]) -> re.Pattern[str] | None:
-    """Return what finds an endpoint's host and the keys in its URL and headers in a text; None where it has none."""
+    """Return the pattern of an endpoint's host and the keys in its URL and headers; None where it has none."""
     found = sorted({text for text in _secrets(url, headers) if text}, key=len, reverse=True)
     return re.compile("|".join(map(re.escape, found)), re.IGNORECASE) if found else None
 
 
 def quote_node(error: NodeError, secrets: re.Pattern[str] | None) -> NodeWords:
-    """Return what a node said in its error object as callers may read it."""
+    """Return a node's error object as callers may read it."""
     message = _cut(_clean(error.message, secrets), MAX_MESSAGE_CHARACTERS)
     message = message.encode("utf-8", "replace")[:_MOST_MESSAGE_BYTES].decode("utf-8", "ignore")
     return NodeWords(error.code, message, None if error.data is None else _quote_data(error.data, secrets))
@@ -81,7 +81,7 @@ def _secrets(url: str, headers: Mapping[str, str]) -> Iterator[str]:
 
 
 def _quote_data(data: bytes, secrets: re.Pattern[str] | None) -> bytes:
-    """Return the JSON of an error's `data` to be handed on."""
+    """Return the JSON of an error's `data` to be passed on."""
     if len(data) <= _MOST_READ:
         try:
             value = _clean_all(redact(json.loads(data)), secrets)

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from server.upstream.heads import HeadTracker
 
 TRAFFIC_SECONDS = 60.0
-"""A chain that nobody asked for this long is not polled."""
+"""A chain without a call for this long is not polled."""
 
 COMPARED_EVERY = 10.0
-"""Seconds between two looks at whether the endpoints tell the same block."""
+"""Seconds between two comparisons of the endpoints' blocks."""
 
 FIRST_LOOK_SECONDS = 1.0
-"""How long at most the first reads after a quiet time wait to hear how far the endpoints are."""
+"""How long at most the first reads after a quiet time wait for the endpoints' heads."""
 
 _SHORTEST_PAUSE = 1.0
 _LONGEST_PAUSE = 12.0
@@ -35,7 +35,7 @@ class HeadQuery:
     """A family's way to ask a node for its newest block.
 
     `read` gets the JSON of the result and returns the height (or slot); ValueError if it is none. `judge`, for answers
-    that name their chain: see `IdentityCheck`. `made_at`, for answers that tell the block's time, returns it in unix
+    that name their chain: see `IdentityCheck`. `made_at`, for answers that hold the block's time, returns it in unix
     seconds. `header` reads the header of a block from one endpoint, by which heads are proved and endpoints compared;
     ValueError where it has none.
     """
@@ -55,8 +55,8 @@ class HeadQuery:
 class HeadPoller:
     """Polls the endpoints that reported no head lately, once a block time (1 to 12 s) while there is traffic.
 
-    Where looks tell the time of a block, a number without it is no head. At the beginning of traffic and every ten
-    seconds of it `compare` is started, to see whether the endpoints are on the same chain of blocks. A pool with one
+    Where answers hold the time of a block, a number without it is no head. At the beginning of traffic and every ten
+    seconds of it `compare` is started, to check that the endpoints are on the same fork. A pool with one
     endpoint has nothing to compare and has no poller. The first reads after a quiet time may wait (`look`) until it
     is known how far the endpoints are.
     """
@@ -80,24 +80,24 @@ class HeadPoller:
         self._compare_at: float | None = None
         self._comparing: asyncio.Task[None] | None = None
         self._running: asyncio.Task[None] | None = None
-        # Set once most endpoints agree, or all were heard that can be, since the chain is in use again.
+        # Set once most endpoints agree, or all that can report did, since the chain is in use again.
         self._looked = asyncio.Event()
         self._polls: dict[Endpoint, asyncio.Task[None]] = {}
 
     def touch(self) -> None:
-        """Take note that the chain is asked now."""
+        """Note that the chain is asked now."""
         self._asked_at = self._clock()
         if self._running is None:
             loop = asyncio.get_running_loop()
             self._looked.clear()
-            # Who is silent for so long is not waited for any more.
+            # An endpoint silent for so long is not waited for any more.
             loop.call_later(FIRST_LOOK_SECONDS, self._looked.set)
             self._running = loop.create_task(self._run())
             self._running.add_done_callback(self._finish)
 
     @property
     def has_looked(self) -> bool:
-        """Whether it is known how far the endpoints are, as far as they tell."""
+        """Whether the endpoints' heads are known, of those that report one."""
         return self._running is None or self._looked.is_set()
 
     async def look(self, until: float) -> None:
@@ -116,7 +116,7 @@ class HeadPoller:
     async def _run(self) -> None:
         while self._clock() - self._asked_at < TRAFFIC_SECONDS:
             for endpoint in filter(self._is_due, self._endpoints):
-                # Not waited for: a silent endpoint must not delay what the others say.
+                # Not waited for: a silent endpoint must not delay the others' reports.
                 self._polls[endpoint] = asyncio.get_running_loop().create_task(self._poll_one(endpoint))
             self._look_around()
             self._compare_if_due()

@@ -1,8 +1,8 @@
 """All endpoints of one chain behind one `call`: deadline > next endpoint > breaker, with joining and batching.
 
 The nesting is fixed. A call has a deadline; within it the endpoints are asked one after the other, best first; each
-attempt is bounded in time so that a silent endpoint does not use up the deadline, and may be joined by a hedge; what an
-attempt says about the endpoint goes to its breaker.
+attempt is bounded in time so that a silent endpoint does not use up the deadline, and may be joined by a hedge; its
+outcome goes to the endpoint's breaker.
 """
 
 from __future__ import annotations
@@ -53,10 +53,10 @@ class Pool:
     `errors` is the family's table of node errors, `http` the session shared by all pools, `block_time` in seconds.
     `verify` is asked of every endpoint before its first use; an endpoint that fails is excluded by name and asked again
     every minute of traffic. With `head`, endpoints are asked for their newest block while the chain is in use, unless
-    answers tell it anyway (`observe_head`). With `growth`, a head that it does not explain is proved by its header
+    answers hold it anyway (`observe_head`). With `growth`, a head that it does not explain is proved by its header
     before it is believed. With `hedge`, slow cheap calls are asked of a second endpoint. With
-    `watched`, an endpoint that hangs is found out, for which `head` or `verify` names a light read, and is sent nothing
-    but one of these a second until it answers. Nothing is sent while nobody asks. `state_methods` are those that read
+    `watched`, an endpoint that hangs is detected, for which `head` or `verify` names a light read, and is sent nothing
+    but one of these a second until it answers. Nothing is sent without calls. `state_methods` are those that read
     the state of a block, which endpoints keep or lack as a whole.
     """
 
@@ -129,7 +129,7 @@ class Pool:
         light = verify if head is None else head
         if watched and light is not None:
             self._prober.watch(self._encode(light.method, light.params))
-        self._flights: SingleFlight[Reply] = SingleFlight()
+        self._in_flight: SingleFlight[Reply] = SingleFlight()
         self._background: set[asyncio.Task[None]] = set()
 
     @property
@@ -144,7 +144,7 @@ class Pool:
 
     @property
     def median(self) -> float | None:
-        """The median latency of the endpoint that answers most calls, in seconds; None before anything was asked."""
+        """The median latency of the endpoint that answers most calls, in seconds; None before the first call."""
         favourite = self._selection.favourite
         return None if favourite is None else favourite.latency.median
 
@@ -159,7 +159,7 @@ class Pool:
         """Return the answer of one endpoint to a JSON-RPC call.
 
         `deadline` is in seconds of the pool's clock (`time.monotonic`). Raises the family's error when a node answered
-        with one that is an answer, DeadlineExceeded, the first explaining error when every endpoint says that it
+        with one that is an answer, DeadlineExceeded, the first explaining error when every endpoint states that it
         cannot, else UpstreamUnavailable with what happened per label.
         """
         return self._ask(method, self._encode(method, params), policy, deadline)
@@ -191,18 +191,18 @@ class Pool:
 
     async def _join(self, method: str, call: Payload[Any], policy: CallPolicy, until: float) -> Reply:
         key = (call, policy)
-        if key in self._flights:
+        if key in self._in_flight:
             self._observer.joined(self.chain)
         try:
-            return await self._flights.join(
-                key, until, lambda patience: self._route(method, call, policy, patience), self._clock
+            return await self._in_flight.join(
+                key, until, lambda deadline: self._route(method, call, policy, deadline), self._clock
             )
         except TimeoutError:
             pass
         raise DeadlineExceeded(f"{self.chain} did not answer before the deadline: {self._describe()}")
 
     async def probe(self, method: str, params: Sequence[object], *, deadline: float | None = None) -> list[ProbeResult]:
-        """Return what each endpoint says now, in the order of the configuration; an excluded one is not asked.
+        """Return what each endpoint answers now, in the order of the configuration; an excluded one is not asked.
 
         Every endpoint gets `PROBE_SECONDS` or the time to `deadline`, whichever is shorter. Nothing is raised for
         endpoints that fail: the error stands in their row.
@@ -213,7 +213,7 @@ class Pool:
         return await asyncio.gather(*(self._prober.probe(endpoint, call, timeout) for endpoint in self._endpoints))
 
     def observe_head(self, endpoint: str, block: int, made_at: float | None = None) -> None:
-        """Take note of the newest block that an answer of the endpoint told, and of its time where it told that."""
+        """Note the newest block in an answer of the endpoint, and its time where the answer holds that."""
         if self.heads.repeat(endpoint, block, made_at):
             return
         before = self.heads.head()
@@ -227,7 +227,7 @@ class Pool:
     async def prove_head(self, endpoint: str, *, is_last: bool = False) -> None:
         """Return once the endpoint has proved the head that it claims (see `HeadTracker`), or could not.
 
-        That is waited for at the start, and where there is nobody else to ask (`is_last`): others may know better.
+        That is waited for at the start, and where there is no other endpoint to ask (`is_last`): others may be right.
         """
         is_only = all(other.label == endpoint or not other.is_sound for other in self._endpoints)
         if self._proofs is None:
@@ -236,16 +236,16 @@ class Pool:
             await self._proofs.prove(self._by_label[endpoint], PROBE_SECONDS)
 
     def observe_block(self, endpoint: str, block: int) -> None:
-        """Take note that the endpoint has this block, whatever its newest is."""
+        """Note that the endpoint has this block, whatever its newest is."""
         if block > (self.heads.of(endpoint) or 0):
             self.observe_head(endpoint, block)
 
     def report_invalid(self, endpoint: str) -> None:
-        """Take note that a result of the endpoint cannot be the answer to the call that it came to."""
+        """Note that a result of the endpoint cannot be the answer to its call."""
         self._observer.failed(self.chain, endpoint, Kind.UNSOUND)
 
-    def hear_chain(self, reply: Reply, wrong: str | None) -> None:
-        """Take note that an answer names the right chain, or why it is of another one: that excludes its endpoint."""
+    def observe_chain(self, reply: Reply, wrong: str | None) -> None:
+        """Note that an answer names the right chain, or why it is of another one: that excludes its endpoint."""
         identity = self._identities.get(self._by_label[reply.endpoint])
         if identity is None:
             return
@@ -256,7 +256,7 @@ class Pool:
             identity.proved_at = asked_at
 
     def contradict(self, label: str, reason: str) -> None:
-        """Take note that an endpoint's answer is proved wrong by another one's: it is excluded until they agree."""
+        """Note that an endpoint's answer is proved wrong by another one's: it is excluded until they agree."""
         endpoint = self._by_label[label]
         if endpoint.contradiction is None:
             endpoint.contradiction = reason
@@ -272,7 +272,7 @@ class Pool:
         return all(await asyncio.gather(*(identity.confirm(now) for identity in proved)))
 
     def on_distrust(self, forget: Callable[[], None]) -> None:
-        """Have `forget` called when an endpoint turns out to have told of another chain."""
+        """Have `forget` called when an endpoint turns out to have answered for another chain."""
         self._distrusts.append(forget)
 
     def _change(self, endpoint: Endpoint, state: State) -> None:
@@ -283,7 +283,7 @@ class Pool:
                 forget()
 
     def _open_connector(self, endpoint: Endpoint, transport: Transport) -> Connector[Any]:
-        """Return what brings calls to the endpoint."""
+        """Return the connector of the endpoint."""
         return Batcher(
             self.chain,
             endpoint,
@@ -296,8 +296,8 @@ class Pool:
         )
 
     async def close(self) -> None:
-        """Give up everything in flight."""
-        await self._flights.close()
+        """Cancel everything in flight."""
+        await self._in_flight.close()
         if self._poller is not None:
             await self._poller.close()
         if self._proofs is not None:
@@ -316,12 +316,12 @@ class Pool:
             await connector.close()
 
     def _describe(self) -> str:
-        """Return in a few words per label how the endpoints are."""
+        """Return the endpoints' states by label, in a few words."""
         words = (f"{endpoint.label}: {endpoint.describe()}" for endpoint in self._endpoints)
         return "; ".join(words) or "none is configured"
 
-    async def _route(self, method: str, call: Payload[Any], policy: CallPolicy, patience: SharedDeadline) -> Reply:
-        if patience.until <= self._clock():
+    async def _route(self, method: str, call: Payload[Any], policy: CallPolicy, deadline: SharedDeadline) -> Reply:
+        if deadline.until <= self._clock():
             raise DeadlineExceeded(f"{self.chain} was not asked: the deadline had passed")
         poller = self._poller
         if poller is not None:
@@ -330,9 +330,9 @@ class Pool:
             if endpoint.wrong_chain is not None or not endpoint.breaker.is_closed:
                 self._revive(endpoint, call, policy)
         if policy.min_block is None and poller is not None and not poller.has_looked:
-            await poller.look(patience.until)
+            await poller.look(deadline.until)
         is_alone = policy.heavy or policy.caller_made or isinstance(call, tuple)
-        return await self._failover.route(UpstreamRequest(method, call, policy, patience, is_alone))
+        return await self._failover.route(UpstreamRequest(method, call, policy, deadline, is_alone))
 
     def _revive(self, endpoint: Endpoint, call: Payload[Any], policy: CallPolicy) -> None:
         """Let a resting or excluded endpoint earn its way back beside this call, which does not wait for it."""
@@ -350,7 +350,7 @@ class Pool:
             task.add_done_callback(self._background.discard)
 
     def _see(self, endpoint: Endpoint, result: bytes) -> None:
-        """Take note of what an endpoint answered when it was asked for its head; an unreadable one is none."""
+        """Note what an endpoint answered when it was asked for its head; an unreadable one is none."""
         if self._head is not None:
             with contextlib.suppress(ValueError):
                 self.observe_head(endpoint.label, *self._head.parse(result))
@@ -375,7 +375,7 @@ class Pool:
                 await self.prove_head(endpoint.label)
 
     async def _compare(self) -> None:
-        """Compare the endpoints' blocks, a few below the head; who claims what is not proved has no vote."""
+        """Compare the endpoints' blocks, a few below the head; an endpoint with an unproved claim has no vote."""
         head = self.heads.head()
         block = -1 if head is None else head - self._depth
         if self._proofs is not None and block >= 0:

@@ -1,4 +1,4 @@
-"""What endpoints are asked beside callers' calls: how they are, whether they hang, whether they have recovered."""
+"""What endpoints are asked beside callers' calls: their state, whether they hang, whether they have recovered."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Prober:
         self._light: Any = None
 
     def watch(self, light: Any) -> None:
-        """Find out which endpoints hang; `light` is the encoded read that an endpoint answers which does not."""
+        """Find out which endpoints hang; `light` is the encoded read that any other endpoint answers."""
         self._light = light
         for endpoint in self._connectors:
             endpoint.watch = HangWatch(endpoint, self._is_alive, self._note_hang)
@@ -56,7 +56,7 @@ class Prober:
             trouble = Trouble.FORKED if endpoint.wrong_chain is None else Trouble.WRONG_CHAIN
             return self._unavailable(endpoint, endpoint.exclusion, 0.0, trouble)
         if endpoint.is_hung:
-            # It is asked every second anyway.
+            # It is probed every second anyway.
             timeout = min(timeout, PROBE_EVERY_SECONDS)
         started = self._clock()
         identity = self._identities.get(endpoint)
@@ -113,13 +113,13 @@ HUNG_SECONDS = 5.0
 """An endpoint that gives no byte for so long, while it is asked, hangs."""
 
 HANGS = f"hangs: not a byte within {HUNG_SECONDS:g} s"
-"""What is said of such an endpoint."""
+"""The failure text of such an endpoint."""
 
 LEAVING_SECONDS = 2.0
 """Costly reads leave an endpoint that keeps a light read or probe waiting for so long, if there is another one."""
 
 PROBE_AFTER_SECONDS = 1.0
-"""How long nothing may be heard of an endpoint that is asked before it is probed."""
+"""How long an endpoint with a request out may be silent before it is probed."""
 
 PROBE_SOON_SECONDS = 0.25
 """The same where a costly read waits that could leave: its two seconds begin with the probe."""
@@ -128,12 +128,12 @@ PROBE_EVERY_SECONDS = 1.0
 """How often a hung endpoint is probed while its chain is asked."""
 
 DEMAND_SECONDS = 10.0
-"""A chain that nobody asked for so long is in no demand: its hung endpoints are not probed."""
+"""A chain without a call for so long is not in use: its hung endpoints are not probed."""
 
 _TICK = 0.25
 # Timers fire a little early or late: what is due at a tick is done at that tick.
 _NEARLY = _TICK / 2
-# A loop that did not turn for so long has not listened either: what it missed is nobody's silence.
+# A loop that did not turn for so long has read nothing either: that is no silence of the endpoint.
 _STALL = 4 * _TICK
 _PROBES = math.ceil(HUNG_SECONDS / PROBE_EVERY_SECONDS)
 
@@ -157,7 +157,7 @@ class HangWatch:
         self._on_change = on_change
         self._timer: asyncio.TimerHandle | None = None
         self.is_watching = False
-        """Whether the next look at the endpoint is due anyway."""
+        """Whether the next check of the endpoint is due anyway."""
         self._ticked_at = 0.0
         self._since = 0.0
         self._feeling: asyncio.Task[None] | None = None
@@ -171,14 +171,14 @@ class HangWatch:
         self._probes: set[asyncio.Task[None]] = set()
 
     def start(self) -> None:
-        """Take note that a request leaves."""
+        """Note that a request leaves."""
         if self._timer is None and self._answered is None:
             self._ticked_at = self._since = self._endpoint.clock()
             self._timer = asyncio.get_running_loop().call_later(_TICK, self._tick)
             self.is_watching = True
 
     def suspect(self) -> None:
-        """Probe the endpoint, unless that is under way: a request got no answer, and nothing was heard since."""
+        """Probe the endpoint, unless that is under way: a request got no answer, and no byte came since."""
         if self._feeling is None and self._answered is None:
             self._feeling = asyncio.get_running_loop().create_task(self._feel())
             self._feeling.add_done_callback(self._felt)
@@ -190,12 +190,12 @@ class HangWatch:
         return leaver
 
     def stay(self, leaver: asyncio.Future[None]) -> None:
-        """Forget a future of `leaving`."""
+        """Drop a future of `leaving`."""
         self._leavers.discard(leaver)
         leaver.cancel()
 
     def want(self) -> None:
-        """Take note that the endpoint's chain is asked: a hung endpoint is probed every second from now on."""
+        """Note that the endpoint's chain is asked: a hung endpoint is probed every second from now on."""
         self._wanted_at = self._endpoint.clock()
         if self._answered is not None and self._looking is None:
             self._looking_since = self._wanted_at
@@ -209,11 +209,11 @@ class HangWatch:
         answered = self._answered
         if answered is None:
             return True
-        patience = min(PROBE_EVERY_SECONDS - (self._endpoint.clock() - self._looking_since), seconds)
-        if patience <= 0:
+        wait_seconds = min(PROBE_EVERY_SECONDS - (self._endpoint.clock() - self._looking_since), seconds)
+        if wait_seconds <= 0:
             return False
         try:
-            async with asyncio.timeout(patience):
+            async with asyncio.timeout(wait_seconds):
                 await answered.wait()
         except TimeoutError:
             return False
@@ -272,7 +272,7 @@ class HangWatch:
         self._answered = asyncio.Event()
         self.is_hung = True
         self._wanted_at = now
-        # It was silent for long enough already: nobody waits for the first probe.
+        # It was silent for long enough already: no call waits for the first probe.
         self._looking_since = now - PROBE_EVERY_SECONDS
         if self._feeling is not None:
             self._feeling.cancel()

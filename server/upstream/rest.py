@@ -35,7 +35,7 @@ Pairs = tuple[tuple[str, str], ...]
 
 
 class Validators(NamedTuple):
-    """What an endpoint identified a body by; another endpoint may mean another body by the same."""
+    """What an endpoint identified a body by; another endpoint may use the same for another body."""
 
     endpoint: str
     etag: str = ""
@@ -76,7 +76,7 @@ _DATE = re.compile(r"[A-Za-z0-9,: +-]{1,64}")
 
 
 def validators_of(reply: Reply) -> Validators | None:
-    """Return by what the body of a reply can be asked for again, None where its endpoint gave nothing of the kind."""
+    """Return the validators of a reply for a conditional request, None where its endpoint gave none."""
     etag, modified = reply.headers.get("etag", ""), reply.headers.get("last-modified", "")
     found = Validators(
         reply.endpoint, etag if _ETAG.fullmatch(etag) else "", modified if _DATE.fullmatch(modified) else ""
@@ -107,7 +107,7 @@ class RestPool(Pool):
 
         `path` starts with a slash and is not percent-encoded; `name` is the route without its arguments, by which
         endpoints are known to have it or not. The body is JSON unless `is_text`. With the `validators` of an earlier
-        answer in JSON, `result` is `NOT_MODIFIED` where their endpoint says that the body is still the same; any other
+        answer in JSON, `result` is `NOT_MODIFIED` where their endpoint reports the body unchanged; any other
         endpoint sends it whole. Raises as `call` does.
         """
         call = RestCall(path, tuple(query), tuple(headers), is_text, None, validators)
@@ -158,11 +158,11 @@ class RestConnector(HttpConnector):
         self._given_up: dict[asyncio.Task[Answer], Failure] = {}
 
     async def submit(self, call: RestCall, timeout: float, *, held: bool = False) -> Answer:
-        """Return what became of a cheap call; holding it back would gain nothing."""
+        """Return the answer to a cheap call; holding it back would gain nothing."""
         return await self._start(self._answer(call, timeout, "call"))
 
     async def submit_alone(self, payload: Payload[RestCall], timeout: float, purpose: Purpose = "heavy") -> Answer:
-        """Return what became of a call; of a bundle its bodies, or the first that is no body."""
+        """Return the answer to a call; of a bundle its bodies, or the first that is no body."""
         if isinstance(payload, RestCall):
             return await self._start(self._answer(payload, timeout, purpose))
         return await self._start(self._bundle(payload, timeout, purpose))
@@ -174,7 +174,7 @@ class RestConnector(HttpConnector):
             task.cancel()
 
     async def close(self) -> None:
-        """Give up what is in flight."""
+        """Cancel what is in flight."""
         tasks = list(self._sending)
         for task in tasks:
             task.cancel()

@@ -1,7 +1,7 @@
 """Equal reads in flight share one answer.
 
 `SingleFlight` runs a read in a task of its own, which does not end with its first caller. `InlineFlight` costs no task:
-the first caller reads itself, the others wait for it, and one of them reads again if it gives up.
+the first caller reads itself, the others wait for it, and one of them reads again if it is cancelled.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _SLACK = 0.03
 
 
 class SharedDeadline:
-    """Until when the most patient caller of a read waits; moves later when a more patient one joins."""
+    """The latest deadline of a read's callers; moves when a caller with a later one joins."""
 
     __slots__ = ("until",)
 
@@ -49,13 +49,13 @@ class SingleFlight(Generic[Answer]):
     """
 
     def __init__(self) -> None:
-        self._flights: dict[Hashable, _Flight[Answer]] = {}
+        self._in_flight: dict[Hashable, _Flight[Answer]] = {}
 
     def __len__(self) -> int:
-        return len(self._flights)
+        return len(self._in_flight)
 
     def __contains__(self, key: Hashable) -> bool:
-        flight = self._flights.get(key)
+        flight = self._in_flight.get(key)
         return flight is not None and not flight.task.done()
 
     async def join(
@@ -70,7 +70,7 @@ class SingleFlight(Generic[Answer]):
         Raises TimeoutError at `until` (seconds of `clock`), and what the read raises, as a copy per caller.
         """
         loop = asyncio.get_running_loop()
-        flight = self._flights.get(key)
+        flight = self._in_flight.get(key)
         if flight is None:
             deadline = SharedDeadline(until)
             flight = self._launch(key, loop.create_task(start(deadline)), deadline)
@@ -99,7 +99,7 @@ class SingleFlight(Generic[Answer]):
 
         Wait for it with `asyncio.wait`, which does not cancel it; `outcome_of` is its answer then.
         """
-        flight = self._flights.get(key)
+        flight = self._in_flight.get(key)
         if flight is None or flight.task.done():
             task = asyncio.get_running_loop().create_task(start(), context=context)
             flight = self._launch(key, task, None)
@@ -112,14 +112,14 @@ class SingleFlight(Generic[Answer]):
         return outcome_of(task)
 
     async def close(self) -> None:
-        """Give up every read."""
-        tasks = [flight.task for flight in self._flights.values()]
+        """Cancel every read."""
+        tasks = [flight.task for flight in self._in_flight.values()]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def _launch(self, key: Hashable, task: asyncio.Task[Answer], deadline: SharedDeadline | None) -> _Flight[Answer]:
-        flight = self._flights[key] = _Flight(task, deadline)
+        flight = self._in_flight[key] = _Flight(task, deadline)
         task.add_done_callback(lambda _task: self._land(key, flight))
         return flight
 
@@ -132,34 +132,34 @@ class SingleFlight(Generic[Answer]):
             _wake(turn)
 
     def _forget(self, key: Hashable, flight: _Flight[Answer]) -> None:
-        if self._flights.get(key) is flight:
-            del self._flights[key]
+        if self._in_flight.get(key) is flight:
+            del self._in_flight[key]
 
 
 class InlineFlight(Generic[Answer]):
-    """Reads in flight by key, each made by its first caller, who ends it by `land`, whatever becomes of it."""
+    """Reads in flight by key, each made by its first caller, which ends it by `land`, whatever its outcome."""
 
     def __init__(self) -> None:
-        self._flights: dict[Hashable, asyncio.Future[Answer | GatewayError | None]] = {}
+        self._in_flight: dict[Hashable, asyncio.Future[Answer | GatewayError | None]] = {}
 
     def __len__(self) -> int:
-        return len(self._flights)
+        return len(self._in_flight)
 
     def join(self, key: Hashable) -> asyncio.Future[Answer | GatewayError | None] | None:
-        """Return what `follow` waits for; None where the caller is the first, whom the next ones follow."""
-        flight = self._flights.get(key)
+        """Return what `follow` waits for; None where the caller is the first, which the next ones follow."""
+        flight = self._in_flight.get(key)
         if flight is None:
-            self._flights[key] = asyncio.get_running_loop().create_future()
+            self._in_flight[key] = asyncio.get_running_loop().create_future()
         return flight
 
     def land(self, key: Hashable, outcome: Answer | GatewayError | None) -> None:
-        """End the read: with its answer, its failure, or None where the caller gives up without either."""
+        """End the read: with its answer, its failure, or None where the caller is cancelled."""
         # A copy that is never raised: callers may change what they raise, and a traceback holds what was read.
-        self._flights.pop(key).set_result(copy.copy(outcome) if isinstance(outcome, GatewayError) else outcome)
+        self._in_flight.pop(key).set_result(copy.copy(outcome) if isinstance(outcome, GatewayError) else outcome)
 
 
 async def follow(flight: asyncio.Future[Answer | GatewayError | None], until: float | None) -> Answer | None:
-    """Return the answer of the first caller's read; None where the caller gave up, or its own deadline ended the read.
+    """Return the answer of the first caller's read; None where that caller was cancelled or its deadline ended it.
 
     Raises TimeoutError at `until` (seconds of the monotonic clock), and what the read raises, as a copy per caller.
     """
@@ -179,7 +179,7 @@ def outcome_of(task: asyncio.Task[Answer]) -> Answer:
     if not task.done():
         raise TimeoutError
     if task.cancelled():
-        # The read was given up, not this caller.
+        # The read was cancelled, not this caller.
         raise UpstreamUnavailable("the read was abandoned; try again")
     error = task.exception()
     if isinstance(error, GatewayError):

@@ -1,6 +1,6 @@
 """HTTP exchanges with endpoints: bounded, timed, never following redirects, never quoting a URL.
 
-Nothing here knows JSON-RPC, so REST endpoints use it as well. Failures are values, not exceptions: the texts of
+Nothing here depends on JSON-RPC, so REST endpoints use it as well. Failures are values, not exceptions: the texts of
 exceptions hold host names and must not travel.
 """
 
@@ -29,7 +29,7 @@ Session = Client
 def open_session(outbound: RouteSettings | None = None) -> Session:
     """Return the HTTP client that all pools share. To be called on the running loop; the caller closes it.
 
-    `outbound` is how endpoints are reached that say nothing else.
+    `outbound` is how endpoints are reached without settings of their own.
     """
     if outbound is None:
         return Client()
@@ -52,27 +52,27 @@ class Transport:
         self._max_bytes = max_bytes
 
     def post(
-        self, address: Address, body: bytes, timeout: float, hear: Callable[[], None] | None = None
+        self, address: Address, body: bytes, timeout: float, on_bytes: Callable[[], None] | None = None
     ) -> Coroutine[Any, Any, HttpAnswer | Failure]:
         """Return the answer to a POST of `body`, or why there is none within `timeout` seconds."""
-        return self.send(address, address.post(body), timeout, hear)
+        return self.send(address, address.post(body), timeout, on_bytes)
 
     async def send(
-        self, address: Address, request: bytes, timeout: float, hear: Callable[[], None] | None = None
+        self, address: Address, request: bytes, timeout: float, on_bytes: Callable[[], None] | None = None
     ) -> HttpAnswer | Failure:
         """Return the answer to a request that the address wrote, or why there is none within `timeout` seconds.
 
-        `hear` is called when bytes of it come.
+        `on_bytes` is called when bytes of it come.
 
         A connection that turns out to be dead on first use is replaced once: servers close idle connections whenever
         they like, and every call here is a read.
         """
         deadline = self._http.time() + timeout
-        got = await self._http.exchange(address.origin, request, deadline, self._max_bytes, hear=hear)
+        got = await self._http.exchange(address.origin, request, deadline, self._max_bytes, on_bytes=on_bytes)
         if isinstance(got, Failure):
             if got.kind is Kind.DROPPED:
                 got = await self._http.exchange(
-                    address.origin, request, deadline, self._max_bytes, fresh=True, hear=hear
+                    address.origin, request, deadline, self._max_bytes, fresh=True, on_bytes=on_bytes
                 )
             if isinstance(got, Failure) and got.kind is Kind.TIMED_OUT:
                 return Failure(Kind.TIMED_OUT, f"no answer within {describe_seconds(timeout)}")
@@ -85,12 +85,12 @@ def describe_seconds(seconds: float) -> str:
 
 
 Purpose = Literal["call", "heavy", "probe", "verify", "head"]
-"""Why a request leaves: for callers, for one costly call, to see how an endpoint is, to check its chain, to learn its
+"""Why a request leaves: for callers, for one costly call, to probe an endpoint, to check its chain, to learn its
 head."""
 
 State = Literal["closed", "open", "hung", "answers", "limited", "excluded", "admitted"]
-"""What became of an endpoint: its breaker closed or opened, it hangs or answers again, it throttles us, it serves the
-wrong or the right chain."""
+"""A change of an endpoint's state: its breaker closed or opened, it hangs or answers again, it throttles us, it serves
+the wrong or the right chain."""
 
 
 class Observer(Protocol):
@@ -117,7 +117,7 @@ class Observer(Protocol):
         ...
 
     def disagreed(self, chain: str, endpoint: str, block: int) -> None:
-        """An endpoint told another hash of the block than others did."""
+        """An endpoint reported another hash of the block than others did."""
         ...
 
     def changed(self, chain: str, endpoint: str, state: State) -> None:

@@ -1,6 +1,6 @@
 """What a node's error means for the call: an answer, a reason to ask elsewhere, or a fault of the endpoint.
 
-The words and numbers by which nodes say so differ by chain family, so each family supplies its own `ErrorTable`;
+The texts and codes by which nodes report it differ by chain family, so each family supplies its own `ErrorTable`;
 the pool only acts on the verdicts.
 """
 
@@ -19,13 +19,13 @@ class Verdict(Enum):
     """What the pool does after an error."""
 
     ANSWER = "answer"
-    """The node answered (a revert, a bad parameter): the error is raised at once and counts against nobody."""
+    """The node answered (a revert, a bad parameter): the error is raised at once and counts against no endpoint."""
 
     ELSEWHERE = "elsewhere"
     """This endpoint cannot (pruned, method off, behind): the next one is asked; nothing counts against this one."""
 
     UNCLEAR = "unclear"
-    """Nobody can tell whether the call or the endpoint is at fault: the next one is asked, and if that one answers the
+    """It is unknown whether the call or the endpoint is at fault: the next one is asked, and if that one answers the
     same call, it counts against this one."""
 
     SICK = "sick"
@@ -40,7 +40,7 @@ class Classified:
     """One node error, judged.
 
     `error` is what the caller gets if no endpoint can do better; its message names no URL. `retry_after` is in
-    seconds, for `LIMITED`. `lacks` says what the endpoint reported missing, to be remembered for a while. `refusal`
+    seconds, for `LIMITED`. `lacks` is what the endpoint reported missing, to be kept for a while. `refusal`
     is what the error means if the call is to blame for it: if the endpoint repeats it and another one confirms it.
     """
 

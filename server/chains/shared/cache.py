@@ -69,7 +69,7 @@ class ChainCache(AnswersByBlock):
                 near = self._near_key(state.kind, at, body)
                 value = cache.near.get(near)
                 if value is None and block is not None and at <= self.finality.block:
-                    value = await cache.recall(self._lasting_key(state.kind, at, body))
+                    value = await cache.get_lasting(self._lasting_key(state.kind, at, body))
                 if value is not None:
                     count_cache("state", "hit")
                     if context is not None:
@@ -166,7 +166,7 @@ class ChainCache(AnswersByBlock):
             return await read()
         lasting = self._lasting_key(kind, 0, body)
         if context is None or not context.bypass:
-            value = cache.near.get(self._near_key(kind, 0, body)) or await cache.recall(lasting)
+            value = cache.near.get(self._near_key(kind, 0, body)) or await cache.get_lasting(lasting)
             if value is not None:
                 count_cache("document", "hit")
                 if context is not None:
@@ -252,7 +252,7 @@ class ChainCache(AnswersByBlock):
             for index, place in enumerate(places):
                 if values[index] is None:
                     state, body = questions[place]
-                    values[index] = await cache.recall(self._lasting_key(state.kind, block, body))
+                    values[index] = await cache.get_lasting(self._lasting_key(state.kind, block, body))
         if view.block not in (None, block):
             return list(places)
         missing = [place for place, value in zip(places, values, strict=True) if value is None]

@@ -79,7 +79,7 @@ async def ask_validated(
             return read(asked), asked
         except _UNSOUND as error:
             if isinstance(error, OtherChain):
-                pool.hear_chain(reply, error.reason)
+                pool.observe_chain(reply, error.reason)
             elif isinstance(error, Doubtful):
                 doubt = doubt or error.error
                 doubted += 1

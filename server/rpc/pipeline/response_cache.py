@@ -139,7 +139,7 @@ class ResponseCache(Stage):
                 if write is not None:
                     write(request, addresses)
                     key = prefix + request.SerializeToString(deterministic=True)
-                kept = None if use.bypass else await cache.recall(key)
+                kept = None if use.bypass else await cache.get_lasting(key)
             if kept is not None:
                 count_cache("answer", "hit")
                 use.hit()

@@ -32,21 +32,21 @@ _LARGEST_SHARE = 8
 _NEAR_SHARE = 4
 _RECENT_SECONDS = 60.0
 _RECENT_VALUES = 8192
-# Whoever tries things out on local nodes wants to see at once what a transaction changed.
+# Developers on local nodes want to see at once what a transaction changed.
 _DEVNET_SECONDS = 1.0
 
 Status = Literal["hit", "miss", "stale", "bypass"]
 
 
 class Holding(NamedTuple):
-    """How long a whole answer holds: to `until` on the cache's clock, and no longer than `is_true` says so."""
+    """How long a whole answer holds: to `until` on the cache's clock, and only while `is_true` returns True."""
 
     until: float
     is_true: Callable[[], bool]
 
 
 class CacheContext:
-    """What one request wants of the cache, and what it had of it.
+    """What one request wants of the cache, and what it got from it.
 
     With `bypass` nothing is looked up (what the nodes answer is still kept). `status` is how the answer came about:
     `stale` when any part was past its lifetime, `bypass` when the caller wanted no cache, `miss` when a node was asked
@@ -62,13 +62,13 @@ class CacheContext:
         self.status: Status | None = None
 
     def holds(self, until: float, is_true: Callable[[], bool]) -> None:
-        """Note for how long the whole answer may be given again to the same request; the last call counts."""
+        """Note for how long the whole answer may be reused for the same request; the last call counts."""
         self.holding = Holding(until, is_true)
 
     def lasts(self, seconds: float) -> None:
         """Note that the answer may be kept for so long at most, though its operation lets answers live longer.
 
-        With 0 it is not given again at all.
+        With 0 it is not reused at all.
         """
         self.longest = seconds if self.longest is None else min(self.longest, seconds)
 
@@ -172,14 +172,14 @@ class SharedTier(Protocol):
         ...
 
     async def close(self) -> None:
-        """End: what is not written yet is given up."""
+        """Close: what is not written yet is dropped."""
         ...
 
 
 class Cache:
     """Bytes by key; every key begins with a `key_prefix`.
 
-    `near_seconds` is the longest that an answer about a block that is not final may be given again.
+    `near_seconds` is the longest that an answer about a block that is not final may be reused.
     """
 
     def __init__(
@@ -202,7 +202,7 @@ class Cache:
         """Bytes held in memory."""
         return self.near.size + self.lasting.size
 
-    async def recall(self, key: bytes) -> bytes | None:
+    async def get_lasting(self, key: bytes) -> bytes | None:
         """Return a lasting value out of memory or else the shared tier, which memory then keeps."""
         value = self.lasting.get(key)
         if value is not None or self.shared is None:
@@ -232,7 +232,7 @@ class Cache:
             self.shared.forget(keys)
 
     async def close(self) -> None:
-        """End the shared tier."""
+        """Close the shared tier."""
         if self.shared is not None:
             await self.shared.close()
 

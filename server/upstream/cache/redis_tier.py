@@ -1,7 +1,7 @@
 """Redis as the shared tier: optional, and never in the way of a request.
 
-A look-up waits `PATIENCE` at most. The first failure opens the circuit: from then on every look-up is a miss at once
-and nothing is written, while one task pings until Redis answers again. Writes leave in the background, many in one
+A look-up waits `LOOKUP_SECONDS` at most. The first failure opens the circuit: from then on every look-up is a miss at
+once and nothing is written, while one task pings until Redis answers again. Writes leave in the background, many in one
 exchange, and are dropped when they pile up.
 """
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from redis.asyncio import Redis
 
-PATIENCE = 0.05
+LOOKUP_SECONDS = 0.05
 """Seconds that a look-up waits for Redis."""
 
 LONGEST_SECONDS = 24 * 3600.0
@@ -70,7 +70,7 @@ def open_redis(url: str, namespace: str) -> RedisTier:
 
 
 class RedisTier:
-    """See `SharedTier`. `wall` tells the time of day in seconds, which processes on several machines share."""
+    """See `SharedTier`. `wall` returns the time of day in seconds, which processes on several machines share."""
 
     def __init__(self, client: Redis, namespace: str, *, wall: Callable[[], float] = time.time) -> None:
         self._client = client
@@ -98,7 +98,7 @@ class RedisTier:
         self._asking.add(asking)
         asking.add_done_callback(self._asking.discard)
         try:
-            await asyncio.wait((asking,), timeout=PATIENCE)
+            await asyncio.wait((asking,), timeout=LOOKUP_SECONDS)
         except asyncio.CancelledError:
             asking.cancel()
             raise
@@ -136,7 +136,7 @@ class RedisTier:
         dropping.add_done_callback(self._asking.discard)
 
     async def flush(self) -> None:
-        """Return once everything put so far is written or given up."""
+        """Return once everything put so far is written or dropped."""
         while self._writer is not None:
             await asyncio.wait([self._writer])
 
@@ -158,7 +158,7 @@ class RedisTier:
         try:
             return await self._client.get(name)
         except Exception as error:
-            # Whatever it is: a cache that cannot answer has missed.
+            # Whatever it is: a cache that cannot answer is a miss.
             self._rest(error)
             return None
 
@@ -196,7 +196,7 @@ class RedisTier:
         self._is_open = True
         self._pending.clear()
         self._pending_bytes = 0
-        # The text of a connection error names host and port: the type says enough.
+        # The text of a connection error names host and port: the type is enough.
         _log.warning("the shared cache does not answer; going on without it", failure=type(error).__name__)
         self._healer = asyncio.get_running_loop().create_task(self._heal())
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
-# How long a request is, only who writes its body knows.
+# The length of a request is only known with its body.
 _FRAMING = frozenset({"content-length", "transfer-encoding"})
 
 
@@ -43,7 +43,7 @@ DIRECT = Proxy("", 0)
 
 
 class Origin(NamedTuple):
-    """Who is connected to, and how: connections serve every endpoint of one origin.
+    """The server that is connected to, and how: connections serve every endpoint of one origin.
 
     `proxy` and `tls` take the place of the client's where they are set.
     """

@@ -2,7 +2,7 @@
 
 The parser is llhttp (`httptools`), strict about lengths: several Content-Length, or one beside Transfer-Encoding, are
 refused, because what follows could be taken for the next answer. Nothing here touches a socket. Failures are values in
-words that name neither host nor URL.
+texts that name neither host nor URL.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _LONGEST_RETRY = 3600.0
 class Headers(Mapping[str, str]):
     """The headers of an answer by their names in lower case; of one that came several times the last.
 
-    Read when somebody looks: most answers are only bodies to whoever asked.
+    Parsed on first use: most callers need only the body.
     """
 
     __slots__ = ("_pairs",)
@@ -96,13 +96,13 @@ def parse_retry_after(text: str) -> float | None:
 
 
 class _RefusedError(Exception):
-    """Stops the parser; why stands in the reader."""
+    """Stops the parser; the reader holds the reason."""
 
 
 class AnswerReader:
     """Reads one answer after the other, each of them begun with `begin`.
 
-    `is_reusable` tells, once `feed` has returned the answer, whether another may follow on the connection: it was
+    `is_reusable` states, once `feed` has returned the answer, whether another may follow on the connection: it was
     whole, nothing came behind it, and the server keeps the connection.
     """
 
@@ -163,7 +163,7 @@ class AnswerReader:
         return INVALID if self._without_body > HEAD_BYTES else None
 
     def end(self) -> HttpAnswer | Failure:
-        """Return the answer, or why there is none, after the server said that no more will come."""
+        """Return the answer, or why there is none, after the server closed its side."""
         return self._close() if self._runs_to_end else self.broken()
 
     def broken(self) -> Failure:
@@ -198,13 +198,13 @@ class AnswerReader:
             return
         self._status = status
         self._is_headed = True
-        told: dict[bytes, bytes] = {}
+        headers: dict[bytes, bytes] = {}
         for name, value in self._pairs:
             name = name.lower()
             if name in _LOOKED_AT:
                 # Several lines of one name are one list (RFC 9110 section 5.3).
-                told[name] = told[name] + b"," + value if name in told else value
-        self._judge(told)
+                headers[name] = headers[name] + b"," + value if name in headers else value
+        self._judge(headers)
 
     def on_body(self, data: bytes) -> None:
         """Parser: a piece of the body."""
@@ -237,22 +237,22 @@ class AnswerReader:
         self._is_whole = True
         self.is_reusable = self._parser.should_keep_alive()
 
-    def _judge(self, told: dict[bytes, bytes]) -> None:
-        """Take from the headers how long the body is, how it is encoded, and when to come again."""
-        if b"retry-after" in told:
-            self._retry_after = parse_retry_after(told[b"retry-after"].decode("latin-1"))
+    def _judge(self, headers: dict[bytes, bytes]) -> None:
+        """Take from the headers how long the body is, how it is encoded, and when to retry."""
+        if b"retry-after" in headers:
+            self._retry_after = parse_retry_after(headers[b"retry-after"].decode("latin-1"))
         if self._status in _BODILESS:
             return
-        length = told.get(b"content-length")
+        length = headers.get(b"content-length")
         if length is not None and int(length) > self._limit:
             self._refuse(_too_large(self._limit))
-        transfer = told.get(b"transfer-encoding")
+        transfer = headers.get(b"transfer-encoding")
         if transfer is not None and transfer.strip().lower() != b"chunked":
             self._refuse(INVALID)
         self._runs_to_end = length is None and transfer is None
-        if b"content-encoding" in told:
+        if b"content-encoding" in headers:
             try:
-                self._inflater = open_inflater(told[b"content-encoding"].decode("latin-1"), self._limit)
+                self._inflater = open_inflater(headers[b"content-encoding"].decode("latin-1"), self._limit)
             except BadCodingError:
                 self._refuse(INVALID)
 
@@ -261,7 +261,7 @@ class AnswerReader:
         raise _RefusedError
 
     def _close(self) -> HttpAnswer | Failure:
-        # Nothing of the answer stays here: a connection may lie idle for a minute, and bodies are large.
+        # Nothing of the answer stays here: a connection may be idle for a minute, and bodies are large.
         inflater, self._inflater = self._inflater, None
         body, self._body = self._body, b""
         pairs, self._pairs = self._pairs, []

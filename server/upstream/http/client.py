@@ -32,7 +32,7 @@ Loan = Connection | Failure
 
 
 class Client:
-    """Sends requests, keeps connections. To be built on the running loop; whoever builds it closes it.
+    """Sends requests, keeps connections. To be built on the running loop; the builder closes it.
 
     `look_up` and `tls` replace the system's names and the certificates that it trusts; connections go through `proxy`;
     `limit` is the most connections to one origin. `time` is the clock of deadlines.
@@ -68,12 +68,12 @@ class Client:
         limit: int,
         *,
         fresh: bool = False,
-        hear: Callable[[], None] | None = None,
+        on_bytes: Callable[[], None] | None = None,
     ) -> HttpAnswer | Failure:
         """Return the answer to one request, or why there is none.
 
         `request` is written as it stands; `deadline` is in the loop's time; the body of the answer may be `limit` bytes
-        long. With `fresh` no connection is used that was idle. `hear` is called when bytes of the answer come.
+        long. With `fresh` no connection is used that was idle. `on_bytes` is called when bytes of the answer come.
         `Kind.DROPPED` means that not a byte of an answer came.
         """
         if deadline <= self._loop.time():
@@ -85,7 +85,7 @@ class Client:
             if isinstance(loan, Failure):
                 return loan
             connection = loan
-        return await connection.exchange(request, deadline, limit, hear)
+        return await connection.exchange(request, deadline, limit, on_bytes)
 
     def _connections(self, origin: Origin) -> Connections:
         connections = Connections(self._loop, origin, self._opener, self._limit)
@@ -105,9 +105,9 @@ class Client:
 class Connections:
     """At most `limit` connections of one origin.
 
-    The one used last is lent first, so that those that a rush left over fall idle. Who finds none waits in order; an
-    opening belongs to nobody: whoever is first in line gets the next connection that is free or new, and a failure to
-    open one. Once `is_closed` nothing is lent.
+    The one used last is lent first, so that those left over from a peak fall idle. A request that finds none waits in
+    order; an opening belongs to none of them: the first in line gets the next connection that is free or new, and a
+    failure to open one. Once `is_closed` nothing is lent.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, origin: Origin, opener: Opener, limit: int) -> None:
@@ -165,7 +165,7 @@ class Connections:
             self._sweeping = self._loop.call_later(IDLE_SECONDS, self._sweep)
 
     def forget(self, connection: Connection) -> None:
-        """Take note that a connection is gone."""
+        """Note that a connection is gone."""
         self._live.discard(connection)
         with suppress(ValueError):
             self._idle.remove(connection)
@@ -192,7 +192,7 @@ class Connections:
             await self._emptied.wait()
 
     def _serve(self, loan: Loan) -> bool:
-        """Hand something to who waits longest; return whether anybody does."""
+        """Hand something to the longest waiter; return whether there is one."""
         while self._waiting:
             turn = self._waiting.popleft()
             if not turn.done():
@@ -210,11 +210,11 @@ class Connections:
                 self._waiting.remove(turn)
 
     def _open_more(self) -> None:
-        """Open a connection for everyone who waits, as far as the limit goes."""
+        """Open a connection for each waiting request, as far as the limit goes."""
         while len(self._opening) < len(self._waiting):
             if len(self._live) + len(self._opening) >= self._limit:
                 if self._idle:
-                    # Somebody wants a new one, because an old one turned out to be dead. This comes again when one is
+                    # A request wants a new one, because an old one turned out to be dead. This comes again when one is
                     # gone.
                     self._idle.popleft().close()
                 return
@@ -234,7 +234,7 @@ class Connections:
             self._live.add(loan)
             self.release(loan)
         else:
-            # One that is closed already says why where it is used.
+            # One that is closed already reports why where it is used.
             self._serve(loan)
         if not self.is_closed:
             self._open_more()

@@ -31,8 +31,8 @@ class Connection(asyncio.Protocol):
         "_answer",
         "_deadline",
         "_ended",
-        "_hear",
         "_loop",
+        "_on_bytes",
         "_owner",
         "_poll",
         "_reader",
@@ -51,7 +51,7 @@ class Connection(asyncio.Protocol):
         self._answer: asyncio.Future[HttpAnswer | Failure] | None = None
         self._ended: asyncio.Future[Failure] = loop.create_future()
         self._deadline = 0.0
-        self._hear: Callable[[], None] | None = None
+        self._on_bytes: Callable[[], None] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._timer_at = 0.0
         self.idle_since = 0.0
@@ -64,26 +64,26 @@ class Connection(asyncio.Protocol):
     def is_quiet(self) -> bool:
         """Return whether an idle connection stands and holds nothing unread, as the operating system sees it now.
 
-        What came since the loop last looked is the server's good-bye, or bytes that nobody asked for: the next request
+        What came since the loop last looked is the server's good-bye, or unrequested bytes: the next request
         must not take them for its answer.
         """
         transport = self._transport
         return transport is not None and not transport.is_closing() and (self._poll is None or not self._poll.poll(0))
 
     async def exchange(
-        self, request: bytes, deadline: float, limit: int, hear: Callable[[], None] | None = None
+        self, request: bytes, deadline: float, limit: int, on_bytes: Callable[[], None] | None = None
     ) -> HttpAnswer | Failure:
         """Return the answer to a request, written whole as given, or why there is none until `deadline`.
 
-        The deadline is in the loop's time; the body may be `limit` bytes long; `hear` is called when bytes come. The
-        connection goes back to its owner by itself, or is closed: also where the caller is cancelled.
+        The deadline is in the loop's time; the body may be `limit` bytes long; `on_bytes` is called when bytes come.
+        The connection goes back to its owner by itself, or is closed: also where the caller is cancelled.
         """
         transport = self._transport
         if transport is None or transport.is_closing():
             return await asyncio.shield(self._ended)
         answer: asyncio.Future[HttpAnswer | Failure] = self._loop.create_future()
         self._answer = answer
-        self._hear = hear
+        self._on_bytes = on_bytes
         self._reader.begin(limit)
         self._watch(deadline)
         transport.write(request)
@@ -112,11 +112,11 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Loop: bytes came."""
         if self._answer is None:
-            # Nobody asked.
+            # Not requested.
             self.close()
             return
-        if self._hear is not None:
-            self._hear()
+        if self._on_bytes is not None:
+            self._on_bytes()
         got = self._reader.feed(data)
         if got is not None:
             self._settle(got, is_reusable=self._reader.is_reusable)

@@ -64,7 +64,7 @@ class _Known(NamedTuple):
 
 
 class Names:
-    """Asks the system, once for all who ask at the same time. `look_up` replaces the system."""
+    """Asks the system, once for all callers at the same time. `look_up` replaces the system."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, look_up: LookUp | None = None) -> None:
         self._loop = loop
@@ -86,7 +86,7 @@ class Names:
         return addresses[-1:] + addresses[:-1]
 
     async def close(self) -> None:
-        """Give up what is being asked."""
+        """Cancel the look-ups under way."""
         asking = list(self._asking.values())
         for task in asking:
             task.cancel()
@@ -101,7 +101,7 @@ class Names:
 
     def _learn(self, key: tuple[str, int], asked: asyncio.Task[_Known]) -> None:
         del self._asking[key]
-        # Looking at the exception takes note of it where nobody waits any more.
+        # Reads the exception where no caller waits any more.
         if not asked.cancelled() and asked.exception() is None:
             self._known[key] = asked.result()
 
@@ -126,7 +126,7 @@ def _literal(host: str, port: int) -> AddrInfoType | None:
     if address.version == 4:
         return (socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", (host, port))
     if address.scope_id is not None:
-        # A network interface, whose number the system knows.
+        # A network interface, whose number comes from the system.
         return None
     return (socket.AF_INET6, socket.SOCK_STREAM, socket.IPPROTO_TCP, "", (host, port, 0, 0))
 
@@ -225,7 +225,7 @@ class Opener:
                 head += piece
                 if not piece or len(head) > _PROXY_HEAD_BYTES:
                     raise _ProxyRefusedError(PROXY_INVALID)
-            # Whoever is behind the proxy does not speak first.
+            # The server behind the proxy does not send first.
             answer = _PROXY_ANSWER.fullmatch(head)
             status = int(answer["status"]) if answer else 0
             if status == _UNAUTHORISED:

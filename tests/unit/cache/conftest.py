@@ -67,7 +67,7 @@ class RedisServer:
 @pytest.fixture
 def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a look-up wait for Redis as long as a loaded machine takes, where what it finds is the test's subject."""
-    monkeypatch.setattr(redis_tier, "PATIENCE", 10.0)
+    monkeypatch.setattr(redis_tier, "LOOKUP_SECONDS", 10.0)
 
 
 @pytest.fixture

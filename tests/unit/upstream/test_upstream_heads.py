@@ -210,17 +210,17 @@ def test_the_first_to_see_new_blocks_is_not_ahead() -> None:
 
 def test_who_was_not_heard_is_doubted_only_while_most_others_agree() -> None:
     heads, clock = tracker()
-    assert not heads.is_unheard("gamma")
+    assert not heads.is_unreported("gamma")
     see(heads, 100)
-    assert not heads.is_unheard("gamma")
+    assert not heads.is_unreported("gamma")
     see(heads, 100, 101)
-    assert heads.is_unheard("gamma")
+    assert heads.is_unreported("gamma")
     see(heads, 100, 101, 101)
-    assert not heads.is_unheard("gamma")
+    assert not heads.is_unreported("gamma")
     clock.now += 1000
     assert not heads.is_agreed
     see(heads, 600, 600)
-    assert heads.is_unheard("gamma")
+    assert heads.is_unreported("gamma")
 
 
 def test_one_endpoint_agrees_with_itself() -> None:

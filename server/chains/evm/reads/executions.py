@@ -149,7 +149,7 @@ class Executions:
                     number, made_at, chain_id = whole[:3]
                     outcomes = whole[places:]
                     if chain_id.data == self._chain_word and chain_id.success:
-                        self._pool.hear_chain(reply, None)
+                        self._pool.observe_chain(reply, None)
                     elif not self._is_of_this_chain(reply, chain_id):
                         continue
                     self._check_own(calls, outcomes)
@@ -183,7 +183,7 @@ class Executions:
         if not chain_id.success or len(chain_id.data) != _WORD:
             return True
         reason = self._chain.wrong_chain(word(chain_id.data))
-        self._pool.hear_chain(reply, reason)
+        self._pool.observe_chain(reply, reason)
         return reason is None
 
     def _check_own(self, calls: Sequence[Call], outcomes: Sequence[Outcome]) -> None:

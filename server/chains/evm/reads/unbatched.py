@@ -146,7 +146,7 @@ class Proofs:
                 after = read(reply.result)
             except ValueError as error:
                 if isinstance(error, OtherChain):
-                    self._pool.hear_chain(reply, error.reason)
+                    self._pool.observe_chain(reply, error.reason)
                 look = replace(look, prefer=None, found_invalid=look.found_invalid | {reply.endpoint})
                 continue
             if endpoint == reply.endpoint and before == after:
