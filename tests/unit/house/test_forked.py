@@ -12,6 +12,7 @@ import pytest
 
 from tests.forked import HOLDERS, LONG, TOGETHER, Group, Queue
 
+pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parents[3]
 CONFTEST = """
 import os
