@@ -52,25 +52,33 @@ lint: .venv/dev.stamp ## style, types, protobuf rules
 	@$(BIN)/buf lint
 	@$(BIN)/buf format --diff --exit-code
 
-# The tests are collected once and run in forked processes (tests/forked.py); what cannot stand beside others (each says
-# why) comes last, when nothing else runs any more. Beside the first run lint and the set-up of what Starknet's tests
-# need. What fails is said at the end. Bytecode is kept, or each of the hundreds of processes would compile everything
-# anew.
+# First what cannot stand beside others (each says why); then everything else, a group (tests/groups.py) in one process.
+# Beside it run lint and the set-up of what Starknet's tests need. All three parts always run; what fails is said at the
+# end. All processes hash alike: they must name the same tests in the same order. Bytecode is kept, or each of the
+# hundreds of processes would compile everything anew.
+ALONE = $$(grep -rl --include='test_*.py' 'mark[.]alone(' tests)
+PYTEST = PYTHONHASHSEED=$$RANDOM PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q
+GROUPED = --dist loadgroup --no-loadscope-reorder
+
 test: .venv/dev.stamp ## run every check
-	@export PYTHONDONTWRITEBYTECODE=; tests=passed; lint=passed; \
-	nice $(BIN)/python -m tests.environments & \
+	@alone=passed; others=passed; lint=passed; \
+	$(PYTEST) -m alone $(ALONE) || alone=failed; \
+	PYTHONDONTWRITEBYTECODE= nice $(BIN)/python -m tests.environments & \
 	said=$$(mktemp); nice $(MAKE) lint >$$said 2>&1 & linting=$$!; \
 	trap 'kill $$linting 2>/dev/null || true; rm -f $$said' EXIT; \
-	$(BIN)/python -m pytest -q --processes auto || tests=failed; \
+	$(PYTEST) -m "not alone" -n auto $(GROUPED) || others=failed; \
 	wait $$linting || lint=failed; cat $$said; \
-	echo "tests: $$tests; lint: $$lint"; \
-	test "$$tests $$lint" = "passed passed"
+	echo "tests by themselves: $$alone; all other tests: $$others; lint: $$lint"; \
+	test "$$alone $$others $$lint" = "passed passed passed"
 
 test-fast: .venv/dev.stamp ## the tests that need no nodes, without the slow ones and most examples
-	@FAST=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q --processes auto -m "not slow" tests/unit
+	@FAST=1 $(PYTEST) -m "not slow and not alone" -n logical $(GROUPED) tests/unit
 
 coverage: .venv/dev.stamp ## every test, and the lines and branches that none of them runs (.coverage.d/html)
-	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q --processes auto --cov --cov-report=term --cov-report=html
+	@failed=; \
+	$(PYTEST) -m alone --cov --cov-report= $(ALONE) || failed=1; \
+	$(PYTEST) -m "not alone" -n auto $(GROUPED) --cov --cov-append --cov-report=term --cov-report=html || failed=1; \
+	test -z "$$failed"
 
 bench: .venv/dev.stamp ## ratios against bare echoes and the bare node
 	@$(BIN)/python -m bench

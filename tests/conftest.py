@@ -1,8 +1,9 @@
-"""Local nodes for every test that reads a chain; each test process starts its own."""
+"""Local nodes for every test that reads a chain. Each worker of pytest-xdist starts its own."""
 
 from __future__ import annotations
 
 import gc
+import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ from hypothesis import HealthCheck, settings
 
 from devnet.install import anvil_binary as installed_anvil
 from devnet.launcher import Devnet
-from tests import forked
+from tests import groups
 from tests.examples import examples
 from tests.postgresql import PostgreSql, run_postgresql
 
@@ -26,16 +27,21 @@ settings.register_profile(
 settings.load_profile("unhurried")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Refuse a test that wants to run by itself and does not say why, and names that differ from run to run."""
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Refuse a test that wants to run by itself and does not say why, and names that differ from process to process."""
     for item in items:
-        if any(part in item.nodeid for part in forked.STARKNET) and item.get_closest_marker("timeout") is None:
+        if any(part in item.nodeid for part in _STARKNET) and item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(_INSTALLING_SECONDS))
         if " at 0x" in item.name:
-            raise pytest.UsageError(f"{item.nodeid}: name the case by what is the same in every run")
+            raise pytest.UsageError(f"{item.nodeid}: name the case by what is the same in every process")
         for mark in item.iter_markers("alone"):
+            if "mark.alone(" not in item.path.read_text():
+                raise pytest.UsageError(f"{item.nodeid}: mark it in its own file, where `make test` looks for the mark")
             if not (mark.args and isinstance(mark.args[0], str) and mark.args[0]):
                 raise pytest.UsageError(f"{item.nodeid}: alone needs its reason: @pytest.mark.alone('why')")
+    if config.getoption("loadgroup", False):
+        groups.arrange(items)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -45,21 +51,23 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 
 # The first test of a process that needs the Starknet engine waits until its packages are installed.
+_STARKNET = ("starknet", "tests/faults/families/")
 _INSTALLING_SECONDS = 600
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    forked.add_options(parser)
-
-
 @pytest.hookimpl(tryfirst=True)
-def pytest_runtestloop(session: pytest.Session) -> bool | None:
-    """Run the tests in processes of their own where `--processes` asks for it."""
-    processes = forked.count(session.config)
-    if not processes or session.config.option.collectonly:
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Take off the group that xdist's workers add to a test's name, so that the name can be given to pytest again."""
+    if not os.environ.get("PYTEST_XDIST_WORKER"):
+        report.nodeid = groups.plain_name(report.nodeid)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
+    """Return how many workers `-n auto` is; `-n logical` is one for every processor."""
+    if config.option.numprocesses != "auto" or "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
         return None
-    forked.run(session, processes)
-    return True
+    return groups.workers()
 
 
 @pytest.fixture(scope="session", autouse=True)
