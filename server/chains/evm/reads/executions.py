@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 from runtime.metrics import observe_fold
 from server.chains.evm.reads.multicall import Call, Outcome, decode_aggregate3, encode_aggregate3
 from server.chains.evm.reads.unbatched import UnbatchedReads
-from server.chains.shared.newest import NO_ENDPOINTS, BlockAnswer, read_newest
-from server.contracts.quantity import check_count, json_data
-from server.contracts.words import word
+from server.chains.view import NO_ENDPOINTS, BlockAnswer, read_newest
+from server.contracts.words import check_count, json_data, word
 from server.errors import (
     GatewayError,
     InvalidArgument,
