@@ -140,9 +140,7 @@ class PrometheusObserver:
     def sent(self, chain: str, endpoint: str, purpose: Purpose, calls: int) -> None:
         """Count nothing: requests are counted when they end."""
 
-    def ended(self, chain: str, endpoint: str, outcome: metrics.Outcome, seconds: float, calls: int) -> None:
-        """Count the request with its outcome, seconds and calls."""
-        metrics.count_upstream(chain, endpoint, outcome, seconds, calls)
+    ended = staticmethod(metrics.count_upstream)
 
     def failed(self, chain: str, endpoint: str, kind: Kind) -> None:
         """Count the failure by kind."""

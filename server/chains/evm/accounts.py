@@ -49,7 +49,7 @@ class AccountReader:
         execution.
         """
         account = parse_address(address, "address")
-        call = eth_balance_call(self._chain.multicall, address_bytes(account))
+        call = eth_balance_call(self._chain.multicall, bytes.fromhex(account[2:]))
         read = self._reads.read_shared(view, (call,))
         outcomes = await (read if view.block is None else self._heights.explain_block_error(read, view))
         if not outcomes[0].success or view.block is None:
