@@ -33,7 +33,7 @@ from server.upstream.transport import Transport
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from server.upstream.http.address import Origin
+    from server.upstream.http.opening import Origin
 
 DELAYS = (0.0, 0.01, 0.03)
 ROUNDS = 7

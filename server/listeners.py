@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import grpc
 
-from server.rpc.pipeline.execution import MAX_REQUEST_BYTES, MAX_RESPONSE_BYTES
+from server.rpc.pipeline.call import MAX_REQUEST_BYTES, MAX_RESPONSE_BYTES
 
 if TYPE_CHECKING:
     from server.rpc.pipeline.interceptor import StagesInterceptor

@@ -10,6 +10,7 @@ import asyncio
 import logging
 import re
 from functools import partial
+from time import monotonic
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from aiohttp import HttpVersion11, hdrs, web
@@ -157,7 +158,7 @@ class JsonRpcApp:
             await self._check_demo(request, exchange, headers)
             bodies, owner = self._demo_bodies, client_network(exchange.client)
         else:
-            if not self._admission.knows(segment):
+            if self._admission.known.get(segment, 0.0) <= monotonic():
                 check_key(segment)
                 await self._admission.find(segment, exchange)
             bodies, owner = self._bodies, segment

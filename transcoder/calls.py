@@ -83,25 +83,22 @@ class Admission:
             request_serializer=access_pb2.AdmitRequest.SerializeToString,
             response_deserializer=access_pb2.AdmitResponse.FromString,
         )
-        # Until when a key is taken to exist. A flood of wrong ones leaves nothing here.
-        self._known: dict[str, float] = {}
+        self.known: dict[str, float] = {}
+        """Until when (`monotonic`) it is believed of a key that it exists: a body sent with it may be read.
+
+        Whether it still exists is asked again by whatever charges the request. A flood of wrong ones leaves nothing
+        here.
+        """
         self._readiness = channel.unary_unary(
             SERVICE + "GetReadiness",
             request_serializer=access_pb2.GetReadinessRequest.SerializeToString,
             response_deserializer=access_pb2.GetReadinessResponse.FromString,
         )
 
-    def knows(self, key: str) -> bool:
-        """Return whether the key was found a moment ago: a body sent with it may be read.
-
-        Whether it still exists is checked again by the call that charges the request.
-        """
-        return self._known.get(key, 0.0) > monotonic()
-
     async def find(self, key: str, exchange: Exchange) -> None:
         """Check that the key exists. Raises Failure: 401 where it does not, 503 when the server cannot be reached."""
         await self.admit(key, 0, exchange)
-        known = self._known
+        known = self.known
         known.pop(key, None)
         known[key] = monotonic() + _KNOWN_SECONDS
         if len(known) > _MOST_KNOWN:
@@ -109,7 +106,7 @@ class Admission:
 
     def forget(self, key: str) -> None:
         """Check the key again before the next body: it was refused."""
-        self._known.pop(key, None)
+        self.known.pop(key, None)
 
     async def admit(self, key: str | None, items: int, exchange: Exchange) -> access_pb2.AdmitResponse:
         """Charge the items to a key, or to the demo (None), and return how many are admitted.

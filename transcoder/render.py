@@ -140,6 +140,7 @@ def nested(
 
 
 _NAMESPACE: dict[str, Any] = {
+    "dumps": orjson.dumps,
     "wide": wide,
     "real": real,
     "rfc3339": rfc3339,
@@ -165,17 +166,20 @@ def result_renderer(message: Descriptor, shape: int) -> Callable[[Message], byte
 
     Raises `Unprintable` (at run time) for a value that JSON cannot carry unharmed.
     """
-    members = members_renderer(message)
-    if shape != options_pb2.RESULT_SHAPE_DATA_FIELD:
-        return lambda response: b'{"data":' + orjson.dumps(members(response)) + b"}"
-    (only,) = fields_of(message)
-    name = only.json
-    return lambda response: b'{"data":' + orjson.dumps(members(response).get(name)) + b"}"
+    data, name = "d", f"print_{_function_name(message)}"
+    if shape == options_pb2.RESULT_SHAPE_DATA_FIELD:
+        (only,) = fields_of(message)
+        data, name = f"d.get({only.json!r})", f"{name}_data"
+    if name not in _NAMESPACE:
+        source = source_of(message, name, f"""b'{{"data":' + dumps({data}) + b'}}'""")
+        exec(compile(source, f"<print {message.full_name}>", "exec"), _NAMESPACE)
+    function: Callable[[Message], bytes] = _NAMESPACE[name]
+    return function
 
 
-def source_of(message: Descriptor) -> str:
-    """Return the generated Python source of one message type's renderer."""
-    lines = [f"def {_function_name(message)}(m):"]
+def source_of(message: Descriptor, name: str | None = None, returned: str = "d") -> str:
+    """Return the generated source of one message type's renderer; `returned` is what it makes of the members, `d`."""
+    lines = [f"def {name or _function_name(message)}(m):"]
     pending: list[str] = []
     started = False
 
@@ -201,7 +205,7 @@ def source_of(message: Descriptor) -> str:
         else:
             pending.append(f"{field.json!r}: {value}")
     flush()
-    lines.append("    return d")
+    lines.append(f"    return {returned}")
     return "\n".join(lines)
 
 

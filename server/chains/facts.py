@@ -1,4 +1,4 @@
-"""Facts of chains that need no node, and amounts in their units."""
+"""What is known of chains before a node is asked."""
 
 from __future__ import annotations
 
@@ -134,17 +134,3 @@ def load_facts() -> dict[str, ChainFacts]:
     """Return every chain of chains.toml by slug, in the file's order."""
     tables = tomllib.loads(_TABLE.read_text(encoding="utf-8"))["chains"]
     return {slug: parse_facts(slug, table) for slug, table in tables.items()}
-
-
-def decimal_text(raw: int, decimals: int) -> str:
-    """Return `raw` shifted by `decimals` as plain decimal text, without exponent, trailing zeros or rounding.
-
-    `decimal_text(1_500_000, 6)` is `"1.5"`; with `decimals` 0 it is `raw` itself (decisions section 3.2).
-    """
-    if decimals <= 0 or raw == 0:
-        return str(raw)
-    sign, digits = ("-", str(-raw)) if raw < 0 else ("", str(raw))
-    digits = digits.rjust(decimals + 1, "0")
-    fraction = digits[-decimals:].rstrip("0")
-    whole = digits[:-decimals]
-    return f"{sign}{whole}.{fraction}" if fraction else sign + whole

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from waypost.v1 import portfolio_pb2, portfolio_pb2_grpc
 
 from server.catalog.tokens import load_tokens
-from server.chains.facts import decimal_text
+from server.contracts.words import decimal_text
 from server.portfolio import ChainFailure, Portfolio
 from server.rpc.pipeline.call import current
 from server.rpc.rows import row_error

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from server.upstream.connector import Answer, Exchange, Reply
+from server.upstream.connector import Answer, Reply
 from server.upstream.failures import Failure, Kind
 from server.upstream.health import AttemptFailure
 from server.upstream.probing import HANGS, LEAVING_SECONDS
+from server.upstream.transport import Exchange
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Coroutine, Mapping

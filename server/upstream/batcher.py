@@ -17,10 +17,10 @@ import re
 from typing import TYPE_CHECKING, Any, Protocol
 
 from server.errors import RangeTooLarge, ResponseTooLarge
-from server.upstream.connector import TOO_MANY_REQUESTS, Answer, Exchange, HttpConnector, Payload, explain_status
+from server.upstream.connector import Answer, Payload
 from server.upstream.failures import Failure, Kind
 from server.upstream.jsonrpc import NodeError, Outcome, decode_batch, decode_single, encode_request
-from server.upstream.transport import describe_seconds
+from server.upstream.transport import TOO_MANY_REQUESTS, Exchange, HttpConnector, describe_seconds, explain_status
 from server.upstream.verdicts import Verdict
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""What carries the calls of one pool to one endpoint, whatever the protocol: a call's policy, its answer, the exchange.
+"""What carries the calls of one pool to one endpoint, whatever the protocol: a call's policy and its answer.
 
 `Batcher` (JSON-RPC) and `RestConnector` (REST) are the connectors; failover, health and checks rest on `Connector`.
 """
@@ -10,29 +10,20 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import msgspec
 
-from server.upstream.failures import Failure, Kind
-
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Coroutine, Mapping
+    from collections.abc import Awaitable, Coroutine, Mapping
     from typing import Any
 
-    from runtime import metrics
     from server.errors import GatewayError
-    from server.upstream.endpoint import Endpoint
-    from server.upstream.failures import Trouble
-    from server.upstream.http import HttpAnswer
+    from server.upstream.failures import Failure, Trouble
     from server.upstream.jsonrpc import Outcome
-    from server.upstream.transport import Observer, Purpose, Transport
+    from server.upstream.transport import Exchange, Purpose
 
 Call = TypeVar("Call")
 SentCall = TypeVar("SentCall", contravariant=True)
 
 Payload: TypeAlias = "Call | tuple[Call, ...]"
 """A call as the pool's connectors take it (never a tuple), or those of a bundle in order."""
-
-TOO_MANY_REQUESTS = 429
-
-_NO_HEADERS: Mapping[str, str] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,21 +91,6 @@ class ProbeResult:
     trouble: Trouble | None = None
 
 
-class Exchange:
-    """One HTTP request and its answer, shared by its calls, so that it counts once for or against the endpoint."""
-
-    __slots__ = ("blamed", "credited", "headers", "retry_after", "seconds", "started", "status")
-
-    def __init__(self, started: float) -> None:
-        self.started = started
-        self.status = 0
-        self.retry_after: float | None = None
-        self.headers: Mapping[str, str] = _NO_HEADERS
-        self.seconds = 0.0
-        self.blamed = False
-        self.credited = False
-
-
 class Answer(NamedTuple):
     """The outcome of one call, and the exchange that it was part of; of a bundle the results in its calls' order."""
 
@@ -146,59 +122,3 @@ class Connector(Protocol[SentCall]):
     async def close(self) -> None:
         """Cancel what is in flight."""
         ...
-
-
-class HttpConnector:
-    """What the connectors share: one HTTP exchange with the endpoint, counted for it and reported to the observer."""
-
-    def __init__(
-        self,
-        chain: str,
-        endpoint: Endpoint,
-        transport: Transport,
-        observer: Observer,
-        clock: Callable[[], float],
-    ) -> None:
-        self._chain = chain
-        self._endpoint = endpoint
-        self._transport = transport
-        self._observer = observer
-        self._clock = clock
-
-    async def _exchange(
-        self, exchange: Exchange, request: bytes, timeout: float, purpose: Purpose, calls: int = 1
-    ) -> HttpAnswer | Failure:
-        """Return the answer to a request of so many calls, or why there is none, and note both in the exchange."""
-        endpoint, chain = self._endpoint, self._chain
-        endpoint.begin(exchange, is_heavy=purpose == "heavy")
-        self._observer.sent(chain, endpoint.label, purpose, calls)
-        got: HttpAnswer | Failure | None = None
-        try:
-            got = await self._transport.send(endpoint.address, request, timeout, endpoint.note_byte)
-        finally:
-            endpoint.end(exchange)
-            exchange.seconds = self._clock() - exchange.started
-            self._observer.ended(chain, endpoint.label, outcome_of(got), exchange.seconds, calls)
-        if not isinstance(got, Failure):
-            exchange.status, exchange.retry_after, exchange.headers = got.status, got.retry_after, got.headers
-        return got
-
-
-def outcome_of(got: HttpAnswer | Failure | None) -> metrics.Outcome:
-    """Return how a request ended by its HTTP answer; None is a cancelled request."""
-    if got is None:
-        return "cancelled"
-    if isinstance(got, Failure):
-        return "timeout" if got.kind is Kind.TIMED_OUT else "sick"
-    if got.status == TOO_MANY_REQUESTS:
-        return "limited"
-    return "sick" if got.status >= 500 else "answer"
-
-
-def explain_status(failure: Failure, got: HttpAnswer) -> Failure:
-    """Return the failure of a body that is no answer, by the HTTP status where that is more precise."""
-    if got.status == TOO_MANY_REQUESTS:
-        return Failure(Kind.LIMITED, "HTTP 429", got.retry_after)
-    if got.status != 200:
-        return Failure(Kind.HTTP_STATUS, f"HTTP {got.status}", got.retry_after)
-    return failure

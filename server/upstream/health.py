@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from server.errors import NodeWords
-    from server.upstream.connector import Answer, Exchange
+    from server.upstream.connector import Answer
     from server.upstream.endpoint import Endpoint, Lack
-    from server.upstream.transport import Observer, State
+    from server.upstream.transport import Exchange, Observer, State
     from server.upstream.verdicts import ErrorTable
 
 _log = structlog.get_logger("waypost.upstream")

@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from server.upstream.connector import PLAIN, Answer, CallPolicy, Exchange, HttpConnector, Reply, explain_status
+from server.upstream.connector import PLAIN, Answer, CallPolicy, Reply
 from server.upstream.failures import Failure, Kind
 from server.upstream.jsonrpc import NodeError, describe_text
 from server.upstream.pool import Pool
+from server.upstream.transport import Exchange, HttpConnector, explain_status
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator, Sequence

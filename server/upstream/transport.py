@@ -13,14 +13,19 @@ from server.upstream.failures import Failure, Kind
 from server.upstream.http import DIRECT, Client, Proxy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Callable, Coroutine, Mapping
 
     from runtime.settings import RouteSettings
+    from server.upstream.endpoint import Endpoint
     from server.upstream.http import Address, HttpAnswer
 
 
 MAX_ANSWER_BYTES = 32 * 1024 * 1024
 """No upstream answer longer than this is read (design section 7)."""
+
+TOO_MANY_REQUESTS = 429
+
+_NO_HEADERS: Mapping[str, str] = {}
 
 Session = Client
 """The connections that all pools share."""
@@ -135,9 +140,7 @@ class PrometheusObserver:
     def sent(self, chain: str, endpoint: str, purpose: Purpose, calls: int) -> None:
         """Count nothing: requests are counted when they end."""
 
-    def ended(self, chain: str, endpoint: str, outcome: metrics.Outcome, seconds: float, calls: int) -> None:
-        """Count the request with its outcome, seconds and calls."""
-        metrics.count_upstream(chain, endpoint, outcome, seconds, calls)
+    ended = staticmethod(metrics.count_upstream)
 
     def failed(self, chain: str, endpoint: str, kind: Kind) -> None:
         """Count the failure by kind."""
@@ -163,3 +166,74 @@ class PrometheusObserver:
     def moved(self, chain: str, head: int) -> None:
         """Show the head."""
         metrics.set_head(chain, head)
+
+
+class Exchange:
+    """One HTTP request and its answer, shared by its calls, so that it counts once for or against the endpoint."""
+
+    __slots__ = ("blamed", "credited", "headers", "retry_after", "seconds", "started", "status")
+
+    def __init__(self, started: float) -> None:
+        self.started = started
+        self.status = 0
+        self.retry_after: float | None = None
+        self.headers: Mapping[str, str] = _NO_HEADERS
+        self.seconds = 0.0
+        self.blamed = False
+        self.credited = False
+
+
+class HttpConnector:
+    """What the connectors share: one HTTP exchange with the endpoint, accounted to it and reported to the observer."""
+
+    def __init__(
+        self,
+        chain: str,
+        endpoint: Endpoint,
+        transport: Transport,
+        observer: Observer,
+        clock: Callable[[], float],
+    ) -> None:
+        self._chain = chain
+        self._endpoint = endpoint
+        self._transport = transport
+        self._observer = observer
+        self._clock = clock
+
+    async def _exchange(
+        self, exchange: Exchange, request: bytes, timeout: float, purpose: Purpose, calls: int = 1
+    ) -> HttpAnswer | Failure:
+        """Return the answer to a request of so many calls, or why there is none, and note both in the exchange."""
+        endpoint, chain = self._endpoint, self._chain
+        endpoint.begin(exchange, is_heavy=purpose == "heavy")
+        self._observer.sent(chain, endpoint.label, purpose, calls)
+        got: HttpAnswer | Failure | None = None
+        try:
+            got = await self._transport.send(endpoint.address, request, timeout, endpoint.note_byte)
+        finally:
+            endpoint.end(exchange)
+            exchange.seconds = self._clock() - exchange.started
+            self._observer.ended(chain, endpoint.label, outcome_of(got), exchange.seconds, calls)
+        if not isinstance(got, Failure):
+            exchange.status, exchange.retry_after, exchange.headers = got.status, got.retry_after, got.headers
+        return got
+
+
+def outcome_of(got: HttpAnswer | Failure | None) -> metrics.Outcome:
+    """Return how a request ended by its HTTP answer; None is a request that was given up."""
+    if got is None:
+        return "cancelled"
+    if isinstance(got, Failure):
+        return "timeout" if got.kind is Kind.TIMED_OUT else "sick"
+    if got.status == TOO_MANY_REQUESTS:
+        return "limited"
+    return "sick" if got.status >= 500 else "answer"
+
+
+def explain_status(failure: Failure, got: HttpAnswer) -> Failure:
+    """Return the failure of a body that is no answer, by the HTTP status where that says more."""
+    if got.status == TOO_MANY_REQUESTS:
+        return Failure(Kind.LIMITED, "HTTP 429", got.retry_after)
+    if got.status != 200:
+        return Failure(Kind.HTTP_STATUS, f"HTTP {got.status}", got.retry_after)
+    return failure

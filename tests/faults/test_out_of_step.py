@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from server.chains.shared.newest import BlockAnswer, majority_height, read_newest
+from server.chains.view import BlockAnswer, majority_height, read_newest
 from server.errors import UpstreamDisagrees
 from server.upstream import CallPolicy, HeadQuery, Pool
 from server.upstream.polling import FIRST_LOOK_SECONDS

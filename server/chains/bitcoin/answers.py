@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
-from server.chains.shared.newest import NewestBlock, NewestCall, read_newest_block
+from server.chains.view import NewestBlock, NewestCall, read_newest_block
 from server.errors import GatewayError
 from server.upstream.absence import absent
 

@@ -10,8 +10,8 @@ from waypost.v1 import block_pb2, common_pb2
 
 from server.chains.bitcoin.answers import MAX_HEIGHT, Height, explain_missing_height, read_hash
 from server.chains.shared.cache import CachedState
-from server.chains.shared.newest import NO_BLOCK, NO_ENDPOINTS, BlockAnswer, read_newest
 from server.chains.shared.validated_reads import read_validated
+from server.chains.view import NO_BLOCK, NO_ENDPOINTS, BlockAnswer, read_newest
 from server.errors import InvalidArgument, NotFound, UpstreamDisagrees
 from server.upstream.absence import absent
 from server.upstream.connector import CallPolicy

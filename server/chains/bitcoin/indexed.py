@@ -11,8 +11,8 @@ import msgspec
 
 from server.chains.bitcoin.answers import MAX_HEIGHT, Height, read_height, read_plain_hash
 from server.chains.capabilities import Balance
-from server.chains.shared.newest import NO_ENDPOINTS
 from server.chains.shared.validated_reads import ask_validated, read_validated
+from server.chains.view import NO_ENDPOINTS
 from server.errors import GatewayError, NotFound, UpstreamDisagrees
 from server.upstream.connector import CallPolicy
 

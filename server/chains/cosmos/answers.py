@@ -10,7 +10,7 @@ import msgspec
 from google.protobuf.timestamp_pb2 import Timestamp
 from waypost.v1 import common_pb2
 
-from server.chains.shared.newest import NewestBlock, NewestCall
+from server.chains.view import NewestBlock, NewestCall
 
 if TYPE_CHECKING:
     from collections.abc import Container, Mapping

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import msgspec
 
 from server.chains.cosmos.answers import LATEST, parse_head
-from server.chains.shared.newest import NO_BLOCK, BlockAnswer, read_newest
 from server.chains.shared.validated_reads import Doubtful, ask_validated, read_validated
+from server.chains.view import NO_BLOCK, BlockAnswer, read_newest
 from server.errors import (
     ArchiveRequired,
     GatewayError,

@@ -13,11 +13,10 @@ from server.chains.evm.newest import read_newest_height
 from server.chains.evm.reads.multicall import eth_balance_call
 from server.chains.evm.reads.unbatched import NO_CODE, CodeProof, code_proof_program, parse_code_proof
 from server.chains.shared.cache import CachedState
-from server.chains.shared.newest import BlockAnswer
 from server.chains.shared.validated_reads import Doubtful, OtherChain, read_validated
+from server.chains.view import BlockAnswer
 from server.contracts.address import address_bytes, checksum_address, parse_address
-from server.contracts.quantity import block_tag, check_count, json_data
-from server.contracts.words import word
+from server.contracts.words import block_tag, check_count, json_data, word
 from server.errors import InvalidArgument, NotSupported, Reverted, UpstreamUnavailable
 from server.upstream.connector import CallPolicy
 
@@ -50,7 +49,7 @@ class AccountReader:
         execution.
         """
         account = parse_address(address, "address")
-        call = eth_balance_call(self._chain.multicall, address_bytes(account))
+        call = eth_balance_call(self._chain.multicall, bytes.fromhex(account[2:]))
         read = self._reads.read_shared(view, (call,))
         outcomes = await (read if view.block is None else self._heights.explain_block_error(read, view))
         if not outcomes[0].success or view.block is None:

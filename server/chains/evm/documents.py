@@ -12,7 +12,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from waypost.v1 import block_pb2, evm_pb2, transaction_pb2
 
 from server.contracts.address import checksum_address
-from server.contracts.quantity import json_quantity, quantity
+from server.contracts.words import json_quantity, quantity
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

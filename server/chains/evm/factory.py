@@ -58,7 +58,7 @@ from server.chains.evm.tokens import ApprovalReader, HoldingReader, TokenReader,
 from server.chains.evm.transactions import TransactionReader
 from server.chains.shared.chain_health import HeadReader, HeadSource
 from server.chains.shared.factory import ChainFactory, Driver, FinalizedQuery, PoolPlan
-from server.contracts.quantity import quantity
+from server.contracts.words import quantity
 from server.errors import NotFound
 from server.upstream import Ask, Header, HeadQuery, IdentityCheck
 

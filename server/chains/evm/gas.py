@@ -16,8 +16,7 @@ from eth_hash.auto import keccak
 from server.chains.capabilities import GasPrice
 from server.chains.evm.reads.multicall import Call
 from server.chains.shared.validated_reads import read_validated
-from server.contracts.quantity import quantity
-from server.contracts.words import word
+from server.contracts.words import quantity, word
 from server.errors import GatewayError, UpstreamUnavailable
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from server.chains.shared.newest import BlockAnswer, NewestBlock, NewestCall, read_newest_block
-from server.contracts.quantity import check_count, quantity
+from server.chains.view import BlockAnswer, NewestBlock, NewestCall, read_newest_block
+from server.contracts.words import check_count, quantity
 from server.errors import ArchiveRequired, GatewayError, InvalidArgument, NotFound
 from server.upstream.connector import CallPolicy
 

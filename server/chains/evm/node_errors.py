@@ -12,8 +12,8 @@ import msgspec
 from runtime.logs import redact_text
 from server.chains.evm.logs.limits import read_limit
 from server.chains.shared.error_rules import LIMITED, ErrorRules
-from server.contracts.quantity import json_data
 from server.contracts.reverts import reverted
+from server.contracts.words import json_data
 from server.errors import RangeTooLarge, Reverted
 from server.upstream.verdicts import Classified, Verdict
 

@@ -10,7 +10,7 @@ from server.chains.evm.calls.call import PLAIN_CALLS
 from server.chains.evm.newest import read_newest_height
 from server.chains.shared.passthrough import CALLERS_OWN, AllowList, check_members, load_strictly, refuse
 from server.chains.shared.validated_reads import read_validated
-from server.contracts.quantity import json_count, quantity
+from server.contracts.words import json_count, quantity
 from server.errors import RangeTooLarge
 
 if TYPE_CHECKING:

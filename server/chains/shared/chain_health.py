@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from server.chains.capabilities import Health
-from server.chains.shared.newest import NewestBlock, NewestCall, majority_height, read_newest_block
+from server.chains.view import NewestBlock, NewestCall, majority_height, read_newest_block
 from server.errors import NotSupported, UpstreamUnavailable
 from server.upstream.failures import Trouble
 

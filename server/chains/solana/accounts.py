@@ -9,7 +9,6 @@ from solders.pubkey import Pubkey
 from waypost.v1 import token_pb2
 
 from server.chains.capabilities import Balance
-from server.chains.shared.newest import NO_ENDPOINTS, BlockAnswer
 from server.chains.shared.validated_reads import read_validated, read_validated_together
 from server.chains.solana import layouts
 from server.chains.solana.answers import (
@@ -33,7 +32,7 @@ from server.chains.solana.layouts import (
     metadata_address,
     parse_key,
 )
-from server.chains.view import ReadView
+from server.chains.view import NO_ENDPOINTS, BlockAnswer, ReadView
 from server.errors import NotAToken, NotSupported, UpstreamUnavailable
 from server.upstream.connector import CallPolicy
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeVar
 
 import msgspec
 
-from server.chains.shared.newest import BlockAnswer, NewestBlock, NewestCall, read_newest
 from server.chains.shared.validated_reads import read_validated
+from server.chains.view import BlockAnswer, NewestBlock, NewestCall, read_newest
 from server.upstream.connector import CallPolicy
 
 if TYPE_CHECKING:

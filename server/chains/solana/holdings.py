@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from solders.pubkey import Pubkey
 
 from server.chains.capabilities import Holding, Holdings, is_accepted
-from server.chains.shared.newest import BlockAnswer
 from server.chains.shared.validated_reads import read_validated_together
 from server.chains.solana import layouts
 from server.chains.solana.answers import COMMITMENT, Accounts, account_bytes, read_accounts, read_amount, read_settled
 from server.chains.solana.answers import read_holdings as read_token_accounts
 from server.chains.solana.layouts import TOKEN_2022_PROGRAM, TOKEN_PROGRAM, parse_key
+from server.chains.view import BlockAnswer
 from server.upstream.connector import CallPolicy
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from server.chains.shared.newest import NewestBlock, NewestCall
+from server.chains.view import NewestBlock, NewestCall
 from server.errors import InvalidArgument
 
 if TYPE_CHECKING:

@@ -13,7 +13,6 @@ import msgspec
 
 from server.chains.capabilities import Balance, Holding, Holdings, is_accepted
 from server.chains.shared.cache import CachedState
-from server.chains.shared.newest import BlockAnswer, NewestBlock, read_newest
 from server.chains.shared.validated_reads import Doubtful, read_validated, read_validated_together
 from server.chains.starknet.answers import (
     NEWEST,
@@ -24,6 +23,7 @@ from server.chains.starknet.answers import (
     parse_address,
     parse_newest,
 )
+from server.chains.view import BlockAnswer, NewestBlock, read_newest
 from server.errors import (
     ArchiveRequired,
     ContractMissing,

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from waypost.v1 import position_lending_pb2
 
 from server.catalog.protocols import load_address_book
-from server.chains.facts import decimal_text
 from server.contracts.interface import Interface
+from server.contracts.words import decimal_text
 from server.protocols.plan import Group, More, Plan, Renewed
 from server.protocols.pooled_lending import (
     ACCOUNT_GAS,

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from waypost.v1 import position_lending_pb2
 
 from server.catalog.protocols import load_address_book
-from server.chains.facts import decimal_text
 from server.contracts.interface import Interface
+from server.contracts.words import decimal_text
 from server.protocols.aave_v3.tables import Reserve, load_reserves, read_reserves, reserve_groups
 from server.protocols.plan import Group, More, Plan, Renewed
 from server.protocols.pooled_lending import (

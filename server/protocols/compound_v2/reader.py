@@ -8,8 +8,8 @@ from waypost.v1 import position_lending_pb2
 
 from server.catalog.protocols import load_address_book
 from server.catalog.tokens import NATIVE
-from server.chains.facts import decimal_text
 from server.contracts.interface import Interface
+from server.contracts.words import decimal_text
 from server.protocols.plan import Group, More, Plan
 from server.protocols.reader import load_deployments
 from server.protocols.tokens import TokenFacts, describe, read_facts

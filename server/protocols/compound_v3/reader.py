@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from waypost.v1 import common_pb2, position_lending_pb2
 
-from server.chains.facts import decimal_text
+from server.contracts.words import decimal_text
 from server.protocols.compound_v3.tables import ASSET_INFO, COMET, NUM_ASSETS, SLUG, Market, load_markets
 from server.protocols.plan import ContractUnreadable, Group, More, Plan, Renewed, StaleTables
 from server.protocols.tokens import describe, read_facts

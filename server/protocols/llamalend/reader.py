@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from waypost.v1 import position_pool_pb2
 
-from server.chains.facts import decimal_text
 from server.contracts.interface import Interface
+from server.contracts.words import decimal_text
 from server.protocols.llamalend.tables import (
     MOST_DECIMALS,
     SLUG,

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from waypost.v1 import common_pb2, position_lending_pb2
 
 from server.catalog.protocols import load_address_book
-from server.chains.facts import decimal_text
 from server.contracts.interface import Interface
+from server.contracts.words import decimal_text
 from server.protocols.morpho.rates import Market, accrue, owed, supplied
 from server.protocols.plan import Group, More, Plan
 from server.protocols.reader import load_deployments

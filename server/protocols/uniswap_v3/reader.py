@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from waypost.v1 import quote_pb2
 
 from server.catalog.protocols import load_address_book
-from server.chains.facts import decimal_text
 from server.contracts.interface import Interface
 from server.contracts.reverts import Revert, reverted
+from server.contracts.words import decimal_text
 from server.errors import NotFound
 from server.protocols.plan import Group, More, Plan
 from server.protocols.swaps import (

@@ -8,9 +8,9 @@ from eth_hash.auto import keccak
 from waypost.v1 import quote_pb2
 
 from server.catalog.protocols import load_address_book
-from server.chains.facts import decimal_text
 from server.contracts.interface import Interface
 from server.contracts.types import encoder
+from server.contracts.words import decimal_text
 from server.errors import InvalidArgument, NotFound
 from server.protocols.plan import ContractUnreadable, Group, More, Plan
 from server.protocols.swaps import (

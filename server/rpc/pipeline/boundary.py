@@ -26,7 +26,7 @@ from runtime.metrics import count_operation, success_counter
 from server.errors import DeadlineExceeded, KeyInvalid, KeyMissing, RateLimited, release
 from server.inprocess import TRUSTED
 from server.rpc.pipeline.call import ENTERED, RequestState
-from server.rpc.pipeline.errors import answer_failure, trailing_metadata
+from server.rpc.pipeline.errors import answer_failure
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
@@ -174,7 +174,7 @@ class CallBoundary:
             try:
                 answer = gate(request, context, state)
                 response = answer if isinstance(answer, bytes) else await answer(request, context, state)
-                context.set_trailing_metadata(trailing_metadata(state))
+                context.set_trailing_metadata(state.trailing_metadata())
             except BaseException as failure:
                 await _fail(name, state, context, failure)
             count(state.chain, monotonic() - state.started)
@@ -192,7 +192,7 @@ class CallBoundary:
                 answer = gate(request, context, state)
                 if not isinstance(answer, bytes):
                     return partial(finish, answer, request, context, state)
-                context.set_trailing_metadata(trailing_metadata(state))
+                context.set_trailing_metadata(state.trailing_metadata())
             except Exception as failure:
                 return partial(_fail, name, state, context, failure)
             count(state.chain, monotonic() - state.started)
@@ -201,7 +201,7 @@ class CallBoundary:
         async def finish(step: Step, request: bytes, context: Context, state: RequestState) -> bytes:
             try:
                 response = await step(request, context, state)
-                context.set_trailing_metadata(trailing_metadata(state))
+                context.set_trailing_metadata(state.trailing_metadata())
             except BaseException as failure:
                 await _fail(name, state, context, failure)
             count(state.chain, monotonic() - state.started)

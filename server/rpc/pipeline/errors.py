@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
 
 DOMAIN = "waypost"
-CACHE_STATUS = "x-waypost-cache"
 STATUS_DETAILS = "grpc-status-details-bin"
 # The delay of RetryInfo, for the retry policies of gRPC's own clients (gRFC A6), which do not read that.
 RETRY_PUSHBACK = "grpc-retry-pushback-ms"
@@ -75,18 +74,11 @@ async def answer_failure(name: str, state: RequestState, context: Context, failu
         error = Internal(f"internal error; quote the request id {state.request_id} to the operator")
     state.error = error
     status = describe(error, state)
-    trailing = (*trailing_metadata(state), (STATUS_DETAILS, status.SerializeToString()))
+    trailing = (*state.trailing_metadata(), (STATUS_DETAILS, status.SerializeToString()))
     if error.retry_after_ms is not None:
         trailing = (*trailing, (RETRY_PUSHBACK, str(error.retry_after_ms)))
     await context.abort(error.status, status.message, trailing)
     raise AssertionError("abort always raises")
-
-
-def trailing_metadata(state: RequestState) -> tuple[tuple[str, str | bytes], ...]:
-    """Return what is sent with the status, whatever it is; `x-waypost-cache` where the cache had any part in it."""
-    status = state.cache.status
-    metadata = (("x-request-id", state.request_id), *state.quota)
-    return metadata if status is None else (*metadata, (CACHE_STATUS, status))
 
 
 def describe(failure: GatewayError, state: RequestState) -> status_pb2.Status:

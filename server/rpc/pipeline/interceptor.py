@@ -15,8 +15,7 @@ from server.errors import GatewayError
 from server.marketplace.design import ROOT
 from server.rpc.pipeline.admission import Costs
 from server.rpc.pipeline.availability import Availability
-from server.rpc.pipeline.call import ENTERED, Method
-from server.rpc.pipeline.execution import Execution
+from server.rpc.pipeline.call import ENTERED, Execution, Method
 from server.rpc.pipeline.validation import Validation
 
 if TYPE_CHECKING:

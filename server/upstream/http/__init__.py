@@ -5,8 +5,9 @@ back: failures are values, because the texts of exceptions hold host names. What
 docs/decisions/0017-an-http-client-for-nodes.md.
 """
 
-from server.upstream.http.address import DIRECT, Address, Proxy
 from server.upstream.http.answer import HttpAnswer
 from server.upstream.http.client import Client
+from server.upstream.http.connection import Address
+from server.upstream.http.opening import DIRECT, Proxy
 
 __all__ = ["DIRECT", "Address", "Client", "HttpAnswer", "Proxy"]

@@ -16,9 +16,8 @@ if TYPE_CHECKING:
     import ssl
     from collections.abc import Callable
 
-    from server.upstream.http.address import Origin, Proxy
     from server.upstream.http.answer import HttpAnswer
-    from server.upstream.http.opening import LookUp
+    from server.upstream.http.opening import LookUp, Origin, Proxy
 
 CONNECTIONS = 128
 """The most connections to one origin."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import functools
 import ipaddress
 import re
@@ -11,9 +12,9 @@ import ssl
 from typing import TYPE_CHECKING, NamedTuple
 
 import aiohappyeyeballs
+from yarl import URL
 
 from server.upstream.failures import Failure, Kind
-from server.upstream.http.address import DIRECT
 from server.upstream.http.answer import (
     HOST_NOT_FOUND,
     NO_CONNECTION,
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
 
     from aiohappyeyeballs import AddrInfoType
 
-    from server.upstream.http.address import Origin, Proxy
     from server.upstream.http.connection import Connection
 
     LookUp = Callable[[str, int], Awaitable[Sequence[AddrInfoType]]]
@@ -56,6 +56,48 @@ _THROUGH_PROXY = {
 }
 
 NAME_SECONDS = 60.0
+
+
+class Proxy(NamedTuple):
+    """An HTTP proxy that connections go through by `CONNECT`, with its `Proxy-Authorization`."""
+
+    host: str
+    port: int
+    authorization: str | None = None
+
+    @classmethod
+    def parse(cls, url: str) -> Proxy:
+        """Return the proxy of an http:// URL, in which a name and a password may stand; ValueError for any other."""
+        parts = URL(url)
+        if parts.scheme != "http" or not parts.raw_host or parts.port is None:
+            raise ValueError("a proxy's URL begins with http:// and names a host")
+        named = parts.raw_user is not None or parts.raw_password is not None
+        return cls(
+            parts.raw_host, parts.port, basic_authorization(parts.user or "", parts.password or "") if named else None
+        )
+
+    def __repr__(self) -> str:
+        return "Proxy()"
+
+
+DIRECT = Proxy("", 0)
+"""No proxy, whatever the client's is."""
+
+
+class Origin(NamedTuple):
+    """Who is connected to, and how: connections serve every endpoint of one origin.
+
+    `proxy` and `tls` take the place of the client's where they are set.
+    """
+
+    scheme: str
+    host: str
+    port: int
+    proxy: Proxy | None = None
+    tls: ssl.SSLContext | None = None
+
+    def __repr__(self) -> str:
+        return "Origin()"
 
 
 class _Known(NamedTuple):
@@ -262,3 +304,13 @@ def explain_tls(error: ssl.SSLError) -> Failure:
     reason = error.reason or ""
     is_about_ours = "ALERT" in reason and ("CERTIFICATE" in reason or "UNKNOWN_CA" in reason)
     return UNIDENTIFIED if is_about_ours else TLS_FAILURE
+
+
+def basic_authorization(user: str, password: str) -> str:
+    """Return the header of basic authentication (RFC 7617)."""
+    text = f"{user}:{password}"
+    try:
+        raw = text.encode("latin-1")
+    except UnicodeEncodeError:
+        raw = text.encode()
+    return "Basic " + base64.b64encode(raw).decode("ascii")

@@ -18,9 +18,8 @@ from waypost.v1.account_pb2 import GetBalanceRequest, GetBalanceResponse
 from runtime.operations import load_operations
 from server.errors import NotFound, RateLimited
 from server.rpc.pipeline.boundary import CallBoundary
-from server.rpc.pipeline.call import REQUEST, current
+from server.rpc.pipeline.call import REQUEST, Execution, current
 from server.rpc.pipeline.errors import MAX_MESSAGE_BYTES
-from server.rpc.pipeline.execution import Execution
 from server.rpc.pipeline.interceptor import StagesInterceptor
 from tests.contract.inprocess.rig import PATH, TRANSPORTS
 from tests.contract.inprocess.scenarios import OK, outcome

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.chains.facts import decimal_text
+from server.contracts.words import decimal_text
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from server.chains.shared.chain_health import HeadReader, HeadSource
-from server.chains.shared.newest import NewestBlock, NewestCall
+from server.chains.view import NewestBlock, NewestCall
 from server.errors import NotSupported, UpstreamUnavailable
 from server.upstream.connector import ProbeResult
 from server.upstream.failures import Trouble

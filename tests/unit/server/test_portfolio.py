@@ -9,7 +9,7 @@ from fractions import Fraction
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.chains.facts import decimal_text
+from server.contracts.words import decimal_text
 from server.errors import UpstreamUnavailable
 from server.portfolio import Asset, ChainAssets, ChainFailure, Wallet, by_value
 

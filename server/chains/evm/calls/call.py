@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from server.chains.capabilities import CallRequest, CallResult, GasEstimate
 from server.chains.evm.newest import NEWEST, parse_newest, read_newest_height
 from server.chains.evm.reads.unbatched import LOOKS, Proofs, look_at, read_look
-from server.chains.shared.newest import NO_ENDPOINTS, BlockAnswer, NewestBlock, read_newest
 from server.chains.shared.validated_reads import read_validated, read_validated_together
+from server.chains.view import NO_ENDPOINTS, BlockAnswer, NewestBlock, read_newest
 from server.contracts.address import parse_address
-from server.contracts.quantity import block_tag, json_count, json_data
 from server.contracts.reverts import is_revert_payload, reverted
-from server.contracts.words import UINT256_MAX
+from server.contracts.words import UINT256_MAX, block_tag, json_count, json_data
 from server.errors import InvalidArgument, Reverted, UpstreamDisagrees, UpstreamUnavailable
 from server.upstream.connector import CallPolicy
 

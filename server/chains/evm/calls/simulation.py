@@ -15,8 +15,8 @@ from server.chains.evm.calls.trace import split_frames
 from server.chains.evm.node_errors import EvmErrors
 from server.chains.shared.validated_reads import Doubtful
 from server.contracts.address import checksum_address
-from server.contracts.quantity import json_count, json_data, quantity
 from server.contracts.reverts import describe_revert, is_revert_payload
+from server.contracts.words import json_count, json_data, quantity
 from server.errors import GatewayError, InvalidArgument, NotSupported, OutOfGas, Reverted, UpstreamUnavailable
 
 if TYPE_CHECKING:

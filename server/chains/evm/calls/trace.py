@@ -16,8 +16,8 @@ from waypost.v1 import transaction_pb2
 
 from server.contracts.address import checksum_address
 from server.contracts.calls import read_text
-from server.contracts.quantity import quantity
 from server.contracts.reverts import ERROR_STRING
+from server.contracts.words import quantity
 from server.errors import GatewayError, InvalidArgument, NotFound, NotSupported, Pending, UpstreamUnavailable
 from server.upstream.connector import CallPolicy
 from server.upstream.jsonrpc import tokens

@@ -22,8 +22,7 @@ from server.errors import InvalidArgument, RangeTooLarge
 
 if TYPE_CHECKING:
     from server.chains.capabilities import BlockRange
-    from server.chains.shared.newest import BlockAnswer
-    from server.chains.view import ReadView
+    from server.chains.view import BlockAnswer, ReadView
     from server.upstream.pool import Pool
 
 LATEST = "latest"

@@ -12,10 +12,8 @@ from typing import TYPE_CHECKING
 from waypost.v1 import log_pb2
 
 from server.chains.evm.logs.scan import LIMIT, LogFilter
-from server.chains.facts import decimal_text
 from server.contracts.address import address_bytes, checksum_address, parse_address
-from server.contracts.quantity import quantity
-from server.contracts.words import address_word
+from server.contracts.words import address_word, decimal_text, quantity
 
 if TYPE_CHECKING:
     from server.chains.capabilities import BlockRange

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
+from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
@@ -62,7 +63,7 @@ class CachedReads:
     async def read_shared(self, view: ReadView, calls: Sequence[Call]) -> list[Outcome]:
         """See `ReadPlanner.read_shared`."""
         return await self._cache.read_state(
-            view, _cached(_SHARED, calls), pack_calls(calls), lambda: self._planner.read_shared(view, calls)
+            view, _cached(_SHARED, calls), pack_calls(calls), partial(self._planner.read_shared, view, calls)
         )
 
     async def read_alone(self, view: ReadView, calls: Sequence[Call]) -> list[Outcome]:

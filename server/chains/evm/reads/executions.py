@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 from runtime.metrics import observe_fold
 from server.chains.evm.reads.multicall import Call, Outcome, decode_aggregate3, encode_aggregate3
 from server.chains.evm.reads.unbatched import UnbatchedReads
-from server.chains.shared.newest import NO_ENDPOINTS, BlockAnswer, read_newest
-from server.contracts.quantity import check_count, json_data
-from server.contracts.words import word
+from server.chains.view import NO_ENDPOINTS, BlockAnswer, read_newest
+from server.contracts.words import check_count, json_data, word
 from server.errors import (
     GatewayError,
     InvalidArgument,
@@ -155,7 +154,9 @@ class Executions:
                     self._check_own(calls, outcomes)
                     if is_marked:
                         marks.append(_join_marks(made_at, *whole[3:places]))
-                    return BlockAnswer(outcomes, reply.endpoint, check_count(word(number.data)), _time_of(made_at))
+                    # Multicall3 does not tell the time of every chain's blocks.
+                    seconds = int.from_bytes(made_at.data) if made_at.success and len(made_at.data) == _WORD else None
+                    return BlockAnswer(outcomes, reply.endpoint, check_count(word(number.data)), seconds)
                 except ValueError:
                     # Multicall3 need not exist on the other chain.
                     if not await self._pool.confirm(reply):
@@ -239,11 +240,6 @@ class Executions:
             # The reads work and Multicall3 does not, at this very block: not asked again for a while.
             self._avoided_until = self._clock() + _AVOIDED_SECONDS
         return answer
-
-
-def _time_of(outcome: Outcome) -> int | None:
-    """Return the time of a block in unix seconds; None where Multicall3 does not return it."""
-    return int.from_bytes(outcome.data) if outcome.success and len(outcome.data) == _WORD else None
 
 
 def _join_marks(*marks: Outcome) -> bytes:

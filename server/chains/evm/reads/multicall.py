@@ -26,6 +26,9 @@ GET_LAST_BLOCK_HASH = bytes.fromhex("27e86d6e")
 GET_PREVRANDAO = bytes.fromhex("72425d9d")
 GET_ETH_BALANCE = bytes.fromhex("4d2301cc")
 
+# With what pads an address of 20 bytes to a word.
+_GET_BALANCE_OF = GET_ETH_BALANCE + bytes(12)
+
 _WORD_32 = (32).to_bytes(32, "big")
 _TRUE = (1).to_bytes(32, "big")
 _WORD_96 = (96).to_bytes(32, "big")
@@ -61,7 +64,7 @@ class Outcome(NamedTuple):
 
 def eth_balance_call(multicall: bytes, account: bytes) -> Call:
     """Return the call of Multicall3's own `getEthBalance(address)`: it touches nothing but the account's balance."""
-    return Call(multicall, GET_ETH_BALANCE + address_word(account))
+    return Call(multicall, _GET_BALANCE_OF + account)
 
 
 def encode_aggregate3(calls: Sequence[Call]) -> bytes:

@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from server.chains.evm.chain import ARB_BLOCK_NUMBER, ARB_SYS, EvmChain
 from server.chains.evm.newest import read_newest_height
 from server.chains.evm.reads.multicall import GET_ETH_BALANCE, Call, Outcome
-from server.chains.shared.newest import BlockAnswer
 from server.chains.shared.validated_reads import OtherChain, read_validated
-from server.contracts.quantity import block_tag, check_count, json_data, json_word
-from server.contracts.words import word
+from server.chains.view import BlockAnswer
+from server.contracts.words import block_tag, check_count, json_data, json_word, word
 from server.errors import OutOfGas, Reverted, UpstreamDisagrees
 from server.upstream.connector import CallPolicy
 
