@@ -19,8 +19,7 @@ from server.access.service import AccessServicer
 from server.chains.capabilities import ReadsHealth
 from server.chains.registry import Chains
 from server.inprocess import InProcessChannel
-from server.leaving import refuse_calls
-from server.listeners import ListenError, bind, open_listener
+from server.listeners import ListenError, bind, open_listener, refuse_calls
 from server.marketplace.calls import PublishedCalls
 from server.marketplace.folders import open_catalogue
 from server.marketplace.typed import CALL_METHOD, TypedServices

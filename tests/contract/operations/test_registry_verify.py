@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from cli.__main__ import main
+from cli.registry import lacking, read_deployed
 from devnet import known_solana
 from runtime.settings import Settings
 from server.catalog.protocols import AddressBook, RegisteredContract, RegisteredProtocol, load_address_book
-from server.chains.deployed import lacking, read_deployed
 from server.chains.registry import Chains
 from server.chains.solana.layouts import TOKEN_PROGRAM
 from server.errors import NotAvailable

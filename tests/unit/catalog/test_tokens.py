@@ -10,7 +10,7 @@ import pytest
 from devnet.evm.world import load_world
 from server.catalog.approvals import load_known_approvals
 from server.catalog.tokens import FOLDER, NATIVE, PRICED_SYMBOLS, TokenMistake, load_tokens, read_catalogue
-from server.chains.bitcoin.address import parse_address as parse_bitcoin
+from server.chains.bitcoin.balances import parse_address as parse_bitcoin
 from server.chains.cosmos.names import parse_denom
 from server.chains.facts import load_facts
 from server.chains.solana.layouts import parse_key

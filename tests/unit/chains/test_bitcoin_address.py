@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from devnet import known_bitcoin as known
-from server.chains.bitcoin.address import parse_address
+from server.chains.bitcoin.balances import parse_address
 from server.errors import InvalidArgument
 
 VALID = [

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.chains.bitcoin.address import parse_address
+from server.chains.bitcoin.balances import parse_address
 from server.chains.bitcoin.blocks import BlockReader
 from server.chains.facts import load_facts
 from server.errors import InvalidArgument, NotFound
