@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from cli.options import add_config, add_network, read_settings
 from server.catalog.protocols import load_address_book
-from server.chains.capabilities import ReadsPrograms
+from server.chains.capabilities.contracts import ReadsPrograms
 from server.chains.registry import Chains
 from server.chains.view import ReadView
 from server.errors import ChainUnknown, GatewayError, NotAvailable

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from cli.options import add_config, add_network, read_settings
 from server.catalog.tokens import NATIVE, load_tokens
-from server.chains.capabilities import ReadsTokenBalances, ReadsTokenMetadata
+from server.chains.capabilities.accounts import ReadsTokenBalances, ReadsTokenMetadata
 from server.chains.registry import Chains
 from server.chains.view import ReadView
 from server.errors import ChainUnknown, GatewayError, NotAToken, NotAvailable, NotFound

@@ -16,7 +16,7 @@ from runtime.operations import load_operations
 from server.access.admission import DEMO, Admission, ConcurrencyLimiter, Policy, Quotas
 from server.access.keys import KeyDirectory, KeyStore
 from server.access.service import AccessServicer
-from server.chains.capabilities import ReadsHealth
+from server.chains.capabilities.blocks import ReadsHealth
 from server.chains.registry import Chains
 from server.inprocess import InProcessChannel
 from server.listeners import ListenError, bind, open_listener, refuse_calls

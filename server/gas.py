@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from runtime.metrics import count_left_out
-from server.chains.capabilities import GasPrice, ReadsGasPrices
+from server.chains.capabilities.contracts import GasPrice, ReadsGasPrices
 from server.chains.view import ReadView
 from server.errors import GatewayError, NotAvailable, UpstreamUnavailable
 

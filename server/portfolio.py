@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import structlog
 
 from server.catalog.tokens import NATIVE
-from server.chains.capabilities import KnownAsset, ReadsHoldings
+from server.chains.capabilities.accounts import KnownAsset, ReadsHoldings
 from server.chains.view import ReadView
 from server.errors import DeadlineExceeded, GatewayError, InvalidArgument
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from server.catalog.tokens import Listing, TokenCatalogue
-    from server.chains.capabilities import Holding
+    from server.chains.capabilities.accounts import Holding
     from server.chains.registry import Chain, Chains
     from server.prices import Prices, Token
     from server.upstream.cache import CacheContext

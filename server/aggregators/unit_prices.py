@@ -11,7 +11,7 @@ from server.errors import InvalidArgument, NotFound
 
 if TYPE_CHECKING:
     from server.aggregators.jupiter import Jupiter
-    from server.chains.capabilities import ReadsMints
+    from server.chains.capabilities.accounts import ReadsMints
     from server.chains.view import ReadView
 
 # A raw amount of six digits gives a price of six significant ones.

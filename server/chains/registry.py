@@ -11,7 +11,7 @@ from runtime.config_errors import ConfigError, edits_between
 from runtime.logs import redact_text
 from runtime.settings import EndpointSettings
 from server.chains.bitcoin.factory import BitcoinFactory
-from server.chains.capabilities import WritesAddresses
+from server.chains.capabilities.accounts import WritesAddresses
 from server.chains.cosmos.factory import CosmosFactory
 from server.chains.evm.factory import EvmFactory
 from server.chains.facts import load_facts

@@ -9,15 +9,14 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from server.chains.capabilities import (
-    BlockRange,
+from server.chains.capabilities.contracts import (
     CallRequest,
     CallsContracts,
     ReadsCode,
-    SearchesEvents,
     SimulatesCalls,
     SimulatesTransactions,
 )
+from server.chains.capabilities.logs import BlockRange, SearchesEvents
 from server.chains.view import read_in_steps
 from server.contracts.address import PRECOMPILES, address_bytes
 from server.contracts.calls import ContractCall
@@ -32,7 +31,8 @@ if TYPE_CHECKING:
 
     from waypost.v1 import marketplace_pb2
 
-    from server.chains.capabilities import ContractLog, Simulation
+    from server.chains.capabilities.contracts import Simulation
+    from server.chains.capabilities.logs import ContractLog
     from server.chains.registry import Chains
     from server.chains.view import ReadView
     from server.contracts.events import Event

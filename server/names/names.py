@@ -35,7 +35,7 @@ from server.names.normalisation import MAX_CHARACTERS, Unnormalisable, dns_encod
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from server.chains.capabilities import CallsContracts
+    from server.chains.capabilities.contracts import CallsContracts
     from server.chains.view import ReadView
     from server.errors import GatewayError
     from server.names.gateways import Gateways

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from server.chains.capabilities import CallsContracts
+from server.chains.capabilities.contracts import CallsContracts
 from server.chains.view import read_in_steps
 from server.contracts.calls import read_text
 from server.errors import NotAToken, NotEnumerable, NotFound

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from server.catalog.feeds import CATCHING_UP_SECONDS
-from server.chains.capabilities import ReadsFeeds
+from server.chains.capabilities.contracts import ReadsFeeds
 from server.chains.view import ReadView
 from server.errors import GatewayError
 from server.prices.source import AHEAD_SECONDS, Observation
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
 
     from server.catalog.feeds import Feed, PriceTable
-    from server.chains.capabilities import Quote
+    from server.chains.capabilities.contracts import Quote
     from server.chains.registry import Chains
     from server.upstream.cache import CacheContext
 

@@ -9,7 +9,7 @@ import secrets
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from server.chains.capabilities import CallsContracts
+from server.chains.capabilities.contracts import CallsContracts
 from server.chains.view import ATTEMPTS, ReadView, read_in_steps
 from server.contracts.calls import CallGroup
 from server.errors import (

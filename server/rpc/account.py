@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from waypost.v1 import account_pb2, account_pb2_grpc
 
-from server.chains.capabilities import ReadsBalances
+from server.chains.capabilities.accounts import ReadsBalances
 from server.contracts.words import decimal_text
 from server.rpc.pipeline.call import open_view
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from waypost.v1 import approval_pb2, approval_pb2_grpc
 
-from server.chains.capabilities import ReadsApprovals
+from server.chains.capabilities.accounts import ReadsApprovals
 from server.contracts.words import decimal_text
 from server.rpc.pipeline.call import open_view
 

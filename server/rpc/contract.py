@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from waypost.v1 import contract_pb2, contract_pb2_grpc
 
-from server.chains.capabilities import CallRequest, ReadsCode, SimulatesCalls
+from server.chains.capabilities.contracts import CallRequest, ReadsCode, SimulatesCalls
 from server.rpc.pipeline.call import open_view
 
 if TYPE_CHECKING:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from waypost.v1 import cosmos_pb2, cosmos_pb2_grpc, cosmos_validator_pb2
 
-from server.chains.capabilities import ReadsAccounts, ReadsBlockResults, ReadsStaking
+from server.chains.capabilities.accounts import ReadsAccounts, ReadsStaking
+from server.chains.capabilities.blocks import ReadsBlockResults
 from server.rpc.pipeline.call import open_view
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from waypost.v1 import gas_pb2, gas_pb2_grpc
 
-from server.chains.capabilities import CallRequest, EstimatesGas
+from server.chains.capabilities.contracts import CallRequest, EstimatesGas
 from server.gas import GasComparison
 from server.rpc.pipeline.call import current, open_view
 

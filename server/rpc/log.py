@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from waypost.v1 import log_pb2, log_pb2_grpc
 
-from server.chains.capabilities import BlockRange, ReadsLogs, ReadsTransfers
+from server.chains.capabilities.logs import BlockRange, ReadsLogs, ReadsTransfers
 from server.rpc.pipeline.call import open_view
 
 if TYPE_CHECKING:

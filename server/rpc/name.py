@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from waypost.v1 import name_pb2, name_pb2_grpc
 
-from server.chains.capabilities import CallsContracts
+from server.chains.capabilities.contracts import CallsContracts
 from server.contracts.address import checksum_address
-from server.names import Gateways, Names
+from server.names.gateways import Gateways
+from server.names.names import Names
 from server.rpc.pipeline.call import current, open_view
 
 if TYPE_CHECKING:

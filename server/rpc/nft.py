@@ -8,7 +8,9 @@ from waypost.v1 import common_pb2, nft_balance_pb2, nft_pb2, nft_pb2_grpc
 
 from server.contracts.address import parse_address
 from server.errors import InvalidArgument
-from server.nfts import Gateways, MetadataReader, NftContracts
+from server.nfts.contracts import NftContracts
+from server.nfts.locations import Gateways
+from server.nfts.metadata import MetadataReader
 from server.rpc.pipeline.call import current, open_view
 
 if TYPE_CHECKING:
@@ -17,7 +19,8 @@ if TYPE_CHECKING:
     from runtime.settings import Settings
     from server.chains.registry import Chains
     from server.fetch import GuardedFetcher
-    from server.nfts import Document, Standard
+    from server.nfts.calls import Standard
+    from server.nfts.documents import Document
     from server.upstream.cache import Cache
 
 

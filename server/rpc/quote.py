@@ -8,7 +8,7 @@ from waypost.v1 import quote_pb2, quote_pb2_grpc
 
 from server.aggregators.jupiter import LARGEST_AMOUNT, Swap
 from server.aggregators.unit_prices import UnitPrices
-from server.chains.capabilities import ReadsMints
+from server.chains.capabilities.accounts import ReadsMints
 from server.errors import InvalidArgument
 from server.protocols.reader import SwapQuestion
 from server.rpc.pipeline.call import open_view

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from waypost.v1 import common_pb2, raw_pb2, raw_pb2_grpc
 
-from server.chains.capabilities import PassesCalls
+from server.chains.capabilities.blocks import PassesCalls
 from server.errors import InvalidArgument
 from server.rpc.pipeline.call import open_view
 

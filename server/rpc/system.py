@@ -10,7 +10,7 @@ from waypost.v1 import system_pb2, system_pb2_grpc
 
 from runtime.version import VERSION
 from server.catalog.calendar import open_calendar
-from server.chains.capabilities import ReadsHealth
+from server.chains.capabilities.blocks import ReadsHealth
 from server.errors import InvalidArgument, NotAvailable
 from server.upstream.failures import Trouble
 

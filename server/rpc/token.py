@@ -8,7 +8,7 @@ from waypost.v1 import token_discovery_pb2, token_pb2, token_pb2_grpc
 
 from server.catalog.token_search import TokenSearch
 from server.catalog.tokens import load_tokens
-from server.chains.capabilities import ReadsAllowances, ReadsSupplies, ReadsTokenBalances, ReadsTokenMetadata
+from server.chains.capabilities.accounts import ReadsAllowances, ReadsSupplies, ReadsTokenBalances, ReadsTokenMetadata
 from server.contracts.words import decimal_text
 from server.rpc.pipeline.call import current, open_view
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from waypost.v1 import transaction_pb2, transaction_pb2_grpc
 
-from server.chains.capabilities import ReadsReceipts, ReadsTransactions, TracesTransactions
+from server.chains.capabilities.blocks import ReadsReceipts, ReadsTransactions, TracesTransactions
 from server.rpc.pipeline.call import open_view
 from server.rpc.rows import check_items, gather_rows, open_row, row_error
 

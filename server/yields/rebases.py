@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from server.apis.documents import DocumentRequest, Fetched
-from server.chains.capabilities import BlockRange, SearchesEvents
+from server.chains.capabilities.logs import BlockRange, SearchesEvents
 from server.chains.view import ReadView
 from server.contracts.interface import Interface
 from server.errors import UpstreamUnavailable
@@ -21,7 +21,7 @@ from server.errors import UpstreamUnavailable
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from server.chains.capabilities import ContractLog
+    from server.chains.capabilities.logs import ContractLog
 
     Capability = Callable[[str, Any], SearchesEvents]
 

@@ -8,7 +8,7 @@ import aiohttp
 import pytest
 import pytest_asyncio
 
-from server.chains.capabilities import BlockRange
+from server.chains.capabilities.logs import BlockRange
 from server.chains.evm.contents import FIRST_MATCHES
 from server.chains.view import ReadView
 from tests.contract.evm.nodes import BOB, Anvil

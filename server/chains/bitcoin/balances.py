@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import msgspec
 
 from server.chains.bitcoin.answers import Height  # noqa: TC001 - msgspec evaluates the annotations
-from server.chains.capabilities import Balance, Holding, Holdings, is_accepted
+from server.chains.capabilities.accounts import Balance, Holding, Holdings, ReadsBalances, ReadsHoldings, is_accepted
 from server.chains.shared.cache import CachedState
 from server.chains.shared.validated_reads import read_validated
 from server.errors import (
@@ -30,7 +30,7 @@ from server.upstream.single_flight import SingleFlight, outcome_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from server.chains.capabilities import KnownAsset
+    from server.chains.capabilities.accounts import KnownAsset
     from server.chains.facts import ChainFacts
     from server.chains.shared.cache import ChainCache
     from server.chains.view import ReadView
@@ -134,7 +134,7 @@ class Way(Protocol):
         ...
 
 
-class BalanceReader:
+class BalanceReader(ReadsBalances, ReadsHoldings):
     """Reads confirmed balances by the first of the `ways` that works; there is nothing to hold but the own coin."""
 
     def __init__(self, facts: ChainFacts, ways: Sequence[Way], cache: ChainCache) -> None:

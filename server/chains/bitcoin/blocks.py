@@ -9,6 +9,7 @@ import msgspec
 from waypost.v1 import block_pb2, common_pb2
 
 from server.chains.bitcoin.answers import MAX_HEIGHT, Height, explain_missing_height, read_hash
+from server.chains.capabilities.blocks import ReadsBlocks
 from server.chains.shared.cache import CachedState
 from server.chains.shared.validated_reads import read_validated
 from server.chains.view import NO_BLOCK, NO_ENDPOINTS, BlockAnswer, read_newest
@@ -43,7 +44,7 @@ class _Found(NamedTuple):
     payload: bytes
 
 
-class BlockReader:
+class BlockReader(ReadsBlocks):
     """Reads blocks of the chain; each read settles its view at the head that the block's confirmations count from.
 
     No block is cached for good: its `confirmations` count with every new block, so it is cached like a balance, under

@@ -21,14 +21,6 @@ from server.chains.bitcoin.answers import (
 from server.chains.bitcoin.balances import BalanceReader, ScannedBalances, Way
 from server.chains.bitcoin.blocks import BlockReader
 from server.chains.bitcoin.indexed import IndexedBalances
-from server.chains.capabilities import (
-    PassesCalls,
-    ReadsBalances,
-    ReadsBlocks,
-    ReadsHeads,
-    ReadsHealth,
-    ReadsHoldings,
-)
 from server.chains.shared.chain_health import HeadReader, HeadSource
 from server.chains.shared.error_rules import ErrorRules
 from server.chains.shared.factory import ChainFactory, Driver, PoolPlan
@@ -86,17 +78,15 @@ class BitcoinFactory(ChainFactory):
         scans = ScannedBalances(facts, scan)
         ways: list[Way] = [IndexedBalances(facts, core, esplora)] if esplora.labels else []
         balances = BalanceReader(facts, [*ways, scans] if scan.labels else ways, parts.caches["esplora"])
-        capabilities = {
-            ReadsHealth: heads,
-            ReadsHeads: heads,
-            ReadsBlocks: BlockReader(facts, core, parts.caches["core"]),
-            ReadsBalances: balances,
-            ReadsHoldings: balances,
-            PassesCalls: PassThrough(
+        readers = (
+            heads,
+            BlockReader(facts, core, parts.caches["core"]),
+            balances,
+            PassThrough(
                 core, allow_list("bitcoin"), lambda error, view: explain_missing_height(core, None, view, error)
             ),
-        }
-        return Driver(parts, capabilities, (scans,))
+        )
+        return Driver(parts, readers, (scans,))
 
 
 class _Block(msgspec.Struct):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import msgspec
 
 from server.chains.bitcoin.answers import MAX_HEIGHT, Height, read_height, read_plain_hash
-from server.chains.capabilities import Balance
+from server.chains.capabilities.accounts import Balance
 from server.chains.shared.validated_reads import ask_validated, read_validated
 from server.chains.view import NO_ENDPOINTS
 from server.errors import GatewayError, NotFound, UpstreamDisagrees

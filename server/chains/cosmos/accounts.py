@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from waypost.v1 import cosmos_pb2
 
+from server.chains.capabilities.accounts import ReadsAccounts
 from server.chains.cosmos.answers import Digits, members_of, native
 from server.chains.cosmos.names import parse_account
 from server.chains.shared.cache import CachedState
@@ -30,7 +31,7 @@ class _Answer(msgspec.Struct):
     account: msgspec.Raw
 
 
-class AccountReader:
+class AccountReader(ReadsAccounts):
     """Reads the auth module of one chain."""
 
     def __init__(self, nodes: CosmosNodes, cache: ChainCache) -> None:

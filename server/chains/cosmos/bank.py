@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple, TypeVar
 import msgspec
 from waypost.v1 import token_pb2
 
-from server.chains.capabilities import Balance, Holding, Holdings, is_accepted
+from server.chains.capabilities.accounts import (
+    Balance,
+    Holding,
+    Holdings,
+    ReadsHoldings,
+    ReadsSupplies,
+    ReadsTokenBalances,
+    ReadsTokenMetadata,
+    is_accepted,
+)
 from server.chains.cosmos.answers import Digits  # noqa: TC001 - msgspec evaluates the annotations
 from server.chains.cosmos.names import parse_account, parse_denom
 from server.chains.shared.cache import CachedState
@@ -18,7 +27,7 @@ from server.errors import HeightMissing, NotFound, NotSupported
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from server.chains.capabilities import KnownAsset
+    from server.chains.capabilities.accounts import KnownAsset
     from server.chains.cosmos.nodes import CosmosNodes
     from server.chains.shared.cache import ChainCache
 
@@ -110,7 +119,7 @@ class _MetadataAnswer(msgspec.Struct):
     metadata: _Metadata
 
 
-class BankReader:
+class BankReader(ReadsTokenBalances, ReadsTokenMetadata, ReadsSupplies):
     """Reads the bank module of one chain."""
 
     def __init__(self, nodes: CosmosNodes, cache: ChainCache) -> None:
@@ -257,7 +266,7 @@ class _Answer(msgspec.Struct):
     balances: list[_Coin]
 
 
-class HoldingReader:
+class HoldingReader(ReadsHoldings):
     """Reads the holdings of one chain's accounts."""
 
     def __init__(self, nodes: CosmosNodes) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 import msgspec
 from waypost.v1 import block_pb2, cosmos_validator_pb2
 
+from server.chains.capabilities.blocks import ReadsBlockResults, ReadsBlocks, ReadsBlockTransactions
 from server.chains.cosmos.answers import Gas, Height, Members, members_of, rest_of, timestamp_of
 from server.chains.cosmos.names import parse_hash
 from server.chains.shared.cache import CachedDocument, number_key
@@ -109,7 +110,7 @@ class _Listed(NamedTuple):
     hashes: list[str]
 
 
-class BlockReader:
+class BlockReader(ReadsBlocks, ReadsBlockTransactions, ReadsBlockResults):
     """Reads blocks of one chain: by height from the REST gateway, by hash and with results from the CometBFT RPC."""
 
     def __init__(self, nodes: CosmosNodes, cache: ChainCache) -> None:

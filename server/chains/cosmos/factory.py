@@ -7,22 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from server.chains.capabilities import (
-    PassesCalls,
-    ReadsAccounts,
-    ReadsBlockResults,
-    ReadsBlocks,
-    ReadsBlockTransactions,
-    ReadsHeads,
-    ReadsHealth,
-    ReadsHoldings,
-    ReadsReceipts,
-    ReadsStaking,
-    ReadsSupplies,
-    ReadsTokenBalances,
-    ReadsTokenMetadata,
-    ReadsTransactions,
-)
 from server.chains.cosmos.accounts import AccountReader
 from server.chains.cosmos.answers import LATEST, NEWEST_CALL, Height, SdkVersion, parse_chain, parse_head, timestamp_of
 from server.chains.cosmos.bank import BankReader, HoldingReader
@@ -112,23 +96,17 @@ class CosmosFactory(ChainFactory):
             TransactionReader(nodes, cache),
             BankReader(nodes, cache),
         )
-        capabilities = {
-            ReadsHealth: heads,
-            ReadsHeads: heads,
-            ReadsBlocks: blocks,
-            ReadsBlockTransactions: blocks,
-            ReadsBlockResults: blocks,
-            ReadsTransactions: transactions,
-            ReadsReceipts: transactions,
-            ReadsAccounts: AccountReader(nodes, cache),
-            ReadsTokenBalances: bank,
-            ReadsTokenMetadata: bank,
-            ReadsSupplies: bank,
-            ReadsStaking: StakingReader(nodes, cache),
-            ReadsHoldings: HoldingReader(nodes),
-            PassesCalls: PassThrough(comet, allow_list("cosmos")),
-        }
-        return Driver(parts, capabilities)
+        readers = (
+            heads,
+            blocks,
+            transactions,
+            AccountReader(nodes, cache),
+            bank,
+            StakingReader(nodes, cache),
+            HoldingReader(nodes),
+            PassThrough(comet, allow_list("cosmos")),
+        )
+        return Driver(parts, readers)
 
     def _judge_node(self, result: bytes) -> str | None:
         self._version.learn(result)

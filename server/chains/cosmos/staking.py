@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from waypost.v1 import cosmos_pb2, cosmos_validator_pb2
 
+from server.chains.capabilities.accounts import ReadsStaking
 from server.chains.cosmos.answers import Digits, Fraction, Height, members_of, native, rest_of, timestamp_of
 from server.chains.cosmos.names import parse_account, parse_operator
 from server.chains.shared.cache import CachedState
@@ -174,7 +175,7 @@ class _ValidatorAnswer(msgspec.Struct):
     validator: msgspec.Raw
 
 
-class StakingReader:
+class StakingReader(ReadsStaking):
     """Reads the staking and distribution modules of one chain."""
 
     def __init__(self, nodes: CosmosNodes, cache: ChainCache) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from waypost.v1 import receipt_pb2, transaction_pb2
 
+from server.chains.capabilities.blocks import ReadsReceipts, ReadsTransactions
 from server.chains.cosmos.answers import Gas, Height, Members, members_of, native, rest_of, timestamp_of
 from server.chains.cosmos.names import decode_bech32, encode_bech32, parse_hash
 from server.chains.shared.cache import CachedDocument
@@ -85,7 +86,7 @@ class _Answer(msgspec.Struct):
     tx_response: msgspec.Raw
 
 
-class TransactionReader:
+class TransactionReader(ReadsTransactions, ReadsReceipts):
     """Reads transactions of one chain from the REST gateway, whose node must keep an index of them."""
 
     def __init__(self, nodes: CosmosNodes, cache: ChainCache) -> None:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import msgspec
 from eth_hash.auto import keccak
 
-from server.chains.capabilities import Balance, Code
+from server.chains.capabilities.accounts import Balance, ReadsBalances, WritesAddresses
+from server.chains.capabilities.contracts import Code, ReadsCode, ReadsPrograms
 from server.chains.evm.newest import read_newest_height
 from server.chains.evm.reads.multicall import eth_balance_call
 from server.chains.evm.reads.unbatched import NO_CODE, CodeProof, code_proof_program, parse_code_proof
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from server.upstream.pool import Pool
 
 
-class AccountReader:
+class AccountReader(WritesAddresses, ReadsBalances):
     """Reads accounts of one chain."""
 
     def __init__(self, chain: EvmChain, reads: CachedReads, heights: Heights) -> None:
@@ -74,7 +75,7 @@ _DELEGATION_SIZE = 23
 _CODE = CachedState("code", msgspec.msgpack.encode, msgspec.msgpack.Decoder(Code).decode, lambda code: bool(code.code))
 
 
-class CodeReader:
+class CodeReader(ReadsCode, ReadsPrograms):
     """Reads code on one chain."""
 
     def __init__(self, chain: EvmChain, pool: Pool, planner: ReadPlanner, cache: ChainCache, heights: Heights) -> None:

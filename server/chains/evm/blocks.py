@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from waypost.v1 import block_pb2
 
+from server.chains.capabilities.blocks import ReadsBlocks, ReadsBlockTransactions
 from server.chains.evm.contents import Contents, check_contents
 from server.chains.evm.documents import parse_block, parse_block_transactions
 from server.chains.shared.cache import CachedDocument, number_key
@@ -65,7 +66,7 @@ _TRANSACTIONS = CachedDocument(
 )
 
 
-class BlockReader:
+class BlockReader(ReadsBlocks, ReadsBlockTransactions):
     """Reads blocks of one chain."""
 
     def __init__(self, chain: EvmChain, pool: Pool, cache: ChainCache) -> None:

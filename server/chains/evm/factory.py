@@ -7,34 +7,6 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from server.chains.capabilities import (
-    CallsContracts,
-    EstimatesGas,
-    PassesCalls,
-    ReadsAllowances,
-    ReadsApprovals,
-    ReadsBalances,
-    ReadsBlocks,
-    ReadsBlockTransactions,
-    ReadsCode,
-    ReadsFeeds,
-    ReadsGasPrices,
-    ReadsHeads,
-    ReadsHealth,
-    ReadsHoldings,
-    ReadsLogs,
-    ReadsPrograms,
-    ReadsReceipts,
-    ReadsTokenBalances,
-    ReadsTokenMetadata,
-    ReadsTransactions,
-    ReadsTransfers,
-    SearchesEvents,
-    SimulatesCalls,
-    SimulatesTransactions,
-    TracesTransactions,
-    WritesAddresses,
-)
 from server.chains.evm.accounts import AccountReader, CodeReader
 from server.chains.evm.blocks import BlockReader
 from server.chains.evm.calls.call import CallReader
@@ -120,35 +92,27 @@ class EvmFactory(ChainFactory):
         blocks, transactions = BlockReader(chain, pool, cache), TransactionReader(chain, pool, cache)
         windows = LogWindows(facts.slug, pool)
         scanner = LogScanner(facts.slug, pool, LogRanges(pool.labels), self._contents)
-        capabilities = {
-            WritesAddresses: accounts,
-            ReadsHealth: heads,
-            ReadsHeads: heads,
-            ReadsBlocks: blocks,
-            ReadsBlockTransactions: blocks,
-            ReadsTransactions: transactions,
-            ReadsReceipts: transactions,
-            TracesTransactions: TraceReader(facts.slug, pool, transactions),
-            ReadsBalances: accounts,
-            ReadsHoldings: HoldingReader(chain, reads),
-            ReadsTokenBalances: tokens,
-            ReadsTokenMetadata: tokens,
-            ReadsAllowances: tokens,
-            ReadsApprovals: ApprovalReader(facts.slug, reads, heights),
-            ReadsCode: code,
-            ReadsPrograms: code,
-            CallsContracts: ContractCaller(chain, pool, reads, heights),
-            SimulatesCalls: calls,
-            EstimatesGas: calls,
-            SimulatesTransactions: Simulator(calls, heights),
-            ReadsGasPrices: GasReader(chain, pool, planner, reads),
-            ReadsFeeds: FeedReader(reads),
-            ReadsLogs: LogReader(windows, scanner),
-            SearchesEvents: ContractLogReader(windows, scanner),
-            ReadsTransfers: TransferReader(facts, windows, scanner, TokenUnits(reads)),
-            PassesCalls: EvmPassThrough(pool),
-        }
-        return Driver(parts, capabilities, (planner,))
+        readers = (
+            accounts,
+            heads,
+            blocks,
+            transactions,
+            TraceReader(facts.slug, pool, transactions),
+            HoldingReader(chain, reads),
+            tokens,
+            ApprovalReader(facts.slug, reads, heights),
+            code,
+            ContractCaller(chain, pool, reads, heights),
+            calls,
+            Simulator(calls, heights),
+            GasReader(chain, pool, planner, reads),
+            FeedReader(reads),
+            LogReader(windows, scanner),
+            ContractLogReader(windows, scanner),
+            TransferReader(facts, windows, scanner, TokenUnits(reads)),
+            EvmPassThrough(pool),
+        )
+        return Driver(parts, readers, (planner,))
 
     async def _read_header(self, ask: Ask, block: int) -> Header:
         """Return the header of a block; ValueError where the node has none."""

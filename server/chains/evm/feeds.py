@@ -9,7 +9,7 @@ from __future__ import annotations
 from decimal import Decimal
 from typing import TYPE_CHECKING, NamedTuple
 
-from server.chains.capabilities import Quote
+from server.chains.capabilities.contracts import Quote, ReadsFeeds
 from server.chains.evm.reads.multicall import Call
 from server.contracts.words import address_word, word
 
@@ -40,7 +40,7 @@ class FeedKind(NamedTuple):
     read: Callable[[Sequence[bytes]], Quote | None]
 
 
-class FeedReader:
+class FeedReader(ReadsFeeds):
     """Reads feeds of one chain, all in one execution."""
 
     def __init__(self, reads: CachedReads) -> None:

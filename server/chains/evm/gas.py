@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 from eth_hash.auto import keccak
 
-from server.chains.capabilities import GasPrice
+from server.chains.capabilities.contracts import GasPrice, ReadsGasPrices
 from server.chains.evm.reads.multicall import Call
 from server.chains.shared.validated_reads import read_validated
 from server.contracts.words import quantity, word
@@ -65,7 +65,7 @@ class Way(NamedTuple):
     read: Callable[[bytes, int], int | None]
 
 
-class GasReader:
+class GasReader(ReadsGasPrices):
     """Reads the gas price of one chain."""
 
     def __init__(self, chain: EvmChain, pool: Pool, planner: ReadPlanner, reads: CachedReads) -> None:

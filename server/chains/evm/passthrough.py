@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from server.chains.capabilities.blocks import PassesCalls
 from server.chains.evm.calls.call import PLAIN_CALLS
 from server.chains.evm.newest import read_newest_height
 from server.chains.shared.passthrough import CALLERS_OWN, AllowList, check_members, load_strictly, refuse
@@ -29,7 +30,7 @@ _LATELY_SECONDS = 2.0
 _NEAR_HEAD = frozenset({"latest", "pending", "safe", "finalized"})
 
 
-class EvmPassThrough:
+class EvmPassThrough(PassesCalls):
     """The capability `PassesCalls` of an EVM chain."""
 
     def __init__(self, pool: Pool) -> None:

@@ -9,13 +9,18 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from waypost.v1 import token_pb2
 
 from server.catalog.approvals import KnownApprovals, load_known_approvals
-from server.chains.capabilities import (
+from server.chains.capabilities.accounts import (
     Allowance,
     Approval,
     Approvals,
     Balance,
     Holding,
     Holdings,
+    ReadsAllowances,
+    ReadsApprovals,
+    ReadsHoldings,
+    ReadsTokenBalances,
+    ReadsTokenMetadata,
     TokenFacts,
     UnsignedCall,
     is_accepted,
@@ -30,7 +35,7 @@ from server.errors import GatewayError, NotAToken, UpstreamUnavailable
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Sequence
 
-    from server.chains.capabilities import KnownAsset
+    from server.chains.capabilities.accounts import KnownAsset
     from server.chains.evm.chain import EvmChain
     from server.chains.evm.newest import Heights
     from server.chains.evm.reads.cached import CachedReads
@@ -47,7 +52,7 @@ TOTAL_SUPPLY = bytes.fromhex("18160ddd")
 _MAX_DECIMALS = 255
 
 
-class TokenReader:
+class TokenReader(ReadsTokenBalances, ReadsTokenMetadata, ReadsAllowances):
     """Reads token contracts that callers name, each request in an execution of its own."""
 
     def __init__(self, chain: EvmChain, reads: CachedReads, heights: Heights) -> None:
@@ -204,7 +209,7 @@ class TokenUnits:
 _MOST_DECIMALS = 255
 
 
-class HoldingReader:
+class HoldingReader(ReadsHoldings):
     """Reads the holdings of one chain's accounts. Decimals are asked for once, for tokens do not change them."""
 
     def __init__(self, chain: EvmChain, reads: CachedReads) -> None:
@@ -265,7 +270,7 @@ APPROVE = bytes.fromhex("095ea7b3")
 _NOTHING = KnownApprovals((), ())
 
 
-class ApprovalReader:
+class ApprovalReader(ReadsApprovals):
     """Reads the allowances of one chain's known spenders for its known tokens, all in one execution."""
 
     def __init__(self, slug: str, reads: CachedReads, heights: Heights) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from waypost.v1 import transaction_pb2
 
+from server.chains.capabilities.blocks import ReadsReceipts, ReadsTransactions
 from server.chains.evm.blocks import parse_hash
 from server.chains.evm.contents import Contents, check_contents
 from server.chains.evm.documents import parse_transaction
@@ -61,7 +62,7 @@ class _Lookup(NamedTuple, Generic[Document]):
 _Found = _Lookup[transaction_pb2.EvmMinedTransaction]
 
 
-class TransactionReader:
+class TransactionReader(ReadsTransactions, ReadsReceipts):
     """Reads transactions of one chain."""
 
     def __init__(self, chain: EvmChain, pool: Pool, cache: ChainCache) -> None:

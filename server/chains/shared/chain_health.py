@@ -9,7 +9,7 @@ from collections import Counter
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
-from server.chains.capabilities import Health
+from server.chains.capabilities.blocks import Health, ReadsHeads, ReadsHealth
 from server.chains.view import NewestBlock, NewestCall, majority_height, read_newest_block
 from server.errors import NotSupported, UpstreamUnavailable
 from server.upstream.failures import Trouble
@@ -17,7 +17,7 @@ from server.upstream.failures import Trouble
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from server.chains.capabilities import State
+    from server.chains.capabilities.blocks import State
     from server.chains.view import ReadView
     from server.upstream.connector import ProbeResult
     from server.upstream.pool import Pool
@@ -142,7 +142,7 @@ class ChainHealth:
         return time.monotonic() - min(ages) if ages else 0.0
 
 
-class HeadReader:
+class HeadReader(ReadsHealth, ReadsHeads):
     """The capabilities `ReadsHeads` and `ReadsHealth` of a chain: later sources are asked where the earlier ones fail.
 
     `judges_age` is False for local nodes that make blocks only when asked to; `most_ahead` are the seconds by which a

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from server.chains import capabilities
 from server.chains.shared.cache import ChainCache
 from server.chains.shared.validated_reads import read_validated
 from server.upstream import Pool
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from runtime.settings import EndpointSettings
     from server.chains.facts import ChainFacts
@@ -72,13 +73,15 @@ class Closes(Protocol):
 
 
 class Driver:
-    """What reads one chain: each capability, a protocol of `server.chains.capabilities`, with the object that has it.
+    """What reads one chain: each capability that a reader extends, with the reader.
 
     `closing` are the readers among them that have something in flight.
     """
 
-    def __init__(self, parts: ChainParts, capabilities: Mapping[Any, object], closing: Sequence[Closes] = ()) -> None:
-        self.capabilities = capabilities
+    def __init__(self, parts: ChainParts, readers: Sequence[object], closing: Sequence[Closes] = ()) -> None:
+        self.capabilities: Mapping[Any, object] = {
+            capability: reader for reader in readers for capability in capabilities_of(type(reader))
+        }
         self.pools = parts.pools
         self.caches = parts.caches
         self._closing = closing
@@ -87,6 +90,13 @@ class Driver:
         """Give up everything in flight."""
         for part in (*self.caches.values(), *self._closing, *self.pools.values()):
             await part.close()
+
+
+def capabilities_of(reader: type) -> Iterator[type]:
+    """Yield the capabilities that a reader's class extends, protocols out of `server.chains.capabilities`."""
+    for base in reader.__mro__[1:]:
+        if base.__module__.startswith(f"{capabilities.__name__}."):
+            yield base
 
 
 class ChainFactory(ABC):

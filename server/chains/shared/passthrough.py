@@ -24,6 +24,7 @@ import msgspec
 
 from runtime.bounds import DEEPEST, nests_too_deeply
 from runtime.config_errors import nearest
+from server.chains.capabilities.blocks import PassesCalls
 from server.errors import HeightMissing, InvalidArgument, NotFound
 from server.upstream.absence import ENDPOINTS_ASKED, confirmed
 from server.upstream.connector import CallPolicy
@@ -161,7 +162,7 @@ def allow_list(family: str) -> AllowList:
     return AllowList(_CHAINS / family / "passthrough.toml")
 
 
-class PassThrough:
+class PassThrough(PassesCalls):
     """The capability `PassesCalls` of one chain.
 
     `explain` returns why there is no block of a height, where the nodes' refusal alone does not.

@@ -8,7 +8,14 @@ import msgspec
 from solders.pubkey import Pubkey
 from waypost.v1 import token_pb2
 
-from server.chains.capabilities import Balance
+from server.chains.capabilities.accounts import (
+    Balance,
+    ReadsBalances,
+    ReadsMints,
+    ReadsTokenBalances,
+    ReadsTokenMetadata,
+)
+from server.chains.capabilities.contracts import ReadsPrograms
 from server.chains.shared.validated_reads import read_validated, read_validated_together
 from server.chains.solana import layouts
 from server.chains.solana.answers import (
@@ -51,7 +58,7 @@ _MOST_DECIMALS = 255
 _TOKEN_PROGRAMS = {str(TOKEN_PROGRAM), str(TOKEN_2022_PROGRAM)}
 
 
-class AccountReader:
+class AccountReader(ReadsBalances, ReadsTokenBalances, ReadsTokenMetadata, ReadsMints):
     """Reads accounts of the chain as they are now: nodes keep no older state."""
 
     def __init__(self, facts: ChainFacts, pool: Pool, cache: ChainCache) -> None:
@@ -268,7 +275,7 @@ class _Found(msgspec.Struct):
 _read_program = msgspec.json.Decoder(_Found).decode
 
 
-class ProgramReader:
+class ProgramReader(ReadsPrograms):
     """Distinguishes programs from other accounts."""
 
     def __init__(self, pool: Pool) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar
 import msgspec
 from waypost.v1 import block_pb2, common_pb2, transaction_pb2
 
+from server.chains.capabilities.blocks import ReadsBlocks, ReadsTransactions
 from server.chains.shared.cache import CachedDocument, number_key
 from server.chains.shared.validated_reads import ask_validated, read_validated
 from server.chains.solana.answers import (
@@ -180,7 +181,7 @@ class _Statuses(msgspec.Struct):
     value: list[_Status | None]
 
 
-class BlockReader:
+class BlockReader(ReadsBlocks, ReadsTransactions):
     """Reads blocks and transactions of the chain; they are cached, for good once their slot is finalized."""
 
     def __init__(self, facts: ChainFacts, pool: Pool, cache: ChainCache) -> None:

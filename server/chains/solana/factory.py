@@ -7,19 +7,6 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from server.chains.capabilities import (
-    PassesCalls,
-    ReadsBalances,
-    ReadsBlocks,
-    ReadsHeads,
-    ReadsHealth,
-    ReadsHoldings,
-    ReadsMints,
-    ReadsPrograms,
-    ReadsTokenBalances,
-    ReadsTokenMetadata,
-    ReadsTransactions,
-)
 from server.chains.shared.chain_health import HeadReader, HeadSource
 from server.chains.shared.error_rules import ErrorRules
 from server.chains.shared.factory import ChainFactory, Driver, FinalizedQuery, PoolPlan
@@ -57,20 +44,15 @@ class SolanaFactory(ChainFactory):
         facts, pool, cache = self.facts, parts.pools["jsonrpc"], parts.caches["jsonrpc"]
         heads = HeadReader(facts.block_time, HeadSource(pool, NEWEST_CALL, pace="getHealth"))
         accounts, blocks = AccountReader(facts, pool, cache), BlockReader(facts, pool, cache)
-        capabilities = {
-            ReadsHealth: heads,
-            ReadsHeads: heads,
-            ReadsBlocks: blocks,
-            ReadsTransactions: blocks,
-            ReadsBalances: accounts,
-            ReadsHoldings: HoldingReader(facts, pool, cache),
-            ReadsTokenBalances: accounts,
-            ReadsTokenMetadata: accounts,
-            ReadsMints: accounts,
-            ReadsPrograms: ProgramReader(pool),
-            PassesCalls: PassThrough(pool, allow_list("solana")),
-        }
-        return Driver(parts, capabilities)
+        readers = (
+            heads,
+            blocks,
+            accounts,
+            HoldingReader(facts, pool, cache),
+            ProgramReader(pool),
+            PassThrough(pool, allow_list("solana")),
+        )
+        return Driver(parts, readers)
 
 
 class _Block(msgspec.Struct, rename="camel"):

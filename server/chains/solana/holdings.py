@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from solders.pubkey import Pubkey
 
-from server.chains.capabilities import Holding, Holdings, is_accepted
+from server.chains.capabilities.accounts import Holding, Holdings, ReadsHoldings, is_accepted
 from server.chains.shared.validated_reads import read_validated_together
 from server.chains.solana import layouts
 from server.chains.solana.answers import COMMITMENT, Accounts, account_bytes, read_accounts, read_amount, read_settled
@@ -18,7 +18,7 @@ from server.upstream.connector import CallPolicy
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from server.chains.capabilities import KnownAsset
+    from server.chains.capabilities.accounts import KnownAsset
     from server.chains.facts import ChainFacts
     from server.chains.shared.cache import ChainCache
     from server.chains.view import ReadView
@@ -36,7 +36,7 @@ class _Held(NamedTuple):
     mints: list[Accounts]
 
 
-class HoldingReader:
+class HoldingReader(ReadsHoldings):
     """Reads the holdings of accounts. Decimals are asked for once, for mints do not change them."""
 
     def __init__(self, facts: ChainFacts, pool: Pool, cache: ChainCache) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from google.protobuf.timestamp_pb2 import Timestamp
 from waypost.v1 import block_pb2, common_pb2, receipt_pb2, transaction_pb2
 
+from server.chains.capabilities.blocks import ReadsBlockTransactions, ReadsReceipts, ReadsTransactions
 from server.chains.shared.cache import CachedDocument, number_key
 from server.chains.shared.validated_reads import ask_validated, read_validated
 from server.chains.starknet.answers import (
@@ -52,7 +53,7 @@ _BLOCK = CachedDocument(
 )
 
 
-class BlockReader:
+class BlockReader(ReadsBlockTransactions):
     """Reads blocks of one chain; they are cached, for good once they are accepted on layer 1."""
 
     def __init__(self, slug: str, pool: Pool, cache: ChainCache) -> None:
@@ -162,7 +163,7 @@ class _Document(NamedTuple):
     place: tuple[int, str] | None = None
 
 
-class TransactionReader:
+class TransactionReader(ReadsTransactions, ReadsReceipts):
     """Reads transactions of one chain; they are cached, for good once their block is accepted on layer 1."""
 
     def __init__(self, facts: ChainFacts, pool: Pool, cache: ChainCache) -> None:

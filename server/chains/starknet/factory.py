@@ -5,17 +5,6 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from server.chains.capabilities import (
-    PassesCalls,
-    ReadsBalances,
-    ReadsBlockTransactions,
-    ReadsHeads,
-    ReadsHealth,
-    ReadsHoldings,
-    ReadsReceipts,
-    ReadsTokenBalances,
-    ReadsTransactions,
-)
 from server.chains.shared.chain_health import HeadReader, HeadSource
 from server.chains.shared.error_rules import ErrorRules
 from server.chains.shared.factory import ChainFactory, Driver, FinalizedQuery, PoolPlan
@@ -71,18 +60,15 @@ class StarknetFactory(ChainFactory):
         heads = HeadReader(facts.block_time, HeadSource(pool, NEWEST_CALL), judges_age=parts.judges_age)
         tokens = TokenReader(facts.slug, pool, native, facts.native.decimals, cache)
         balances, transactions = BalanceReader(native, tokens), TransactionReader(facts, pool, cache)
-        capabilities = {
-            ReadsHealth: heads,
-            ReadsHeads: heads,
-            ReadsBlockTransactions: BlockReader(facts.slug, pool, cache),
-            ReadsTransactions: transactions,
-            ReadsReceipts: transactions,
-            ReadsBalances: balances,
-            ReadsTokenBalances: balances,
-            ReadsHoldings: HoldingReader(facts, native, tokens, pool),
-            PassesCalls: PassThrough(pool, allow_list("starknet")),
-        }
-        return Driver(parts, capabilities)
+        readers = (
+            heads,
+            BlockReader(facts.slug, pool, cache),
+            transactions,
+            balances,
+            HoldingReader(facts, native, tokens, pool),
+            PassThrough(pool, allow_list("starknet")),
+        )
+        return Driver(parts, readers)
 
 
 async def _read_header(ask: Ask, block: int) -> Header:

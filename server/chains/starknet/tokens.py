@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from server.chains.capabilities import Balance, Holding, Holdings, is_accepted
+from server.chains.capabilities.accounts import (
+    Balance,
+    Holding,
+    Holdings,
+    ReadsBalances,
+    ReadsHoldings,
+    ReadsTokenBalances,
+    is_accepted,
+)
 from server.chains.shared.cache import CachedState
 from server.chains.shared.validated_reads import Doubtful, read_validated, read_validated_together
 from server.chains.starknet.answers import (
@@ -46,7 +54,7 @@ if TYPE_CHECKING:
     """Contract, selector and call data."""
     _Kind = Callable[[list[int]], int | None]
     _Read = Callable[[Sequence[bytes]], list[int]]
-    from server.chains.capabilities import KnownAsset
+    from server.chains.capabilities.accounts import KnownAsset
     from server.chains.facts import ChainFacts
 
 
@@ -80,7 +88,7 @@ class _TokenFacts(NamedTuple):
     decimals: int
 
 
-class BalanceReader:
+class BalanceReader(ReadsBalances, ReadsTokenBalances):
     """Reads balances of the native coin's contract and of others; answers repeat addresses as the caller wrote them.
 
     No casing of an address is the right one (contract section 2.3).
@@ -225,7 +233,7 @@ _EVM_LENGTH = 42
 _NO_ANSWER = (EntryPointMissing, NotAToken, Reverted)
 
 
-class HoldingReader:
+class HoldingReader(ReadsHoldings):
     """Reads the holdings of one chain's accounts.
 
     Decimals and the writing of `balanceOf` are asked for once, for tokens do not change them.

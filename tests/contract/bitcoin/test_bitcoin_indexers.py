@@ -10,7 +10,7 @@ import pytest
 import pytest_asyncio
 
 from devnet import known_bitcoin as known
-from server.chains.capabilities import ReadsBalances
+from server.chains.capabilities.accounts import ReadsBalances
 from server.chains.view import ReadView
 from server.errors import InvalidArgument, UpstreamDisagrees, UpstreamUnavailable
 from tests.contract.bitcoin.fronts import Front, front

@@ -12,7 +12,7 @@ import pytest
 from devnet import known_bitcoin as known
 from runtime.config_errors import ConfigError
 from runtime.settings import Settings
-from server.chains.capabilities import ReadsBalances
+from server.chains.capabilities.accounts import ReadsBalances
 from server.chains.registry import check_configured
 from server.chains.view import ReadView
 from server.errors import DeadlineExceeded, InvalidArgument, NotSupported, TooMuchWork, UpstreamUnavailable

@@ -94,7 +94,7 @@ async def test_heights_are_told_apart(cached: Any, tally: EndpointTally) -> None
 
 
 async def test_amounts_beyond_64_bits_are_kept_whole(cached: Any) -> None:
-    from server.chains.capabilities import Balance
+    from server.chains.capabilities.accounts import Balance
     from server.chains.cosmos.bank import _CACHED_BALANCE
 
     for balance in (Balance("a", None, 2**200, None, "t"), Balance("a", 5, 0, 6, "t")):

@@ -13,7 +13,7 @@ from aiohttp import web
 from devnet import known_cosmos as known
 from devnet.cosmos.world import CHAINS, address
 from runtime.settings import Settings
-from server.chains.capabilities import KnownAsset
+from server.chains.capabilities.accounts import KnownAsset
 from server.chains.registry import Chains
 from server.chains.view import ReadView
 from server.errors import UpstreamUnavailable

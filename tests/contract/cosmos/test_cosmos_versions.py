@@ -11,7 +11,7 @@ from aiohttp import web
 from devnet import known_cosmos as known
 from devnet.cosmos.world import CHAINS, address
 from runtime.settings import Settings
-from server.chains.capabilities import ReadsHoldings
+from server.chains.capabilities.accounts import ReadsHoldings
 from server.chains.cosmos.answers import SdkVersion
 from server.chains.registry import Chains
 from server.chains.view import ReadView

@@ -21,7 +21,7 @@ from devnet.install import anvil_binary
 from devnet.ports import free_port
 from devnet.watchdog import Watchdog
 from runtime.settings import Settings
-from server.chains.capabilities import CallsContracts
+from server.chains.capabilities.contracts import CallsContracts
 from server.chains.registry import Chains
 from server.upstream import open_session
 from tests.operations import Operations

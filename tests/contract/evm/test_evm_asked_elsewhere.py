@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from runtime.settings import Settings
-from server.chains.capabilities import CallRequest, CallsContracts
+from server.chains.capabilities.contracts import CallRequest, CallsContracts
 from server.chains.evm.factory import EvmFactory
 from server.chains.facts import load_facts
 from server.chains.registry import Chains

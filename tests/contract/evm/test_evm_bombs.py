@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from server.chains.capabilities import CallRequest, CallsContracts
+from server.chains.capabilities.contracts import CallRequest, CallsContracts
 from server.chains.view import ReadView
 from server.contracts.calls import ContractCall
 from server.errors import NotAToken, Reverted

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from runtime.settings import Settings
-from server.chains.capabilities import CallRequest
+from server.chains.capabilities.contracts import CallRequest
 from server.chains.registry import Chains
 from server.chains.view import ReadView
 from server.errors import ArchiveRequired, InvalidArgument, NotFound, NotSupported, Reverted, UpstreamDisagrees

@@ -6,7 +6,8 @@ import asyncio
 
 import pytest
 
-from server.chains.capabilities import BlockRange, CallRequest
+from server.chains.capabilities.contracts import CallRequest
+from server.chains.capabilities.logs import BlockRange
 from server.chains.view import ReadView
 from tests.contract.evm.nodes import ALICE, BOB, PROBER, USDC, call_data
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from server.chains.capabilities import BlockRange
+from server.chains.capabilities.logs import BlockRange
 from server.chains.view import ReadView
 from server.errors import UpstreamUnavailable
 from tests.contract.evm.changed import nodes

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import pytest_asyncio
 
-from server.chains.capabilities import BlockRange, CallRequest
+from server.chains.capabilities.contracts import CallRequest
+from server.chains.capabilities.logs import BlockRange
 from server.chains.view import ReadView
 from server.errors import UpstreamDisagrees
 from tests.contract.evm.nodes import (

@@ -10,7 +10,7 @@ import pytest
 import pytest_asyncio
 
 from devnet.evm.artifacts import multicall3
-from server.chains.capabilities import CallRequest, CallsContracts
+from server.chains.capabilities.contracts import CallRequest, CallsContracts
 from server.chains.view import ReadView
 from server.contracts.calls import CallGroup, ContractCall
 from server.errors import NotAToken, NotFound, Reverted

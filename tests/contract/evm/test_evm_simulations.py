@@ -11,7 +11,7 @@ from eth_abi import encode
 
 from devnet.evm.artifacts import original
 from devnet.evm.marketplace import safe_transaction
-from server.chains.capabilities import CallRequest, SimulatesTransactions
+from server.chains.capabilities.contracts import CallRequest, SimulatesTransactions
 from server.chains.evm.calls import simulation
 from server.chains.view import ReadView
 from server.contracts.reverts import describe_revert

@@ -9,7 +9,7 @@ import pytest_asyncio
 from aiohttp import web
 from eth_abi import encode
 
-from server.chains.capabilities import TracesTransactions
+from server.chains.capabilities.blocks import TracesTransactions
 from server.chains.evm.calls import trace
 from server.chains.view import ReadView
 from server.errors import InvalidArgument, NotFound, NotSupported, Pending, UpstreamUnavailable

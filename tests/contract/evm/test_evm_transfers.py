@@ -10,7 +10,7 @@ import pytest
 import pytest_asyncio
 
 from runtime.settings import Settings
-from server.chains.capabilities import BlockRange
+from server.chains.capabilities.logs import BlockRange
 from server.chains.evm.logs import scan, transfers
 from server.chains.evm.logs.transfers import TRANSFER
 from server.chains.registry import Chains

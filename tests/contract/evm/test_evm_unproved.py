@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from runtime.settings import Settings
-from server.chains.capabilities import CallRequest, CallsContracts, SimulatesTransactions
+from server.chains.capabilities.contracts import CallRequest, CallsContracts, SimulatesTransactions
 from server.chains.registry import Chains
 from server.chains.view import ReadView
 from server.contracts.calls import ContractCall

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from server.chains.capabilities import BlockRange, CallRequest
+from server.chains.capabilities.contracts import CallRequest
+from server.chains.capabilities.logs import BlockRange
 from server.chains.view import ReadView
 from server.errors import GatewayError, UpstreamDisagrees, UpstreamUnavailable
 from tests.contract.evm.changed import Changed, nodes

@@ -12,11 +12,12 @@ import pytest_asyncio
 from devnet import known_names
 from devnet.evm.names import set_gateway_port
 from runtime.settings import Settings
-from server.chains.capabilities import CallsContracts
+from server.chains.capabilities.contracts import CallsContracts
 from server.chains.registry import Chains
 from server.chains.view import ReadView
 from server.fetch import GuardedFetcher
-from server.names import Gateways, Names
+from server.names.gateways import Gateways
+from server.names.names import Names
 from server.upstream import open_session
 from tests.contract.names.gateway import Gateway
 from tests.contract.operations.conftest import unchanged

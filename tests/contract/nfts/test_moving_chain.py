@@ -14,7 +14,7 @@ from runtime.settings import Settings
 from server.chains.registry import Chains
 from server.chains.view import ATTEMPTS, ReadView
 from server.errors import MovedOn, NotSupported
-from server.nfts import NftContracts
+from server.nfts.contracts import NftContracts
 from server.upstream import open_session
 from server.upstream.cache import Cache, CacheContext
 from tests.contract.evm.nodes import MULTICALL3, Anvil, MovesOn, call_data

@@ -19,7 +19,8 @@ from devnet.cosmos.world import address as cosmos_address
 from devnet.evm.world import load_world
 from runtime.settings import Settings
 from server.catalog.tokens import TokenCatalogue, load_tokens
-from server.chains.capabilities import ReadsBalances, ReadsHealth
+from server.chains.capabilities.accounts import ReadsBalances
+from server.chains.capabilities.blocks import ReadsHealth
 from server.chains.registry import Chains
 from server.chains.view import ReadView
 from server.errors import DeadlineExceeded, InvalidArgument, UpstreamUnavailable

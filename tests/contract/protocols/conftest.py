@@ -11,7 +11,7 @@ import pytest
 import pytest_asyncio
 
 from runtime.settings import Settings
-from server.chains.capabilities import ReadsBalances
+from server.chains.capabilities.accounts import ReadsBalances
 from server.chains.registry import Chains
 from server.chains.view import ReadView
 from server.protocols.reader import ChainQuestion, ProtocolReaders, SwapQuestion, WalletQuestion

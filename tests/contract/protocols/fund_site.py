@@ -12,7 +12,7 @@ from waypost.v1 import yield_protocol_pb2
 
 from runtime.settings import Settings
 from server.apis.documents import DocumentStore
-from server.chains.capabilities import ReadsBalances
+from server.chains.capabilities.accounts import ReadsBalances
 from server.chains.registry import Chains
 from server.chains.view import ReadView
 from server.prices import Price

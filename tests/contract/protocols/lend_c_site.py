@@ -19,7 +19,7 @@ from devnet.known_lending_c_vaults import FACTORIES
 from devnet.offchain import morpho as stand_in
 from runtime.settings import Settings
 from server.apis.documents import DocumentStore
-from server.chains.capabilities import ReadsBalances
+from server.chains.capabilities.accounts import ReadsBalances
 from server.chains.registry import Chains
 from server.chains.view import ReadView
 from server.prices import Price

@@ -10,7 +10,7 @@ import pytest
 from devnet import known, known_exchanges
 from devnet.evm.calls import encode_call
 from devnet.known_exchanges import V3_CONTRACTS, V4_CONTRACTS
-from server.chains.capabilities import CallsContracts
+from server.chains.capabilities.contracts import CallsContracts
 from server.contracts.calls import ContractOutcome
 from server.errors import (
     ArchiveRequired,

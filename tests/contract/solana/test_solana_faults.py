@@ -11,7 +11,7 @@ import pytest
 from devnet import known_solana as known
 from devnet.solana import world
 from devnet.solana.facade import answer_one
-from server.chains.capabilities import KnownAsset
+from server.chains.capabilities.accounts import KnownAsset
 from server.chains.view import ReadView
 from server.errors import NotFound, UpstreamUnavailable
 from tests.contract.solana.conftest import drive, serve

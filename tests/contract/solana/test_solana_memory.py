@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from devnet import known_solana as known
 from devnet.solana import world
-from server.chains.capabilities import ReadsMints
+from server.chains.capabilities.accounts import ReadsMints
 from server.chains.view import ReadView
 from server.upstream.cache import Cache
 from tests.contract.solana.conftest import drive

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from devnet import known_starknet as known
-from server.chains.capabilities import Holding, KnownAsset
+from server.chains.capabilities.accounts import Holding, KnownAsset
 from server.chains.view import ReadView
 from server.errors import InvalidArgument
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from devnet import known_bitcoin, known_cosmos, known_solana, known_starknet
 from devnet.cosmos.world import CHAINS, address
-from server.chains.capabilities import KnownAsset
+from server.chains.capabilities.accounts import KnownAsset
 from server.chains.view import ReadView
 from tests.faults.families.relay import Answer, Ask, each_call, refuse
 

@@ -12,7 +12,7 @@ import pytest
 
 from devnet import known_bitcoin, known_cosmos, known_solana, known_starknet
 from devnet.cosmos.world import CHAINS, address
-from server.chains.capabilities import KnownAsset
+from server.chains.capabilities.accounts import KnownAsset
 from server.chains.view import ReadView
 from server.errors import GatewayError, NotAToken, UpstreamDisagrees, UpstreamUnavailable
 from tests.faults.families.relay import Answer

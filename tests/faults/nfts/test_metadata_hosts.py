@@ -11,7 +11,9 @@ import pytest
 
 from devnet.ports import free_port
 from runtime.metrics import REGISTRY
-from server.nfts import Gateways, MetadataReader, metadata
+from server.nfts import metadata
+from server.nfts.locations import Gateways
+from server.nfts.metadata import MetadataReader
 from server.upstream.cache import Cache
 from tests.faults.guarded.conftest import run_fetcher, sleep_for_ever
 from tests.faults.guarded.hosts import Host, run_host, whole
@@ -20,7 +22,7 @@ from tests.unit.cache.conftest import Clock
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from server.nfts import Metadata
+    from server.nfts.metadata import Metadata
 
 ROOT = "QmeSjSinHpPnmXmspMjwiXyN6zS4E9zccariGR3jxcaWtq"
 PATH = f"/ipfs/{ROOT}/1"

@@ -10,8 +10,10 @@ import pytest
 import pytest_asyncio
 
 from runtime.settings import Settings
-from server.chains import capabilities
-from server.chains.capabilities import CallsContracts, ReadsBalances, ReadsHeads, ReadsHealth
+from server.chains.capabilities import accounts, blocks, contracts, logs
+from server.chains.capabilities.accounts import ReadsBalances
+from server.chains.capabilities.blocks import ReadsHeads, ReadsHealth
+from server.chains.capabilities.contracts import CallsContracts
 from server.chains.facts import load_facts
 from server.chains.registry import KINDS, Chain, Chains
 from server.errors import NotAvailable
@@ -22,7 +24,10 @@ if TYPE_CHECKING:
 
 FAMILIES = {"evm", "bitcoin", "solana", "starknet", "cosmos"}
 PROTOCOLS = {
-    found for name in capabilities.__all__ if getattr(found := getattr(capabilities, name), "_is_protocol", False)
+    found
+    for module in (accounts, blocks, contracts, logs)
+    for found in vars(module).values()
+    if getattr(found, "_is_protocol", False) and found.__module__ == module.__name__
 }
 
 
@@ -86,7 +91,7 @@ async def test_families_have_only_protocols_and_each_protocol_is_some_familys(ch
         for wanted in one.driver.capabilities:
             having[wanted].add(one.family)
     assert set(having) == PROTOCOLS
-    for wanted in (ReadsHealth, ReadsHeads, capabilities.ReadsHoldings, capabilities.PassesCalls):
+    for wanted in (ReadsHealth, ReadsHeads, accounts.ReadsHoldings, blocks.PassesCalls):
         assert having[wanted] == FAMILIES
 
 

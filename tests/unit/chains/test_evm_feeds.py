@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from server.catalog.feeds import Feed, load_price_table
-from server.chains.capabilities import Quote
+from server.chains.capabilities.contracts import Quote
 from server.chains.evm.feeds import KINDS
 from server.contracts.address import checksum_address
 

@@ -13,8 +13,8 @@ from google.protobuf.json_format import ParseDict
 from google.protobuf.message_factory import GetMessageClass
 from waypost.v1 import common_pb2, marketplace_pb2
 
-from server.chains.capabilities import ContractLog, Simulation
-from server.chains.capabilities.logs import EventPage
+from server.chains.capabilities.contracts import Simulation
+from server.chains.capabilities.logs import ContractLog, EventPage
 from server.contracts.calls import ContractOutcome
 from server.contracts.reverts import reverted
 from server.errors import GatewayError

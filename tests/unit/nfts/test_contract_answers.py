@@ -13,8 +13,8 @@ from server.chains.view import ReadView
 from server.contracts.address import checksum_address
 from server.contracts.calls import ContractOutcome
 from server.errors import NotAToken, NotEnumerable, NotFound, Reverted
-from server.nfts import NftContracts
 from server.nfts.calls import PROBES, read_standard
+from server.nfts.contracts import NftContracts
 from tests.examples import examples
 
 if TYPE_CHECKING:

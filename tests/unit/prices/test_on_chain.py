@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from server.catalog.feeds import Feed, PriceTable
-from server.chains.capabilities import Quote
+from server.chains.capabilities.contracts import Quote
 from server.prices.on_chain import OnChainFeeds
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from eth_utils.crypto import keccak
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.chains.capabilities import BlockRange, ContractLog, EventPage
+from server.chains.capabilities.logs import BlockRange, ContractLog, EventPage
 from server.errors import UpstreamUnavailable
 from server.yields.rebases import Rebase, Rebases, newest_rebase
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from server.chains.capabilities import CallRequest, CallResult, GasEstimate
+from server.chains.capabilities.contracts import CallRequest, CallResult, EstimatesGas, GasEstimate, SimulatesCalls
 from server.chains.evm.newest import NEWEST, parse_newest, read_newest_height
 from server.chains.evm.reads.unbatched import LOOKS, Proofs, look_at, read_look
 from server.chains.shared.validated_reads import read_validated, read_validated_together
@@ -39,7 +39,7 @@ PLAIN_CALLS = frozenset({"eth_call", "eth_estimateGas"})
 """Methods that run one call, so that what all nodes refuse is the call. Other interfaces fall back on these."""
 
 
-class CallReader:
+class CallReader(SimulatesCalls, EstimatesGas):
     """Runs callers' own calls on one chain."""
 
     def __init__(self, chain: EvmChain, pool: Pool, heights: Heights) -> None:

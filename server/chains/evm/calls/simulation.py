@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from server.chains.capabilities import SimulatedLog, Simulation
+from server.chains.capabilities.contracts import SimulatedLog, SimulatesTransactions, Simulation
 from server.chains.evm.calls.trace import split_frames
 from server.chains.evm.node_errors import EvmErrors
 from server.chains.shared.validated_reads import Doubtful
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from server.chains.capabilities import CallRequest
+    from server.chains.capabilities.contracts import CallRequest
     from server.chains.evm.calls.call import CallReader
     from server.chains.evm.newest import Heights
     from server.chains.view import ReadView
@@ -209,7 +209,7 @@ _INTERFACES = (
 _LACKS = (NotSupported, InvalidArgument)
 
 
-class Simulator:
+class Simulator(SimulatesTransactions):
     """Simulates on one chain. `clock` in seconds."""
 
     def __init__(self, calls: CallReader, heights: Heights, clock: Callable[[], float] = time.monotonic) -> None:

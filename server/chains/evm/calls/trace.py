@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import msgspec
 from waypost.v1 import transaction_pb2
 
+from server.chains.capabilities.blocks import TracesTransactions
 from server.contracts.address import checksum_address
 from server.contracts.calls import read_text
 from server.contracts.reverts import ERROR_STRING
@@ -280,7 +281,7 @@ TRACERS = (
 )
 
 
-class TraceReader:
+class TraceReader(TracesTransactions):
     """Traces transactions of one chain. `clock` in seconds."""
 
     def __init__(

@@ -21,7 +21,7 @@ from server.chains.evm.newest import read_newest_height
 from server.errors import InvalidArgument, RangeTooLarge
 
 if TYPE_CHECKING:
-    from server.chains.capabilities import BlockRange
+    from server.chains.capabilities.logs import BlockRange
     from server.chains.view import BlockAnswer, ReadView
     from server.upstream.pool import Pool
 

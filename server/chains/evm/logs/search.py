@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from waypost.v1 import log_pb2
 
-from server.chains.capabilities import ContractLog, EventPage
+from server.chains.capabilities.logs import ContractLog, EventPage, ReadsLogs, SearchesEvents
 from server.chains.evm.logs.entries import log_messages
 from server.chains.evm.logs.scan import LIMIT, LogFilter
 from server.contracts.address import checksum_address, parse_address
@@ -14,7 +14,7 @@ from server.contracts.address import checksum_address, parse_address
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from server.chains.capabilities import BlockRange
+    from server.chains.capabilities.logs import BlockRange
     from server.chains.evm.logs.cursor import LogWindows
     from server.chains.evm.logs.entries import LogEntry, Place
     from server.chains.evm.logs.scan import LogScanner
@@ -27,7 +27,7 @@ _FIRST_SPANS = {(True, True): 10_000, (True, False): 2_000, (False, True): 100, 
 _EVENT_SPANS = {False: 500, True: 10_000}
 
 
-class LogReader:
+class LogReader(ReadsLogs):
     """Reads logs of one chain."""
 
     def __init__(self, windows: LogWindows, scanner: LogScanner) -> None:
@@ -53,7 +53,7 @@ class LogReader:
         )
 
 
-class ContractLogReader:
+class ContractLogReader(SearchesEvents):
     """Searches logs of contracts on one chain."""
 
     def __init__(self, windows: LogWindows, scanner: LogScanner) -> None:

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 
 from waypost.v1 import log_pb2
 
+from server.chains.capabilities.logs import ReadsTransfers
 from server.chains.evm.logs.scan import LIMIT, LogFilter
 from server.contracts.address import address_bytes, checksum_address, parse_address
 from server.contracts.words import address_word, decimal_text, quantity
 
 if TYPE_CHECKING:
-    from server.chains.capabilities import BlockRange
+    from server.chains.capabilities.logs import BlockRange
     from server.chains.evm.logs.cursor import LogWindows
     from server.chains.evm.logs.entries import LogEntry, Place
     from server.chains.evm.logs.scan import LogScanner
@@ -36,7 +37,7 @@ _DATA = 2 + 64
 _TOPICS = 3
 
 
-class TransferReader:
+class TransferReader(ReadsTransfers):
     """Reads transfers on one chain."""
 
     def __init__(self, facts: ChainFacts, windows: LogWindows, scanner: LogScanner, units: TokenUnits) -> None:

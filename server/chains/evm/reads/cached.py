@@ -8,6 +8,7 @@ from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
+from server.chains.capabilities.contracts import CallsContracts
 from server.chains.evm.newest import read_newest_height
 from server.chains.evm.reads.multicall import Call, Outcome, without_precompiles
 from server.chains.evm.reads.planner import CallsAtOnce, Grouped
@@ -174,7 +175,7 @@ def _lasts(calls: Sequence[Call]) -> Callable[[Sequence[Outcome]], bool]:
     return lambda outcomes: _are_there([outcomes[index] for index in wanted])
 
 
-class ContractCaller:
+class ContractCaller(CallsContracts):
     """Calls contracts through the chain's planner and cache; failures at a chosen block are explained."""
 
     def __init__(

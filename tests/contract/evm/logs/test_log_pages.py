@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from server.chains.capabilities import ReadsLogs
+from server.chains.capabilities.logs import ReadsLogs
 from server.chains.evm.logs.cursor import Cursor, Window
 from server.chains.evm.logs.entries import Place
 from server.chains.evm.logs.scan import LogFilter

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from server.chains.capabilities import BlockRange
+from server.chains.capabilities.logs import BlockRange
 from server.chains.view import ReadView
 
 if TYPE_CHECKING:

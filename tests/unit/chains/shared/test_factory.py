@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from runtime.settings import EndpointSettings
-from server.chains.capabilities import ReadsHeads
+from server.chains.capabilities.blocks import ReadsHeads
 from server.chains.facts import load_facts
 from server.chains.shared.factory import ChainFactory, Driver, PoolPlan
 from server.upstream import HeadQuery, IdentityCheck, Pool
