@@ -58,7 +58,7 @@ lint: .venv/dev.stamp ## style, types, protobuf rules
 # hundreds of processes would compile everything anew.
 ALONE = $$(grep -rl --include='test_*.py' 'mark[.]alone(' tests)
 PYTEST = PYTHONHASHSEED=$$RANDOM PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q
-GROUPED = --dist loadgroup --no-loadscope-reorder
+GROUPED = --dist loadfile --no-loadscope-reorder
 
 test: .venv/dev.stamp ## run every check
 	@alone=passed; others=passed; lint=passed; \
