@@ -52,7 +52,7 @@ lint: .venv/dev.stamp ## style, types, protobuf rules
 	@$(BIN)/buf lint
 	@$(BIN)/buf format --diff --exit-code
 
-# First what cannot stand beside others (each says why); then everything else, a group (tests/groups.py) in one process.
+# First what cannot stand beside others (each says why); then everything else, a file in one process.
 # Beside it run lint and the set-up of what Starknet's tests need. All three parts always run; what fails is said at the
 # end. All processes hash alike: they must name the same tests in the same order. Bytecode is kept, or each of the
 # hundreds of processes would compile everything anew.

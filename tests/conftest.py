@@ -5,14 +5,14 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from xdist.scheduler import LoadFileScheduling
 
 from devnet.install import anvil_binary as installed_anvil
 from devnet.launcher import Devnet
-from tests import groups
 from tests.examples import examples
 from tests.postgresql import PostgreSql, run_postgresql
 
@@ -27,8 +27,7 @@ settings.register_profile(
 settings.load_profile("unhurried")
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Refuse a test that wants to run by itself and does not say why, and names that differ from process to process."""
     for item in items:
         if any(part in item.nodeid for part in _STARKNET) and item.get_closest_marker("timeout") is None:
@@ -40,8 +39,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                 raise pytest.UsageError(f"{item.nodeid}: mark it in its own file, where `make test` looks for the mark")
             if not (mark.args and isinstance(mark.args[0], str) and mark.args[0]):
                 raise pytest.UsageError(f"{item.nodeid}: alone needs its reason: @pytest.mark.alone('why')")
-    if config.getoption("loadgroup", False):
-        groups.arrange(items)
+    # What takes longest begins first, so that no process is left with it at the end.
+    items.sort(key=lambda item: item.nodeid.partition("::")[0] not in LONG)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -55,19 +54,46 @@ _STARKNET = ("starknet", "tests/faults/families/")
 _INSTALLING_SECONDS = 600
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Take off the group that xdist's workers add to a test's name, so that the name can be given to pytest again."""
-    if not os.environ.get("PYTEST_XDIST_WORKER"):
-        report.nodeid = groups.plain_name(report.nodeid)
+# Folders whose tests stay in one process: starting the Starknet engine takes longer than most of their files.
+TOGETHER = {"tests/contract/starknet", "tests/faults/families"}
+# What takes half a minute and more, of which most is waiting for clocks and for gateways in processes of their own.
+LONG = {
+    "tests/e2e/test_devnet_processes.py",
+    "tests/e2e/test_draining.py",
+    "tests/e2e/test_serve_command.py",
+    "tests/faults/floods/test_grpc_floods.py",
+    "tests/faults/test_doors.py",
+    "tests/faults/test_hangs.py",
+    "tests/faults/test_hung_chains.py",
+    "tests/faults/test_key_commands.py",
+    "tests/faults/test_leaving.py",
+    "tests/faults/test_workers.py",
+}
+_MORE_THAN_PROCESSORS = 3
+
+
+class FolderOrFile(LoadFileScheduling):  # type: ignore[misc]  # no types
+    """Gives a process a whole file, or a whole folder where its tests share what is dear."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = str(super()._split_scope(nodeid))
+        folder = file.rpartition("/")[0]
+        return folder if folder in TOGETHER else file
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> FolderOrFile | None:
+    """Return what hands tests out under `--dist loadfile`."""
+    return FolderOrFile(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
-    """Return how many workers `-n auto` is; `-n logical` is one for every processor."""
+    """Return how many processes `-n auto` is: more than processors, as many tests wait for a clock or a node."""
     if config.option.numprocesses != "auto" or "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
         return None
-    return groups.workers()
+    has_affinity = hasattr(os, "sched_getaffinity")
+    return (len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1) + _MORE_THAN_PROCESSORS
 
 
 @pytest.fixture(scope="session", autouse=True)

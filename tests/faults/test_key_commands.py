@@ -36,7 +36,7 @@ NOT_REVOKED = "the key is NOT revoked and still works"
 # Everything is imported before the rights are given up: the tree itself may be closed to others.
 SCRIPT = """
 import os, sys
-import cli.gateway, cli.keys, cli.serve, server.storage.database, server.storage.turns
+import cli.gateway, cli.keys, cli.serve, server.storage.database, server.storage.transactions
 from cli.__main__ import main
 if os.environ.get("AS_USER"):
     user = int(os.environ["AS_USER"])

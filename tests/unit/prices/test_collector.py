@@ -159,7 +159,7 @@ from server.prices.collector import PriceCollector
 from server.prices.prices import Prices
 from server.prices.source import Observation
 from server.storage.database import open_database
-from server.storage.leases import Lease
+from server.storage.transactions import Lease
 from server.storage.price_records import PriceRecords
 
 START = datetime(2027, 1, 15, tzinfo=UTC)
