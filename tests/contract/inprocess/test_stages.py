@@ -16,7 +16,7 @@ from grpc import StatusCode
 from waypost.v1.account_pb2 import GetBalanceRequest, GetBalanceResponse
 
 from runtime.operations import load_operations
-from server.errors import NotFound, RateLimited
+from server.errors import ArchiveRequired, NotFound
 from server.rpc.pipeline.boundary import CallBoundary
 from server.rpc.pipeline.call import REQUEST, Execution, current
 from server.rpc.pipeline.errors import MAX_MESSAGE_BYTES
@@ -83,12 +83,15 @@ async def test_an_unfit_request_id_is_replaced(rig: Rig, given: str) -> None:
 
 async def test_a_gateway_error_carries_everything(rig: Rig) -> None:
     async def servicer(request: Any, context: Any) -> Any:
-        raise RateLimited("slow down", field="chain", retry_after_ms=1500, metadata={"limit": "5"})
+        raise ArchiveRequired("too old", field="chain", retry_after_ms=1500, oldest_block=5)
 
     rig.serve(servicer)
     got, details = await failure(rig)
-    assert (got["code"], got["details"]) == (StatusCode.RESOURCE_EXHAUSTED, "slow down")
-    assert (details["ErrorInfo"].reason, dict(details["ErrorInfo"].metadata)) == ("RATE_LIMITED", {"limit": "5"})
+    assert (got["code"], got["details"]) == (ArchiveRequired.status, "too old")
+    assert (details["ErrorInfo"].reason, dict(details["ErrorInfo"].metadata)) == (
+        "ARCHIVE_REQUIRED",
+        {"oldestBlock": "5"},
+    )
     assert details["BadRequest"].field_violations[0].field == "chain"
     assert details["RetryInfo"].retry_delay.ToMilliseconds() == 1500
 
