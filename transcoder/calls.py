@@ -46,7 +46,11 @@ def failure_of(error: AioRpcError | asyncio.CancelledError) -> Failure:
     if isinstance(error, asyncio.CancelledError):
         task = asyncio.current_task()
         if task is not None and task.cancelling():
-            raise error
+            try:
+                raise error
+            finally:
+                # Its traceback holds this frame.
+                del error
         return given_up()
     failure = from_status(error)
     # A credential that is refused is the operator's mistake: no caller's key is at fault.

@@ -22,6 +22,7 @@ from server.upstream.transport import Exchange
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Coroutine, Mapping
 
+    from server.errors import GatewayError, NodeWords
     from server.upstream.absence import MissingBlockRetry
     from server.upstream.connector import CallPolicy, Connector, Payload
     from server.upstream.endpoint import Endpoint
@@ -245,10 +246,7 @@ class Attempts:
             self._health.convict(suspect, exchange)
         log.suspects.clear()
         if isinstance(got, AttemptFailure) and got.final is not None:
-            # A copy: the frames that its traceback will hold refer to the original.
-            final = copy.copy(got.final)
-            final.node = got.node
-            raise final
+            raise _raised(got.final, got.node)
 
     def _spare(self, request: UpstreamRequest, tried: set[Endpoint]) -> Endpoint | None:
         """Return one more endpoint in full health for a hedge, counted as tried; None if there is none."""
@@ -359,3 +357,10 @@ async def _first_of(runners: dict[Runner, Endpoint]) -> list[tuple[Endpoint, Out
             else:
                 failed.append((runners[runner], got))
     return [*failed, *empty]
+
+
+def _raised(final: GatewayError, node: NodeWords | None) -> GatewayError:
+    """Return a copy to raise: the frames that its traceback will hold refer to the original, and none to the copy."""
+    error = copy.copy(final)
+    error.node = node
+    return error

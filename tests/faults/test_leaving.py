@@ -155,6 +155,7 @@ def wait_until_refused(port: int) -> None:
             socket.create_connection(("127.0.0.1", port), timeout=20).close()
 
 
+@pytest.mark.alone("connects while it leaves: on a busy machine the time to leave is over before it is accepted")
 async def test_who_waits_to_be_accepted_is_served(devnet: Devnet, tmp_path: Path) -> None:
     # Without any notice: all that saves them is that the queue is emptied before the listener closes.
     async with serve(devnet, tmp_path, notice="0s") as leaver:
@@ -273,6 +274,7 @@ async def test_calls_in_progress_are_finished_beside_others_that_go_on(devnet: D
             await one.channel.close()
 
 
+@pytest.mark.alone("calls at a rate through the seconds of leaving, which a busy machine does not keep")
 async def test_who_calls_at_a_rate_beside_its_own_long_call_is_not_cancelled(devnet: Devnet, tmp_path: Path) -> None:
     node = devnet.nodes["polygon"].pid
     assert node is not None

@@ -65,10 +65,17 @@ async def answer_failure(name: str, state: RequestState, context: Context, failu
     elif isinstance(failure, asyncio.CancelledError):
         task = asyncio.current_task()
         if task is not None and task.cancelling():
-            raise failure
+            try:
+                raise failure
+            finally:
+                # Its traceback holds this frame.
+                del failure
         error = UpstreamUnavailable(f"{name} was interrupted inside the gateway; try again", retry_after_ms=1000)
     elif isinstance(failure, grpc.aio.AbortError) or not isinstance(failure, Exception):
-        raise failure
+        try:
+            raise failure
+        finally:
+            del failure
     else:
         _log.error("unexpected failure", operation=name, request_id=state.request_id, exc_info=failure)
         error = Internal(f"internal error; quote the request id {state.request_id} to the operator")

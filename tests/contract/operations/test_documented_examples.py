@@ -29,6 +29,7 @@ from tests.contract.operations.every import fields_of, params_of
 from tests.e2e.gateway import RunningGateway, run_gateway_on
 from tests.e2e.questions.question import Question
 from tests.each import each
+from tests.unit.upstream.http.routes import Authority
 from transcoder.params import parameters_reader
 
 if TYPE_CHECKING:
@@ -257,9 +258,17 @@ def test_settings_that_are_shown_are_valid(block: str, monkeypatch: pytest.Monke
         assert table.keys() & {"deployments", "entries"}
         return
     for variable in re.findall(r'"([A-Z][A-Z0-9_]+)"', block):
-        monkeypatch.setenv(variable, "https://rpc.example" if variable.endswith("URL") else "secret")
+        scheme = "http" if variable.startswith("PROXY") else "https"
+        monkeypatch.setenv(variable, f"{scheme}://rpc.example" if variable.endswith("URL") else "secret")
     for folder in ("apps", "calendar"):
         block = block.replace(f"/etc/waypost/{folder}", str(tmp_path))
+    if "/etc/waypost/authority.pem" in block:
+        authority = Authority(tmp_path)
+        certificate, key = authority.issue("gateway")
+        block = block.replace("/etc/waypost/authority.pem", str(authority.certificate))
+        block = block.replace("/etc/waypost/gateway.pem", str(certificate)).replace(
+            "/etc/waypost/gateway.key", str(key)
+        )
     settings = Settings.model_validate(tomllib.loads(block))
     assert known
     for name in settings.sources:

@@ -144,8 +144,9 @@ async def check_v3(asked: Asked, chain: str, wallet: str, category: int = 0) -> 
         assert got.is_collateral is (row.is_collateral and row.supply > 0)
         dollars = [amount / 10**row.decimals * (row.price / DOLLAR) for amount in (row.supply, row.debt)]
         assert [got.balance_usd, got.debt_usd] == pytest.approx(dollars, rel=1e-12)
-    assert round(found.total_collateral_usd * DOLLAR) == account.collateral
-    assert round(found.total_debt_usd * DOLLAR) == account.debt
+    # As exact as a double is: beyond 2**53 not to the unit.
+    assert found.total_collateral_usd == pytest.approx(account.collateral / DOLLAR, rel=1e-15, abs=0.5 / DOLLAR)
+    assert found.total_debt_usd == pytest.approx(account.debt / DOLLAR, rel=1e-15, abs=0.5 / DOLLAR)
     assert found.net_worth_usd == pytest.approx((account.collateral - account.debt) / DOLLAR, rel=1e-12)
     assert found.liquidation_threshold == account.threshold / PERCENT
     assert found.ltv == account.ltv / PERCENT

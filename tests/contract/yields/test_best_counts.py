@@ -30,7 +30,7 @@ async def test_a_warm_build_is_one_request_of_each_chain(
     devnet: Devnet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tally = ChainTally()
-    monkeypatch.setattr(app, "Measured", lambda: tally)
+    monkeypatch.setattr(app, "PrometheusObserver", lambda: tally)
     settings = devnet.settings_overrides()
     chains = {slug: settings["chains"][slug] for slug in CHAINS}
     async with run_gateway_on(chains, tmp_path, sources=settings["sources"]) as running:
