@@ -37,6 +37,7 @@ def settings_with(site: Site, redis: RedisServer, folder: Path, name: str):
     return settings_for(site.url, storage={"url": f"sqlite:///{folder}/{name}.db"}, cache={"redis_url": redis.url})
 
 
+@pytest.mark.alone("what one gateway read lives for one block; on a busy machine the other one is not up by then")
 @pytest.mark.usefixtures("unhurried")
 async def test_a_second_gateway_answers_metadata_that_the_first_one_read(
     site: Site, redis_server: RedisServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
