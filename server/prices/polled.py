@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import OrderedDict
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
 
 import structlog
 
@@ -37,27 +37,33 @@ LONGEST_WAIT = 2.0
 _log = structlog.get_logger("waypost.prices")
 
 
-class Api(Protocol):
+class Source(Protocol):
     """An off-chain API. `lifetime` is in seconds how long a price of it is live."""
 
     name: str
     lifetime: float
+
+
+class Api(Source, Protocol):
+    """An API whose prices come in one answer."""
 
     async def fetch(self, deadline: float) -> Sequence[Observation]:
         """Return all its prices; GatewayError when it fails or answers in an unknown shape."""
         ...
 
 
-class PolledPrices:
-    """See `PriceSource`. One request whatever the callers' symbols, and none for a minute after.
+SomeApi = TypeVar("SomeApi", bound=Source)
 
-    After a failure the source is left alone for a moment; its earlier answer counts as long as that is live. With
-    `kept_seconds` 0 no answer is reused. `clock` is monotonic, `wall` unix seconds.
+
+class _Polled(Generic[SomeApi]):
+    """One API, asked once at a time. After a failure it is left alone for a moment.
+
+    With `kept_seconds` 0 no answer is reused. `clock` is monotonic, `wall` unix seconds.
     """
 
     def __init__(
         self,
-        api: Api,
+        api: SomeApi,
         *,
         kept_seconds: float = KEPT_SECONDS,
         clock: Callable[[], float] = time.monotonic,
@@ -67,12 +73,34 @@ class PolledPrices:
         self._seconds = kept_seconds
         self._clock = clock
         self._wall = wall
-        self._observed: Sequence[Observation] = ()
-        self._good_until = 0.0
         self._paused_until = 0.0
         self._failure = ""
         self._fetches: SingleFlight[None] = SingleFlight()
-        self._began = 0.0
+
+    async def close(self) -> None:
+        """Give up what is in flight."""
+        await self._fetches.close()
+
+    def _is_live(self, observed: Observation, wall: float) -> bool:
+        return -AHEAD_SECONDS <= wall - observed.told_at.timestamp() <= self._api.lifetime
+
+    def _pause(self, error: GatewayError) -> None:
+        """Leave the API alone for a moment; the log has a failure once."""
+        self._paused_until = self._clock() + PAUSE_SECONDS
+        if error.message != self._failure:
+            _log.warning("a source of prices is left out", source=self._api.name, why=error.message)
+        self._failure = error.message
+
+
+class PolledPrices(_Polled[Api]):
+    """See `PriceSource`. One request whatever the callers' symbols, and none for a minute after.
+
+    After a failure its earlier answer counts as long as that is live.
+    """
+
+    _observed: Sequence[Observation] = ()
+    _good_until = 0.0
+    _began = 0.0
 
     async def read(self, symbols: Collection[str], until: float, use: CacheContext | None) -> list[Observation]:
         """Return the live prices of the symbols, waiting for the source a little, until `until` at most."""
@@ -89,15 +117,7 @@ class PolledPrices:
             # Not cancelled with the caller: the next one gains from it.
             await asyncio.wait((self._fetches.start(self._api.name, self._fetch),), timeout=max(wait_seconds, 0.0))
         wall = self._wall()
-        return [
-            one
-            for one in self._observed
-            if one.symbol in symbols and -AHEAD_SECONDS <= wall - one.told_at.timestamp() <= self._api.lifetime
-        ]
-
-    async def close(self) -> None:
-        """Give up what is in flight."""
-        await self._fetches.close()
+        return [one for one in self._observed if one.symbol in symbols and self._is_live(one, wall)]
 
     async def _fetch(self) -> None:
         try:
@@ -105,10 +125,7 @@ class PolledPrices:
             self._good_until = self._clock() + self._seconds
             self._failure = ""
         except GatewayError as error:
-            self._paused_until = self._clock() + PAUSE_SECONDS
-            if error.message != self._failure:
-                _log.warning("a source of prices is left out", source=self._api.name, why=error.message)
-            self._failure = error.message
+            self._pause(error)
 
 
 _MOST_KEPT = 10_000
@@ -116,11 +133,8 @@ _MOST_KEPT = 10_000
 _MOST_ASKED = 500
 
 
-class TokenApi(Protocol):
-    """An off-chain API. `lifetime` is in seconds how long a price of it is live."""
-
-    name: str
-    lifetime: float
+class TokenApi(Source, Protocol):
+    """An API that is asked for tokens."""
 
     async def fetch_tokens(self, tokens: Collection[Token], deadline: float) -> Mapping[Token, Observation]:
         """Return the observations of these tokens; GatewayError when it fails or answers in an unknown shape."""
@@ -134,11 +148,10 @@ class _Kept(NamedTuple):
     until: float
 
 
-class PolledTokenPrices:
+class PolledTokenPrices(_Polled[TokenApi]):
     """See `TokenSource`. One request at a time; what is asked for meanwhile leaves together with the next one.
 
-    After a failure the source is left alone for a moment; its earlier answers count as long as they are live. With
-    `kept_seconds` 0 no answer is reused. `clock` is monotonic, `wall` unix seconds.
+    After a failure its earlier answers count as long as they are live.
     """
 
     def __init__(
@@ -149,16 +162,10 @@ class PolledTokenPrices:
         clock: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
     ) -> None:
-        self._api = api
-        self._seconds = kept_seconds
-        self._clock = clock
-        self._wall = wall
+        super().__init__(api, kept_seconds=kept_seconds, clock=clock, wall=wall)
         self._kept: OrderedDict[Token, _Kept] = OrderedDict()
         self._wanted: dict[Token, None] = {}
         self._asked: frozenset[Token] = frozenset()
-        self._paused_until = 0.0
-        self._failure = ""
-        self._fetches: SingleFlight[None] = SingleFlight()
 
     async def read(self, tokens: Collection[Token], until: float, use: CacheContext | None) -> dict[Token, Observation]:
         """Return the live prices of the tokens, waiting for the source a little, until `until` at most."""
@@ -175,12 +182,8 @@ class PolledTokenPrices:
             for token in tokens
             if (kept := self._kept.get(token)) is not None
             and kept.observed is not None
-            and -AHEAD_SECONDS <= wall - kept.observed.told_at.timestamp() <= self._api.lifetime
+            and self._is_live(kept.observed, wall)
         }
-
-    async def close(self) -> None:
-        """Give up what is in flight."""
-        await self._fetches.close()
 
     def _is_due(self, token: Token, now: float) -> bool:
         kept = self._kept.get(token)
@@ -212,9 +215,6 @@ class PolledTokenPrices:
                 self._kept.popitem(last=False)
             self._failure = ""
         except GatewayError as error:
-            self._paused_until = self._clock() + PAUSE_SECONDS
-            if error.message != self._failure:
-                _log.warning("a source of prices is left out", source=self._api.name, why=error.message)
-            self._failure = error.message
+            self._pause(error)
         finally:
             self._asked = frozenset()
