@@ -17,7 +17,7 @@ import grpc
 from runtime.listening import count_waiting, drop_new_connections, sockets_at
 from runtime.logs import get_logger
 from server.errors import UpstreamUnavailable
-from server.rpc.pipeline.call import MAX_REQUEST_BYTES, MAX_RESPONSE_BYTES
+from server.inprocess.channel import MAX_REQUEST_BYTES, MAX_RESPONSE_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Callable

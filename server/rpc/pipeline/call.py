@@ -17,6 +17,7 @@ from google.protobuf.message import DecodeError
 from runtime.operations import DEFAULT_DEADLINE_MS
 from server.chains.view import ReadView
 from server.errors import DeadlineExceeded, InvalidArgument, ResponseTooLarge
+from server.inprocess.channel import MAX_RESPONSE_BYTES
 from server.upstream.cache import CacheContext
 
 if TYPE_CHECKING:
@@ -97,8 +98,8 @@ class RequestState:
     def trailing_metadata(self) -> tuple[tuple[str, str | bytes], ...]:
         """Return what is sent with the status, whatever it is; `x-waypost-cache` where the cache had any part in it."""
         status = self.cache.status
-        told = (("x-request-id", self.request_id), *self.quota)
-        return told if status is None else (*told, (CACHE_STATUS, status))
+        metadata = (("x-request-id", self.request_id), *self.quota)
+        return metadata if status is None else (*metadata, (CACHE_STATUS, status))
 
 
 REQUEST: ContextVar[RequestState] = ContextVar("waypost_request")
@@ -119,9 +120,6 @@ def open_view(block: int | None = None) -> ReadView:
 
 LONGEST_SECONDS = 60.0
 """The most a caller may ask for; a longer deadline is cut to this, so that nothing is held for an absent caller."""
-MAX_REQUEST_BYTES = 4 * 1024 * 1024
-MAX_RESPONSE_BYTES = 64 * 1024 * 1024
-"""Largest messages, on every face (decisions 1.11). The transport refuses a longer request before anything is read."""
 
 
 class Execution:
