@@ -27,11 +27,11 @@ from runtime.settings.values import (
 
 
 class CalendarSettings(Section):
-    """Releases and upgrades that getNetworkCalendar tells."""
+    """Releases and upgrades that getNetworkCalendar returns."""
 
     entries: Path | None = Field(
         default=None,
-        description="Directory of your own announcements, a file `<chain>.toml` each, told beside the built-in ones. "
+        description="Directory of your own announcements, a file `<chain>.toml` each, listed beside the built-in ones. "
         "`waypost check` validates them.",
     )
 

@@ -47,7 +47,7 @@ class ChainCache(AnswersByBlock):
         ask_finalized: AskFinalized | None = None,
     ) -> None:
         super().__init__(chain, cache, heads, block_time=block_time, ask_finalized=ask_finalized)
-        self._flights: InlineFlight[_Shared] = InlineFlight()
+        self._in_flight: InlineFlight[_Shared] = InlineFlight()
 
     async def read_state(
         self, view: ReadView, state: CachedState[Answer], body: bytes, read: Callable[[], Awaitable[Answer]]
@@ -79,7 +79,7 @@ class ChainCache(AnswersByBlock):
                     view.settle(at, self._newest_by if at == self._newest else None)
                     return state.decode(value)
             question = (view.block, state.kind, body)
-            flight = self._flights.join(question)
+            flight = self._in_flight.join(question)
             if flight is None:
                 break
             found = await self._follow(flight, view)
@@ -103,10 +103,10 @@ class ChainCache(AnswersByBlock):
                 self._keep_state(cache, view.block, state, body, answer, generation)
         except BaseException as error:
             if question is not None:
-                self._flights.land(question, error if isinstance(error, GatewayError) else None)
+                self._in_flight.land(question, error if isinstance(error, GatewayError) else None)
             raise
         if question is not None:
-            self._flights.land(question, None if view.block is None else _Shared(view.block, view.endpoint, answer))
+            self._in_flight.land(question, None if view.block is None else _Shared(view.block, view.endpoint, answer))
         return answer
 
     async def read_states(
@@ -141,18 +141,18 @@ class ChainCache(AnswersByBlock):
                 context.miss()
             keys = {place: (view.block, questions[place].state.kind, questions[place].body) for place in missing}
             # Of a question that stands in several places each is asked: its executions are none but the caller's own.
-            joined = {key: self._flights.join(key) for key in dict.fromkeys(keys.values())}
-            flights = {place: flight for place, key in keys.items() if (flight := joined[key]) is not None}
-            led = {place: key for place, key in keys.items() if place not in flights}
+            joined = {key: self._in_flight.join(key) for key in dict.fromkeys(keys.values())}
+            followed = {place: flight for place, key in keys.items() if (flight := joined[key]) is not None}
+            led = {place: key for place, key in keys.items() if place not in followed}
             if led:
                 found |= await self._lead(view, questions, led, read)
             # These reads are already under way.
-            others = [await self._follow(flight, view) for flight in flights.values()]
+            others = [await self._follow(flight, view) for flight in followed.values()]
             blocks = [(other.block, other.endpoint) for other in others if other is not None]
             if blocks:
                 # Reads under way elsewhere: those of another block are asked again, at the view's.
                 view.settle(*max(blocks, key=lambda at: at[0]))
-            for place, other in zip(flights, others, strict=True):
+            for place, other in zip(followed, others, strict=True):
                 if other is not None and other.block == view.block:
                     found[place] = other.answer
         return [found[place] for place in range(len(questions))]
@@ -209,11 +209,11 @@ class ChainCache(AnswersByBlock):
             answers = dict(zip(keys, await self._read_all(view, questions, tuple(keys), read), strict=True))
         except BaseException as error:
             for key in set(keys.values()):
-                self._flights.land(key, error if isinstance(error, GatewayError) else None)
+                self._in_flight.land(key, error if isinstance(error, GatewayError) else None)
             raise
         block = view.block
         for key, place in {key: place for place, key in keys.items()}.items():
-            self._flights.land(key, None if block is None else _Shared(block, view.endpoint, answers[place]))
+            self._in_flight.land(key, None if block is None else _Shared(block, view.endpoint, answers[place]))
         return answers
 
     async def _read_all(

@@ -236,7 +236,7 @@ async def test_who_asked_first_may_leave_without_taking_the_others_along(node, e
     node.answer = b"answer"
     assert await second == b"answer"
     assert node.asked == 2
-    assert not node.chain_cache._flights
+    assert not node.chain_cache._in_flight
 
 
 async def test_a_failure_is_not_held_by_the_frames_that_it_passed(node):
@@ -271,7 +271,7 @@ async def test_who_follows_waits_no_longer_than_to_its_own_deadline(node):
     assert await node.read(patient) == b"answer"
     assert await first == b"answer"
     assert node.asked == 1
-    assert not node.chain_cache._flights
+    assert not node.chain_cache._in_flight
 
 
 async def test_two_reads_of_one_view_are_of_one_block_even_if_memory_holds_an_older_one(node):

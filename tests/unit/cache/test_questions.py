@@ -103,7 +103,7 @@ async def test_equal_questions_of_one_moment_are_asked_once(nodes):
     assert answers == [at(1000, f"a{name}") for name in "xyz"]
     assert sorted(nodes.questions) == [("ax", None), ("y", None), ("z", None)]
     assert {view.cache.status for view in views if view.cache} == {"miss"}
-    assert not nodes.chain_cache._flights
+    assert not nodes.chain_cache._in_flight
 
 
 async def test_what_another_request_learns_of_another_block_is_asked_again_at_ones_own(nodes):
@@ -138,7 +138,7 @@ async def test_two_reads_of_others_that_differ_are_brought_to_the_newer_block(no
 async def test_a_question_asked_twice_is_answered_twice(nodes):
     assert await nodes.ask("aba") == at(1000, "aba")
     assert await nodes.ask("aab") == at(1000, "aab")
-    assert not nodes.chain_cache._flights
+    assert not nodes.chain_cache._in_flight
 
 
 async def test_who_wants_no_cache_gets_a_nodes_answers_which_are_kept(nodes):
@@ -195,7 +195,7 @@ async def test_a_failure_reaches_all_who_asked_the_same_each_with_an_error_of_it
     assert all(isinstance(failure, ArchiveRequired) for failure in failures)
     assert len({id(failure) for failure in failures}) == 3
     await asyncio.sleep(0.02)
-    assert not nodes.chain_cache._flights
+    assert not nodes.chain_cache._in_flight
 
 
 @pytest.mark.parametrize("ends", ["cancelled", "late"])
@@ -215,7 +215,7 @@ async def test_who_asked_first_may_leave_without_taking_the_others_along(nodes, 
         await first
     assert await second == at(5, "bc")
     assert nodes.questions == [("ab", 5), ("c", 5), ("b", 5)]
-    assert not nodes.chain_cache._flights
+    assert not nodes.chain_cache._in_flight
 
 
 async def test_without_a_cache_equal_questions_of_one_moment_are_one_and_nothing_is_kept(clock):

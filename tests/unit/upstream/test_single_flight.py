@@ -20,7 +20,7 @@ FAR = 3600.0
 
 
 class Trip:
-    """A flight that lands when told to."""
+    """A read that ends when the test lets it."""
 
     def __init__(self) -> None:
         self.starts = 0
@@ -44,10 +44,10 @@ class Trip:
         self._landed.set_exception(error)
 
 
-def boarding(flights: SingleFlight[str], trip: Trip) -> Callable[..., Coroutine[Any, Any, asyncio.Task[str]]]:
+def boarding(reads: SingleFlight[str], trip: Trip) -> Callable[..., Coroutine[Any, Any, asyncio.Task[str]]]:
     async def board(seconds: float = FAR) -> asyncio.Task[str]:
         until = time.monotonic() + seconds
-        task = asyncio.create_task(flights.join("key", until, trip.start, time.monotonic))
+        task = asyncio.create_task(reads.join("key", until, trip.start, time.monotonic))
         await asyncio.sleep(0)
         await asyncio.sleep(0)
         return task
@@ -56,19 +56,19 @@ def boarding(flights: SingleFlight[str], trip: Trip) -> Callable[..., Coroutine[
 
 
 async def test_callers_of_one_key_share_a_flight_and_its_answer() -> None:
-    flights, trip = SingleFlight[str](), Trip()
-    board = boarding(flights, trip)
+    reads, trip = SingleFlight[str](), Trip()
+    board = boarding(reads, trip)
     callers = [await board() for _ in range(3)]
-    assert "key" in flights
+    assert "key" in reads
     trip.land("answer")
     assert await asyncio.gather(*callers) == ["answer"] * 3
     assert trip.starts == 1
-    assert len(flights) == 0
+    assert len(reads) == 0
 
 
 async def test_a_flight_goes_on_without_the_caller_who_began_it() -> None:
-    flights, trip = SingleFlight[str](), Trip()
-    board = boarding(flights, trip)
+    reads, trip = SingleFlight[str](), Trip()
+    board = boarding(reads, trip)
     first, second = await board(), await board()
     first.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -77,29 +77,29 @@ async def test_a_flight_goes_on_without_the_caller_who_began_it() -> None:
     trip.land("answer")
     assert await second == "answer"
     assert trip.starts == 1
-    assert len(flights) == 0
+    assert len(reads) == 0
 
 
 async def test_a_flight_ends_when_nobody_waits_any_more() -> None:
-    flights, trip = SingleFlight[str](), Trip()
-    board = boarding(flights, trip)
+    reads, trip = SingleFlight[str](), Trip()
+    board = boarding(reads, trip)
     for task in [await board(), await board()]:
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
     await asyncio.sleep(0)
     assert trip.is_cancelled
-    assert len(flights) == 0
+    assert len(reads) == 0
 
 
 async def test_each_caller_waits_as_long_as_it_said() -> None:
-    flights, trip = SingleFlight[str](), Trip()
-    board = boarding(flights, trip)
+    reads, trip = SingleFlight[str](), Trip()
+    board = boarding(reads, trip)
     hasty = await board(0.01)
     assert trip.patience is not None
     first = trip.patience.until
     patient = await board(FAR)
-    assert trip.patience.until > first + FAR / 2, "the flight takes the time of whoever waits longest"
+    assert trip.patience.until > first + FAR / 2, "the shared takes the time of whoever waits longest"
     with pytest.raises(TimeoutError):
         await hasty
     assert not trip.is_cancelled
@@ -108,8 +108,8 @@ async def test_each_caller_waits_as_long_as_it_said() -> None:
 
 
 async def test_an_error_is_raised_in_every_caller_as_an_object_of_its_own() -> None:
-    flights, trip = SingleFlight[str](), Trip()
-    board = boarding(flights, trip)
+    reads, trip = SingleFlight[str](), Trip()
+    board = boarding(reads, trip)
     callers = [await board() for _ in range(2)]
     error = NotFound("it is not there")
     trip.fail(error)
@@ -120,17 +120,17 @@ async def test_an_error_is_raised_in_every_caller_as_an_object_of_its_own() -> N
 
 
 async def test_whoever_waits_is_told_when_a_flight_is_given_up() -> None:
-    flights, trip = SingleFlight[str](), Trip()
-    board = boarding(flights, trip)
+    reads, trip = SingleFlight[str](), Trip()
+    board = boarding(reads, trip)
     caller = await board()
-    await flights.close()
+    await reads.close()
     with pytest.raises(UpstreamUnavailable, match="abandoned"):
         await caller
     assert trip.is_cancelled
 
 
 async def test_the_error_of_a_flight_that_nobody_waits_for_is_no_report_of_the_loop() -> None:
-    flights = SingleFlight[str]()
+    reads = SingleFlight[str]()
     reported: list[dict[str, Any]] = []
     loop = asyncio.get_running_loop()
 
@@ -140,7 +140,7 @@ async def test_the_error_of_a_flight_that_nobody_waits_for_is_no_report_of_the_l
         finally:
             raise NotFound("too late")
 
-    task = asyncio.create_task(flights.join("key", time.monotonic() + FAR, stumbles, time.monotonic))
+    task = asyncio.create_task(reads.join("key", time.monotonic() + FAR, stumbles, time.monotonic))
     await asyncio.sleep(0.01)
     before = loop.get_exception_handler()
     loop.set_exception_handler(lambda _, context: reported.append(context))
@@ -160,7 +160,7 @@ class _Answer:
 
 
 async def test_nothing_is_left_of_a_read_that_was_answered() -> None:
-    flights: SingleFlight[_Answer] = SingleFlight()
+    reads: SingleFlight[_Answer] = SingleFlight()
     before = len(asyncio.all_tasks())
 
     async def read(_: SharedDeadline) -> _Answer:
@@ -168,18 +168,18 @@ async def test_nothing_is_left_of_a_read_that_was_answered() -> None:
         return _Answer()
 
     async def ask() -> weakref.ref[_Answer]:
-        return weakref.ref(await flights.join("key", time.monotonic() + FAR, read, time.monotonic))
+        return weakref.ref(await reads.join("key", time.monotonic() + FAR, read, time.monotonic))
 
     kept = await asyncio.gather(ask(), ask(), ask())
     await asyncio.sleep(0)
     assert [one() for one in kept] == [None] * 3, "without the garbage collector"
-    assert len(flights) == 0
+    assert len(reads) == 0
     assert len(asyncio.all_tasks()) == before
 
 
 async def test_who_gives_up_leaves_nothing_behind() -> None:
-    flights, trip = SingleFlight[str](), Trip()
-    board = boarding(flights, trip)
+    reads, trip = SingleFlight[str](), Trip()
+    board = boarding(reads, trip)
     hasty, patient = await board(0.01), await board()
     with pytest.raises(TimeoutError):
         await hasty
@@ -187,7 +187,7 @@ async def test_who_gives_up_leaves_nothing_behind() -> None:
     with pytest.raises(asyncio.CancelledError):
         await patient
     await asyncio.sleep(0)
-    assert (len(flights), trip.is_cancelled) == (0, True)
+    assert (len(reads), trip.is_cancelled) == (0, True)
 
 
 class Build:
@@ -207,117 +207,117 @@ class Build:
 
 
 async def test_a_read_that_is_started_goes_on_without_its_callers() -> None:
-    flights, build = SingleFlight[str](), Build()
-    callers = [asyncio.create_task(flights.share("key", build.run)) for _ in range(2)]
+    reads, build = SingleFlight[str](), Build()
+    callers = [asyncio.create_task(reads.share("key", build.run)) for _ in range(2)]
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     for caller in callers:
         caller.cancel()
         with pytest.raises(asyncio.CancelledError):
             await caller
-    assert "key" in flights
-    task = flights.start("key", build.run)
+    assert "key" in reads
+    task = reads.start("key", build.run)
     with pytest.raises(TimeoutError):
         outcome_of(task)
     build.gate.set()
     await asyncio.wait((task,))
-    assert (outcome_of(task), build.starts, len(flights)) == ("built", 1, 0)
-    assert await flights.share("key", build.run) == "built"
+    assert (outcome_of(task), build.starts, len(reads)) == ("built", 1, 0)
+    assert await reads.share("key", build.run) == "built"
     assert build.starts == 2, "what has landed is not given again"
 
 
 async def test_the_failure_of_a_started_read_is_raised_as_a_copy_per_caller() -> None:
-    flights, build = SingleFlight[str](), Build()
+    reads, build = SingleFlight[str](), Build()
     build.error = NotFound("none")
     build.gate.set()
-    raised = await asyncio.gather(*(flights.share("key", build.run) for _ in range(3)), return_exceptions=True)
+    raised = await asyncio.gather(*(reads.share("key", build.run) for _ in range(3)), return_exceptions=True)
     assert [str(one) for one in raised] == ["none"] * 3
     assert len({id(one) for one in (*raised, build.error)}) == 4
     assert build.starts == 1
-    assert "key" not in flights
+    assert "key" not in reads
 
 
 async def test_callers_of_a_started_read_that_is_given_up_hear_of_it() -> None:
-    flights, build = SingleFlight[str](), Build()
-    caller = asyncio.create_task(flights.share("key", build.run))
+    reads, build = SingleFlight[str](), Build()
+    caller = asyncio.create_task(reads.share("key", build.run))
     await asyncio.sleep(0)
-    await flights.close()
+    await reads.close()
     with pytest.raises(UpstreamUnavailable, match="abandoned"):
         await caller
-    assert len(flights) == 0
+    assert len(reads) == 0
 
 
-async def follower(flights: InlineFlight[str], until: float | None = None) -> asyncio.Task[str | None]:
+async def follower(reads: InlineFlight[str], until: float | None = None) -> asyncio.Task[str | None]:
     """Return the task of a caller who follows the first one."""
-    flight = flights.join("key")
-    assert flight is not None
-    task = asyncio.create_task(follow(flight, until))
+    shared = reads.join("key")
+    assert shared is not None
+    task = asyncio.create_task(follow(shared, until))
     await asyncio.sleep(0)
     return task
 
 
 async def test_followers_get_what_the_first_caller_read() -> None:
-    flights = InlineFlight[str]()
-    assert flights.join("key") is None, "the first one reads"
-    followers = [await follower(flights) for _ in range(3)]
-    flights.land("key", "answer")
-    assert len(flights) == 0
+    reads = InlineFlight[str]()
+    assert reads.join("key") is None, "the first one reads"
+    followers = [await follower(reads) for _ in range(3)]
+    reads.land("key", "answer")
+    assert len(reads) == 0
     assert await asyncio.gather(*followers) == ["answer"] * 3
-    assert flights.join("key") is None, "what has landed is not given again"
+    assert reads.join("key") is None, "what has landed is not given again"
 
 
 async def test_a_follower_who_leaves_takes_nobody_along() -> None:
-    flights = InlineFlight[str]()
-    flights.join("key")
-    first, second = await follower(flights), await follower(flights)
+    reads = InlineFlight[str]()
+    reads.join("key")
+    first, second = await follower(reads), await follower(reads)
     first.cancel()
     with pytest.raises(asyncio.CancelledError):
         await first
-    flights.land("key", "answer")
+    reads.land("key", "answer")
     assert await second == "answer"
 
 
 @pytest.mark.parametrize("outcome", [None, DeadlineExceeded("its own")])
 async def test_followers_read_themselves_where_the_first_caller_left_or_had_no_time(outcome: Any) -> None:
-    flights = InlineFlight[str]()
-    flights.join("key")
-    followers = [await follower(flights), await follower(flights)]
-    flights.land("key", outcome)
+    reads = InlineFlight[str]()
+    reads.join("key")
+    followers = [await follower(reads), await follower(reads)]
+    reads.land("key", outcome)
     assert await asyncio.gather(*followers) == [None, None]
-    assert flights.join("key") is None, "one of them is the next first"
-    assert flights.join("key") is not None
+    assert reads.join("key") is None, "one of them is the next first"
+    assert reads.join("key") is not None
 
 
 async def test_a_failure_reaches_each_follower_as_an_object_of_its_own() -> None:
-    flights = InlineFlight[str]()
-    flights.join("key")
-    followers = [await follower(flights) for _ in range(3)]
+    reads = InlineFlight[str]()
+    reads.join("key")
+    followers = [await follower(reads) for _ in range(3)]
     error = NotFound("none")
-    flights.land("key", error)
+    reads.land("key", error)
     raised = await asyncio.gather(*followers, return_exceptions=True)
     assert [str(one) for one in raised] == ["none"] * 3
     assert len({id(one) for one in (*raised, error)}) == 4
 
 
 async def test_a_follower_waits_no_longer_than_to_its_own_deadline() -> None:
-    flights = InlineFlight[str]()
-    flights.join("key")
-    hasty = await follower(flights, time.monotonic() + 0.01)
-    patient = await follower(flights, time.monotonic() + FAR)
+    reads = InlineFlight[str]()
+    reads.join("key")
+    hasty = await follower(reads, time.monotonic() + 0.01)
+    patient = await follower(reads, time.monotonic() + FAR)
     with pytest.raises(TimeoutError):
         await hasty
-    flights.land("key", "answer")
+    reads.land("key", "answer")
     assert await patient == "answer"
 
 
 async def test_nothing_is_left_of_a_read_that_was_followed() -> None:
-    flights: InlineFlight[_Answer] = InlineFlight()
-    flights.join("key")
-    flight = flights.join("key")
-    assert flight is not None
+    reads: InlineFlight[_Answer] = InlineFlight()
+    reads.join("key")
+    shared = reads.join("key")
+    assert shared is not None
     kept = _Answer()
     seen = weakref.ref(kept)
-    flights.land("key", kept)
-    assert await follow(flight, None) is kept
-    del kept, flight
+    reads.land("key", kept)
+    assert await follow(shared, None) is kept
+    del kept, shared
     assert seen() is None, "without the garbage collector"
