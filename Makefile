@@ -32,7 +32,7 @@ setup-dev: .venv/dev.stamp ## set up what developing needs
 # Written beside and swapped in at the end: nothing that runs meanwhile finds the stubs gone.
 generate: .venv/dev.stamp ## regenerate the committed stubs from proto/
 	@rm -rf .generated && mkdir .generated
-	@$(BIN)/python -m grpc_tools.protoc -I proto --python_out=.generated --pyi_out=.generated --grpc_python_out=.generated $(PROTOS)
+	@$(BIN)/python -m grpc_tools.protoc -I proto -I third_party/googleapis --python_out=.generated --pyi_out=.generated --grpc_python_out=.generated $(PROTOS)
 	@$(BIN)/buf build --as-file-descriptor-set -o .generated/descriptors.binpb
 	@find .generated/waypost -type d -exec touch {}/__init__.py \;
 	@touch .generated/waypost/py.typed
@@ -55,9 +55,12 @@ lint: .venv/dev.stamp ## style, types, protobuf rules
 # First what cannot stand beside others (each says why); then everything else, a file in one process.
 # Beside it run lint and the set-up of what Starknet's tests need. All three parts always run; what fails is said at the
 # end. All processes hash alike: they must name the same tests in the same order. Bytecode is kept, or each of the
-# hundreds of processes would compile everything anew.
+# hundreds of processes would compile everything anew. Files that start nodes say so (tests/conftest.py sees to it).
 ALONE = $$(grep -rl --include='test_*.py' 'mark[.]alone(' tests)
-PYTEST = PYTHONHASHSEED=$$RANDOM PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q
+NODELESS = $$(grep -rL --include='test_*.py' --exclude-dir=e2e --exclude-dir=faults -e 'mark[.]devnet' -e '^pytestmark = .*mark[.]slow' tests)
+# A run that hangs is interrupted and says what it was at.
+BOUND := $(if $(shell command -v timeout),timeout --foreground -s INT -k 60 1500)
+PYTEST = PYTHONHASHSEED=$$RANDOM PYTHONDONTWRITEBYTECODE= $(BOUND) $(BIN)/python -m pytest -q
 GROUPED = --dist loadfile --no-loadscope-reorder
 
 test: .venv/dev.stamp ## run every check
@@ -72,7 +75,7 @@ test: .venv/dev.stamp ## run every check
 	test "$$alone $$others $$lint" = "passed passed passed"
 
 test-fast: .venv/dev.stamp ## the tests that need no nodes, without the slow ones and most examples
-	@FAST=1 $(PYTEST) -m "not slow and not alone" -n logical $(GROUPED) tests/unit
+	@FAST=1 $(PYTEST) -m "not slow and not alone" -n logical $(GROUPED) $(NODELESS)
 
 coverage: .venv/dev.stamp ## every test, and the lines and branches that none of them runs (.coverage.d/html)
 	@failed=; \
@@ -92,13 +95,17 @@ structure: .venv/dev.stamp ## how many modules and lines there are, beside an ea
 soak: .venv/dev.stamp ## ten minutes of mixed load: do memory and tasks stay flat? (MINUTES=)
 	@$(BIN)/python -m bench.soak --minutes $(MINUTES)
 
+chart: .venv/dev.stamp ## render the Helm chart for the tests (needs helm)
+	@$(BIN)/python -m scripts.chart
+
 locks: ## rewrite all lock files of Python packages (needs uv)
-	@uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --extra run --extra devnet --extra dev pyproject.toml -o locks/dev.txt
-	@uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --extra run --extra devnet -c locks/dev.txt pyproject.toml -o locks/run.txt
-	@for folder in devnet/starknet tests/contract/starknet/judge; do \
+	@uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --extra run --extra otel --extra devnet --extra dev pyproject.toml -o locks/dev.txt
+	@uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --extra run --extra otel --extra devnet -c locks/dev.txt pyproject.toml -o locks/run.txt
+	@uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --extra run --extra otel -c locks/run.txt pyproject.toml -o locks/serve.txt
+	@for folder in devnet/starknet tests/server/chains/starknet/judge; do \
 		uv pip compile -q --python-version 3.11 --generate-hashes --no-header $$folder/requirements.in -o $$folder/requirements.txt; done
 
 clean: ## remove everything that set-up and tests made
 	@rm -rf .venv .devnet .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage.d
 
-.PHONY: help setup setup-dev generate operations run lint test test-fast coverage bench walk structure soak locks clean
+.PHONY: help setup setup-dev generate operations run lint test test-fast coverage bench walk structure soak chart locks clean

@@ -110,7 +110,7 @@ def serve(kind: str, config: str) -> None:
     sys.exit(cli())
 
 
-def _spent(process: int) -> float:
+def spent(process: int) -> float:
     """Return the seconds that all threads of a process have run, to the nanosecond."""
     threads = Path(f"/proc/{process}/task").glob("*/schedstat")
     return sum(int(thread.read_text().split()[0]) for thread in threads) / 1e9
@@ -118,20 +118,20 @@ def _spent(process: int) -> float:
 
 async def _idle(process: int) -> float:
     """Return the share of its time that the gateway spends when it is not asked."""
-    before = _spent(process)
+    before = spent(process)
     await asyncio.sleep(_IDLE_SECONDS)
-    return (_spent(process) - before) / _IDLE_SECONDS
+    return (spent(process) - before) / _IDLE_SECONDS
 
 
 async def _ask(process: int, port: int, connections: int, seconds: float) -> float:
     """Return the microseconds that the gateway spends on an uncached getBalance."""
     idle = await _idle(process)
-    before, began = _spent(process), time.perf_counter()
+    before, began = spent(process), time.perf_counter()
     load = await http_load.post(
         f"http://127.0.0.1:{port}/local/v1", single(), expect=b'"result"', connections=connections, seconds=seconds
     )
-    spent = _spent(process) - before - idle * (time.perf_counter() - began)
-    return spent / len(load.latencies) * 1e6
+    busy = spent(process) - before - idle * (time.perf_counter() - began)
+    return busy / len(load.latencies) * 1e6
 
 
 def _show(what: str, figures: dict[str, list[float]]) -> None:
@@ -170,13 +170,13 @@ async def main() -> int:
             _show(f"an exchange, node {delay * 1000:.0f} ms away", await _exchanges(url, delay))
         for delay, connections in [*((delay, 1) for delay in DELAYS), (0.0, 16), (0.03, 16)]:
             relay.delay = delay
-            spent: dict[str, list[float]] = {kind: [] for kind in KINDS}
+            by_client: dict[str, list[float]] = {kind: [] for kind in KINDS}
             for turn in range(ROUNDS + 1):
                 for kind, (process, port) in gateways.items():
                     found = await _ask(process, port, connections, _SECONDS[delay])
                     if turn:
-                        spent[kind].append(found)
-            _show(f"getBalance, node {delay * 1000:.0f} ms away, {connections} connections", spent)
+                        by_client[kind].append(found)
+            _show(f"getBalance, node {delay * 1000:.0f} ms away, {connections} connections", by_client)
     return 0
 
 

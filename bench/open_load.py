@@ -61,12 +61,12 @@ class Client(asyncio.Protocol):
         self._transport.close()
 
 
-async def connect(url: str) -> Client:
-    """Return a client of the URL."""
+async def connect(url: str, headers: str = "") -> Client:
+    """Return a client of the URL; `headers` are further lines, each with its end."""
     parts = urlsplit(url)
     head = (
         f"POST {parts.path or '/'} HTTP/1.1\r\nHost: {parts.netloc}\r\n"
-        "Content-Type: application/json\r\nContent-Length: "
+        f"Content-Type: application/json\r\n{headers}Content-Length: "
     ).encode()
     _, client = await asyncio.get_running_loop().create_connection(
         lambda: Client(head), parts.hostname or "127.0.0.1", parts.port or 80
@@ -74,19 +74,33 @@ async def connect(url: str) -> Client:
     return client
 
 
-async def poisson(url: str, body: Callable[[], bytes], *, rate: float, seconds: float) -> Load:
-    """Post at `rate` a second on average, with independent gaps, whatever is unanswered."""
-    idle = [await connect(url) for _ in range(32)]
+async def poisson(
+    url: str,
+    body: Callable[[], bytes],
+    *,
+    rate: float,
+    seconds: float,
+    sent: list[float] | None = None,
+    headers: str = "",
+) -> Load:
+    """Post at `rate` a second on average, with independent gaps, whatever is unanswered.
+
+    `sent` gets the seconds after the beginning at which requests were in fact sent; `headers` as for `connect`.
+    """
+    idle = [await connect(url, headers) for _ in range(32)]
     clients = list(idle)
     latencies: list[float] = []
     random_gaps = random.Random(1)
     running: set[asyncio.Task[None]] = set()
 
     async def one() -> None:
-        client = idle.pop() if idle else await connect(url)
+        client = idle.pop() if idle else await connect(url, headers)
         if client not in clients:
             clients.append(client)
-        latencies.append(await client.send(body()))
+        answer = client.send(body())
+        if sent is not None:
+            sent.append(time.perf_counter() - started)
+        latencies.append(await answer)
         idle.append(client)
 
     started = time.perf_counter()

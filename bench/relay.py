@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 
 import aiohttp
 from aiohttp import web
@@ -11,6 +12,7 @@ from aiohttp import web
 class CountingRelay:
     """Passes POST bodies to a node and counts them: `requests` HTTP requests so far, `last` the body of the last one.
 
+    `url` is where it listens, once started; `seconds` is how long its answers took in total, `delay` included.
     `delay` is in seconds; while `is_broken` every answer is HTTP 502.
     """
 
@@ -18,6 +20,8 @@ class CountingRelay:
         self.node, self.requests, self.delay = node, 0, delay
         self.is_broken = False
         self.last = b""
+        self.url = ""
+        self.seconds = 0.0
 
     async def start(self) -> str:
         """Listen on a free loopback port and return the relay's URL."""
@@ -29,7 +33,8 @@ class CountingRelay:
         site = web.TCPSite(self.runner, "127.0.0.1", 0)
         await site.start()
         port = self.runner.addresses[0][1]
-        return f"http://127.0.0.1:{port}/"
+        self.url = f"http://127.0.0.1:{port}/"
+        return self.url
 
     async def close(self) -> None:
         """Stop listening."""
@@ -37,6 +42,7 @@ class CountingRelay:
         await self.session.close()
 
     async def _relay(self, request: web.Request) -> web.Response:
+        began = time.perf_counter()
         self.requests += 1
         if self.delay:
             await asyncio.sleep(self.delay)
@@ -45,4 +51,6 @@ class CountingRelay:
         headers = {"Content-Type": "application/json"}
         self.last = await request.read()
         async with self.session.post(self.node, data=self.last, headers=headers) as answer:
-            return web.Response(body=await answer.read(), content_type="application/json")
+            body = await answer.read()
+        self.seconds += time.perf_counter() - began
+        return web.Response(body=body, content_type="application/json")

@@ -3,32 +3,44 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import grpc
 from aiohttp import web
 
 from cli.options import http_refusal, metrics_refusal
+from cli.reloader import FixedFaces
 from runtime.config_errors import ConfigError
+from runtime.exposition import figures_socket, serve_figures, start_metrics
+from runtime.handshakes import TlsSite
 from runtime.heap import settle_heap
 from runtime.logs import get_logger
-from runtime.metrics import set_build, start_metrics
+from runtime.metrics import set_build
+from runtime.renewal import WatchedCertificate
+from runtime.telemetry import open_telemetry
 from runtime.version import VERSION
-from transcoder.app import create_app
+from transcoder.app import CONNECTIONS, create_app
 from transcoder.serving import BACKLOG, Runner
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from ssl import SSLContext
 
+    from cli.control import Control
     from cli.process import Stop
-    from runtime.settings import Settings
+    from runtime.settings import Settings, TlsClientSettings, TlsSettings
+    from transcoder.kept import KeptAnswers
 
 LARGEST_MESSAGE = 64 << 20
 # A little longer than load balancers keep idle connections (60 s is usual), so that they close first.
 KEEPALIVE_SECONDS = 75.0
+RUNTIME_FOLDER = "WAYPOST_RUNTIME_DIR"
+"""Environment variable by which the parent of several workers names the folder of the sockets between them."""
 # How long before the end of the notice no new connection begins, so that handshakes on their way end: distant clients'
 # round trips are shorter.
 CLOSING = 0.5
@@ -57,26 +69,54 @@ class Ports:
     grpc: int | None
 
 
-async def run_transcoder(settings: Settings, stop: Stop, announce: Callable[[Ports], None], *, worker: int = 0) -> None:
-    """Run the JSON-RPC face alone, in front of the server at `transcoder.grpc_target`, until a stop is asked for."""
+async def run_transcoder(
+    settings: Settings, stop: Stop, announce: Callable[[Ports], None], control: Control, *, worker: int = 0
+) -> None:
+    """Run the JSON-RPC face alone, in front of the server at `transcoder.grpc_target`, until a stop is asked for.
+
+    `control` opens what has it reload: log level alone, as all else is the server's.
+    """
     target, credential = settings.transcoder.grpc_target, settings.transcoder.credential
     if target is None or credential is None:
         fix = "name the server's private listener, for example --grpc-target 127.0.0.1:50052"
         raise ConfigError("transcoder.grpc_target", "", fix)
     ending = Ending(settings.server_limits.drain, stop)
     async with AsyncExitStack() as stack:
-        await open_metrics(stack, settings, worker)
-        channel = await stack.enter_async_context(grpc.aio.insecure_channel(target, options=CHANNEL_OPTIONS))
+        await open_observability(stack, settings, worker)
+        channel = await stack.enter_async_context(open_channel(target, settings.transcoder.tls))
         secret = credential.get_secret_value()
-        runner = await open_http(stack, settings, channel, ending, secret, is_stopping=stop.requested.is_set)
+        runner = await open_http(
+            stack, settings, channel, ending, secret, is_stopping=stop.requested.is_set, generation=control.generation
+        )
         port = runner.addresses[0][1]
         _log.info("serving", profile=settings.profile, http_port=port, worker=worker)
         settle_heap()
+        await control.open(stack, settings, FixedFaces(settings), port)
         announce(Ports(port, None))
         await stop.requested.wait()
         await leave_http(runner, settings.server_limits.notice)
         _log.info("draining", grace_seconds=settings.server_limits.drain)
         ending.begin()
+
+
+def follow(stack: AsyncExitStack, listener: str, tls: TlsSettings) -> Callable[[], SSLContext] | None:
+    """Return what returns the listener's present TLS, followed for as long as the stack; None without TLS."""
+    if tls.files is None:
+        return None
+    certificate = WatchedCertificate(listener, tls.files)
+    certificate.watch()
+    stack.push_async_callback(certificate.close)
+    return lambda: certificate.current.context
+
+
+def open_channel(target: str, tls: TlsClientSettings) -> grpc.aio.Channel:
+    """Return the channel of a transcoder to its server: with TLS where authorities are given."""
+    if tls.ca_file is None:
+        return grpc.aio.insecure_channel(target, options=CHANNEL_OPTIONS)
+    key, chain = (None if path is None else path.read_bytes() for path in (tls.key_file, tls.cert_file))
+    credentials = grpc.ssl_channel_credentials(tls.ca_file.read_bytes(), key, chain)
+    named = () if tls.server_name is None else (("grpc.ssl_target_name_override", tls.server_name),)
+    return grpc.aio.secure_channel(target, credentials, options=(*CHANNEL_OPTIONS, *named))
 
 
 class Ending:
@@ -107,16 +147,32 @@ async def open_http(
     *,
     is_stopping: Callable[[], bool] = lambda: False,
     workers: Callable[[], dict[str, int] | None] = lambda: None,
+    generation: Callable[[], int | None] = lambda: None,
+    kept: KeptAnswers | None = None,
 ) -> Runner:
     """Open the JSON-RPC face for as long as the stack. Raises ConfigError for an address that cannot be had."""
     http = settings.http
-    app = create_app(channel, http, credential=credential, is_stopping=is_stopping, workers=workers)
+    app = create_app(
+        channel,
+        http,
+        credential=credential,
+        is_stopping=is_stopping,
+        workers=workers,
+        generation=generation,
+        kept=kept,
+    )
     runner = Runner(app, keepalive_timeout=KEEPALIVE_SECONDS)
     stack.push_async_callback(lambda: runner.close(ending.remaining()))
     await runner.setup()
     try:
         shared = settings.workers > 1 or None
-        await web.TCPSite(runner, http.host, http.port, backlog=BACKLOG, reuse_port=shared).start()
+        tls = follow(stack, "http", http.tls)
+        if tls is None:
+            site = web.TCPSite(runner, http.host, http.port, backlog=BACKLOG, reuse_port=shared)
+        else:
+            room = app[CONNECTIONS]
+            site = TlsSite(runner, http.host, http.port, tls, room, backlog=BACKLOG, reuse_port=shared)
+        await site.start()
     except OSError as error:
         raise http_refusal(http.host, http.port, error) from None
     return runner
@@ -132,14 +188,22 @@ async def leave_http(runner: Runner | None, notice: float) -> None:
     await runner.stop_listening(closing)
 
 
-async def open_metrics(stack: AsyncExitStack, settings: Settings, worker: int) -> None:
-    """Serve metrics for as long as the stack, where they are asked for. Raises ConfigError as `open_http` does."""
+async def open_observability(stack: AsyncExitStack, settings: Settings, worker: int) -> None:
+    """Trace and serve metrics for as long as the stack, where that is asked for.
+
+    One of several workers gives its metrics to its parent, which serves those of all. Raises ConfigError as `open_http`
+    does.
+    """
     set_build(VERSION, settings.profile)
-    listen = settings.metrics.listen
+    await open_telemetry(stack, settings)
+    listen, folder = settings.metrics.listen, os.environ.get(RUNTIME_FOLDER)
     if listen is None:
         return
     try:
-        runner, _ = await start_metrics(listen, worker=worker)
+        if settings.workers > 1 and folder:
+            runner = await serve_figures(figures_socket(Path(folder), worker))
+        else:
+            runner, _ = await start_metrics(listen, tls=follow(stack, "metrics", settings.metrics.tls))
     except OSError as error:
         raise metrics_refusal(listen, error) from None
     stack.push_async_callback(runner.cleanup)

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import json
 import os
+import re
 import sys
+from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy.exc import DBAPIError
 
 from cli.options import add_config, add_network, read_settings, storage_refusal
+from runtime.config_errors import nearest
+from runtime.operations import load_operations
 from server.access.keys import KeyNotFound, KeyStore
+from server.chains.facts import load_facts
 from server.storage.database import open_database, set_aside
 from server.storage.failures import STORAGE_FAILURES, describe_database
 
 if TYPE_CHECKING:
-    import argparse
+    from collections.abc import Callable, Collection
 
     from runtime.settings import Settings
     from server.access.keys import KeyRecord
@@ -32,20 +38,120 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     create = actions.add_parser("create", help="make a key and print it; it cannot be shown again")
     create.add_argument("name", help="who or what the key is for")
-    create.add_argument("--rate", type=float, metavar="UNITS", help="units per second (default: the configured rate)")
-    create.add_argument("--burst", type=int, metavar="UNITS", help="units at once (default: the configured burst)")
     listing = actions.add_parser("list", help="list the keys, revoked ones included")
+    change = actions.add_parser("set", help="change what a key may do; every process follows within 5 seconds")
+    rotate = actions.add_parser("rotate", help="give a key a new text and print it; its number and terms stay")
+    rotate.add_argument(
+        "--keep", type=_moment, metavar="TIME", help="let the old text work so long, such as 24h (default: not at all)"
+    )
     revoke = actions.add_parser("revoke", help="revoke a key; every process refuses it within 5 seconds")
-    revoke.add_argument("key", help="number of the key, the beginning shown by list, or the key itself")
-    for action in (create, listing, revoke):
+    for action in (change, rotate, revoke):
+        action.add_argument("key", help="number of the key, the beginning shown by list, or the key itself")
+    change.add_argument("--name", help="who or what the key is for", default=argparse.SUPPRESS)
+    for action, unset in ((create, ""), (change, "; the word takes it back")):
+        _add_terms(action, unset)
+    for action in (create, listing, change, rotate, revoke):
         add_config(action)
         add_network(action)
         action.add_argument("--json", action="store_true", help="print JSON")
 
 
+# Terms of a key by the names of their arguments, which are absent where nothing was said.
+_TERMS = {
+    "name": "name",
+    "rate": "rate",
+    "burst": "burst",
+    "expires": "expires_at",
+    "allow": "operations",
+    "chains": "chains",
+    "notes": "notes",
+}
+
+
+def _add_terms(action: argparse.ArgumentParser, unset: str) -> None:
+    """Add the terms of a key; each has a word for none of its own."""
+
+    def add(name: str, kind: Callable[[str], Any], word: str, metavar: str, text: str) -> None:
+        def read(given: str) -> Any:
+            return None if given.strip().lower() == word else kind(given)
+
+        action.add_argument(
+            f"--{name}", type=read, metavar=metavar, default=argparse.SUPPRESS, help=f"{text} (or `{word}`{unset})"
+        )
+
+    add("rate", _number(float), "default", "UNITS", "units per second")
+    add("burst", _number(int), "default", "UNITS", "units at once")
+    add("expires", _moment, "never", "TIME", "end it after so long (30d, 12h) or at a day (2027-01-31, UTC)")
+    add("allow", _operations, "all", "NAMES", "the only operations that it may call, such as getBalance,getPrice")
+    add("chains", _slugs, "all", "CHAINS", "the only chains that it may read, such as ethereum,base")
+    add("notes", str, "none", "TEXT", "what else there is to know about it")
+
+
+def _number(kind: Callable[[str], Any]) -> Callable[[str], Any]:
+    def read(text: str) -> Any:
+        try:
+            return kind(text)
+        except ValueError:
+            whole = "a whole number" if kind is int else "a number"
+            raise argparse.ArgumentTypeError(f"{text} is not {whole} of units") from None
+
+    return read
+
+
+_SPAN = re.compile(r"(\d{1,6})([mhdw])")
+_UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+
+
+def span(text: str) -> timedelta:
+    """Return a length of time such as 30d, 12h, 45m or 2w; argparse's error for anything else."""
+    match = _SPAN.fullmatch(text.strip().lower())
+    if match is None:
+        raise argparse.ArgumentTypeError(f"{text} is no length of time; write one such as 45m, 12h, 30d or 2w")
+    return timedelta(**{_UNITS[match[2]]: int(match[1])})
+
+
+def _moment(text: str) -> datetime:
+    """Return the moment after a length of time, or at the beginning of a day (UTC)."""
+    try:
+        day = date.fromisoformat(text.strip())
+    except ValueError:
+        pass
+    else:
+        return datetime(day.year, day.month, day.day, tzinfo=UTC)
+    try:
+        return datetime.now(UTC) + span(text)
+    except OverflowError:
+        raise argparse.ArgumentTypeError(f"{text} is too far ahead; write `never` for good") from None
+    except argparse.ArgumentTypeError:
+        advice = "write a length such as 12h or 30d, or a day such as 2027-01-31"
+        raise argparse.ArgumentTypeError(f"{text} is no time; {advice}") from None
+
+
+def _operations(text: str) -> list[str]:
+    """Return operations by their names; one that is given by an alias has its name."""
+    known = {alias: one.name for one in load_operations() for alias in (one.name, *one.aliases)}
+    return [known[name] for name in _known(text, known, "operation", "`waypost methods` lists them")]
+
+
+def _slugs(text: str) -> list[str]:
+    return _known(text, load_facts(), "chain", "`waypost check` lists them")
+
+
+def _known(text: str, known: Collection[str], what: str, where: str) -> list[str]:
+    names = [part.strip() for part in text.split(",") if part.strip()]
+    if not names:
+        raise argparse.ArgumentTypeError(f"name at least one {what}, or `all`")
+    for name in names:
+        if name not in known:
+            near = nearest(name, known)
+            advice = f"did you mean {near}?" if near else where
+            raise argparse.ArgumentTypeError(f"there is no {what} {name}; {advice}")
+    return names
+
+
 def run(arguments: argparse.Namespace) -> int:
     """Run the action; the exit code is 1 when it was refused."""
-    if arguments.action == "create" and arguments.name.strip().lower() in RESERVED:
+    if getattr(arguments, "name", "").strip().lower() in RESERVED:
         print(f"{arguments.name} is the gateway's own name: choose another", file=sys.stderr)
         return 1
     settings = read_settings(arguments)
@@ -81,9 +187,12 @@ def _print(text: str, action: str) -> bool:
     except OSError as error:
         # What is left in the buffer would be tried again at the end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        done = {"create": "the key is made but lost, revoke it", "revoke": "the key is revoked"}.get(
-            action, "it is read"
-        )
+        done = {
+            "create": "the key is made but lost, revoke it",
+            "rotate": "the key has a new text, which is lost: rotate it again",
+            "set": "the key is changed",
+            "revoke": "the key is revoked",
+        }.get(action, "it is read")
         print(f"the answer cannot be printed ({error.strerror}): {done}", file=sys.stderr)
         return False
     return True
@@ -100,7 +209,7 @@ class Uncertain(Exception):
 async def _run(arguments: argparse.Namespace, settings: Settings) -> tuple[str, list[str]]:
     """Return what is to be printed, and notes for its reader."""
     # On a full disk even a look into the list needs room, by which the key to revoke is found.
-    spends_reserve = arguments.action != "create"
+    spends_reserve = arguments.action in ("list", "revoke")
     engine = await open_database(
         settings.storage.url.get_secret_value(), settings.profile, spends_reserve=spends_reserve
     )
@@ -109,13 +218,21 @@ async def _run(arguments: argparse.Namespace, settings: Settings) -> tuple[str, 
         store = KeyStore(engine)
         # PostgreSQL itself would wait for another session's lock for ever.
         async with asyncio.timeout(_LONGEST_SECONDS):
+            terms: Any = {term: getattr(arguments, name) for name, term in _TERMS.items() if hasattr(arguments, name)}
             if arguments.action == "create":
-                number, key = await store.create_key(arguments.name, arguments.rate, arguments.burst)
-                if arguments.json:
-                    text = json.dumps({"id": number, "name": arguments.name, "key": key})
-                else:
-                    text = key
-                    notes.append(f"key {number} for {arguments.name}; keep it now, it cannot be shown again")
+                number, key = await store.create_key(**terms)
+                text = json.dumps({"id": number, "name": arguments.name, "key": key}) if arguments.json else key
+                notes.append(f"key {number} for {arguments.name}; keep it now, it cannot be shown again")
+            elif arguments.action == "rotate":
+                record, key = await store.rotate_key(arguments.key, arguments.keep)
+                text = json.dumps({**_row(record), "key": key}) if arguments.json else key
+                until = "at once" if arguments.keep is None else f"at {_time(arguments.keep)}"
+                notes.append(f"key {record.id} ({record.name}); the old text ends {until}; keep this one now")
+            elif arguments.action == "set":
+                if not terms:
+                    raise ValueError("nothing to change: give --name, --rate, --burst, --expires, --allow, ...")
+                record = await store.set_key(arguments.key, **terms)
+                text = json.dumps(_row(record)) if arguments.json else _list([record], as_json=False)
             elif arguments.action == "revoke":
                 record = await store.revoke_key(arguments.key)
                 text = json.dumps(_row(record)) if arguments.json else f"key {record.id} ({record.name}) is revoked"
@@ -146,23 +263,41 @@ def _list(records: list[KeyRecord], *, as_json: bool) -> str:
         return json.dumps(rows, indent=2)
     if not rows:
         return ""
-    lines = [f"{'id':>4}  {'key':<12} {'rate':>8} {'burst':>7}  {'created':<20}  {'revoked':<20}  name"]
+    lines = [
+        f"{'id':>4}  {'key':<12} {'rate':>8} {'burst':>7}  {'created':<20}  {'revoked':<20}  {'expires':<20}  name"
+    ]
     for row in rows:
         rate, burst = row["rate"] or "default", row["burst"] or "default"
-        shown, revoked = row["key"] + "...", row["revoked"] or "-"
+        shown, revoked, expires = row["key"] + "...", row["revoked"] or "-", row["expires"] or "never"
         lines.append(
-            f"{row['id']:>4}  {shown:<12} {rate:>8} {burst:>7}  {row['created']}  {revoked:<20}  {row['name']}"
+            f"{row['id']:>4}  {shown:<12} {rate:>8} {burst:>7}  {row['created']}  {revoked:<20}  {expires:<20}"
+            f"  {row['name']}"
         )
+        for what in ("operations", "chains"):
+            if row[what] is not None:
+                lines.append(f"      only these {what}: {', '.join(row[what])}")
+        if row["notes"]:
+            lines.append(f"      {row['notes']}")
     return "\n".join(lines)
 
 
 def _row(record: KeyRecord) -> dict[str, Any]:
+    rights = record.rights
+    operations, chains = (None, None) if rights is None else (rights.operations, rights.chains)
     return {
         "id": record.id,
         "name": record.name,
         "key": record.prefix,
         "rate": record.rate,
         "burst": record.burst,
-        "created": f"{record.created_at:%Y-%m-%dT%H:%M:%SZ}",
-        "revoked": f"{record.revoked_at:%Y-%m-%dT%H:%M:%SZ}" if record.revoked_at else None,
+        "created": _time(record.created_at),
+        "revoked": _time(record.revoked_at) if record.revoked_at else None,
+        "expires": _time(record.expires_at) if record.expires_at else None,
+        "operations": None if operations is None else sorted(operations),
+        "chains": None if chains is None else sorted(chains),
+        "notes": record.notes,
     }
+
+
+def _time(moment: datetime) -> str:
+    return f"{moment:%Y-%m-%dT%H:%M:%SZ}"

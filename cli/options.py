@@ -5,12 +5,14 @@ A mistake is shown as the operator sees it: key, value, where it came from, and 
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from runtime.config_errors import ConfigError
 from runtime.settings import load_settings
+from runtime.settings.loading import SHORT, variable_of
 
 if TYPE_CHECKING:
     import argparse
@@ -67,9 +69,15 @@ def add_full(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def read_settings(arguments: argparse.Namespace, further: dict[str, Any] | None = None) -> Settings:
-    """Return the settings that the arguments name, with `further` nested values under them; raises ConfigError."""
-    return load_settings(config_path(arguments), overrides=merge(further or {}, given_overrides(arguments)))
+def read_settings(
+    arguments: argparse.Namespace, further: dict[str, Any] | None = None, content: bytes | None = None
+) -> Settings:
+    """Return the settings that the arguments name, with `further` nested values under them; raises ConfigError.
+
+    `content` stands for what the configuration file holds, which is then not read.
+    """
+    overrides = merge(further or {}, given_overrides(arguments))
+    return load_settings(config_path(arguments), overrides=overrides, content=content)
 
 
 def given_overrides(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -93,6 +101,25 @@ def merge(weak: Mapping[str, Any], strong: Mapping[str, Any]) -> dict[str, Any]:
         known = merged.get(name)
         merged[name] = merge(known, value) if isinstance(known, dict) and isinstance(value, dict) else value
     return merged
+
+
+def worker_environment(environ: Mapping[str, str], overrides: Mapping[str, Any]) -> dict[str, str]:
+    """Return the environment in which a worker reads the same settings as its parent with these overrides."""
+    environment = dict(environ)
+    for key, value in _leaves("", overrides):
+        for short, meant in SHORT.items():
+            if meant == key:
+                environment.pop(short, None)
+        environment[variable_of(key)] = value if isinstance(value, str) else json.dumps(value)
+    return environment
+
+
+def _leaves(prefix: str, values: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    leaves: list[tuple[str, Any]] = []
+    for name, value in values.items():
+        key = f"{prefix}{name}"
+        leaves += _leaves(f"{key}.", value) if isinstance(value, dict) else [(key, value)]
+    return leaves
 
 
 def config_path(arguments: argparse.Namespace) -> Path | None:

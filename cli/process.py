@@ -36,6 +36,8 @@ class Stop:
         loop = asyncio.get_running_loop()
         for number in SIGNALS:
             loop.add_signal_handler(number, self.ask)
+        # Otherwise it asks for a reload (`cli.reloader`), for which it is too early or which this process does not do.
+        loop.add_signal_handler(signal.SIGHUP, end_without_terminal)
 
     def ignore(self) -> None:
         """Give the signals back."""
@@ -56,6 +58,17 @@ class Stop:
     async def unless_hurried(self, work: Coroutine[None, None, T]) -> T | None:
         """Return what the work returns, or None once it must end at once; the work is cancelled then."""
         return await first(work, self.hurried)
+
+
+_had_terminal = os.isatty(0)
+
+
+def end_without_terminal() -> bool:
+    """Ask this process to stop where the terminal that it was started from is gone; return whether it is."""
+    is_gone = _had_terminal and not os.isatty(0)
+    if is_gone:
+        os.kill(os.getpid(), signal.SIGTERM)
+    return is_gone
 
 
 async def first(work: Coroutine[None, None, T], event: asyncio.Event) -> T | None:

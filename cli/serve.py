@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import sys
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
+from cli.control import Control, open_control
 from cli.faces import Ports
 from cli.options import (
     DEVNET_KEY,
@@ -21,13 +23,19 @@ from cli.options import (
     read_settings,
 )
 from cli.process import run_process
-from cli.workers import Parent, run_workers
+from cli.reloader import listen_for_reload
+from cli.worker import Parent
+from cli.worker_reload import WorkerControl, WorkersReload, read_configuration, read_content
+from cli.workers import run_workers
+from runtime.config_errors import ConfigError
 from server.chains.registry import check_configured
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
+    from contextlib import AsyncExitStack
 
     from cli.process import Stop
+    from cli.workers import Workers
     from runtime.settings import Settings
 
 
@@ -40,7 +48,8 @@ _DEMO = '{"jsonrpc":"2.0","id":1,"method":"getBlockHeight","params":{"chain":"et
 def base_url(settings: Settings, ports: Ports) -> str:
     """Return the JSON-RPC address that a client on this machine pastes: with the devnet's key, or the demo's."""
     key = DEVNET_KEY if settings.profile == "devnet" else "demo"
-    return f"http://{_reachable(settings.http.host)}:{ports.http}/{key}"
+    scheme = "http" if settings.http.tls.files is None else "https"
+    return f"{scheme}://{_reachable(settings.http.host)}:{ports.http}/{key}"
 
 
 def greeting(settings: Settings, ports: Ports, examples: Sequence[str] = ()) -> str:
@@ -81,28 +90,36 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_grpc_port(parser)
     parser.add_argument(
         "--workers",
-        metavar="N",
-        type=int,
-        help='processes on the same ports; more than one needs quotas.mode "per-process"',
+        metavar="N|auto",
+        help="processes on the same ports, which share callers' quotas; auto: one for each processor",
     )
     parser.add_argument("--worker", type=int, metavar="NUMBER", help=argparse.SUPPRESS)
+    parser.add_argument("--ledger", type=int, metavar="DESCRIPTOR", help=argparse.SUPPRESS)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Serve until a signal; on the devnet start its nodes first and end them last."""
-    settings = read_settings(arguments)
+    content, generation = None, 1
+    if arguments.worker is not None and config_path(arguments) is not None:
+        content, generation = read_configuration(sys.stdin.buffer)
+    else:
+        content = read_content(config_path(arguments))
+    settings = read_settings(arguments, content=content)
     check_configured(settings)
     if arguments.worker is not None:
-        return run_process(lambda stop: _work(settings, stop, arguments.worker), settings.log)
-    return run_process(lambda stop: _serve(arguments, settings, stop), settings.log)
+        return run_process(lambda stop: _work(arguments, settings, stop, generation), settings.log)
+    return run_process(lambda stop: _serve(arguments, settings, stop, content), settings.log)
 
 
-async def _serve(arguments: argparse.Namespace, settings: Settings, stop: Stop) -> int:
+async def _serve(arguments: argparse.Namespace, settings: Settings, stop: Stop, content: bytes | None) -> int:
     async with _local_chains(settings, stop, full=arguments.full) as found:
         if found is None:
             return 0
         overrides = merge(found, given_overrides(arguments))
-        settings = read_settings(arguments, found)
+        settings = read_settings(arguments, found, content)
+
+        def read(content: bytes | None) -> Settings:
+            return read_settings(arguments, found, content)
 
         def announce(ports: Ports) -> None:
             print(greeting(settings, ports, _examples(settings, ports) if found else ()), flush=True)
@@ -110,15 +127,25 @@ async def _serve(arguments: argparse.Namespace, settings: Settings, stop: Stop) 
         if settings.workers == 1:
             from cli.gateway import run_gateway  # here: the parent of workers does without the server
 
-            await stop.unless_hurried(run_gateway(settings, stop, announce))
+            await stop.unless_hurried(run_gateway(settings, stop, announce, Control(read)))
             return 0
+
+        async def control(stack: AsyncExitStack, workers: Workers) -> None:
+            reload = WorkersReload(workers, settings, read, config_path(arguments)).reload
+            await open_control(stack, settings, settings.http.port, reload)
+            listen_for_reload(reload)
+
         return await run_workers(
             settings.workers,
             stop,
             lambda: announce(Ports(settings.http.port, settings.grpc.port)),
             config=config_path(arguments),
+            content=content,
             overrides=overrides,
             grace=settings.server_limits.notice + settings.server_limits.drain,
+            control=control,
+            ledger=settings.quotas.backend == "memory",
+            metrics=settings.metrics,
         )
 
 
@@ -129,13 +156,20 @@ def _examples(settings: Settings, ports: Ports) -> list[str]:
     return run_lines(base_url(settings, ports), ports.grpc)
 
 
-async def _work(settings: Settings, stop: Stop, number: int) -> int:
+async def _work(arguments: argparse.Namespace, settings: Settings, stop: Stop, generation: int) -> int:
     from cli.gateway import run_gateway  # before the first sign of life: it takes a second
 
     parent = Parent()
     following = asyncio.create_task(parent.follow(stop))
+    control = WorkerControl(parent, lambda content: read_settings(arguments, content=content), generation)
     gateway = run_gateway(
-        settings, stop, lambda ports: parent.report_ready(), worker=number, workers=parent.counts_by_name
+        settings,
+        stop,
+        lambda ports: parent.report_ready(),
+        control,
+        worker=arguments.worker,
+        workers=parent.counts_by_name,
+        ledger=arguments.ledger,
     )
     await stop.unless_hurried(gateway)
     following.cancel()
@@ -152,7 +186,11 @@ async def _local_chains(settings: Settings, stop: Stop, *, full: bool) -> AsyncI
         yield {}
         return
     # Imported here: everything else serves without the devnet's packages.
-    from cli.devnet import run_local_chains
+    try:
+        from cli.devnet import run_local_chains
+    except ModuleNotFoundError:
+        fix = "this installation has no local chains: use `make run` in the tree, or configure [chains]"
+        raise ConfigError("profile", "devnet", fix) from None
 
     async with run_local_chains(stop, full=full) as devnet:
         yield None if devnet is None else devnet.settings_overrides()

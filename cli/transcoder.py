@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from cli.control import Control
 from cli.faces import Ports, run_transcoder
 from cli.options import add_config, add_http_port, read_settings
 from cli.process import run_process
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     import argparse
 
     from cli.process import Stop
+    from runtime.settings import Settings
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,12 +29,16 @@ def run(arguments: argparse.Namespace) -> int:
     """Serve until a signal."""
     settings = read_settings(arguments, {"workers": 1})
 
+    def read(content: bytes | None) -> Settings:
+        return read_settings(arguments, {"workers": 1}, content)
+
     def announce(ports: Ports) -> None:
         target = settings.transcoder.grpc_target
-        print(f"Waypost serves JSON-RPC on http://{settings.http.host}:{ports.http} for {target}", flush=True)
+        scheme = "http" if settings.http.tls.files is None else "https"
+        print(f"Waypost serves JSON-RPC on {scheme}://{settings.http.host}:{ports.http} for {target}", flush=True)
 
     async def main(stop: Stop) -> int:
-        await stop.unless_hurried(run_transcoder(settings, stop, announce))
+        await stop.unless_hurried(run_transcoder(settings, stop, announce, Control(read)))
         return 0
 
     return run_process(main, settings.log)

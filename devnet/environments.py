@@ -46,7 +46,8 @@ def installed_environment(name: str, what: str, lock: Path, progress: Progress =
 
 
 def _install(python: Path, lock: Path, what: str) -> None:
-    flags = ("--quiet", "--disable-pip-version-check", "--require-hashes", "--no-deps")
+    # Not compiled: a fraction of their modules is ever imported, each of which is compiled then.
+    flags = ("--quiet", "--disable-pip-version-check", "--require-hashes", "--no-deps", "--no-compile")
     command = [str(python), "-m", "pip", "install", *flags, "--requirement", str(lock)]
     try:
         subprocess.run(command, check=True, capture_output=True, text=True, timeout=_WITHIN)

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from itertools import accumulate
-from typing import TYPE_CHECKING
+from time import time
+from typing import TYPE_CHECKING, Any
 
 from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily
 from prometheus_client.registry import Collector
+from prometheus_client.samples import Exemplar
 from prometheus_client.utils import floatToGoString
 
 if TYPE_CHECKING:
@@ -30,19 +32,24 @@ class Counter:
 
 
 class Histogram:
-    """How many values fell below each of some bounds, and their sum."""
+    """How many values fell below each of some bounds, and their sum; of traced values the last of each bucket."""
 
-    __slots__ = ("_bounds", "counts", "total")
+    __slots__ = ("_bounds", "counts", "exemplars", "total")
 
     def __init__(self, bounds: Sequence[float]) -> None:
         self._bounds = bounds
         self.counts = [0] * (len(bounds) + 1)
         self.total = 0.0
+        self.exemplars: dict[int, Exemplar] = {}
 
     def observe(self, value: float) -> None:
         """Count a value; one that equals a bound belongs to it."""
         self.counts[bisect_left(self._bounds, value)] += 1
         self.total += value
+
+    def note_trace(self, value: float, trace_id: str) -> None:
+        """Keep the trace of a value that was counted as the example of its bucket."""
+        self.exemplars[bisect_left(self._bounds, value)] = Exemplar({"trace_id": trace_id}, value, time())
 
 
 class CounterFamily(Collector):
@@ -93,6 +100,11 @@ class HistogramFamily(Collector):
         """Return the family with the cumulative buckets of each histogram."""
         family = HistogramMetricFamily(self._name, self._text, labels=self._labels)
         for values, histogram in self._series.items():
-            buckets = list(zip(self._bucket_labels, accumulate(histogram.counts), strict=True))
+            buckets: list[Any] = [
+                (label, count, histogram.exemplars.get(place))
+                for place, (label, count) in enumerate(
+                    zip(self._bucket_labels, accumulate(histogram.counts), strict=True)
+                )
+            ]
             family.add_metric(values, buckets, histogram.total)
         yield family

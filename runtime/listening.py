@@ -59,9 +59,14 @@ def sockets_at(port: int) -> Iterator[tuple[socket.socket, bool]]:
         return
     for name in descriptors:
         try:
-            duplicate = socket.socket(fileno=os.dup(int(name)))
+            descriptor = os.dup(int(name))
         except OSError:
-            continue  # no socket, or closed meanwhile
+            continue  # closed meanwhile
+        try:
+            duplicate = socket.socket(fileno=descriptor)
+        except OSError:
+            os.close(descriptor)
+            continue  # no socket
         with closing(duplicate), suppress(OSError):
             is_tcp = duplicate.family in {socket.AF_INET, socket.AF_INET6} and duplicate.type == socket.SOCK_STREAM
             if is_tcp and duplicate.getsockname()[1] == port:

@@ -12,8 +12,9 @@ import sys
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping
+from contextvars import ContextVar
 from time import monotonic
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
 import structlog
 
@@ -164,11 +165,41 @@ QUIET = {
     "aiosqlite": logging.WARNING,
     "sqlalchemy": logging.WARNING,
     "alembic": logging.WARNING,
+    # A server of grpc.aio that was never started logs itself, at the level debug, while it is deallocated: a handler
+    # that keeps the record (a queue, pytest's capture) keeps a freed object, and the process is killed later.
+    "grpc._cython.cygrpc": logging.INFO,
 }
 OFF = ("aiohttp.access",)
 
 # Set by this module itself, not by callers: nothing in them to redact.
 _PLAIN = frozenset({"timestamp", "level"})
+
+
+class LoggedCall(Protocol):
+    """A call as its lines name it; `deadline` is in seconds of the monotonic clock, None before it is known."""
+
+    request_id: str
+    deadline: float | None
+
+    @property
+    def trace_id(self) -> str:
+        """The id of its trace, empty where it is not traced."""
+        ...
+
+
+CALL: ContextVar[LoggedCall] = ContextVar("waypost_request")
+"""The call that the running task serves."""
+
+
+def name_call(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
+    """Add the ids of the request that a line is about, and of its trace, to the line."""
+    call = CALL.get(None)
+    # What a call has begun in the background may outlive it, and is nothing of its own then.
+    if call is not None and (call.deadline is None or monotonic() < call.deadline + 1.0):
+        event.setdefault("request_id", call.request_id)
+        if call.trace_id:
+            event.setdefault("trace_id", call.trace_id)
+    return event
 
 
 def route_logs() -> None:
@@ -179,6 +210,7 @@ def route_logs() -> None:
     """
     _use(
         structlog.contextvars.merge_contextvars,
+        name_call,
         structlog.stdlib.PositionalArgumentsFormatter(),
         structlog.processors.StackInfoRenderer(),
         structlog.processors.ExceptionRenderer(),
@@ -207,6 +239,7 @@ def configure_logs(settings: LogSettings, stream: TextIO | None = None) -> loggi
     console = settings.format == "console" or (settings.format == "auto" and target.isatty())
     shared: list[Processor] = [
         structlog.contextvars.merge_contextvars,
+        name_call,
         structlog.stdlib.add_logger_name,
         structlog.stdlib.add_log_level,
         structlog.stdlib.PositionalArgumentsFormatter(),
@@ -230,15 +263,21 @@ def configure_logs(settings: LogSettings, stream: TextIO | None = None) -> loggi
     for previous in [handler for handler in root.handlers if isinstance(handler, EventHandler)]:
         root.removeHandler(previous)
     root.addHandler(handler)
-    root.setLevel(LEVELS[settings.level])
-    for name, level in QUIET.items():
-        logging.getLogger(name).setLevel(max(level, LEVELS[settings.level]))
+    set_log_level(settings)
     for name in OFF:
         logging.getLogger(name).disabled = True
     logging.captureWarnings(True)
     sys.excepthook = _log_uncaught
     threading.excepthook = _log_thread
     return handler
+
+
+def set_log_level(settings: LogSettings) -> None:
+    """Log what the settings' level asks for from now on."""
+    level = LEVELS[settings.level]
+    logging.getLogger().setLevel(level)
+    for name, least in QUIET.items():
+        logging.getLogger(name).setLevel(max(least, level))
 
 
 class EventHandler(logging.StreamHandler[TextIO]):

@@ -7,23 +7,20 @@ library.
 
 from __future__ import annotations
 
-import asyncio
 import re
+import time
 from functools import lru_cache
-from typing import TYPE_CHECKING, Literal
+from time import monotonic
+from typing import TYPE_CHECKING, Literal, Protocol
 
-from aiohttp import web
 from prometheus_client import CollectorRegistry, Gauge, Info
-from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
 
 from runtime.counters import Counter, CounterFamily, Histogram, HistogramFamily
-from runtime.settings.values import split_address
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
 # A label value that is no plain word is counted under this one, so that no caller's text can become a label.
 OTHER = "other"
 
@@ -34,8 +31,8 @@ FetchResult = Literal["answer", "refused", "failed"]
 Face = Literal["grpc", "jsonrpc"]
 
 _WORD = re.compile(r"[A-Za-z0-9_.-]{0,64}")
-_LATENCIES = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15, 30)
-_SIZES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
+LATENCIES = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15, 30)
+SIZES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 
 REGISTRY = CollectorRegistry(auto_describe=True)
 
@@ -46,49 +43,31 @@ _OPERATIONS = CounterFamily(
     REGISTRY,
 )
 _OPERATION_SECONDS = HistogramFamily(
-    "waypost_operation_seconds", "How long calls took, in seconds.", ("operation", "chain"), _LATENCIES, REGISTRY
+    "waypost_operation_seconds", "How long calls took, in seconds.", ("operation", "chain"), LATENCIES, REGISTRY
 )
 _IN_FLIGHT = Gauge("waypost_in_flight", "Items in progress.", registry=REGISTRY)
+_CERTIFICATE = Gauge(
+    "waypost_certificate_expiry_seconds",
+    "How long a listener's certificate is still valid, in seconds; negative once it has expired.",
+    ("listener",),
+    registry=REGISTRY,
+)
+_CERTIFICATE_FAILED = Gauge(
+    "waypost_certificate_reload_failed",
+    "1 while a listener's changed certificate files cannot be used and the certificate of before is served, else 0.",
+    ("listener",),
+    registry=REGISTRY,
+)
+_GENERATION = Gauge(
+    "waypost_config_generation", "How many settings were applied: 1 at the start, 1 more by reload.", registry=REGISTRY
+)
 _HTTP = CounterFamily("waypost_http_requests", "HTTP requests of the JSON-RPC face, by status.", ("status",), REGISTRY)
 _BATCHES = HistogramFamily(
-    "waypost_batch_items", "Items of one JSON-RPC batch.", (), (1, 2, 5, 10, 20, 30, 40, 50), REGISTRY
+    "waypost_batch_items", "Items of one batch.", (), (1, 2, 5, 10, 20, 30, 40, 50, 100, 200), REGISTRY
 )
 _BATCH_ITEMS = _BATCHES.of()
 _REFUSALS = CounterFamily(
     "waypost_refusals", "Items refused by admission, by face and reason.", ("face", "reason"), REGISTRY
-)
-_UPSTREAM = CounterFamily(
-    "waypost_upstream_requests",
-    "Requests to nodes, by endpoint label and outcome.",
-    ("chain", "endpoint", "outcome"),
-    REGISTRY,
-)
-_UPSTREAM_FAILURES = CounterFamily(
-    "waypost_upstream_failures",
-    "Calls that got no result from an endpoint, by kind.",
-    ("chain", "endpoint", "kind"),
-    REGISTRY,
-)
-_UPSTREAM_SECONDS = HistogramFamily(
-    "waypost_upstream_seconds",
-    "How long nodes took to answer, in seconds.",
-    ("chain", "endpoint"),
-    _LATENCIES,
-    REGISTRY,
-)
-_UPSTREAM_BATCH = HistogramFamily(
-    "waypost_upstream_batch_calls",
-    "Calls that left for a node in one request.",
-    ("chain", "endpoint"),
-    _SIZES,
-    REGISTRY,
-)
-_FOLD = HistogramFamily("waypost_fold_reads", "Contract reads folded into one call.", ("chain",), _SIZES, REGISTRY)
-_LEFT_OUT = CounterFamily(
-    "waypost_rows_left_out",
-    "Chains that an answer over many chains does not list because they could not be read.",
-    ("operation", "chain"),
-    REGISTRY,
 )
 _YIELDS_LEFT_OUT = CounterFamily(
     "waypost_yields_left_out",
@@ -96,30 +75,23 @@ _YIELDS_LEFT_OUT = CounterFamily(
     ("chain", "protocol", "reason"),
     REGISTRY,
 )
-_JOINED = CounterFamily("waypost_joined_calls", "Calls that shared the answer of another.", ("chain",), REGISTRY)
-_HEDGES = CounterFamily(
-    "waypost_upstream_hedges",
-    "Calls asked of a second endpoint because the first took long, by the second one's label.",
-    ("chain", "endpoint"),
-    REGISTRY,
-)
-_DISAGREEMENTS = CounterFamily(
-    "waypost_hash_disagreements",
-    "Blocks of which an endpoint told another hash than the other endpoints.",
-    ("chain", "endpoint"),
-    REGISTRY,
-)
-_HEAD = Gauge("waypost_head_block", "Highest block known of a chain.", ("chain",), registry=REGISTRY)
-_ENDPOINT_UP = Gauge(
-    "waypost_endpoint_up",
-    "1 while an endpoint is used, 0 while it is passed over.",
-    ("chain", "endpoint"),
-    registry=REGISTRY,
-)
 _CACHE = CounterFamily("waypost_cache_lookups", "Cache look-ups by result.", ("cache", "result"), REGISTRY)
 _CACHE_BYTES = Gauge("waypost_cache_bytes", "Bytes held by a cache.", ("cache",), registry=REGISTRY)
 _FETCHES = CounterFamily(
     "waypost_fetches", "Fetches of addresses that contracts have chosen, by result.", ("result",), REGISTRY
+)
+_STORE_UP = Gauge(
+    "waypost_store_up",
+    "1 while a store answers, 0 since it failed: `database` (keys, prices) or `cache` (Redis).",
+    ("store",),
+    registry=REGISTRY,
+)
+_SPANS = CounterFamily(
+    "waypost_spans", "Spans by what became of them: recorded, then exported or failed.", ("result",), REGISTRY
+)
+_USAGE_PENDING = Gauge("waypost_usage_pending_intervals", "Intervals of usage not written yet.", registry=REGISTRY)
+_USAGE_LOST = CounterFamily(
+    "waypost_usage_lost_requests", "Requests whose usage was given up, as the database was away.", (), REGISTRY
 )
 _TASKS = Gauge("waypost_tasks", "Tasks of the event loop at the moment of this reading.", registry=REGISTRY)
 _WORKERS = Gauge(
@@ -128,10 +100,40 @@ _WORKERS = Gauge(
     ("state",),
     registry=REGISTRY,
 )
-_WORKER_RESTARTS = Gauge(
-    "waypost_worker_restarts", "How often one of these processes was started again.", registry=REGISTRY
+_WORKER_RESTARTS = CounterFamily(
+    "waypost_worker_restarts", "Processes on the same ports that were started again.", (), REGISTRY
+)
+_RESTARTS = _WORKER_RESTARTS.of()
+_QUOTA_DEGRADED = Gauge(
+    "waypost_quota_degraded",
+    "1 while this process counts quotas alone, because what counts them for all processes does not answer.",
+    registry=REGISTRY,
 )
 _BUILD = Info("waypost_build", "What is running.", registry=REGISTRY)
+
+# How one figure is made of those of several processes. Counters and histograms are added up.
+Merging = Literal["sum", "min", "max"]
+GAUGES: dict[str, Merging] = {
+    "waypost_in_flight": "sum",
+    "waypost_tasks": "sum",
+    "waypost_cache_bytes": "sum",
+    "waypost_head_block": "max",
+    "waypost_endpoint_head_block": "max",
+    # Each process judges endpoints by its own requests: one of them may pass over what serves the others.
+    "waypost_endpoint_up": "max",
+    "waypost_store_up": "min",
+    "waypost_workers": "max",
+    "waypost_build": "max",
+    "waypost_quota_degraded": "max",
+    "waypost_usage_pending_intervals": "sum",
+    "waypost_config_generation": "min",
+    "waypost_certificate_expiry_seconds": "min",
+    "waypost_certificate_reload_failed": "max",
+}
+OF_THE_PARENT = ("waypost_workers", "waypost_worker_restarts")
+"""What the parent of several processes knows better than they."""
+OF_ALL = ("waypost_certificate_expiry_seconds", "waypost_certificate_reload_failed")
+"""What the parent of several processes has too: it serves a listener of its own, the metrics'."""
 
 
 def word(text: str | None) -> str:
@@ -151,16 +153,24 @@ def count_operation(operation: str, chain: str | None, code: str, reason: str | 
     duration.observe(seconds)
 
 
-def success_counter(operation: str) -> Callable[[str, float], None]:
-    """Return what counts an answered call of the operation, given the chain's slug and seconds: for every call."""
+class AnsweredCall(Protocol):
+    """A call that was answered: its chain's slug, and when it began by the monotonic clock."""
+
+    chain: str
+    started: float
+
+
+def success_counter(operation: str) -> Callable[[AnsweredCall], None]:
+    """Return what counts an answered call of the operation, at its end: for every call."""
     known: dict[str, tuple[Counter, Histogram]] = {}
 
-    def count(chain: str, seconds: float) -> None:
+    def count(call: AnsweredCall) -> None:
+        chain = call.chain
         series = known.get(chain)
         if series is None:
             series = known[chain] = _operation_series(operation, chain, "OK", None)
         series[0].count += 1
-        series[1].observe(seconds)
+        series[1].observe(monotonic() - call.started)
 
     return count
 
@@ -173,6 +183,11 @@ def _operation_series(operation: str, chain: str | None, code: str, reason: str 
         _OPERATIONS.of(operation, chain, word(code), word(reason)),
         _OPERATION_SECONDS.of(operation, chain),
     )
+
+
+def note_operation_trace(operation: str, chain: str | None, seconds: float, trace_id: str) -> None:
+    """Name the trace of a call that was counted, as an example of calls that take so long."""
+    _operation_series(operation, chain, "OK", None)[1].note_trace(seconds, trace_id)
 
 
 def watch_in_flight(count: Callable[[], int]) -> None:
@@ -191,61 +206,18 @@ def _http_series(status: int) -> Counter:
 
 
 def observe_batch(items: int) -> None:
-    """Record how many items one JSON-RPC batch held."""
+    """Record how many items one batch held, over either face."""
     _BATCH_ITEMS.observe(items)
 
 
 def count_refusal(face: Face, reason: str, items: int = 1) -> None:
     """Count items that admission refused."""
-    _REFUSALS.of(face, word(reason)).count += items
+    _refusal_series(face, reason).count += items
 
 
-def count_upstream(chain: str, endpoint: str, outcome: Outcome, seconds: float, calls: int = 1) -> None:
-    """Count one request to a node: its endpoint's label, how it ended, how long it took, how many calls it carried."""
-    requests, duration, batch = _upstream_series(chain, endpoint, outcome)
-    requests.count += 1
-    duration.observe(seconds)
-    batch.observe(calls)
-
-
-@lru_cache(maxsize=1024)
-def _upstream_series(chain: str, endpoint: str, outcome: Outcome) -> tuple[Counter, Histogram, Histogram]:
-    chain, endpoint = word(chain), word(endpoint)
-    return (
-        _UPSTREAM.of(chain, endpoint, outcome),
-        _UPSTREAM_SECONDS.of(chain, endpoint),
-        _UPSTREAM_BATCH.of(chain, endpoint),
-    )
-
-
-def count_upstream_failure(chain: str, endpoint: str, kind: str) -> None:
-    """Count one call that got no result from an endpoint; `kind` is out of a closed set of short words."""
-    _UPSTREAM_FAILURES.of(word(chain), word(endpoint), word(kind)).count += 1
-
-
-def observe_fold(chain: str, reads: int) -> None:
-    """Record how many contract reads one folded call held."""
-    _fold_series(chain).observe(reads)
-
-
-@lru_cache(maxsize=256)
-def _fold_series(chain: str) -> Histogram:
-    return _FOLD.of(word(chain))
-
-
-def count_joined(chain: str) -> None:
-    """Count a call that shared the answer of an identical one in flight."""
-    _joined_series(chain).count += 1
-
-
-@lru_cache(maxsize=256)
-def _joined_series(chain: str) -> Counter:
-    return _JOINED.of(word(chain))
-
-
-def count_left_out(operation: str, chain: str) -> None:
-    """Count a chain that an answer over many chains does not list, because it could not be read."""
-    _LEFT_OUT.of(word(operation), word(chain)).count += 1
+@lru_cache(maxsize=64)
+def _refusal_series(face: Face, reason: str) -> Counter:
+    return _REFUSALS.of(face, word(reason))
 
 
 def count_yields_left_out(chain: str, protocol: str, reason: str, pools: int) -> None:
@@ -253,24 +225,14 @@ def count_yields_left_out(chain: str, protocol: str, reason: str, pools: int) ->
     _YIELDS_LEFT_OUT.of(word(chain), word(protocol), word(reason)).count += pools
 
 
-def count_hedge(chain: str, endpoint: str) -> None:
-    """Count a call that was sent to this endpoint too, because another one took long."""
-    _HEDGES.of(word(chain), word(endpoint)).count += 1
+def set_store_up(store: Literal["database", "cache"], up: bool) -> None:
+    """Record whether a store answers."""
+    _STORE_UP.labels(store).set(1 if up else 0)
 
 
-def count_disagreement(chain: str, endpoint: str) -> None:
-    """Count a block of which this endpoint reported another hash than the others."""
-    _DISAGREEMENTS.of(word(chain), word(endpoint)).count += 1
-
-
-def set_head(chain: str, block: int) -> None:
-    """Record the highest block known of a chain."""
-    _HEAD.labels(word(chain)).set(block)
-
-
-def set_endpoint_up(chain: str, endpoint: str, up: bool) -> None:
-    """Record whether an endpoint is used at present."""
-    _ENDPOINT_UP.labels(word(chain), word(endpoint)).set(1 if up else 0)
+def count_spans(result: Literal["recorded", "exported", "failed"], spans: int) -> None:
+    """Count spans that ended and are to be handed to the collector, that were, and that it did not take."""
+    _SPANS.of(result).count += spans
 
 
 def count_cache(cache: str, result: CacheResult) -> None:
@@ -294,6 +256,16 @@ def count_fetch(result: FetchResult) -> None:
     _FETCHES.of(result).count += 1
 
 
+def measure_usage_pending(intervals: Callable[[], int]) -> None:
+    """Have the intervals of usage that wait for the database read when metrics are rendered."""
+    _USAGE_PENDING.set_function(intervals)
+
+
+def count_usage_lost(requests: int) -> None:
+    """Count requests whose usage was given up."""
+    _USAGE_LOST.of().count += requests
+
+
 def set_tasks(tasks: int) -> None:
     """Record how many tasks the event loop has."""
     _TASKS.set(tasks)
@@ -303,39 +275,25 @@ def set_workers(*, configured: int, serving: int, restarts: int) -> None:
     """Record how many processes there are on the same ports, as their parent reports."""
     _WORKERS.labels("configured").set(configured)
     _WORKERS.labels("serving").set(serving)
-    _WORKER_RESTARTS.set(restarts)
+    _RESTARTS.count = restarts
+
+
+def set_quota_degraded(degraded: bool) -> None:
+    """Record whether this process counts quotas alone that it should share."""
+    _QUOTA_DEGRADED.set(int(degraded))
+
+
+def set_certificate(listener: str, expires_at: float, *, failed: bool) -> None:
+    """Record until when a listener's certificate is valid (unix seconds), and whether a newer one could not be used."""
+    _CERTIFICATE.labels(word(listener)).set_function(lambda: expires_at - time.time())
+    _CERTIFICATE_FAILED.labels(word(listener)).set(int(failed))
+
+
+def set_generation(generation: int) -> None:
+    """Record how many settings this process has had, the present ones included."""
+    _GENERATION.set(generation)
 
 
 def set_build(version: str, profile: str) -> None:
     """Record what is running."""
     _BUILD.info({"version": version, "profile": profile})
-
-
-def render_metrics() -> bytes:
-    """Return everything measured in Prometheus' text format (content type `CONTENT_TYPE`)."""
-    return generate_latest(REGISTRY)
-
-
-async def start_metrics(listen: str, *, worker: int = 0) -> tuple[web.AppRunner, int]:
-    """Serve `GET /metrics` on `host:port`; return the runner, to clean up at the end, and the port.
-
-    Worker number n listens on port + n, because every process has its own figures. Raises OSError when the address
-    cannot be bound.
-    """
-    host, port = split_address(listen)
-    app = web.Application()
-    app.router.add_get("/metrics", _answer)
-    runner = web.AppRunner(app, access_log=None)
-    await runner.setup()
-    try:
-        await web.TCPSite(runner, host, port + worker if port else 0).start()
-    except OSError:
-        await runner.cleanup()
-        raise
-    bound: int = runner.addresses[0][1]
-    return runner, bound
-
-
-async def _answer(_request: web.Request) -> web.Response:
-    set_tasks(len(asyncio.all_tasks()))
-    return web.Response(body=render_metrics(), headers={"Content-Type": CONTENT_TYPE})

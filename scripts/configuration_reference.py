@@ -17,7 +17,7 @@ from pydantic_core import PydanticUndefined
 
 from runtime.settings import ChainSettings, EndpointSettings, RouteSettings, Settings, SourceSettings
 from runtime.settings.loading import SHORT, variable_of
-from runtime.settings.values import parse_duration
+from runtime.settings.values import parse_duration, parse_workers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -87,6 +87,10 @@ def render() -> str:
         section = field.annotation
         if isinstance(section, type) and issubclass(section, BaseModel):
             lines += ["", f"## `[{name}]`", "", field.description or "", "", *_table(section, f"{name}.")]
+            for inner, part in section.model_fields.items():
+                if isinstance(part.annotation, type) and issubclass(part.annotation, BaseModel):
+                    table = _table(part.annotation, f"{name}.{inner}.")
+                    lines += ["", f"### `[{name}.{inner}]`", "", part.description or "", "", *table]
     sources = Settings.model_fields["sources"].description or ""
     lines += ["", "## `[sources.<name>]`", "", sources, "", *_table(SourceSettings, "sources.<name>.")]
     chains = Settings.model_fields["chains"].description or ""
@@ -101,7 +105,8 @@ def _table(model: type[BaseModel], prefix: str, *, skip_tables: bool = False, va
     # Of an endpoint first what it is, then how it is reached.
     route = {} if model is RouteSettings else RouteSettings.model_fields
     for name, field in sorted(model.model_fields.items(), key=lambda item: item[0] in route):
-        if skip_tables and _is_table(field.annotation):
+        # Sections have tables of their own, as have chains and sources.
+        if _is_section(field.annotation) or (skip_tables and get_origin(field.annotation) is dict):
             continue
         key = f"{prefix}{name}"
         short = [variable for variable, meant in SHORT.items() if meant == key]
@@ -109,8 +114,8 @@ def _table(model: type[BaseModel], prefix: str, *, skip_tables: bool = False, va
         yield (f"| `{name}` | {_type(field)} | {_default(key, field)} |{variable} {_cell(field.description or '')} |")
 
 
-def _is_table(annotation: Any) -> bool:
-    return get_origin(annotation) is dict or (isinstance(annotation, type) and issubclass(annotation, BaseModel))
+def _is_section(annotation: Any) -> bool:
+    return isinstance(annotation, type) and issubclass(annotation, BaseModel)
 
 
 def _type(field: FieldInfo) -> str:
@@ -120,7 +125,9 @@ def _type(field: FieldInfo) -> str:
     low = next((bound.ge for bound in field.metadata if hasattr(bound, "ge")), None)
     high = next((bound.le for bound in field.metadata if hasattr(bound, "le")), None)
     if low is not None and high is not None:
-        return f"{text}, {low:g} to {high:,}"
+        bounds = f"{text}, {low:g} to {high:,}"
+        takes_auto = any(getattr(rule, "func", None) is parse_workers for rule in field.metadata)
+        return f"{bounds}, or `auto`" if takes_auto else bounds
     return text
 
 

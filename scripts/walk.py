@@ -28,6 +28,7 @@ import orjson
 from eth_abi.abi import encode
 from waypost.v1 import account_pb2
 
+from cli.control import Control
 from cli.gateway import run_gateway
 from cli.process import Stop
 from devnet import known
@@ -194,7 +195,9 @@ class _Serving:
 
     async def __aenter__(self) -> Ports:
         ready: asyncio.Future[Ports] = asyncio.get_running_loop().create_future()
-        self._running = asyncio.create_task(run_gateway(self._settings, self._stop, ready.set_result))
+        self._running = asyncio.create_task(
+            run_gateway(self._settings, self._stop, ready.set_result, Control(lambda _: self._settings))
+        )
         await asyncio.wait((ready, self._running), return_when=asyncio.FIRST_COMPLETED)
         if self._running.done():
             self._running.result()

@@ -16,6 +16,7 @@
     ├── NotEnumerable          400  the NFT contract does not list its tokens
     ├── Overloaded             400  several ABI entries of that name
     ├── KeyMissing, KeyInvalid 401
+    ├── KeyNotAllowed          401  the key may not call that operation or read that chain
     ├── ChainUnknown           404
     ├── MethodUnknown          404  no method of that name is published
     ├── NotAvailable           404  in the contract, not in this build
@@ -224,6 +225,13 @@ class KeyInvalid(GatewayError):
 
     status = StatusCode.UNAUTHENTICATED
     reason = "KEY_INVALID"
+
+
+class KeyNotAllowed(GatewayError):
+    """The key is good, but may not call the operation or read the chain; the message says what it may."""
+
+    status = StatusCode.PERMISSION_DENIED
+    reason = "KEY_NOT_ALLOWED"
 
 
 class ChainUnknown(GatewayError):

@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from runtime.metrics import count_left_out
+from runtime.upstream_metrics import count_left_out
 from server.chains.capabilities.contracts import GasPrice, ReadsGasPrices
 from server.chains.view import ReadView
 from server.errors import GatewayError, NotAvailable, UpstreamUnavailable
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from server.chains.registry import Chain, Chains
     from server.prices import Price, Prices
     from server.upstream.cache import CacheContext
@@ -53,8 +55,15 @@ class GasComparison:
         self._chains = chains
         self._prices = prices
 
-    async def compare(self, deadline: float | None, cache: CacheContext | None = None) -> list[TransferCost]:
-        """Return the chains that answer, cheapest first, those of unknown cost last.
+    @property
+    def slugs(self) -> list[str]:
+        """The chains that are compared."""
+        return [chain.slug for chain in self._chains if _has_gas(chain)]
+
+    async def compare(
+        self, deadline: float | None, cache: CacheContext | None = None, slugs: Sequence[str] | None = None
+    ) -> list[TransferCost]:
+        """Return those of the chains (None: all) that answer, cheapest first, those of unknown cost last.
 
         A chain that does not answer in time is left out, and named in the log and in a metric. Every chain is asked in
         one request for its fees and for the price feeds on it. `deadline` is in seconds of the monotonic clock; `cache`
@@ -64,7 +73,7 @@ class GasComparison:
             GatewayError: not one chain answered; the first one's failure.
         """
         until = _budget(deadline)
-        chains = [chain for chain in self._chains if _has_gas(chain)]
+        chains = [self._chains.get(slug) for slug in (self.slugs if slugs is None else slugs)]
         symbols = {chain.native.symbol for chain in chains}
         prices, gas_prices = await asyncio.gather(
             self._prices.read(symbols, deadline=until, cache=cache),

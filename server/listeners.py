@@ -22,6 +22,8 @@ from server.inprocess.channel import MAX_REQUEST_BYTES, MAX_RESPONSE_BYTES
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from runtime.certificates import Certificate
+    from runtime.renewal import WatchedCertificate
     from server.errors import GatewayError
     from server.rpc.pipeline.interceptor import StagesInterceptor
 
@@ -107,15 +109,41 @@ def _descriptors() -> int:
     return _UNLIMITED if most == resource.RLIM_INFINITY else most
 
 
-def bind(server: grpc.aio.Server, address: str, setting: str) -> int:
-    """Bind the server to `host:port` or `unix:/path` and return the port. Raises ListenError."""
+def bind(server: grpc.aio.Server, address: str, setting: str, certificate: WatchedCertificate | None = None) -> int:
+    """Bind the server to `host:port` or `unix:/path` and return the port, with TLS where a certificate is given.
+
+    Raises ListenError.
+    """
     try:
-        port = server.add_insecure_port(address)
+        if certificate is None:
+            port = server.add_insecure_port(address)
+        else:
+            port = server.add_secure_port(address, _credentials(certificate))
     except RuntimeError:
         port = 0
     if port == 0:
         raise ListenError(f"{setting}: cannot listen on {address}; is another process using it?")
     return int(port)
+
+
+def _credentials(certificate: WatchedCertificate) -> grpc.ServerCredentials:
+    """Return credentials that follow the certificate: gRPC asks at every handshake, in a thread of its own."""
+    served = certificate.current
+
+    def fetch() -> grpc.ServerCertificateConfiguration | None:
+        nonlocal served
+        if certificate.current is served:
+            return None
+        served = certificate.current
+        return _configuration(served)
+
+    needs_clients = served.client_authorities is not None
+    return grpc.dynamic_ssl_server_credentials(_configuration(served), fetch, needs_clients)
+
+
+def _configuration(certificate: Certificate) -> grpc.ServerCertificateConfiguration:
+    pair = certificate.key, certificate.chain
+    return grpc.ssl_server_certificate_configuration([pair], certificate.client_authorities)
 
 
 # A gRPC server that is asked to stop cancels what reaches it from then until its clients have read its GOAWAY, so
@@ -145,12 +173,15 @@ _CALL = "rpc_task"
 _log = get_logger("waypost.process")
 
 
-async def refuse_calls(interceptor: StagesInterceptor, port: int, seconds: float) -> Callable[[], None]:
+async def refuse_calls(
+    interceptor: StagesInterceptor, port: int, seconds: float, *, is_encrypted: bool = False
+) -> Callable[[], None]:
     """Refuse every new call with UNAVAILABLE and RetryInfo; return when the server of that port may be stopped.
 
     That is after `seconds` at most, and a second more while calls are in progress, which go on. Where none is left,
     the connections are closed here, so that what is in transit ends as UNAVAILABLE. Where some are, their clients are
-    led elsewhere first (`_send_away`), and held until after the stop: call what is returned then.
+    led elsewhere first (`_send_away`), and held until after the stop: call what is returned then. Into a connection
+    that `is_encrypted` nothing of ours can be written: there they are refused for as long, and then held.
     """
     in_progress = [task for task in asyncio.all_tasks() if task.get_name() == _CALL]
     stop_at = monotonic() + min(seconds, REFUSING)
@@ -178,7 +209,8 @@ async def refuse_calls(interceptor: StagesInterceptor, port: int, seconds: float
     _log.info("the gRPC face closes", in_progress=unfinished)
     if unfinished:
         began = came = monotonic()
-        _send_away(port)
+        if not is_encrypted:
+            _send_away(port)
         while monotonic() - came < SILENCE and monotonic() - began < SENDING_AWAY:  # noqa: ASYNC110  # calls come on their own
             await asyncio.sleep(0.02)
         holding.set()

@@ -147,12 +147,20 @@ class Portfolio:
         self._catalogue = catalogue
         self._prices = prices
 
+    def fitting(self, address: str) -> list[str]:
+        """Return the chains to whose form the address belongs; InvalidArgument where there is none."""
+        slugs = [chain.slug for chain in self._chains if chain.capability(ReadsHoldings).is_holder(address)]
+        if not slugs:
+            message = "address: no chain has addresses of that form; check its digits and its casing"
+            raise InvalidArgument(message, field="address")
+        return slugs
+
     async def read(
         self, address: str, slugs: Sequence[str], deadline: float | None, cache: CacheContext | None = None
     ) -> Wallet:
         """Return what the address holds of the own coins and the known tokens of these chains.
 
-        Without `slugs` these are all chains to whose form the address belongs. They are read at once, each at one
+        Without `slugs` these are all that are `fitting`. They are read at once, each at one
         block; the row of one that fails is its failure. Tokens whose address only a weak source gives are not
         looked for. `deadline` is in seconds of the monotonic clock; `cache` is the caller's context of the cache.
 
@@ -177,11 +185,7 @@ class Portfolio:
             if slug in slugs[:place]:
                 raise InvalidArgument(f"chains[{place}]: {slug} is named twice", field=f"chains[{place}]")
         if not slugs:
-            fitting = [chain for chain in self._chains if chain.capability(ReadsHoldings).is_holder(address)]
-            if not fitting:
-                message = "address: no chain has addresses of that form; check its digits and its casing"
-                raise InvalidArgument(message, field="address")
-            return fitting
+            return [self._chains.get(slug) for slug in self.fitting(address)]
         chosen = [self._chains.get(slug) for slug in slugs]
         for chain in chosen:
             try:

@@ -2,7 +2,7 @@
 
 A gateway takes a fifth of a second of processor time, nearly all of it for the same tables, published apps and schema,
 and tests open more than a thousand. What is shared here is never written to after it is made. That each of these is
-made rightly is tried where it is made (tests/unit) and by every gateway that runs in a process of its own.
+made rightly is tried where it is made and by every gateway that runs in a process of its own.
 """
 
 from __future__ import annotations

@@ -3,32 +3,59 @@
 from __future__ import annotations
 
 import gc
+import inspect
+import logging
 import os
 import sys
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
-from xdist.scheduler import LoadFileScheduling
 
 from devnet.install import anvil_binary as installed_anvil
 from devnet.launcher import Devnet
+from runtime.logs import QUIET
+from tests.distribution import FolderOrFile
 from tests.examples import examples
 from tests.postgresql import PostgreSql, run_postgresql
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
-    from pathlib import Path
+    from collections.abc import AsyncIterator, Callable, Iterator
 
 # Machines that test are loaded: how long an example took tells nothing about the code.
 settings.register_profile(
-    "unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=examples(100)
+    "unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=examples(50)
 )
 settings.load_profile("unhurried")
 
 
+# pytest keeps log records, which kills a process that deallocates a server of grpc.aio (runtime/logs.py).
+logging.getLogger("grpc._cython.cygrpc").setLevel(QUIET["grpc._cython.cygrpc"])
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    """Have each worker begin with other files: what one has compiled by then, the others only read."""
+    worker = getattr(session.config, "workerinput", None)
+    paths = [Path(one).resolve() for one in session.config.args]
+    if worker is not None and all(path.exists() for path in paths):
+        files = sorted(
+            {str(file) for path in paths for file in ([path] if path.is_file() else path.rglob("test_*.py"))}
+        )
+        first = int(worker["workerid"].removeprefix("gw")) * len(files) // worker["workercount"]
+        session.config.args[:] = files[first:] + files[:first]
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Refuse a test that wants to run by itself and does not say why, and names that differ from process to process."""
+    """Refuse a test that wants to run by itself and does not say why, one that starts nodes and does not say so, and
+    names that differ from process to process."""
+    unmarked = {item.path for item in items if item.get_closest_marker("devnet") is None and starts_nodes(item)}
+    if unmarked:
+        files = " ".join(sorted(str(path.relative_to(items[0].config.rootpath)) for path in unmarked))
+        raise pytest.UsageError(f"nodes are started in files without `pytestmark = pytest.mark.devnet`: {files}")
     for item in items:
         if any(part in item.nodeid for part in _STARKNET) and item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(_INSTALLING_SECONDS))
@@ -39,8 +66,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 raise pytest.UsageError(f"{item.nodeid}: mark it in its own file, where `make test` looks for the mark")
             if not (mark.args and isinstance(mark.args[0], str) and mark.args[0]):
                 raise pytest.UsageError(f"{item.nodeid}: alone needs its reason: @pytest.mark.alone('why')")
-    # What takes longest begins first, so that no process is left with it at the end.
-    items.sort(key=lambda item: item.nodeid.partition("::")[0] not in LONG)
+    items.sort(key=_turn)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -49,13 +75,47 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     gc.freeze()
 
 
+def _turn(item: pytest.Item) -> tuple[int, str]:
+    """Return when a file's tests begin: what takes longest first, so that no process is left with it at the end.
+
+    What needs Starknet comes once its packages are likely to be installed, and before the many short files without
+    nodes, which fill what time is left.
+    """
+    file = item.nodeid.partition("::")[0]
+    if file in LONG:
+        return 0, file
+    if any(part in file for part in _STARKNET):
+        return 2, file
+    return (1 if item.get_closest_marker("devnet") is not None else 3), file
+
+
+# Fixtures that start nodes, and what others and tests start nodes of their own by. `make test-fast` leaves files out
+# that hold the mark.
+_NODES = {"devnet", "full_devnet", "anvil_binary"}
+_STARTERS = {"Devnet", "Anvil", "CosmosChains", "StarknetNode", "Ledger", "run_vendor"}
+
+
+def starts_nodes(item: pytest.Item) -> bool:
+    """Whether a test asks for a fixture that starts nodes, or names what starts them, itself or in a fixture."""
+    if not isinstance(item, pytest.Function):
+        return False
+    if not _NODES.isdisjoint(item.fixturenames):
+        return True
+    fixtures = (definitions[-1].func for definitions in item._fixtureinfo.name2fixturedefs.values())
+    return any(_names_a_starter(inspect.unwrap(function)) for function in (item.function, *fixtures))
+
+
+@cache
+def _names_a_starter(function: Callable[..., object]) -> bool:
+    code = getattr(function, "__code__", None)
+    return code is not None and any(name in code.co_names and name in function.__globals__ for name in _STARTERS)
+
+
 # The first test of a process that needs the Starknet engine waits until its packages are installed.
-_STARKNET = ("starknet", "tests/faults/families/")
+_STARKNET = ("starknet", "tests/faults/families/", "tests/e2e/test_one_table.py")
 _INSTALLING_SECONDS = 600
 
 
-# Folders whose tests stay in one process: starting the Starknet engine takes longer than most of their files.
-TOGETHER = {"tests/contract/starknet", "tests/faults/families"}
 # What takes half a minute and more, of which most is waiting for clocks and for gateways in processes of their own.
 LONG = {
     "tests/e2e/test_devnet_processes.py",
@@ -70,15 +130,6 @@ LONG = {
     "tests/faults/test_workers.py",
 }
 _MORE_THAN_PROCESSORS = 3
-
-
-class FolderOrFile(LoadFileScheduling):  # type: ignore[misc]  # no types
-    """Gives a process a whole file, or a whole folder where its tests share what is dear."""
-
-    def _split_scope(self, nodeid: str) -> str:
-        file = str(super()._split_scope(nodeid))
-        folder = file.rpartition("/")[0]
-        return folder if folder in TOGETHER else file
 
 
 @pytest.hookimpl(optionalhook=True)

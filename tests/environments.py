@@ -12,7 +12,7 @@ from pathlib import Path
 from devnet.environments import SetUpError, installed_environment
 from devnet.starknet.install import installed_engine
 
-JUDGE = Path(__file__).with_name("contract") / "starknet" / "judge"
+JUDGE = Path(__file__).parent / "server/chains/starknet/judge"
 
 
 def installed_judge() -> Path:

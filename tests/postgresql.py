@@ -30,22 +30,53 @@ _UNPRIVILEGED = "nobody"
 
 
 class PostgreSql:
-    """A running server; `database` makes an empty database on it."""
+    """A running server; `database` makes a database on it. `template` is the URL of one that others begin as."""
 
-    def __init__(self, programs: Path, port: int) -> None:
+    template: str | None = None
+
+    def __init__(self, programs: Path, folder: Path, identity: dict[str, Any]) -> None:
         self._programs = programs
-        self._port = port
+        self._folder = folder
+        # The folder that the tests were started in may be closed to that user.
+        self._where: dict[str, Any] = {"cwd": folder, "stdin": subprocess.DEVNULL, **identity}
+        self._port = free_port()
         self._count = 0
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start it on its data, which are made at first; returns once it answers."""
+        data, log = self._folder / "data", self._folder / "log"
+        if not any(data.iterdir()):
+            command = [self._programs / "initdb", *_INITDB, "-D", data]
+            subprocess.run(command, check=True, capture_output=True, timeout=60, **self._where)
+        options = [part for option in (*_OPTIONS, f"port={self._port}") for part in ("-c", option)]
+        with log.open("wb") as written:
+            command = [self._programs / "postgres", "-D", data, *options]
+            self._process = subprocess.Popen(command, stdout=written, stderr=written, **self._where)
+        _wait(self._process, self._port, log)
+
+    def stop(self) -> None:
+        """Stop it; connections are cut."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        # Fast shutdown: the slow one waits for whoever is still connected.
+        process.send_signal(signal.SIGINT)
+        try:
+            process.wait(5)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
 
     def url(self, database: str = "postgres") -> str:
         """Return the URL of a database, as the settings take it."""
         return f"postgresql://waypost@127.0.0.1:{self._port}/{database}"
 
-    def database(self) -> str:
-        """Return the URL of a new, empty database."""
+    def database(self, template: str | None = None) -> str:
+        """Return the URL of a new database: empty, or a copy of another one, which nobody is connected to."""
         self._count += 1
         name = f"waypost_{self._count}"
-        self.run(f"CREATE DATABASE {name}")
+        self.run(f"CREATE DATABASE {name}" + (f" TEMPLATE {template.rpartition('/')[2]}" if template else ""))
         return self.url(name)
 
     def run(self, command: str) -> None:
@@ -66,26 +97,12 @@ def run_postgresql() -> Iterator[PostgreSql]:
         if identity:
             folder.chmod(0o755)
             os.chown(data, identity["user"], identity["group"])
-        # The folder that the tests were started in may be closed to that user.
-        where: dict[str, Any] = {"cwd": folder, "stdin": subprocess.DEVNULL, **identity}
-        subprocess.run(
-            [programs / "initdb", *_INITDB, "-D", data], check=True, capture_output=True, timeout=60, **where
-        )
-        with (folder / "log").open("wb") as log:
-            port = free_port()
-            options = [part for option in (*_OPTIONS, f"port={port}") for part in ("-c", option)]
-            server = subprocess.Popen([programs / "postgres", "-D", data, *options], stdout=log, stderr=log, **where)
-            try:
-                _wait(server, port, folder / "log")
-                yield PostgreSql(programs, port)
-            finally:
-                # Fast shutdown: the slow one waits for whoever is still connected.
-                server.send_signal(signal.SIGINT)
-                try:
-                    server.wait(5)
-                except subprocess.TimeoutExpired:
-                    server.kill()
-                    server.wait()
+        server = PostgreSql(programs, folder, identity)
+        try:
+            server.start()
+            yield server
+        finally:
+            server.stop()
 
 
 def _identity() -> dict[str, Any]:

@@ -27,14 +27,18 @@ async def serve_app(app: web.Application) -> AsyncIterator[str]:
 
 
 @asynccontextmanager
-async def serve_face(channel: Any, settings: HttpSettings, credential: str | None = None) -> AsyncIterator[str]:
+async def serve_face(
+    channel: Any, settings: HttpSettings, credential: str | None = None, kept: Any = None
+) -> AsyncIterator[str]:
     """Serve the JSON-RPC face over the channel on a free port, as the command does; yields its URL."""
     # Here: what serves stand-ins alone does without the gateway.
     from cli.faces import KEEPALIVE_SECONDS
     from transcoder.app import create_app
     from transcoder.serving import Runner
 
-    runner = Runner(create_app(channel, settings, credential=credential), keepalive_timeout=KEEPALIVE_SECONDS)
+    runner = Runner(
+        create_app(channel, settings, credential=credential, kept=kept), keepalive_timeout=KEEPALIVE_SECONDS
+    )
     await runner.setup()
     try:
         await web.TCPSite(runner, "127.0.0.1", 0).start()

@@ -18,12 +18,23 @@ from aiohttp import HttpVersion11, hdrs, web
 from runtime.listening import client_network
 from runtime.metrics import count_http_request, observe_batch
 from runtime.operations import load_operations
+from runtime.tracing import installed
 from transcoder.calls import Admission, check_key, missing_key, over_quota, quota_headers
 from transcoder.connections import Connections
 from transcoder.discover import Discovery
-from transcoder.dispatch import MIRRORED, Answer, Batch, Index, NotAdmitted, failed, joined
+from transcoder.dispatch import MIRRORED, Answer, Batch, Index, NotAdmitted, joined, refused
 from transcoder.errors import Failure, internal
-from transcoder.exchange import REQUEST_ID, SERVER, Clients, Cors, Exchange, request_id_from, wants_fresh
+from transcoder.exchange import (
+    COST_HEADER,
+    REQUEST_ID,
+    SERVER,
+    Clients,
+    Cors,
+    Exchange,
+    request_id_from,
+    trace_requests,
+    wants_fresh,
+)
 from transcoder.pages import JSON, Pages, accepts_gzip, base_of, document_response, vary_by_coding
 from transcoder.requests import NULL, SMALL, BodyError, BodyReader, OpenBodies, arrived, identity_of, is_soon, outline
 
@@ -34,6 +45,8 @@ if TYPE_CHECKING:
     from waypost.internal.v1.access_pb2 import AdmitResponse
 
     from runtime.settings import HttpSettings
+    from runtime.tracing import Tracer
+    from transcoder.kept import KeptAnswers
     from transcoder.pages import Parts
 
 DEMO = "demo"
@@ -61,21 +74,28 @@ def create_app(
     credential: str | None = None,
     is_stopping: Callable[[], bool] = lambda: False,
     workers: Callable[[], dict[str, int] | None] = lambda: None,
+    generation: Callable[[], int | None] = lambda: None,
+    kept: KeptAnswers | None = None,
 ) -> web.Application:
     """Return the application that answers JSON-RPC over the channel (in process or a socket).
 
     `credential` is the transcoder's secret for a server in another process; `is_stopping` returns whether this process
     is leaving, whatever the server reports; `workers` returns what readiness reports of the processes on the same
-    ports. Serve it with `transcoder.serving`, which cancels the calls of clients that go away and answers malformed
-    HTTP in JSON too. Raises DuplicateName when two operations claim one JSON-RPC name.
+    ports, `generation` which of its settings this process has. `kept` are the answers that the server keeps, where it
+    is in this process. Serve it with `transcoder.serving`, which cancels the calls of clients that go away and answers
+    malformed HTTP in JSON too. Raises DuplicateName when two operations claim one JSON-RPC name.
     """
     clients = Clients(settings.trusted_proxies)
     connections = Connections(settings, clients)
-    rpc = JsonRpcApp(channel, settings, credential, is_stopping, workers, clients, connections.admitted)
+    rpc = JsonRpcApp(
+        channel, settings, credential, is_stopping, workers, generation, clients, connections.admitted, kept
+    )
+    tracer = installed()
+    handle = rpc.handle if tracer is None else rpc.traced(tracer)
     app = web.Application(client_max_size=settings.max_body_bytes)
-    app[ANSWER] = rpc.handle
+    app[ANSWER] = handle
     app[CONNECTIONS] = connections
-    app.router.add_route("*", "/{path:.*}", rpc.handle, expect_handler=_leave_expectations)
+    app.router.add_route("*", "/{path:.*}", handle, expect_handler=_leave_expectations)
     return app
 
 
@@ -93,17 +113,20 @@ class JsonRpcApp:
         credential: str | None,
         is_stopping: Callable[[], bool],
         workers: Callable[[], dict[str, int] | None],
+        generation: Callable[[], int | None],
         clients: Clients,
         admitted: set[Any],
+        kept: KeptAnswers | None = None,
     ) -> None:
         operations = load_operations()
         discovery = Discovery(operations, channel)
         self._admission = Admission(channel)
-        self._batch = Batch(Index(operations, channel), discovery)
-        self._pages = Pages(self._admission, discovery, is_stopping, workers)
+        self._batch = Batch(Index(operations, channel, kept), discovery)
+        self._pages = Pages(self._admission, discovery, is_stopping, workers, generation)
         self._clients = clients
         self._cors = Cors(settings.cors_origins)
         self._credential = credential
+        self._exchange: Callable[[str, str, str | None, bool], Exchange] = Exchange
         self._most = settings.max_in_flight
         self._in_flight = 0
         # The connections whose requests are in flight.
@@ -114,13 +137,18 @@ class JsonRpcApp:
         demo = OpenBodies(MOST_OPEN_PER_DEMO_CLIENT, MOST_OPEN_ON_DEMO)
         self._demo_bodies = BodyReader(min(SMALL, settings.max_body_bytes), *pace, demo)
 
+    def traced(self, tracer: Tracer) -> Callable[[web.Request], Awaitable[web.Response]]:
+        """Return a `handle` that puts a span around each request to the API, of which its calls are part."""
+        handle, self._exchange = trace_requests(tracer, self.handle, _API.fullmatch)
+        return handle
+
     async def handle(self, request: web.Request) -> web.Response:
         """Answer any request; every failure becomes a JSON error object."""
         began = asyncio.get_running_loop().time()
         given = request.headers
         request_id = request_id_from(given.get(REQUEST_ID))
         fresh = hdrs.CACHE_CONTROL in given and wants_fresh(given[hdrs.CACHE_CONTROL])
-        exchange = Exchange(request_id, self._clients.address_of(request), self._credential, fresh)
+        exchange = self._exchange(request_id, self._clients.address_of(request), self._credential, fresh)
         headers = {hdrs.SERVER: SERVER, hdrs.CONTENT_TYPE: JSON, REQUEST_ID: request_id}
         if self._cors.enabled:
             headers.update(self._cors.headers(given))
@@ -143,7 +171,7 @@ class JsonRpcApp:
         except ConnectionError:
             raise  # the client disconnected while it was sending
         except Exception:
-            _log.exception("a request failed", extra={"request_id": request_id})
+            _log.exception("a request failed", extra=exchange.log_ids())
             response = error_response(internal(), 500, exchange, headers)
         count_http_request(response.status)
         return response
@@ -185,16 +213,20 @@ class JsonRpcApp:
             count = len(content) if isinstance(content, list) else 1
             admitted = await self._admission.admit(None if segment == DEMO else segment, count, exchange)
             headers.update(quota_headers(admitted))
+            headers[COST_HEADER] = str(admitted.admitted)
             exchange.admit(admitted.principal)
             if isinstance(content, list):
                 return await self._many(request, content, admitted, exchange, headers, base)
             if admitted.admitted < 1:
                 raise over_quota(admitted)
             if broken is not None:
+                await self._admission.report(admitted.principal, [broken.failure.reason], exchange)
                 response = error_response(broken.failure, broken.status, exchange, headers)
                 return response if request.content.is_eof() else _closing(response)
             if answer is None:
                 answer = await self._fly(request, self._batch.run_single, content, exchange, base)
+            if answer.headers is None:
+                await self._admission.report(admitted.principal, [answer.reason], exchange)
         except Failure as failure:
             identity = NULL if broken or not soon or isinstance(content, list) else identity_of(content)
             response = error_response(failure, _status_of(failure), exchange, headers, identity)
@@ -241,9 +273,13 @@ class JsonRpcApp:
         observe_batch(len(items))
         accepted, over = items[: admitted.admitted], items[admitted.admitted :]
         answers = await self._fly(request, self._batch.run, accepted, exchange, base) if accepted else []
+        headers[COST_HEADER] = str(sum(1 if answer.cost is None else answer.cost for answer in answers))
+        await self._admission.report(
+            admitted.principal, [answer.reason for answer in answers if answer.cost is None], exchange
+        )
         if over:
             failure = over_quota(admitted)
-            answers += [failed(failure, identity_of(item), exchange) for item in over]
+            answers += [refused(failure, identity_of(item), exchange) for item in over]
             if failure.retry_after_ms:
                 headers[hdrs.RETRY_AFTER] = seconds(failure.retry_after_ms)
         bodies = [answer.body for answer in answers if answer.body is not None]

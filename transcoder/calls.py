@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from contextlib import suppress
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,8 @@ from transcoder.errors import STATUSES, Failure, from_status
 from transcoder.exchange import CREDENTIAL
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from google.protobuf.message import Message
 
     from transcoder.exchange import Exchange
@@ -59,7 +62,7 @@ def failure_of(error: AioRpcError | asyncio.CancelledError) -> Failure:
 
 def mismatched() -> Failure:
     """Return the failure of a call whose credential the server does not accept."""
-    message = "the gateway is not set up: its transcoder's credential is not its server's; tell the operator"
+    message = "the gateway is not set up: its transcoder's credential is not its server's; report it to the operator"
     return Failure(503, "UPSTREAM_UNAVAILABLE", message)
 
 
@@ -86,6 +89,11 @@ class Admission:
             SERVICE + "Admit",
             request_serializer=access_pb2.AdmitRequest.SerializeToString,
             response_deserializer=access_pb2.AdmitResponse.FromString,
+        )
+        self._report = channel.unary_unary(
+            SERVICE + "Report",
+            request_serializer=access_pb2.ReportRequest.SerializeToString,
+            response_deserializer=access_pb2.ReportResponse.FromString,
         )
         self.known: dict[str, float] = {}
         """Until when (`monotonic`) it is believed of a key that it exists: a body sent with it may be read.
@@ -129,6 +137,18 @@ class Admission:
                 self.forget(key)
             raise
         return answer
+
+    async def report(self, principal: str, reasons: Iterable[str], exchange: Exchange) -> None:
+        """Have items counted that were admitted and led to no call, by the reasons of their failures."""
+        items: dict[str, int] = {}
+        for reason in reasons:
+            items[reason] = items.get(reason, 0) + 1
+        if not items:
+            return
+        request = access_pb2.ReportRequest(principal=principal, items=items)
+        # That it cannot be counted is no failure of the caller's.
+        with suppress(Failure):
+            await finish(begin(self._report, request, TIMEOUT, exchange))
 
     async def readiness(self, exchange: Exchange) -> access_pb2.GetReadinessResponse:
         """Return whether the server takes requests, with the state of its chains. Raises Failure (503)."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 from aiohttp import EMPTY_PAYLOAD, StreamReader, hdrs, web
 from aiohttp.http_exceptions import HttpProcessingError
 
+from runtime.handshakes import KnowsRaw
 from runtime.listening import client_network
 from runtime.logs import LogLimit
 from transcoder.errors import Failure, internal
@@ -152,7 +153,7 @@ class Connections:
         )
         for _, own in most_first:
             idle = [connection for connection in own if connection.is_idle()]
-            idle.sort(key=Connection.idle_since)
+            idle.sort(key=lambda connection: connection.idle_since())
             yield from idle
             yield from [connection for connection in own if connection.is_unadmitted(self.admitted)]
 
@@ -160,7 +161,11 @@ class Connections:
         loop = asyncio.get_running_loop()
         now = loop.time()
         for connection, (since, waiting) in list(self._stalled.items()):
-            taken = waiting - connection.unsent()
+            left = connection.unsent()
+            if not left:
+                del self._stalled[connection]
+                continue
+            taken = waiting - left
             if now - since > GRACE and taken < max(1, self._min_rate * (now - since - GRACE)):
                 connection.abort()
         self._sweeping = loop.call_later(_SWEEP_SECONDS, self._sweep) if self._stalled else None
@@ -178,10 +183,10 @@ def _address(client: str) -> str:
     return client.partition("/")[0]
 
 
-class Connection(web.RequestHandler):
-    """One connection, known to `Connections`."""
+class Connection(web.RequestHandler, KnowsRaw):
+    """One connection, known to `Connections`; over TLS `raw` is the transport below."""
 
-    __slots__ = ("_body", "_connections", "_is_addressed", "_unparsed", "client")
+    __slots__ = ("_body", "_connections", "_is_addressed", "_unparsed", "client", "raw")
 
     def __init__(self, manager: web.Server, connections: Connections, **options: Any) -> None:
         super().__init__(manager, **options)
@@ -191,6 +196,7 @@ class Connection(web.RequestHandler):
         self._unparsed = 0
         self._is_addressed = False
         self.client = ""
+        self.raw: asyncio.Transport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Serve the connection if there is room for it."""
@@ -200,8 +206,9 @@ class Connection(web.RequestHandler):
             opened.write(_TOO_MANY)
             opened.close()
             return
-        # Whatever a client has not taken counts as stalled, not only what is beyond some size.
-        opened.set_write_buffer_limits(high=0)
+        # Whatever a client has not taken counts as stalled, not only what is beyond some size. TLS would take 0 for a
+        # limit that nothing at all has reached.
+        opened.set_write_buffer_limits(high=0 if self.raw is None else 1)
         super().connection_made(transport)
 
     def connection_lost(self, exc: BaseException | None) -> None:
@@ -258,7 +265,10 @@ class Connection(web.RequestHandler):
 
     def unsent(self) -> int:
         """Return how many bytes the client has yet to take."""
-        return 0 if self.transport is None else self.transport.get_write_buffer_size()
+        if self.transport is None:
+            return 0
+        below = 0 if self.raw is None else self.raw.get_write_buffer_size()
+        return below + self.transport.get_write_buffer_size()
 
     def dismiss(self) -> None:
         """Close it for another one."""
@@ -289,7 +299,17 @@ class Connection(web.RequestHandler):
         """Send the answer; the last one when the face closes, unless further requests have come already."""
         if self._connections.is_leaving and not self._messages:
             resp.force_close()
-        return super().finish_response(request, resp, start_time)
+        finishing = super().finish_response(request, resp, start_time)
+        return finishing if self.raw is None else self._finish_over_tls(finishing)
+
+    async def _finish_over_tls(
+        self, finishing: Coroutine[Any, Any, tuple[web.StreamResponse, bool]]
+    ) -> tuple[web.StreamResponse, bool]:
+        """Send the answer, and watch what the client has not taken of it: TLS has handed it on and reports nothing."""
+        finished = await finishing
+        if self.unsent():
+            self._connections.stall(self, self.unsent())
+        return finished
 
     def handle_error(
         self,

@@ -18,7 +18,8 @@ from runtime.operations import literal
 from transcoder.calls import failure_of, given_up
 from transcoder.discover import DISCOVER, Discovered
 from transcoder.errors import Failure, clipped, internal
-from transcoder.exchange import ANSWER_HEADERS
+from transcoder.exchange import ANSWER_HEADERS, COST
+from transcoder.kept import Asked, KeptMethod
 from transcoder.params import parameters_reader
 from transcoder.render import result_renderer
 from transcoder.requests import NULL, InvalidItem, Item, read_item
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from runtime.operations import Operation
     from transcoder.discover import Discovery
     from transcoder.exchange import Exchange
+    from transcoder.kept import KeptAnswers
     from transcoder.pages import Parts, Shared
     from transcoder.params import Parameters
 
@@ -85,7 +87,7 @@ class Repeated:
 class Method:
     """One operation on a channel. Its codecs are compiled when it is first called."""
 
-    def __init__(self, operation: Operation, channel: Any) -> None:
+    def __init__(self, operation: Operation, channel: Any, kept: KeptAnswers | None = None) -> None:
         self.operation = operation
         self.name = operation.name
         self.timeout = operation.deadline + SLACK
@@ -97,6 +99,10 @@ class Method:
             response_deserializer=operation.response.FromString if self._repeated is None else self._repeated.parse,
         )
         self.names_itself = operation.stands_for_many
+        is_kept = kept is not None and takes_result(operation) and kept.keeps_of(operation)
+        self.kept = KeptMethod(operation, channel, kept, self.timeout) if kept is not None and is_kept else None
+        # What its admission costs, whatever it is asked for.
+        self.costs_one = operation.cost == 1 and not operation.takes_items and not operation.stands_for_many
 
     @cached_property
     def read(self) -> Parameters:
@@ -129,13 +135,15 @@ class Method:
 class Index:
     """Every JSON-RPC name, aliases included. Raises DuplicateName when two operations share one.
 
+    `kept` are the answers that a server in this process keeps.
+
     A name that ends in `*` stands for every name that begins with the text before it.
     """
 
-    def __init__(self, operations: Iterable[Operation], channel: Any) -> None:
+    def __init__(self, operations: Iterable[Operation], channel: Any, kept: KeptAnswers | None = None) -> None:
         self._methods: dict[str, Method] = {}
         for operation in operations:
-            method = Method(operation, channel)
+            method = Method(operation, channel, kept)
             for name in (operation.name, *operation.aliases):
                 if name in self._methods:
                     other = self._methods[name].operation.path
@@ -161,12 +169,14 @@ class Index:
 
 MIRRORED = frozenset({401, 429, 503})
 REFUSED = frozenset({401, 429})
+# A caller that was admitted, and charged, may not have this all the same.
+NOT_ALLOWED = "KEY_NOT_ALLOWED"
 
 # Why a notification is answered after all (decisions 1.6): it never was a request of ours, or its caller may not call.
 UNEXECUTED = frozenset(
     {
         *("PARSE_ERROR", "INVALID_REQUEST", "METHOD_UNKNOWN", "INVALID_ARGUMENT", "UNKNOWN_PARAMETER"),
-        *("CHAIN_UNKNOWN", "CHAIN_UNSUPPORTED", "KEY_MISSING", "KEY_INVALID", "RATE_LIMITED"),
+        *("CHAIN_UNKNOWN", "CHAIN_UNSUPPORTED", "KEY_MISSING", "KEY_INVALID", NOT_ALLOWED, "RATE_LIMITED"),
     }
 )
 
@@ -179,7 +189,8 @@ class Answer:
 
     A body that holds what others hold too is in parts. The rest is for the HTTP answer of a single call: its status,
     when to come back, further headers. `headers` is None where the server was not called: the caller is not charged.
-    `refusal` is the failure of a caller that was not admitted: by the key, or by the quota.
+    `refusal` is the failure of a caller that was not admitted: by the key, or by the quota. `cost` are the units that
+    its call was charged; None where there was no call, `reason` says why.
     """
 
     body: bytes | Parts | None
@@ -187,6 +198,8 @@ class Answer:
     retry_after_ms: int | None = None
     headers: dict[str, str] | None = None
     refusal: Failure | None = None
+    cost: int | None = None
+    reason: str = ""
 
 
 @dataclass(slots=True)
@@ -196,6 +209,7 @@ class _Started:
     method: Method | Discovered
     call: Any
     identity: bytes | None
+    asked: Asked | None = None
 
 
 class NotAdmitted(Exception):
@@ -220,12 +234,8 @@ class Batch:
         try:
             answer = await self._finish(entry, exchange)
             metadata = await entry.call.trailing_metadata()
-            answer.headers = headers = {}
             # Not "metadata or ()": it counts its entries one by one.
-            if metadata is not None:
-                for name, value in metadata:
-                    if name in ANSWER_HEADERS:
-                        headers[ANSWER_HEADERS[name]] = value
+            answer.headers = {} if metadata is None else _headers(metadata)
             return answer
         except asyncio.CancelledError:
             entry.call.cancel()
@@ -243,7 +253,12 @@ class Batch:
         answers: list[Answer] = []
         try:
             for entry in started:
-                answers.append(entry if isinstance(entry, Answer) else await self._finish(entry, exchange))
+                if isinstance(entry, Answer):
+                    answers.append(entry)
+                    continue
+                answer = await self._finish(entry, exchange)
+                answer.cost = await _cost_of(entry)
+                answers.append(answer)
         except asyncio.CancelledError:
             for entry in started[len(answers) :]:
                 if isinstance(entry, _Started):
@@ -255,19 +270,27 @@ class Batch:
         try:
             item = read_item(raw)
         except InvalidItem as invalid:
-            return failed(invalid.failure, invalid.identity, exchange)
+            return refused(invalid.failure, invalid.identity, exchange)
         try:
             if item.method == DISCOVER:
                 return self._discover(item, exchange, base)
             method = self._index.find(item.method)
+            if method.kept is not None:
+                begun = method.kept.begin(item.params, method.read, method.render, exchange.metadata)
+                if isinstance(begun, Asked):
+                    return _Started(method, begun.call, item.identity, begun)
+                given = _answered(begun.result, 200, item.identity)
+                # Kept is what cost its admission alone.
+                given.headers, given.cost = _headers(begun.metadata), 1
+                return given
             request = method.read(item.params)
             if method.names_itself:
                 request.method = item.method  # type: ignore[attr-defined]  # every such request has it (options.proto)
             call = method.call(request, timeout=method.timeout, metadata=exchange.metadata)
         except UsageError:
-            return failed(given_up(), item.identity, exchange)
+            return refused(given_up(), item.identity, exchange)
         except Failure as failure:
-            return failed(failure, item.identity, exchange)
+            return refused(failure, item.identity, exchange)
         except NotAdmitted:
             raise
         except Exception:
@@ -278,6 +301,10 @@ class Batch:
         method, identity = started.method, started.identity
         try:
             response = await started.call
+            asked = started.asked
+            if asked is not None and isinstance(method, Method) and method.kept is not None:
+                result = method.kept.result(asked.params, asked.request, response, method.render)
+                return _answered(result, 200, identity)
             result = method.render(response)
             status = 200 if method.status_of is None else method.status_of(response)
         except (AioRpcError, asyncio.CancelledError) as error:
@@ -286,11 +313,7 @@ class Batch:
             return failed(failure, identity, exchange)
         except Exception:
             return _defect(method.name, identity, exchange)
-        if identity is None:
-            return Answer(None, 204)
-        if isinstance(result, bytes):
-            return Answer(b"".join((b'{"jsonrpc":"2.0","result":', result, b',"id":', identity, b"}")), status)
-        return Answer((b'{"jsonrpc":"2.0","result":', *result, b',"id":' + identity + b"}"), status)
+        return _answered(result, status, identity)
 
     def _discover(self, item: Item, exchange: Exchange, base: Callable[[], str]) -> _Started:
         if bytes(item.params) and parsed(item.params, "") not in ({}, [], None):
@@ -298,7 +321,36 @@ class Batch:
         if not exchange.admitted:
             raise NotAdmitted
         call = self._discovery.begin(exchange)
+        if exchange.span is not None:
+            exchange.span.add_item(DISCOVER)
         return _Started(Discovered(self._discovery, base()), call, item.identity)
+
+
+def takes_result(operation: Operation) -> bool:
+    """Return whether an answer is its `result` alone: its status is always 200, its method's name no part of it."""
+    return not operation.options.http_status_from and not operation.stands_for_many
+
+
+def _answered(result: bytes | Parts, status: int, identity: bytes | None) -> Answer:
+    if identity is None:
+        return Answer(None, 204)
+    if isinstance(result, bytes):
+        return Answer(b"".join((b'{"jsonrpc":"2.0","result":', result, b',"id":', identity, b"}")), status)
+    return Answer((b'{"jsonrpc":"2.0","result":', *result, b',"id":' + identity + b"}"), status)
+
+
+def _headers(metadata: Iterable[tuple[str, Any]]) -> dict[str, str]:
+    return {ANSWER_HEADERS[name]: value for name, value in metadata if name in ANSWER_HEADERS}
+
+
+async def _cost_of(started: _Started) -> int:
+    """Return the units that an admitted call was charged, as the server states it; 1 where it does not."""
+    if isinstance(started.method, Method) and started.method.costs_one:
+        return 1
+    for name, value in await started.call.trailing_metadata() or ():
+        if name == COST and value.isdecimal():
+            return int(value)
+    return 1
 
 
 def joined(bodies: Sequence[bytes | Parts]) -> bytes | Parts:
@@ -316,13 +368,21 @@ def failed(failure: Failure, identity: bytes | None, exchange: Exchange) -> Answ
     """Return the answer of an item that has none."""
     if identity is None:
         if failure.reason not in UNEXECUTED:
-            return Answer(None, 204)
+            return Answer(None, 204, reason=failure.reason)
         identity = NULL
     status = failure.code if failure.code in MIRRORED else 200
-    refusal = failure if status in REFUSED else None
-    return Answer(failure.body(identity, exchange.request_id), status, failure.retry_after_ms, refusal=refusal)
+    refusal = failure if status in REFUSED and failure.reason != NOT_ALLOWED else None
+    body = failure.body(identity, exchange.request_id)
+    return Answer(body, status, failure.retry_after_ms, refusal=refusal, reason=failure.reason)
+
+
+def refused(failure: Failure, identity: bytes | None, exchange: Exchange) -> Answer:
+    """Return the answer of an item that no call is made for."""
+    if exchange.span is not None:
+        exchange.span.add_item("refused", failure.reason)
+    return failed(failure, identity, exchange)
 
 
 def _defect(method: str, identity: bytes | None, exchange: Exchange) -> Answer:
-    _log.exception("an item failed", extra={"operation": clipped(method), "request_id": exchange.request_id})
+    _log.exception("an item failed", extra={"operation": clipped(method), **exchange.log_ids()})
     return failed(internal(), identity, exchange)

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import random
 import re
+from contextvars import ContextVar
 from functools import lru_cache
 from ipaddress import ip_network
 from typing import TYPE_CHECKING
 
 from runtime.listening import parse_address
+from runtime.logs import redact_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
     from ipaddress import IPv4Address, IPv6Address
 
     from aiohttp import web
+
+    from runtime.tracing import Span, Tracer
 
 
 REQUEST_ID = "X-Request-Id"
@@ -24,9 +28,13 @@ SERVER = "waypost"
 CACHE_CONTROL = "x-waypost-cache-control"
 CREDENTIAL = "x-waypost-credential"
 
+COST = "x-waypost-cost"
+COST_HEADER = "X-Waypost-Cost"
+
 # Headers that describe an answer besides its body, by the server's metadata that holds them.
 ANSWER_HEADERS = {
     "x-waypost-cache": "X-Waypost-Cache",
+    COST: COST_HEADER,
     "ratelimit": "RateLimit",
     "ratelimit-policy": "RateLimit-Policy",
 }
@@ -40,20 +48,31 @@ class Exchange:
     """Identity of one HTTP request.
 
     `metadata` goes with every call made for it; `fresh` requests to bypass the cache; `admitted`: the server has
-    charged it, so that its calls need no key.
+    charged it, so that its calls need no key. `span` is that of the request where it is traced.
     """
 
-    __slots__ = ("admitted", "client", "metadata", "request_id")
+    __slots__ = ("admitted", "client", "metadata", "request_id", "span")
 
     def __init__(self, request_id: str, client: str, credential: str | None = None, fresh: bool = False) -> None:
         self.request_id = request_id
         self.client = client
         self.admitted = False
+        self.span: Span | None = None
         self.metadata: tuple[tuple[str, str], ...] = (("x-request-id", request_id), ("x-waypost-client", client))
         if credential is not None:
             self.metadata += ((CREDENTIAL, credential),)
         if fresh:
             self.metadata += ((CACHE_CONTROL, "no-cache"),)
+
+    def trace(self, span: Span) -> None:
+        """Make the calls that follow, and the log lines, part of a trace."""
+        self.span = span
+        self.metadata += (("traceparent", span.traceparent),)
+
+    def log_ids(self) -> dict[str, str]:
+        """Return what the log lines of the request name."""
+        ids = {"request_id": self.request_id}
+        return ids if self.span is None else {**ids, "trace_id": self.span.trace_id}
 
     def present(self, key: str) -> None:
         """Let the call that follows be admitted by its key."""
@@ -63,6 +82,46 @@ class Exchange:
         """Make the calls that follow on behalf of the principal that the server named."""
         self.admitted = True
         self.metadata += (("x-waypost-principal", principal),)
+
+
+ROUTE = "/{key}/v1"
+"""The API's path as traces name it: a key in it stays out of them."""
+
+
+def trace_requests(
+    tracer: Tracer, handle: Callable[[web.Request], Awaitable[web.Response]], is_api: Callable[[str], object]
+) -> tuple[Callable[[web.Request], Awaitable[web.Response]], Callable[..., Exchange]]:
+    """Return a `handle` that puts a span around each request to the API, and what makes exchanges that are part of it.
+
+    `is_api` returns whether a path is the API's, by being true.
+    """
+    running: ContextVar[Span | None] = ContextVar("waypost_http_span", default=None)
+
+    def identify(request_id: str, client: str, credential: str | None, fresh: bool) -> Exchange:
+        exchange = Exchange(request_id, client, credential, fresh)
+        span = running.get()
+        if span is not None:
+            exchange.trace(span)
+        return exchange
+
+    async def traced(request: web.Request) -> web.Response:
+        if request.method != "POST" or not is_api(request.rel_url.raw_path):
+            running.set(None)
+            return await handle(request)
+        span = tracer.start_http(request.method, ROUTE, request.headers.get("traceparent"))
+        running.set(span)
+        ended: dict[str, str | int] = {}
+        try:
+            response = await handle(request)
+            ended["http.response.status_code"] = response.status
+            if span.is_recorded:
+                ended["waypost.request_id"] = redact_text(response.headers[REQUEST_ID])
+            return response
+        finally:
+            # Without a status the client has gone.
+            span.end(ended, failed=int(ended.get("http.response.status_code", 0)) >= 500)
+
+    return traced, identify
 
 
 def request_id_from(header: str | None) -> str:
@@ -120,7 +179,7 @@ class Clients:
         return any(address in network for network in self._trusted)
 
 
-EXPOSED = "X-Request-Id, RateLimit, RateLimit-Policy, Retry-After, X-Waypost-Cache"
+EXPOSED = "X-Request-Id, RateLimit, RateLimit-Policy, Retry-After, X-Waypost-Cache, X-Waypost-Cost"
 
 
 class Cors:
@@ -151,6 +210,6 @@ class Cors:
         headers = self.headers(request)
         if "Access-Control-Allow-Origin" in headers:
             headers["Access-Control-Allow-Methods"] = "POST"
-            headers["Access-Control-Allow-Headers"] = "Content-Type, X-Request-Id, Cache-Control"
+            headers["Access-Control-Allow-Headers"] = "Content-Type, X-Request-Id, Cache-Control, traceparent"
             headers["Access-Control-Max-Age"] = "600"
         return headers

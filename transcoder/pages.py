@@ -183,10 +183,12 @@ class Pages:
         discovery: Discovery,
         is_stopping: Callable[[], bool],
         workers: Callable[[], dict[str, int] | None],
+        generation: Callable[[], int | None] = lambda: None,
     ) -> None:
         self._admission = admission
         self._is_stopping = is_stopping
         self._workers = workers
+        self._generation = generation
         self._discovery = discovery
         self._answers = {"/": self._home, "/openrpc.json": self._openrpc, "/livez": self._live, "/readyz": self._ready}
 
@@ -225,6 +227,9 @@ class Pages:
             chains.setdefault(state, []).append(slug)
         ready = readiness.ready and not self._is_stopping()
         answer: dict[str, Any] = {"ready": ready, "chains": chains}
+        generation = self._generation()
+        if generation is not None:
+            answer["generation"] = generation
         workers = self._workers()
         if workers is not None:
             # A worker that is down is reported by the others, which are as ready as before.
@@ -247,7 +252,7 @@ def base_of(request: web.BaseRequest, *, behind_proxy: bool) -> str:
     plain host and port is replaced by a placeholder rather than repeated.
     """
     host = request.headers.get("Host", "")
-    scheme = "http"
+    scheme = request.scheme if request.scheme == "https" else "http"
     if behind_proxy and request.headers.get("X-Forwarded-Proto", "").strip().lower() == "https":
         scheme = "https"
     return f"{scheme}://{host if _HOST.fullmatch(host) else 'localhost'}"

@@ -52,7 +52,7 @@ class Miner:
             await self._mine()
             receipt = await self._node.call("eth_getTransactionReceipt", sent)
         if receipt is None or int(receipt["status"], 16) != 1:
-            raise NodeError(f"the price feeds of {self._node.chain.slug} could not tell a round")
+            raise NodeError(f"the price feeds of {self._node.chain.slug} could not report a round")
 
     async def run(self, ear: Ear) -> None:
         """Mine while the node is asked, and once an hour, until the node has ended."""

@@ -18,6 +18,7 @@ from runtime.settings.endpoints import (
 from runtime.settings.loading import load_settings
 from runtime.settings.sections import (
     CalendarSettings,
+    ControlSettings,
     GrpcSettings,
     HttpSettings,
     LogSettings,
@@ -29,6 +30,8 @@ from runtime.settings.sections import (
     StorageSettings,
     TranscoderSettings,
 )
+from runtime.settings.telemetry import TelemetrySettings
+from runtime.settings.tls import TlsClientSettings, TlsSettings
 from runtime.settings.tree import Settings
 from runtime.settings.values import FASTEST_RATE, SLOWEST_RATE
 
@@ -42,11 +45,13 @@ __all__ = [
     "StorageSettings",
     "CacheSettings",
     "CalendarSettings",
+    "ControlSettings",
     "MarketplaceSettings",
     "FetcherSettings",
     "NftSettings",
     "LogSettings",
     "MetricsSettings",
+    "TelemetrySettings",
     "TranscoderSettings",
     "ChainSettings",
     "RemoteSettings",
@@ -56,6 +61,8 @@ __all__ = [
     "PricesSettings",
     "EndpointSettings",
     "EndpointKind",
+    "TlsSettings",
+    "TlsClientSettings",
     "SLOWEST_RATE",
     "FASTEST_RATE",
 ]

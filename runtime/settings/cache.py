@@ -2,36 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
-from urllib.parse import urlsplit
+from typing import ClassVar
 
-from pydantic import AfterValidator, Field, SecretStr, model_validator
+from pydantic import Field, model_validator
 
 from runtime.config_errors import Refusal
 from runtime.settings.secrets import Section
-from runtime.settings.values import Duration  # noqa: TC001 - pydantic evaluates the annotation
+from runtime.settings.values import Duration, RedisUrl  # noqa: TC001 - pydantic evaluates the annotations
 
 _MEBIBYTE = 1 << 20
-_SCHEMES = ("redis", "rediss")
-
-
-def _check_redis(value: SecretStr | None) -> SecretStr | None:
-    """Return a Redis URL. What it holds is never shown."""
-    if value is None:
-        return None
-    text = value.get_secret_value()
-    fix = "give a Redis URL such as redis://redis.internal:6379/0, rediss://... for TLS, or unix:///run/redis.sock"
-    try:
-        parts = urlsplit(text)
-        port = parts.port
-    except ValueError:
-        raise Refusal(fix) from None
-    is_local = parts.scheme == "unix" and parts.path.startswith("/")
-    is_remote = parts.scheme in _SCHEMES and bool(parts.hostname) and port != 0
-    has_database = is_local or parts.path in ("", "/") or (parts.path[1:].isascii() and parts.path[1:].isdigit())
-    if not (is_local or is_remote) or not has_database or any(character.isspace() for character in text):
-        raise Refusal(fix)
-    return value
 
 
 class CacheSettings(Section):
@@ -52,7 +31,7 @@ class CacheSettings(Section):
         description="How long an answer about a block that is not final yet is given again, at most; one block time of "
         "the chain where that is shorter. On the devnet one second at most.",
     )
-    redis_url: Annotated[SecretStr | None, AfterValidator(_check_redis)] = Field(
+    redis_url: RedisUrl | None = Field(
         default=None,
         description="Redis in which several gateways share what they keep: `redis://`, `rediss://` or `unix://`. The "
         "gateway answers without it while it is away.",

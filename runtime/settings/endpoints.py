@@ -8,6 +8,7 @@ from __future__ import annotations
 import ipaddress
 import re
 import ssl
+from hashlib import sha256
 from pathlib import Path  # noqa: TC003 - pydantic evaluates the annotation
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
@@ -69,6 +70,12 @@ class RouteSettings(Section):
     )
 
     _tls: ssl.SSLContext | None = PrivateAttr(default=None)
+    _tls_digest: bytes = PrivateAttr(default=b"")
+
+    @property
+    def route_key(self) -> tuple[object, ...]:
+        """What is equal where things are asked in the same way, wherever that was read from; holds secrets."""
+        return None if self.proxy is None else self.proxy.get_secret_value(), self._tls_digest
 
     @property
     def tls(self) -> ssl.SSLContext | None:
@@ -95,6 +102,8 @@ class RouteSettings(Section):
             except (OSError, ValueError):
                 fix = "give readable files of a certificate and of its own private key, in PEM and without passphrase"
                 raise Refusal(fix, member="client_certificate", value=f'"{self.client_certificate}"') from None
+        files = (self.ca, self.client_certificate, self.client_key_file)
+        self._tls_digest = sha256(b"\0".join(file.read_bytes() for file in files if file is not None)).digest()
         self._tls = context
         return self
 
@@ -127,6 +136,11 @@ class RemoteSettings(RouteSettings):
     rate: Rate | None = Field(
         default=None, description="Most requests per second to send to the endpoint; unset means no limit."
     )
+    trace: bool = Field(
+        default=False,
+        description="Whether the endpoint gets a `traceparent` header with every request while `[telemetry]` is on: "
+        "for nodes of your own that continue traces. Others learn nothing of your requests.",
+    )
 
     _headers: dict[str, SecretStr] = PrivateAttr(default_factory=dict)
 
@@ -134,6 +148,12 @@ class RemoteSettings(RouteSettings):
     def headers(self) -> Mapping[str, SecretStr]:
         """The headers to send with every request, by name."""
         return self._headers
+
+    @property
+    def route_key(self) -> tuple[object, ...]:
+        """The same with label, address and headers."""
+        headers = tuple((name, value.get_secret_value()) for name, value in self.headers.items())
+        return self.label, self.url.get_secret_value(), headers, *super().route_key
 
     @model_validator(mode="before")
     @classmethod
@@ -148,7 +168,9 @@ class RemoteSettings(RouteSettings):
             if not _HEADER.fullmatch(name):
                 raise Refusal("give header names such as Authorization or x-api-key", member="headers_env", value=name)
             if name.lower() in _FRAMING:
-                raise Refusal("leave it out: the gateway tells how long a request is", member="headers_env", value=name)
+                raise Refusal(
+                    "leave it out: the gateway states how long a request is", member="headers_env", value=name
+                )
             value = read_variable(variable, f"headers_env.{name}")
             if any(ord(character) < 32 or ord(character) == 127 for character in value):
                 fix = f"the value of {variable} holds control characters: set it to one line of text"

@@ -29,7 +29,7 @@ CONFIG = "WAYPOST_CONFIG"
 # Short names of what is set most often.
 SHORT: dict[str, str] = {"WAYPOST_HTTP_PORT": "http.port", "WAYPOST_GRPC_PORT": "grpc.port"}
 # Read by the commands, not part of the settings.
-OTHERS = (CONFIG, "WAYPOST_KEY")
+OTHERS = (CONFIG, "WAYPOST_KEY", "WAYPOST_RUNTIME_DIR")
 
 
 def variable_of(key: str) -> str:
@@ -236,16 +236,17 @@ def load_settings(
     path: str | os.PathLike[str] | None = None,
     environ: Mapping[str, str] | None = None,
     overrides: Mapping[str, Any] | None = None,
+    content: bytes | None = None,
 ) -> Settings:
     """Return the settings; with no file and no variables the defaults, on profile mainnet.
 
     `path` is a TOML file, else `WAYPOST_CONFIG` names it; `environ` defaults to the process's environment;
-    `overrides` are nested values that win over both (command-line options). Raises ConfigError with every
-    mistake found.
+    `overrides` are nested values that win over both (command-line options); `content` stands for what the file holds,
+    which is then not read. Raises ConfigError with every mistake found.
     """
     environ = os.environ if environ is None else environ
     file = path if path is not None else environ.get(CONFIG) or None
-    table = read_file(file) if file is not None else {}
+    table = read_file(file, content) if file is not None else {}
     variables, origins = read_environment(environ)
     sources: list[dict[str, Any]] = [dict(overrides or {}), variables, table]
 
@@ -267,11 +268,10 @@ def load_settings(
         ENVIRONMENT.reset(reset_environment)
 
 
-def read_file(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Return the tables of a TOML file; raises ConfigError when it cannot be read or parsed."""
+def read_file(path: str | os.PathLike[str], content: bytes | None = None) -> dict[str, Any]:
+    """Return the tables of a TOML file, or of its `content`; raises ConfigError when it cannot be read or parsed."""
     try:
-        with Path(path).open("rb") as file:
-            return tomllib.load(file)
+        return tomllib.loads((Path(path).read_bytes() if content is None else content).decode())
     except OSError as error:
         fix = f"the configuration file cannot be read ({error.strerror}): give the path of a TOML file"
         raise ConfigError("config", str(path), fix) from None

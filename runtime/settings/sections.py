@@ -11,6 +11,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, model_va
 
 from runtime.config_errors import Refusal
 from runtime.settings.secrets import Section
+from runtime.settings.tls import TlsClientSettings, TlsSettings
 from runtime.settings.values import (
     Duration,
     GrpcHost,
@@ -20,6 +21,7 @@ from runtime.settings.values import (
     Origins,
     Port,
     Rate,
+    RedisUrl,
     Target,
     TcpListen,
     split_list,
@@ -185,6 +187,7 @@ class HttpSettings(Section):
     body_timeout: Duration = Field(
         default=30.0, gt=0, le=3600, description="How long a request's body may take to arrive after its headers."
     )
+    tls: TlsSettings = Field(default_factory=TlsSettings, description="TLS of the JSON-RPC face.")
     min_transfer_rate: int = Field(
         default=1024,
         ge=0,
@@ -211,6 +214,8 @@ class GrpcSettings(Section):
     )
     credential_env: str | None = Field(default=None, description="Environment variable that holds the credential.")
     credential_file: str | None = Field(default=None, description="File that holds the credential.")
+    tls: TlsSettings = Field(default_factory=TlsSettings, description="TLS of the public listener.")
+    private_tls: TlsSettings = Field(default_factory=TlsSettings, description="TLS of the private listener.")
     reflection: bool = Field(default=True, description="Whether grpcurl and the like may list the services.")
     max_connections: int = Field(
         default=4096,
@@ -238,18 +243,47 @@ class GrpcSettings(Section):
         return self
 
 
+def _refuse_per_process(value: object) -> object:
+    """Return an old `mode` that still holds."""
+    if value == "per-process":
+        raise Refusal(
+            'workers share quotas now: remove quotas.mode; quotas.backend = "memory" counts for all workers of one '
+            'machine, "redis" for several machines'
+        )
+    return value
+
+
 class QuotaSettings(Section):
     """How much callers may ask. One unit is one item; heavy operations cost several."""
 
+    secret_members: ClassVar[tuple[str, ...]] = ("redis_url",)
+
     default_rate: Rate = Field(default=50, description="Units per second for a key that has no rate of its own.")
     default_burst: int = Field(default=100, ge=1, le=1_000_000, description="Units that such a key may use at once.")
-    mode: Literal["shared", "per-process"] = Field(
-        default="shared",
-        description="`shared`: a key's quota counts for the whole gateway, which takes one worker. `per-process`: "
-        "every worker counts for itself, so N workers admit up to N times the rate.",
+    backend: Literal["memory", "redis"] = Field(
+        default="memory",
+        description="Where quotas are counted: in `memory` for one gateway with all its workers, in `redis` for all "
+        "gateways that share one.",
+    )
+    redis_url: RedisUrl | None = Field(
+        default=None,
+        description="Redis that counts quotas: `redis://`, `rediss://` or `unix://`; that of `[cache]` where none is "
+        "given here. It should evict nothing that has a lifetime. While it is away every process counts its part.",
+    )
+    redis_url_env: str | None = Field(default=None, description="Environment variable that holds the URL.")
+    redis_url_file: str | None = Field(default=None, description="File that holds the URL.")
+    mode: Annotated[Literal["shared"], BeforeValidator(_refuse_per_process)] = Field(
+        default="shared", description="Of earlier versions, without effect: quotas are always shared. Leave it out."
     )
     demo_rate: Rate = Field(default=1, description="Units per second for one client address on the demo route.")
     demo_burst: int = Field(default=1, ge=1, le=1000, description="Units that one demo client may use at once.")
+
+    @model_validator(mode="after")
+    def _check_backend(self) -> QuotaSettings:
+        if self.redis_url is not None and self.backend == "memory":
+            fix = 'a Redis URL is for the other backend: set backend = "redis", or remove redis_url'
+            raise Refusal(fix, member="backend", value="memory")
+        return self
 
 
 class StorageSettings(Section):
@@ -285,12 +319,13 @@ class MetricsSettings(Section):
     listen: TcpListen | None = Field(
         default=None,
         description='Address that serves `/metrics`, for example `"127.0.0.1:9464"`; unset means no metrics listener. '
-        "Worker number n of several adds n to the port.",
+        "With several workers it shows all of them, added up.",
     )
+    tls: TlsSettings = Field(default_factory=TlsSettings, description="TLS of the metrics listener.")
 
 
 class ServerLimits(Section):
-    """How much work is in progress at most; beyond it callers are told at once to come back."""
+    """How much work is in progress at most; beyond it calls are refused at once, with the time to try again."""
 
     max_in_flight: int = Field(default=2000, ge=1, le=1_000_000, description="Items in progress in one process.")
     max_in_flight_per_key: int = Field(default=256, ge=1, le=1_000_000, description="Items in progress of one key.")
@@ -314,6 +349,17 @@ class ServerLimits(Section):
         return self
 
 
+class ControlSettings(Section):
+    """The Unix socket on which a running gateway is asked to reload (`waypost reload`)."""
+
+    socket: Path | None = Field(
+        default=None,
+        description="Path of the socket, which only the gateway's own user may use. Unset means "
+        "`<profile>-<HTTP port>.sock` in `$XDG_RUNTIME_DIR/waypost`, or in `waypost-<user id>` among the temporary "
+        "files; the gRPC server alone has the gRPC port in its place.",
+    )
+
+
 class TranscoderSettings(Section):
     """A transcoder in a process of its own (`waypost transcoder`)."""
 
@@ -321,6 +367,9 @@ class TranscoderSettings(Section):
 
     grpc_target: Target | None = Field(
         default=None, description="The server's private listener: `host:port`, `dns:///host:port` or `unix:/path`."
+    )
+    tls: TlsClientSettings = Field(
+        default_factory=TlsClientSettings, description="TLS on the way to the server's private listener."
     )
     credential: Credential = Field(default=None, description="The same secret as the server's `grpc.credential`.")
     credential_env: str | None = Field(default=None, description="Environment variable that holds the credential.")

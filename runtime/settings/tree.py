@@ -15,6 +15,7 @@ from runtime.settings.endpoints import SOURCES as OFF_CHAIN
 from runtime.settings.endpoints import ChainSettings, FetcherSettings, PricesSettings, RouteSettings, SourceSettings
 from runtime.settings.sections import (
     CalendarSettings,
+    ControlSettings,
     GrpcSettings,
     HttpSettings,
     LogSettings,
@@ -27,7 +28,8 @@ from runtime.settings.sections import (
     TranscoderSettings,
     default_storage_url,
 )
-from runtime.settings.values import split_address
+from runtime.settings.telemetry import TelemetrySettings
+from runtime.settings.values import WorkerCount, split_address
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,7 +56,11 @@ class Settings(BaseSettings):
         description="`mainnet`: chains are read from their public endpoints unless configured. `devnet`: local nodes; "
         "the API key `local` is accepted.",
     )
-    workers: int = Field(default=1, ge=1, le=256, description="Processes that serve the same ports.")
+    workers: WorkerCount = Field(
+        default=1,
+        description="Processes that serve the same ports; `auto`: as many as processors may be used when the gateway "
+        "starts, by the affinity of its process and the CPU quota of its control group.",
+    )
     http: HttpSettings = Field(default_factory=HttpSettings, description="The JSON-RPC face.")
     grpc: GrpcSettings = Field(default_factory=GrpcSettings, description="The gRPC face.")
     quotas: QuotaSettings = Field(
@@ -81,10 +87,16 @@ class Settings(BaseSettings):
         default_factory=NftSettings, description="Gateways to the documents of tokens. Answers hold their addresses."
     )
     calendar: CalendarSettings = Field(
-        default_factory=CalendarSettings, description="Releases and upgrades that getNetworkCalendar tells."
+        default_factory=CalendarSettings, description="Releases and upgrades that getNetworkCalendar returns."
     )
     log: LogSettings = Field(default_factory=LogSettings, description="What is logged, on standard error.")
     metrics: MetricsSettings = Field(default_factory=MetricsSettings, description="Prometheus metrics.")
+    telemetry: TelemetrySettings = Field(
+        default_factory=TelemetrySettings, description="Traces, sent to an OpenTelemetry collector."
+    )
+    control: ControlSettings = Field(
+        default_factory=ControlSettings, description="The Unix socket on which a running gateway is asked to reload."
+    )
     transcoder: TranscoderSettings = Field(
         default_factory=TranscoderSettings, description="A transcoder in a process of its own (`waypost transcoder`)."
     )
@@ -137,13 +149,23 @@ class Settings(BaseSettings):
 
     @model_validator(mode="after")
     def _check_workers(self) -> Settings:
-        if self.workers > 1 and self.quotas.mode == "shared":
-            fix = 'several workers cannot share one quota in memory: set quotas.mode = "per-process", or workers = 1'
-            raise Refusal(fix, member="workers", value=str(self.workers))
         if self.workers > 1 and 0 in (self.http.port, self.grpc.port):
             fix = "workers share their ports: give http.port and grpc.port numbers other than 0"
             raise Refusal(fix, member="workers", value=str(self.workers))
         return self
+
+    @model_validator(mode="after")
+    def _check_quotas(self) -> Settings:
+        if self.quotas.backend == "redis" and self.quota_redis_url is None:
+            fix = 'name the Redis that counts: set quotas.redis_url (or cache.redis_url), or quotas.backend = "memory"'
+            raise Refusal(fix, member="quotas.redis_url", value="")
+        return self
+
+    @property
+    def quota_redis_url(self) -> str | None:
+        """The URL of the Redis that counts quotas; None where they are counted in memory."""
+        url = self.quotas.redis_url or self.cache.redis_url
+        return None if self.quotas.backend == "memory" or url is None else url.get_secret_value()
 
     @model_validator(mode="after")
     def _check_ports(self) -> Settings:

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
 
 from runtime.config_errors import Refusal
+from runtime.processors import usable_processors
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
@@ -19,6 +20,7 @@ _HOST = re.compile(r"[A-Za-z0-9._-]{1,253}")
 # What may not stand in a URL unescaped; redaction takes it for the end of one.
 _UNSAFE = re.compile(r"[\s'\"<>`]")
 _SCHEMES = ("http", "https")
+_REDIS_SCHEMES = ("redis", "rediss")
 
 
 def parse_duration(value: object) -> object:
@@ -31,6 +33,22 @@ def parse_duration(value: object) -> object:
     if match is None:
         raise Refusal('write a duration such as "30s", "250ms", "5m" or "1h"')
     return float(match[1]) * _SECONDS[match[2]]
+
+
+MOST_WORKERS = 256
+
+
+def parse_workers(value: object) -> object:
+    """Return the number that `"auto"` stands for, as many as there are processors to use; numbers pass unchanged."""
+    if isinstance(value, str):
+        text = value.strip()
+        if text == "auto":
+            return min(usable_processors(), MOST_WORKERS)
+        if text.isascii() and text.removeprefix("-").isdecimal() and len(text) < 10:
+            return int(text)
+    elif isinstance(value, int) and not isinstance(value, bool):
+        return value
+    raise Refusal(f'give a whole number from 1 to {MOST_WORKERS}, or "auto"')
 
 
 def split_list(value: object) -> object:
@@ -192,7 +210,25 @@ def check_proxy(value: SecretStr) -> SecretStr:
     return value
 
 
+def check_redis(value: SecretStr) -> SecretStr:
+    """Return a Redis URL. What it holds is never shown."""
+    text = value.get_secret_value()
+    fix = "give a Redis URL such as redis://redis.internal:6379/0, rediss://... for TLS, or unix:///run/redis.sock"
+    try:
+        parts = urlsplit(text)
+        port = parts.port
+    except ValueError:
+        raise Refusal(fix) from None
+    is_local = parts.scheme == "unix" and parts.path.startswith("/")
+    is_remote = parts.scheme in _REDIS_SCHEMES and bool(parts.hostname) and port != 0
+    has_database = is_local or parts.path in ("", "/") or (parts.path[1:].isascii() and parts.path[1:].isdigit())
+    if not (is_local or is_remote) or not has_database or any(character.isspace() for character in text):
+        raise Refusal(fix)
+    return value
+
+
 Duration = Annotated[float, BeforeValidator(parse_duration)]
+WorkerCount = Annotated[int, BeforeValidator(parse_workers), Field(ge=1, le=MOST_WORKERS)]
 Port = Annotated[int, Field(ge=0, le=65535)]
 Host = Annotated[str, AfterValidator(check_host)]
 GrpcHost = Annotated[Host, AfterValidator(bracket_host)]
@@ -201,6 +237,7 @@ TcpListen = Annotated[str, AfterValidator(check_tcp_listen)]
 Target = Annotated[str, AfterValidator(check_target)]
 Label = Annotated[str, AfterValidator(check_label)]
 ProxyUrl = Annotated[SecretStr, AfterValidator(check_proxy)]
+RedisUrl = Annotated[SecretStr, AfterValidator(check_redis)]
 EndpointUrl = Annotated[SecretStr, AfterValidator(check_endpoint_url)]
 Networks = Annotated[tuple[Annotated[str, AfterValidator(check_network)], ...], BeforeValidator(split_list)]
 Origins = Annotated[tuple[Annotated[str, AfterValidator(check_origin)], ...], BeforeValidator(split_list)]

@@ -1,25 +1,27 @@
 """Admission: key, then quota. The one enforcement point for HTTP callers (through AccessService) and gRPC callers.
 
-The principal that a call is charged to, its quota (the generic cell rate algorithm, one theoretical arrival time per
-principal, in memory), and how many calls are in flight, by process and by principal (design section 3).
+The principal that a call is charged to, by which policy, and how many calls are in flight, by process and by principal
+(design section 3). The quotas themselves are `server.access.quotas`'s.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict, defaultdict
+from collections import defaultdict
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import lru_cache
 from math import ceil
-from time import monotonic_ns
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from runtime.listening import client_network
+from server.access.keys import Rights
 from server.errors import KeyInvalid, KeyMissing, RateLimited, UpstreamUnavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from server.access.keys import KeyDirectory, KeyRecord
+    from runtime.settings import QuotaSettings
+    from server.access.directory import KeyDirectory
+    from server.access.keys import KeyRecord
+    from server.access.quotas import ChargesQuotas
 
 
 DEMO = "demo"
@@ -60,108 +62,54 @@ UNLIMITED = Policy("unlimited", 0, 0)
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """A caller with its quota. `id` is `key:<number>`, `demo:<client address>` or `local`."""
+    """A caller with its quota. `id` is `key:<number>`, `demo:<client address>` or `local`.
+
+    `rights` are None where it may do everything. `label` is what logs may name and usage is counted for: the key's
+    number, never a client's address.
+    """
 
     id: str
     policy: Policy
+    rights: Rights | None = None
+    label: str = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Work out what every call asks."""
+        object.__setattr__(self, "label", "demo" if self.id.startswith("demo:") else self.id)
 
     def encode(self) -> str:
         """Return the principal as the opaque text that the transcoder sends along."""
-        return f"{self.policy.name}/{self.policy.rate!r}/{self.policy.burst}/{self.id}"
-
-    @property
-    def label(self) -> str:
-        """What logs may name: the key's number, never a client's address."""
-        return "demo" if self.id.startswith("demo:") else self.id
+        rights = self.rights or _ALL
+        quota = f"{self.policy.name}/{self.policy.rate!r}/{self.policy.burst}"
+        return f"{quota}/{_listed(rights.operations)}/{_listed(rights.chains)}/{self.id}"
 
 
 LOCAL = Principal("local", UNLIMITED)
+
+_ALL = Rights()
+_ANY = "-"
+
+
+def _listed(words: frozenset[str] | None) -> str:
+    return _ANY if words is None else ",".join(sorted(words))
+
+
+def _words(text: str) -> frozenset[str] | None:
+    return None if text == _ANY else frozenset(text.split(","))
 
 
 @lru_cache(maxsize=4096)
 def decode(text: str) -> Principal | None:
     """Return the principal that `Principal.encode` wrote, None for any other text."""
-    parts = text.split("/", 3)
-    if len(parts) != 4 or not parts[3]:
+    parts = text.split("/", 5)
+    if len(parts) != 6 or not parts[5]:
         return None
+    rights = Rights(_words(parts[3]), _words(parts[4]))
     try:
-        return Principal(parts[3], Policy(parts[0], float(parts[1]), int(parts[2])))
+        policy = Policy(parts[0], float(parts[1]), int(parts[2]))
+        return Principal(parts[5], policy, None if rights == _ALL else rights)
     except ValueError:
         return None
-
-
-_NANOSECONDS = 1_000_000_000
-
-
-class Grant(NamedTuple):
-    """What a charge yielded: of the units asked for, the first `admitted` may pass.
-
-    `remaining` units could follow at once; after `retry_after_ms` one more could (0 when one could now);
-    `reset_seconds` until the quota is whole again.
-    """
-
-    admitted: int
-    remaining: int
-    retry_after_ms: int
-    reset_seconds: int
-
-
-class Quotas:
-    """Buckets by principal, at most `capacity` of them; full buckets hold nothing and are dropped first."""
-
-    def __init__(self, capacity: int = 100_000, clock: Callable[[], int] = monotonic_ns) -> None:
-        self._capacity = capacity
-        self._clock = clock
-        self._arrivals: OrderedDict[str, int] = OrderedDict()
-
-    def __len__(self) -> int:
-        return len(self._arrivals)
-
-    def charge(self, principal: Principal, units: int) -> Grant:
-        """Charge up to `units` in one operation and return how many were admitted; what is refused is not charged."""
-        policy = principal.policy
-        if policy.unlimited:
-            return Grant(units, 0, 0, 0)
-        now = self._clock()
-        interval = _interval(policy)
-        # The arrival time may run ahead of the clock by burst - 1 intervals and still admit one unit.
-        horizon = now + policy.burst * interval
-        arrival = max(self._arrivals.get(principal.id, 0), now)
-        admitted = min(units, max(0, (horizon - arrival) // interval))
-        if admitted:
-            arrival += admitted * interval
-            self._store(principal.id, arrival, now)
-        remaining = max(0, (horizon - arrival) // interval)
-        wait = 0 if remaining else arrival + interval - horizon
-        return Grant(admitted, remaining, -(-wait // 1_000_000), -(-(arrival - now) // _NANOSECONDS))
-
-    def owe(self, principal: Principal, units: int) -> Grant:
-        """Charge an admitted call's further units, also beyond the quota: later calls wait for them.
-
-        The grant holds what is left then.
-        """
-        if not principal.policy.unlimited:
-            now = self._clock()
-            arrival = max(self._arrivals.get(principal.id, 0), now)
-            self._store(principal.id, arrival + units * _interval(principal.policy), now)
-        return self.charge(principal, 0)
-
-    def _store(self, key: str, arrival: int, now: int) -> None:
-        arrivals = self._arrivals
-        arrivals[key] = arrival
-        arrivals.move_to_end(key)
-        # Two of the longest untouched a charge: keeps the table near its live size without ever sweeping it whole.
-        for _ in range(2):
-            oldest = next(iter(arrivals))
-            if arrivals[oldest] > now and len(arrivals) <= self._capacity:
-                break
-            del arrivals[oldest]
-            if not arrivals:
-                break
-
-
-def _interval(policy: Policy) -> int:
-    return max(1, round(_NANOSECONDS / policy.rate))
 
 
 class ConcurrencyLimiter:
@@ -189,6 +137,14 @@ class ConcurrencyLimiter:
         self._by_principal[name] = flying + 1
         self.total += 1
 
+    def room(self, principal: Principal, reserved: int = 0) -> int:
+        """Return how many more calls the principal may have in flight now, if it has reserved so many."""
+        room = self._limit - max(self.total, reserved)
+        if not principal.policy.unlimited:
+            flying = max(self._by_principal.get(principal.id, 0), reserved)
+            room = min(room, self._limit_per_principal - flying)
+        return max(0, room)
+
     def leave(self, principal: Principal) -> None:
         """Count a call out."""
         name = principal.id
@@ -207,6 +163,14 @@ RESERVED_KEYS = {
 """Words that are never keys in the store, and why they open nothing: `local` is the fixed key of the devnet."""
 
 
+def policies_of(quotas: QuotaSettings) -> tuple[Policy, Policy]:
+    """Return the quota of keys that have none of their own, and that of a client of the demo."""
+    return (
+        Policy("default", quotas.default_rate, quotas.default_burst),
+        Policy(DEMO, quotas.demo_rate, quotas.demo_burst),
+    )
+
+
 class Admission:
     """Identifies callers and charges their quotas.
 
@@ -217,7 +181,7 @@ class Admission:
     def __init__(
         self,
         directory: KeyDirectory,
-        quotas: Quotas,
+        quotas: ChargesQuotas,
         limiter: ConcurrencyLimiter,
         *,
         accepts_local: bool,
@@ -230,8 +194,13 @@ class Admission:
         self._fixed = {"local": LOCAL} if accepts_local else {}
         self._default = default
         self._demo = demo
-        # A key's quota never changes; one entry for each live key.
-        self._principals: dict[int, Principal] = {}
+        # One entry for each live key, with the record that it was made of.
+        self._principals: dict[int, tuple[KeyRecord, Principal]] = {}
+
+    def set_policies(self, default: Policy, demo: Policy) -> None:
+        """Give keys without a quota of their own, and the demo, these quotas from now on; what was used stays."""
+        self._default, self._demo = default, demo
+        self._principals.clear()
 
     def peek(self, api_key: str) -> Principal | None:
         """Return the key's owner where it is known without waiting, else None. Raises as `identify` does."""
@@ -246,7 +215,11 @@ class Admission:
         return None if record is None else self._principal(record)
 
     async def identify(self, api_key: str) -> Principal:
-        """Return the key's owner. Raises KeyMissing for an empty key, KeyInvalid for one that opens nothing."""
+        """Return the key's owner.
+
+        Raises KeyMissing for an empty key, KeyInvalid for one that opens nothing, UpstreamUnavailable where that cannot
+        be known.
+        """
         principal = self.peek(api_key)
         if principal is not None:
             return principal
@@ -256,10 +229,13 @@ class Admission:
         return self._principal(record)
 
     def _principal(self, record: KeyRecord) -> Principal:
-        principal = self._principals.get(record.id)
-        if principal is None:
-            principal = self._principals[record.id] = self._owner(record)
-        return principal
+        if record.expires_at is not None and record.expires_at <= datetime.now(UTC):
+            raise KeyInvalid(f"the API key expired at {record.expires_at:%Y-%m-%dT%H:%M:%SZ}; ask for a new one")
+        known = self._principals.get(record.id)
+        # A changed key comes in another record.
+        if known is None or known[0] is not record:
+            known = self._principals[record.id] = (record, self._owner(record))
+        return known[1]
 
     def demo_client(self, address: str) -> Principal:
         """Return the principal of a client address on the demo route; all of an IPv6 /64 are one client."""
@@ -267,6 +243,6 @@ class Admission:
 
     def _owner(self, record: KeyRecord) -> Principal:
         if record.rate is None and record.burst is None:
-            return Principal(f"key:{record.id}", self._default)
+            return Principal(f"key:{record.id}", self._default, record.rights)
         rate, burst = record.rate or self._default.rate, record.burst or self._default.burst
-        return Principal(f"key:{record.id}", Policy("key", rate, burst))
+        return Principal(f"key:{record.id}", Policy("key", rate, burst), record.rights)

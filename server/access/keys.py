@@ -1,36 +1,32 @@
-"""API keys: what they look like, the store that the command line works on, and the live keys in memory.
+"""API keys: what they look like and may do, and the store that the command line works on.
 
-All live keys are held by hash, so that no request waits for the database: a wrong key is known to be wrong without a
-query of its own, and there is no cache of wrong keys that a flood could fill. A cheap query asks at most every
-`FRESH_SECONDS` whether anything changed.
+A key's text is shown once and stored nowhere; what is stored is its hash. Every change of a key changes
+`KeyStore.version`, by which the processes notice it (`server/access/directory.py`), and is announced on PostgreSQL.
 """
 
 from __future__ import annotations
 
-import asyncio
 import re
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from hashlib import sha256
-from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
-from sqlalchemy import func, insert, select, update
+from sqlalchemy import func, insert, or_, select, update
 from sqlalchemy.exc import DBAPIError
 
-from runtime.logs import get_logger
 from runtime.settings import FASTEST_RATE, SLOWEST_RATE
 from server.storage.database import give_up_beside, give_up_inside, is_full
 from server.storage.tables import keys
 from server.storage.transactions import write_in_turn
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
+    from collections.abc import Collection
+    from typing import Any, Unpack
 
     from sqlalchemy import Row
-    from sqlalchemy.ext.asyncio import AsyncEngine
+    from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 
 KEY_PREFIX = "wp_"
@@ -38,9 +34,24 @@ _SHOWN = len(KEY_PREFIX) + 6
 is_key_text = re.compile(r"wp_[A-Za-z0-9_-]{43}").fullmatch
 
 
+CHANNEL = "waypost_keys"
+"""Where PostgreSQL announces that a key was made, changed or revoked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rights:
+    """What a key may do: the operations by name and the chains by slug; None for all of them."""
+
+    operations: frozenset[str] | None = None
+    chains: frozenset[str] | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class KeyRecord:
-    """A key as the store knows it. `rate` and `burst` are None where the configured default applies."""
+    """A key as the store knows it. `rate` and `burst` are None where the configured default applies.
+
+    From `expires_at` on it opens nothing, None means never; `rights` are None where it may do everything.
+    """
 
     id: int
     name: str
@@ -49,6 +60,26 @@ class KeyRecord:
     burst: int | None
     created_at: datetime
     revoked_at: datetime | None
+    expires_at: datetime | None = None
+    rights: Rights | None = None
+    notes: str | None = None
+
+
+class KeyLimits(TypedDict, total=False):
+    """What a key may have. None means: never, everything, none. `operations` are names, `chains` slugs."""
+
+    expires_at: datetime | None
+    operations: Collection[str] | None
+    chains: Collection[str] | None
+    notes: str | None
+
+
+class KeyTerms(KeyLimits, total=False):
+    """What can be set of a key. `rate` is units a second, `burst` units at once; None means the configured default."""
+
+    name: str
+    rate: float | None
+    burst: int | None
 
 
 class KeyNotFound(LookupError):
@@ -71,32 +102,49 @@ class KeyStore:
     def __init__(self, engine: AsyncEngine) -> None:
         self._engine = engine
 
-    async def create_key(self, name: str, rate: float | None = None, burst: int | None = None) -> tuple[int, str]:
+    async def create_key(
+        self, name: str, rate: float | None = None, burst: int | None = None, **limits: Unpack[KeyLimits]
+    ) -> tuple[int, str]:
         """Add a key and return its id and the key itself, which cannot be had again.
 
-        `rate` (units a second) and `burst` (units at once) are None for the configured default. Raises ValueError for a
-        name that is not 1 to 100 printable characters, or a quota that is not positive.
+        Raises ValueError for terms that no key can have: see `_columns`.
         """
-        if not 1 <= len(name) <= 100 or not name.isprintable():
-            raise ValueError("a key's name has 1 to 100 printable characters")
-        if rate is not None and not SLOWEST_RATE <= rate <= FASTEST_RATE:
-            raise ValueError(f"a key's rate is from {SLOWEST_RATE} to {FASTEST_RATE:,} units a second")
-        if burst is not None and not 1 <= burst <= 1_000_000:
-            raise ValueError("a key's burst is from 1 to 1,000,000 units")
         key = new_key()
-        row = {
-            "name": name,
-            "prefix": key[:_SHOWN],
-            "hash": digest(key),
-            "rate": rate,
-            "burst": burst,
-            "created_at": datetime.now(UTC),
-        }
+        columns = _columns({"name": name, "rate": rate, "burst": burst, **limits})
+        row = {**columns, "prefix": key[:_SHOWN], "hash": digest(key), "created_at": datetime.now(UTC)}
         async with write_in_turn(self._engine) as connection:
             result = await connection.execute(insert(keys).values(**row))
+            await _announce(connection)
             made = result.inserted_primary_key
             assert made is not None
             return int(made[0]), key
+
+    async def set_key(self, id_or_prefix: int | str, **terms: Unpack[KeyTerms]) -> KeyRecord:
+        """Change the terms that are given, all or none, and return the key; its text stays.
+
+        Raises KeyNotFound; ValueError for terms that no key can have, and for a revoked key.
+        """
+        return await self._change(id_or_prefix, _columns(terms))
+
+    async def rotate_key(self, id_or_prefix: int | str, keep_until: datetime | None = None) -> tuple[KeyRecord, str]:
+        """Give a key a new text and return both; id, terms, quota and usage go on.
+
+        The text before works until `keep_until`, None: no longer. Raises KeyNotFound; ValueError for a revoked key.
+        """
+        key = new_key()
+        row: dict[str, Any] = {"hash": digest(key), "prefix": key[:_SHOWN], "previous_until": keep_until}
+        row["previous_hash"] = None if keep_until is None else keys.c.hash
+        return await self._change(id_or_prefix, row), key
+
+    async def _change(self, id_or_prefix: int | str, values: dict[str, Any]) -> KeyRecord:
+        async with write_in_turn(self._engine) as connection:
+            found = await _find(connection, id_or_prefix)
+            if found.revoked_at is not None:
+                raise ValueError(f"key {found.id} ({found.name}) is revoked; create a new one")
+            edited = {**values, "edits": func.coalesce(keys.c.edits, 0) + 1}
+            await connection.execute(update(keys).where(keys.c.id == found.id).values(edited))
+            await _announce(connection)
+            return await _find(connection, found.id)
 
     async def list_keys(self) -> list[KeyRecord]:
         """Return all keys, revoked ones included, oldest first."""
@@ -119,114 +167,100 @@ class KeyStore:
         return await self._revoke(id_or_prefix, spends_reserve=True)
 
     async def _revoke(self, id_or_prefix: int | str, *, spends_reserve: bool = False) -> KeyRecord:
-        text = str(id_or_prefix).strip()
-        if text.isascii() and text.isdigit():
-            matches = keys.c.id == int(text)
-        else:
-            # What is shown of a key, or the key itself.
-            matches = keys.c.hash == digest(text) if is_key_text(text) else keys.c.prefix == text
         async with write_in_turn(self._engine) as connection:
-            found = [_record(row) for row in await connection.execute(select(keys).where(matches))]
-            if len(found) != 1:
-                raise KeyNotFound(
-                    "no key has that id or prefix" if not found else "several keys have that prefix: give the id"
-                )
-            if found[0].revoked_at is not None:
-                return found[0]
+            found = await _find(connection, id_or_prefix)
+            if found.revoked_at is not None:
+                return found
             if spends_reserve:
                 await give_up_inside(connection)
-            await connection.execute(update(keys).where(keys.c.id == found[0].id).values(revoked_at=datetime.now(UTC)))
-            row = (await connection.execute(select(keys).where(keys.c.id == found[0].id))).one()
-            return _record(row)
+            await connection.execute(update(keys).where(keys.c.id == found.id).values(revoked_at=datetime.now(UTC)))
+            await _announce(connection)
+            return await _find(connection, found.id)
 
-    async def version(self) -> tuple[int, int]:
-        """Return figures that change with every key made or revoked: the highest id, and how many are revoked."""
+    async def find_key(self, id_or_prefix: int | str) -> KeyRecord:
+        """Return a key by id, by what is shown of it, or by its text; raises KeyNotFound."""
         async with self._engine.connect() as connection:
-            row = (await connection.execute(select(func.max(keys.c.id), func.count(keys.c.revoked_at)))).one()
-            return row[0] or 0, row[1]
+            return await _find(connection, id_or_prefix)
+
+    async def version(self) -> tuple[int, int, int]:
+        """Return figures that change with every key made, revoked or edited: highest id, revoked keys, edits."""
+        async with self._engine.connect() as connection:
+            figures = select(func.max(keys.c.id), func.count(keys.c.revoked_at), func.sum(keys.c.edits))
+            row = (await connection.execute(figures)).one()
+            return row[0] or 0, row[1], int(row[2] or 0)
 
     async def live_keys(self) -> dict[bytes, KeyRecord]:
-        """Return the keys that are not revoked, by hash."""
+        """Return the keys that are not revoked, by hash; those that were replaced expire with their time."""
+        live: dict[bytes, KeyRecord] = {}
         async with self._engine.connect() as connection:
-            rows = await connection.execute(select(keys).where(keys.c.revoked_at.is_(None)))
-            return {row.hash: _record(row) for row in rows}
+            for row in await connection.execute(select(keys).where(keys.c.revoked_at.is_(None))):
+                record = live[row.hash] = _record(row)
+                if row.previous_hash is not None and row.previous_until is not None:
+                    ends = [moment for moment in (row.previous_until, record.expires_at) if moment is not None]
+                    live[row.previous_hash] = replace(record, expires_at=min(ends))
+        return live
+
+
+async def _announce(connection: AsyncConnection) -> None:
+    """Announce a change with the transaction's commit, where the database can."""
+    if connection.dialect.name == "postgresql":
+        await connection.execute(select(func.pg_notify(CHANNEL, "")))
+
+
+async def _find(connection: AsyncConnection, id_or_prefix: int | str) -> KeyRecord:
+    text = str(id_or_prefix).strip()
+    if text.isascii() and text.isdigit():
+        # Beyond what the column holds no key can be; PostgreSQL refuses to compare it.
+        matches = keys.c.id == min(int(text[:12]), 2**31 - 1)
+    elif is_key_text(text):
+        matches = or_(keys.c.hash == digest(text), keys.c.previous_hash == digest(text))
+    else:
+        matches = keys.c.prefix == text
+    found = [_record(row) for row in await connection.execute(select(keys).where(matches))]
+    if len(found) != 1:
+        raise KeyNotFound("no key has that id or prefix" if not found else "several keys have that prefix: give the id")
+    return found[0]
+
+
+def _columns(terms: KeyTerms) -> dict[str, Any]:
+    """Return the columns of a key's terms.
+
+    Raises ValueError for a name that is not 1 to 100 printable characters, a quota out of bounds, an expiry that is
+    past, an empty list, a name in a list that is no word, and notes of more than 1,000 characters.
+    """
+    columns: dict[str, Any] = dict(terms)
+    if "name" in terms and not (1 <= len(terms["name"]) <= 100 and terms["name"].isprintable()):
+        raise ValueError("a key's name has 1 to 100 printable characters")
+    rate, burst, notes = terms.get("rate"), terms.get("burst"), terms.get("notes")
+    if rate is not None and not SLOWEST_RATE <= rate <= FASTEST_RATE:
+        raise ValueError(f"a key's rate is from {SLOWEST_RATE} to {FASTEST_RATE:,} units a second")
+    if burst is not None and not 1 <= burst <= 1_000_000:
+        raise ValueError("a key's burst is from 1 to 1,000,000 units")
+    expires_at = terms.get("expires_at")
+    if expires_at is not None and expires_at <= datetime.now(UTC):
+        raise ValueError("a key's expiry is in the future; to end it now, revoke it")
+    if notes is not None and len(notes) > 1000:
+        raise ValueError("a key's notes have at most 1,000 characters")
+    for what, words in (("operations", terms.get("operations")), ("chains", terms.get("chains"))):
+        if words is None:
+            continue
+        if not words:
+            raise ValueError(f"a key's {what} are at least one, or all of them")
+        if not all(_is_word(word) for word in words):
+            raise ValueError(f"a key's {what} are names of letters, digits, `_`, `-`, `.` and `*`")
+        columns[what] = ",".join(sorted(set(words)))
+    return columns
+
+
+_is_word = re.compile(r"[A-Za-z0-9_.*-]{1,64}").fullmatch
 
 
 def _record(row: Row[Any]) -> KeyRecord:
-    return KeyRecord(row.id, row.name, row.prefix, row.rate, row.burst, row.created_at, row.revoked_at)
+    operations, chains = _words(row.operations), _words(row.chains)
+    rights = None if operations is None and chains is None else Rights(operations, chains)
+    own = (row.id, row.name, row.prefix, row.rate, row.burst, row.created_at, row.revoked_at)
+    return KeyRecord(*own, row.expires_at, rights, row.notes)
 
 
-FRESH_SECONDS = 2.0
-"""Age from which a look-up reads the database in the background; revocation is seen after this and one query."""
-STALE_SECONDS = 4.0
-"""Age from which a look-up waits for the database: an idle gateway does not admit a key revoked meanwhile."""
-BETWEEN_MISSES_SECONDS = 0.05
-"""Unknown keys wait for the next look at the database, which happens this often at most."""
-
-_log = get_logger("waypost.access")
-
-
-class KeyDirectory:
-    """Finds the record of a key. While the database is unreachable, what was last known holds."""
-
-    def __init__(self, store: KeyStore, clock: Callable[[], float] = monotonic) -> None:
-        self._store = store
-        self._clock = clock
-        self._records: dict[bytes, KeyRecord] = {}
-        self._version: tuple[int, int] | None = None
-        self._refreshed = float("-inf")
-        self._refresh: asyncio.Task[None] | None = None
-        self._started = self._finished = 0
-
-    def peek(self, api_key: str) -> KeyRecord | None:
-        """Return the record if it is known and fresh enough to be used without waiting."""
-        age = self._clock() - self._refreshed
-        if age >= STALE_SECONDS:
-            return None
-        if age >= FRESH_SECONDS:
-            self._start_refresh()
-        return self._records.get(digest(api_key))
-
-    async def find(self, api_key: str) -> KeyRecord | None:
-        """Return the record as the database has it now; None for an unknown or revoked key."""
-        if not is_key_text(api_key):
-            return None
-        # A refresh under way may have read before the key was made: wait for one that starts from now on.
-        wanted = self._started + 1
-        while self._finished < wanted:
-            pause = self._refreshed + BETWEEN_MISSES_SECONDS - self._clock()
-            if self._refresh is None and pause > 0:
-                await asyncio.sleep(pause)
-            else:
-                await asyncio.wait((self._start_refresh(),))
-        return self._records.get(digest(api_key))
-
-    async def close(self) -> None:
-        """End a refresh under way."""
-        if self._refresh is not None:
-            self._refresh.cancel()
-            await asyncio.wait((self._refresh,))
-
-    def _start_refresh(self) -> asyncio.Task[None]:
-        if self._refresh is None:
-            self._started += 1
-            self._refresh = asyncio.create_task(self._load())
-            self._refresh.add_done_callback(self._end_refresh)
-        return self._refresh
-
-    def _end_refresh(self, task: asyncio.Task[None]) -> None:
-        self._refresh = None
-        self._finished = self._started
-
-    async def _load(self) -> None:
-        started = self._clock()
-        try:
-            version = await self._store.version()
-            if version != self._version:
-                # Read after the version: a key created in between is here now, and the next version differs again.
-                self._records = await self._store.live_keys()
-                self._version = version
-        except Exception as error:
-            # The text of a database error may hold its URL.
-            _log.error("the key store cannot be read; what was last known holds", error=type(error).__name__)
-        self._refreshed = started
+def _words(text: str | None) -> frozenset[str] | None:
+    return None if text is None else frozenset(text.split(","))

@@ -7,23 +7,30 @@ from typing import TYPE_CHECKING, Any
 from waypost.internal.v1 import access_pb2, access_pb2_grpc
 
 from runtime.metrics import count_refusal
+from server.access.admission import decode
+from server.access.quotas import Grant
 from server.errors import GatewayError, InvalidArgument, RateLimited
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from server.access.admission import Admission
+    from server.access.usage import Usage
 
 MOST_ITEMS = 50
 """Items of one HTTP request (contract section 4.1)."""
 
 
 class AccessServicer(access_pb2_grpc.AccessServiceServicer):
-    """Admission of HTTP requests and readiness. `states` returns the state of every chain without asking a node."""
+    """Admission of HTTP requests and readiness. `states` returns the state of every chain without asking a node.
 
-    def __init__(self, admission: Admission, states: Callable[[], Mapping[str, str]]) -> None:
+    Requests that lead to no call are counted as `usage` here, those that do where they are answered.
+    """
+
+    def __init__(self, admission: Admission, states: Callable[[], Mapping[str, str]], usage: Usage) -> None:
         self._admission = admission
         self._states = states
+        self._usage = usage
         self.ready = False
 
     async def Admit(self, request: access_pb2.AdmitRequest, context: Any) -> access_pb2.AdmitResponse:
@@ -41,11 +48,14 @@ class AccessServicer(access_pb2_grpc.AccessServiceServicer):
             except GatewayError as refusal:
                 count_refusal("jsonrpc", refusal.reason, max(1, request.items))
                 raise
-        grant = self._admission.quotas.charge(principal, request.items)
+        charged = self._admission.quotas.charge(principal, request.items)
+        grant = charged if isinstance(charged, Grant) else await charged
+        refused = request.items - grant.admitted
         if request.demo and not request.items and not grant.remaining and not principal.policy.unlimited:
-            count_refusal("jsonrpc", RateLimited.reason)
-        if grant.admitted < request.items:
-            count_refusal("jsonrpc", RateLimited.reason, request.items - grant.admitted)
+            refused = 1
+        if refused:
+            count_refusal("jsonrpc", RateLimited.reason, refused)
+            self._usage.refuse(principal.label, RateLimited.reason, refused, units=0)
         policy = principal.policy
         return access_pb2.AdmitResponse(
             principal=principal.encode(),
@@ -57,6 +67,14 @@ class AccessServicer(access_pb2_grpc.AccessServiceServicer):
             retry_after_ms=grant.retry_after_ms,
             reset_seconds=grant.reset_seconds,
         )
+
+    async def Report(self, request: access_pb2.ReportRequest, context: Any) -> access_pb2.ReportResponse:
+        """Count items that were charged and ended without a call; a principal that is none is not counted."""
+        principal = decode(request.principal)
+        if principal is not None:
+            for reason, items in request.items.items():
+                self._usage.refuse(principal.label, reason, items, units=items)
+        return access_pb2.ReportResponse()
 
     async def GetReadiness(
         self, request: access_pb2.GetReadinessRequest, context: Any

@@ -14,20 +14,19 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from server.apis.endpoints import AGENT, ApiErrors, changed_shape, open_source, read_shape, source_endpoints
+from server.apis.endpoints import AGENT, ApiErrors, changed_shape, read_shape
 from server.errors import DeadlineExceeded, GatewayError, InvalidArgument, NotFound, UpstreamUnavailable, release
 from server.upstream import Classified, Verdict
 from server.upstream.single_flight import SingleFlight
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from contextlib import AsyncExitStack
 
-    from runtime.settings import RemoteSettings, Settings
+    from runtime.settings import RemoteSettings
+    from server.apis.sources import Sources
     from server.upstream import RestPool
     from server.upstream.cache import CacheContext
     from server.upstream.single_flight import SharedDeadline
-    from server.upstream.transport import Observer, Session
 
 NAME = "jupiter"
 
@@ -142,6 +141,13 @@ class Budget:
         self._clock = clock
         self._next = 0.0
 
+    def set_rate(self, rate: float) -> None:
+        """Space requests by another rate from now on; those that took their turns count as many as before."""
+        now, unit_seconds = self._clock(), 1 / rate
+        if self._next > now:
+            self._next = now + (self._next - now) * unit_seconds / self._unit_seconds
+        self._unit_seconds = unit_seconds
+
     async def wait(self, until: float, *, units: float = 1.0) -> None:
         """Return when the next request, which takes so many units of the quota, may leave.
 
@@ -248,17 +254,16 @@ class Jupiter:
             self._kept[swap] = (asked_at + self._seconds, found)
 
 
-def open_jupiter(
-    settings: Settings, http: Session, lifetime: AsyncExitStack, *, is_kept: bool, observer: Observer | None = None
-) -> Jupiter:
-    """Return the aggregator as the settings configure it; closed with `lifetime`. Without `is_kept` none is reused.
+def open_jupiter(sources: Sources, *, is_kept: bool) -> Jupiter:
+    """Return the aggregator as the settings configure it; closed with the sources. Without `is_kept` none is reused.
 
     Each of several workers has its part of the quota.
     """
-    pool = open_source(settings, NAME, _Errors(), http, lifetime, observer)
-    budget = Budget(NAME, quota(source_endpoints(settings, NAME)) / settings.workers)
+    workers = sources.settings.workers
+    budget = Budget(NAME, quota(sources.endpoints(NAME)) / workers)
+    pool = sources.open(NAME, _Errors(), changed=lambda now: budget.set_rate(quota(now) / workers))
     opened = Jupiter(pool, budget, kept_seconds=KEPT_SECONDS if is_kept else 0.0)
-    lifetime.push_async_callback(opened.close)
+    sources.lifetime.push_async_callback(opened.close)
     return opened
 
 

@@ -17,21 +17,16 @@ import msgspec
 from runtime.settings import RemoteSettings
 from runtime.version import VERSION
 from server.errors import NotFound, UpstreamUnavailable
-from server.upstream import Classified, RestPool, Verdict
+from server.upstream import Classified, Verdict
 
 if TYPE_CHECKING:
-    from contextlib import AsyncExitStack
     from decimal import Decimal
 
     from runtime.settings import Settings
-    from server.upstream import ErrorTable
-    from server.upstream.transport import Observer, Session
 
 AGENT = (("User-Agent", f"waypost/{VERSION}"),)
 """The header by which public APIs identify their clients: CoinGecko refuses requests without one (403)."""
 
-# The pace of a source without blocks: nothing is compared, nothing polled.
-_PACE_SECONDS = 60.0
 _PUBLIC = Path(__file__).with_name("endpoints.toml")
 
 
@@ -44,21 +39,6 @@ def source_endpoints(settings: Settings, name: str) -> tuple[RemoteSettings, ...
         return ()
     public = tomllib.loads(_PUBLIC.read_text(encoding="utf-8"))
     return tuple(RemoteSettings.model_validate(row) for row in public[name])
-
-
-def open_source(
-    settings: Settings,
-    name: str,
-    errors: ErrorTable,
-    http: Session,
-    lifetime: AsyncExitStack,
-    observer: Observer | None = None,
-) -> RestPool:
-    """Return the endpoints of a source behind one pool, which is closed with `lifetime`."""
-    endpoints = source_endpoints(settings, name)
-    pool = RestPool(name, endpoints, errors, http, block_time=_PACE_SECONDS, observer=observer)
-    lifetime.push_async_callback(pool.close)
-    return pool
 
 
 _THROTTLED = 429

@@ -239,12 +239,13 @@ def open_chain(
     if configured is not None:
         hedge = configured.hedge
         is_local = is_local if configured.mines_at_will is None else configured.mines_at_will
-    endpoints = _endpoints(facts, settings)
+    endpoints = endpoints_of(facts, settings)
     factory = _FACTORIES[facts.family](facts)
     return Chain(facts, endpoints, factory.open(endpoints, http, observer, cache, is_local=is_local, hedge=hedge))
 
 
-def _endpoints(facts: ChainFacts, settings: Settings) -> tuple[EndpointSettings, ...]:
+def endpoints_of(facts: ChainFacts, settings: Settings) -> tuple[EndpointSettings, ...]:
+    """Return the endpoints that the settings have a chain read from: configured ones, else public ones on mainnet."""
     configured = settings.chains.get(facts.slug)
     if configured is not None:
         return tuple(configured.endpoints)

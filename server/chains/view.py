@@ -169,7 +169,7 @@ async def read_newest(
             if found.block <= 0:
                 raise UpstreamDisagrees(f"endpoint {found.endpoint} of {pool.chain} has only begun to follow the chain")
             if pool.heads.is_ahead(found.endpoint):
-                message = f"endpoint {found.endpoint} of {pool.chain} tells a block that the others have not reached"
+                message = f"endpoint {found.endpoint} of {pool.chain} reports a block that the others have not reached"
                 raise UpstreamDisagrees(message)
             return found
         avoid |= {found.endpoint}

@@ -11,8 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from eth_hash.auto import keccak
-
+from server.contracts.keccak import keccak
 from server.contracts.types import (
     Array,
     Bytes,

@@ -10,10 +10,9 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from eth_hash.auto import keccak
-
 from server.contracts.calls import ContractCall
 from server.contracts.events import NAME, CustomError, Event
+from server.contracts.keccak import keccak
 from server.contracts.reverts import is_revert_payload
 from server.contracts.signatures import parse_items
 from server.contracts.types import Parameter, Tuple, parse_parameters, read_row, row_writer, signature

@@ -1,6 +1,6 @@
 """A grpc.aio channel onto handlers in the same process; grpcio has no such transport.
 
-It behaves like a socket, as the table in `tests/contract/inprocess` proves: every message is serialised and parsed,
+It behaves like a socket, as the table in `tests/server/inprocess` proves: every message is serialised and parsed,
 each servicer runs in a task and contextvars context of its own, metadata syntax, deadlines and message sizes are
 enforced.
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import logging
 import re
+from collections import OrderedDict
 from contextvars import ContextVar
+from functools import cached_property
 from time import monotonic
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import grpc
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Mapping
+    from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 
     Entries = tuple[tuple[str, str | bytes], ...]
     # Takes a serialised request; returns the serialised response, or what to call in the call's own task for it.
@@ -48,11 +50,41 @@ def received(metadata: Iterable[tuple[str, str | bytes]] | None) -> Entries:
     return tuple(entries)
 
 
+class ReceivedMetadata(grpc.aio.Metadata):  # type: ignore[misc]  # grpc has no types
+    """The metadata of an answer. It becomes a mapping when it is used as one, which callers that go through it do not.
+
+    Entries come as in gRPC's own: those of one key together, where its first one stands.
+    """
+
+    def __init__(self, entries: Entries) -> None:
+        self._entries = entries
+
+    @cached_property
+    def _metadata(self) -> OrderedDict[str, list[str | bytes]]:
+        mapping: OrderedDict[str, list[str | bytes]] = OrderedDict()
+        for key, value in self._entries:
+            mapping.setdefault(key, []).append(value)
+        return mapping
+
+    def __iter__(self) -> Iterator[tuple[str, str | bytes]]:
+        """Go through the entries."""
+        is_mapping = "_metadata" in self.__dict__ or len({key for key, _ in self._entries}) < len(self._entries)
+        found: Iterator[tuple[str, str | bytes]] = super().__iter__() if is_mapping else iter(self._entries)
+        return found
+
+    def __add__(self, other: object) -> grpc.aio.Metadata:
+        """Return what gRPC's own returns."""
+        return grpc.aio.Metadata(*self) + other
+
+
 def check_types(metadata: object) -> None:
     """Raise TypeError unless the metadata is an iterable of (text, text or bytes) tuples; keys may be illegal still."""
     if isinstance(metadata, dict) or not hasattr(metadata, "__iter__"):
         raise TypeError(_WANTED)
     for entry in metadata:
+        # What the gateway itself sends with every answer, before what else is allowed.
+        if entry.__class__ is tuple and len(entry) == 2 and entry[0].__class__ is entry[1].__class__ is str:
+            continue
         if not isinstance(entry, tuple) or len(entry) != 2:
             raise TypeError(_WANTED)
         if not isinstance(entry[0], str) or not isinstance(entry[1], str | bytes):

@@ -86,7 +86,8 @@ class PublishedCalls:
     """Calls published methods."""
 
     def __init__(self, catalogue: Catalogue, chains: Chains) -> None:
-        self._methods = Methods(catalogue)
+        self.methods = Methods(catalogue)
+        """Those that can be called; to be replaced as a whole."""
         functions, queries = FunctionCalls(chains), EventQueries(chains)
         self._run: Mapping[MethodOperation, Callable[[MethodCall, Any, ValueWriter], Awaitable[None]]] = {
             "call": functions.call,
@@ -101,7 +102,7 @@ class PublishedCalls:
             MethodUnknown, Overloaded: see `Methods.find`.
             InvalidArgument: a member of the request that the method does not have, or one that is missing.
         """
-        method = self._methods.find(request.method)
+        method = self.methods.find(request.method)
         target = find_target(method.published, request)
         check_members(method.published, request)
         return method, target

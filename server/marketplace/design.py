@@ -44,8 +44,8 @@ ITEMS = "items"
 _CHAIN = Field("chain", 2, "string", "Chain slug, for example ethereum.")
 _ADDRESS = Field("address", 3, "string", "Address of the contract.")
 _SENDER = {
-    operation: Field("from_address", 4, "string", f"Account to call from. Unset means {nobody}.", "optional", "from")
-    for operation, nobody in (("call", "nobody in particular"), ("simulateCall", "the zero address"))
+    operation: Field("from_address", 4, "string", f"Account to call from. Unset means {default}.", "optional", "from")
+    for operation, default in (("call", "no account in particular"), ("simulateCall", "the zero address"))
 }
 _VALUE = Field("value", 5, "string", "Native coin to send with the call, in wei. Unset means none.", "optional")
 _HEIGHT = Field("height", 6, "string", "Block to call at, a number or latest, as which unset counts.", "optional")
@@ -121,10 +121,16 @@ def _design_function(method: PublishedMethod, request: Message, response: Messag
         Field("status", 5, "string", "0x1 after success, 0x0 after a failure."),
         Field("gas_used", 6, "string", "Gas that the call would use, in decimal."),
         Field("logs", 7, log, "Logs that the call would write.", "repeated"),
-        Field("logs_available", 8, "bool", "False when the node cannot tell the logs; unset when it can.", "optional"),
+        Field(
+            "logs_available", 8, "bool", "False when the node cannot return the logs; unset when it can.", "optional"
+        ),
         Field("reason", 9, "string", "Decoded reason of a failure; unset after success.", "optional"),
         Field(
-            "gas_used_available", 10, "bool", "False when the node cannot tell the gas; unset when it can.", "optional"
+            "gas_used_available",
+            10,
+            "bool",
+            "False when the node cannot return the gas; unset when it can.",
+            "optional",
         ),
     )
 

@@ -127,7 +127,7 @@ class FolderReader:
                 continue
             if any((other.chain, other.name) == (read[0].chain, read[0].name) for other, _ in deployments):
                 where = f"on {read[0].chain}" if read[0].chain else "of the template"
-                fix = f"another deployment {where} has this name: their methods could not be told apart"
+                fix = f"another deployment {where} has this name: their methods would be the same"
                 self._report(file, f"deployments[{position}].name", fix)
             deployments.append(read)
         if len(self.mistakes) > before:

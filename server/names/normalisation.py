@@ -11,7 +11,7 @@ import re
 from functools import lru_cache
 from typing import Any
 
-from eth_hash.auto import keccak
+from server.contracts.keccak import keccak
 
 MAX_CHARACTERS = 255
 """The longest name that is taken: normalising so many characters takes less than 2 ms."""

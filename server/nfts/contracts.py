@@ -79,7 +79,7 @@ class NftContracts:
         )
         if not any(standard[:3]) and collection[1:] == (None, None, None):
             raise NotAToken(
-                f"{contract} on {chain} is no NFT contract: it tells neither a standard, a name nor a supply",
+                f"{contract} on {chain} is no NFT contract: it returns neither a standard, a name nor a supply",
                 field="contract",
             )
         return collection

@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from typing import TYPE_CHECKING, NamedTuple
 
-from server.apis.endpoints import ApiErrors, open_source, source_endpoints
+from server.apis.endpoints import ApiErrors
 from server.catalog.feeds import load_price_table
 from server.catalog.tokens import PRICED_SYMBOLS, load_tokens
 from server.prices import coingecko, defillama, frankfurter
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from sqlalchemy.ext.asyncio import AsyncEngine
 
     from runtime.settings import Settings
+    from server.apis.sources import Sources
     from server.chains.registry import Chains
     from server.prices.polled import Api
     from server.prices.source import HistorySource, PriceSource, TokenSource
     from server.upstream import RestPool
     from server.upstream.cache import Cache
-    from server.upstream.transport import Observer, Session
 
 _COARSE_SECONDS = 3600.0
 _COLLECTED_SECONDS = 300.0
@@ -48,29 +48,24 @@ class Opened(NamedTuple):
 
 
 def open_prices(
-    settings: Settings,
+    off_chain: Sources,
     chains: Chains,
-    http: Session,
     database: AsyncEngine,
     cache: Cache | None,
-    lifetime: AsyncExitStack,
-    *,
-    observer: Observer | None = None,
 ) -> Opened:
     """Return the prices out of feeds on chains and the off-chain sources of the settings; starts their collector.
 
     A source that is not configured is asked at its public endpoints, on the devnet not at all. Without a cache no
-    answer is reused. What is opened is closed with `lifetime`. To be called on the running loop.
+    answer is reused. What is opened is closed with the sources. To be called on the running loop.
     """
+    settings, lifetime = off_chain.settings, off_chain.lifetime
     sources: list[PriceSource] = [OnChainFeeds(chains, load_price_table())]
     fallbacks: list[PriceSource] = []
     history: list[HistorySource] = []
     by_address: list[TokenSource] = []
 
     def pool_of(name: str) -> RestPool | None:
-        if not source_endpoints(settings, name):
-            return None
-        return open_source(settings, name, ApiErrors(name), http, lifetime, observer)
+        return off_chain.open(name, ApiErrors(name)) if off_chain.endpoints(name) else None
 
     def polled(api: Api, seconds: float) -> PolledPrices:
         prices = PolledPrices(api, kept_seconds=seconds if cache is not None else 0.0)

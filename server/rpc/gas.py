@@ -9,6 +9,7 @@ from waypost.v1 import gas_pb2, gas_pb2_grpc
 from server.chains.capabilities.contracts import CallRequest, EstimatesGas
 from server.gas import GasComparison
 from server.rpc.pipeline.call import current, open_view
+from server.rpc.pipeline.permissions import split_allowed
 
 if TYPE_CHECKING:
     from server.chains.registry import Chains
@@ -29,7 +30,8 @@ class GasServicer(gas_pb2_grpc.GasServiceServicer):
         """Return what a plain transfer costs on every reachable EVM chain."""
         state = current()
         rows = []
-        for cost in await self._comparison.compare(state.deadline, state.cache):
+        chosen, not_allowed = split_allowed(self._comparison.slugs)
+        for cost in await self._comparison.compare(state.deadline, state.cache, chosen):
             row = gas_pb2.ChainGas(
                 chain=cost.chain,
                 base_fee_gwei=cost.base_fee / GWEI,
@@ -39,7 +41,7 @@ class GasServicer(gas_pb2_grpc.GasServiceServicer):
             )
             row.updated_at.FromDatetime(cost.read_at)
             rows.append(row)
-        return gas_pb2.CompareGasResponse(results=rows)
+        return gas_pb2.CompareGasResponse(results=rows, not_allowed=not_allowed)
 
     async def EstimateGas(self, request: gas_pb2.EstimateGasRequest, context: Any) -> gas_pb2.EstimateGasResponse:
         """Return the gas that a transaction would use."""

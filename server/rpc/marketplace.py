@@ -15,6 +15,7 @@ from server.marketplace.catalogue import canonical_type
 from server.marketplace.methods import height_of
 from server.marketplace.values import json_array, read_arguments
 from server.rpc.pipeline.call import current, open_view
+from server.rpc.pipeline.permissions import check_chain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -61,6 +62,8 @@ async def answer_call(calls: PublishedCalls, request: marketplace_pb2.CallMethod
     """Return the response of a face to a call of a published method, and charge what the call costs."""
     method, target = calls.find(request)
     state = current()
+    # A request that names its chain was checked already; of others the published method decides.
+    check_chain(None if state.principal is None else state.principal.rights, target.chain, "method")
     state.chain, state.further = target.chain, COSTS[method.published.operation] - 1
     response, outcome = face.begin(method, target)
     call = MethodCall(method, target, request, face.read_arguments(), open_view(height_of(request)))
@@ -112,7 +115,8 @@ class MarketplaceServicer(marketplace_pb2_grpc.MarketplaceServiceServicer):
     """Published contract methods (contract section 4.16)."""
 
     def __init__(self, catalogue: Catalogue, published_calls: PublishedCalls) -> None:
-        self._catalogue = catalogue
+        self.catalogue = catalogue
+        """What is published; to be replaced as a whole."""
         self._calls = published_calls
 
     async def ListMarketplaceMethods(
@@ -120,7 +124,7 @@ class MarketplaceServicer(marketplace_pb2_grpc.MarketplaceServiceServicer):
     ) -> marketplace_pb2.ListMarketplaceMethodsResponse:
         """Return the published methods that pass the filters."""
         methods = selected(
-            self._catalogue,
+            self.catalogue,
             chain=request.chain,
             app_id=request.app_id,
             abi_type=request.abi_type,
@@ -131,7 +135,8 @@ class MarketplaceServicer(marketplace_pb2_grpc.MarketplaceServiceServicer):
         self, request: marketplace_pb2.GetMarketplaceContractRequest, context: Any
     ) -> marketplace_pb2.GetMarketplaceContractResponse:
         """Return one app with its deployments, their methods and ABIs."""
-        app = find_app(self._catalogue, request.app_id)
+        catalogue = self.catalogue
+        app = find_app(catalogue, request.app_id)
         return marketplace_pb2.GetMarketplaceContractResponse(
             app_id=app.app_id,
             name=app.name,
@@ -141,7 +146,7 @@ class MarketplaceServicer(marketplace_pb2_grpc.MarketplaceServiceServicer):
                     name=deployment.name,
                     chain=deployment.chain,
                     address=deployment.address,
-                    methods=[described(self._catalogue.methods[name]) for name in deployment.methods],
+                    methods=[described(catalogue.methods[name]) for name in deployment.methods],
                     abi=common_pb2.NativeJson(json=deployment.abi),
                 )
                 for deployment in app.deployments
@@ -208,9 +213,13 @@ def described(method: PublishedMethod) -> marketplace_pb2.MarketplaceMethod:
 
 
 class PublicationServicer(publication_pb2_grpc.PublicationServiceServicer):
-    """The published methods, for trusted callers alone; they are the same for as long as the process lives."""
+    """The published methods, for trusted callers alone."""
 
     def __init__(self, catalogue: Catalogue) -> None:
+        self.publish(catalogue)
+
+    def publish(self, catalogue: Catalogue) -> None:
+        """Answer with these from now on."""
         self._answer = publication_pb2.ListPublicationsResponse(
             publications=[
                 publication_pb2.Publication(

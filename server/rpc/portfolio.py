@@ -10,6 +10,7 @@ from server.catalog.tokens import load_tokens
 from server.contracts.words import decimal_text
 from server.portfolio import ChainFailure, Portfolio
 from server.rpc.pipeline.call import current
+from server.rpc.pipeline.permissions import split_allowed
 from server.rpc.rows import row_error
 
 if TYPE_CHECKING:
@@ -29,12 +30,15 @@ class PortfolioServicer(portfolio_pb2_grpc.PortfolioServiceServicer):
     ) -> portfolio_pb2.GetPortfolioResponse:
         """Return what a wallet holds on the chosen chains."""
         state = current()
-        wallet = await self._portfolio.read(request.address, list(request.chains), state.deadline, state.cache)
+        # Chains that a request names were checked already.
+        chosen, not_allowed = split_allowed(request.chains or self._portfolio.fitting(request.address))
+        wallet = await self._portfolio.read(request.address, chosen, state.deadline, state.cache)
         response = portfolio_pb2.GetPortfolioResponse(
             address=wallet.address,
             total_usd=float(wallet.total),
             chains=[_chain(row) for row in wallet.rows],
             unpriced=wallet.unpriced,
+            not_allowed=not_allowed,
         )
         response.timestamp.FromDatetime(wallet.read_at)
         return response

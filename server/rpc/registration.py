@@ -59,28 +59,28 @@ from server.rpc.registry import RegistryServicer
 from server.rpc.system import SystemServicer
 from server.rpc.token import TokenServicer
 from server.rpc.transaction import TransactionServicer
+from server.rpc.usage import UsageServicer
 from server.rpc.yields import YieldServicer
 from server.storage.share_records import ShareRecords
+from server.storage.usage_records import UsageRecords
 from server.venues import dydx, hyperliquid
 from server.yields import rebases, share_prices
-from server.yields.opening import open_yield_sources
+from server.yields.factory import open_yield_sources
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
-    from contextlib import AsyncExitStack
     from types import ModuleType
 
     from google.protobuf.descriptor import FileDescriptor
     from sqlalchemy.ext.asyncio import AsyncEngine
 
-    from runtime.settings import Settings
     from server.apis.documents import DocumentSource
+    from server.apis.sources import Sources
     from server.chains.registry import Chains
     from server.marketplace.calls import PublishedCalls
     from server.marketplace.catalogue import Catalogue
     from server.protocols.reader import ProtocolEntry
     from server.upstream.cache import Cache
-    from server.upstream.transport import Observer, Session
 
     Handlers = dict[str, grpc.RpcMethodHandler[Any, Any]]
 
@@ -116,30 +116,28 @@ _VENUES: dict[str, Callable[..., DocumentSource]] = {
 
 
 def build_servicers(
-    settings: Settings,
+    sources: Sources,
     chains: Chains,
-    http: Session,
     database: AsyncEngine,
     cache: Cache | None,
     catalogue: Catalogue,
     published: PublishedCalls,
-    lifetime: AsyncExitStack,
-    observer: Observer,
 ) -> list[object]:
-    """Return the servicers, each with what it reads; `lifetime` closes that after the last call.
+    """Return the servicers, each with what it reads, which is closed with the sources, after the last call.
 
-    `http` is for addresses out of the configuration; what a contract, or a server that it names, has chosen goes
-    through the guarded fetcher alone. Without a `cache` every read goes to its source. Nothing is sent yet.
+    What a contract, or a server that it names, has chosen is asked through the guarded fetcher alone, never by the
+    session of the configured addresses. Without a `cache` every read goes to its source. Nothing is sent yet.
     """
+    settings, lifetime = sources.settings, sources.lifetime
     is_kept = cache is not None
     fetcher = GuardedFetcher(settings.fetcher)
     lifetime.push_async_callback(fetcher.close)
-    prices, history = open_prices(settings, chains, http, database, cache, lifetime)
-    documents = _open_documents(settings, chains, http, database, lifetime, observer, is_kept=is_kept)
+    prices, history = open_prices(sources, chains, database, cache)
+    documents = _open_documents(sources, chains, database, is_kept=is_kept)
     tables = TableStore()
     lifetime.push_async_callback(tables.close)
     protocols = ProtocolReaders(PROTOCOLS, Runner(chains.capability, tables, prices, documents))
-    aggregator = open_jupiter(settings, http, lifetime, is_kept=is_kept, observer=observer)
+    aggregator = open_jupiter(sources, is_kept=is_kept)
     return [
         SystemServicer(chains, datetime.now(UTC), settings),
         BlockServicer(chains),
@@ -162,27 +160,19 @@ def build_servicers(
         QuoteServicer(chains, protocols, aggregator),
         FundingServicer(documents),
         YieldServicer(chains, protocols, lifetime),
+        UsageServicer(UsageRecords(database)),
     ]
 
 
-def _open_documents(
-    settings: Settings,
-    chains: Chains,
-    http: Session,
-    database: AsyncEngine,
-    lifetime: AsyncExitStack,
-    observer: Observer,
-    *,
-    is_kept: bool,
-) -> DocumentStore:
+def _open_documents(off_chain: Sources, chains: Chains, database: AsyncEngine, *, is_kept: bool) -> DocumentStore:
     """Return the store of the documents that yields and funding rates are read from, of every source by its name."""
-    sources = open_yield_sources(settings, http, lifetime, observer=observer)
-    sources |= {name: opened(settings, http, lifetime, observer=observer) for name, opened in _VENUES.items()}
+    sources = open_yield_sources(off_chain)
+    sources |= {name: opened(off_chain) for name, opened in _VENUES.items()}
     sources[rebases.NAME] = rebases.Rebases(chains.capability)
     shares = sources[share_prices.NAME] = share_prices.SharePrices(ShareRecords(database))
-    lifetime.push_async_callback(shares.close)
+    off_chain.lifetime.push_async_callback(shares.close)
     documents = DocumentStore(sources, is_kept=is_kept)
-    lifetime.push_async_callback(documents.close)
+    off_chain.lifetime.push_async_callback(documents.close)
     return documents
 
 
@@ -201,14 +191,27 @@ class HandlerCollector:
 
 
 class PathHandlers(grpc.GenericRpcHandler):  # type: ignore[misc]  # grpc has no types
-    """All handlers behind one look-up.
+    """All handlers behind one look-up: those of the build, and those of the published `apps`, which may change.
 
     They are not registered one by one with the server: grpc.aio keeps a pending future for every registered method and
     re-arms its wait on all of them at every call, which for ninety methods costs more than the call itself.
     """
 
-    def __init__(self, handlers: Mapping[str, grpc.RpcMethodHandler[Any, Any]]) -> None:
-        self._handlers = handlers
+    def __init__(
+        self,
+        handlers: Mapping[str, grpc.RpcMethodHandler[Any, Any]],
+        apps: Mapping[str, grpc.RpcMethodHandler[Any, Any]] | None = None,
+    ) -> None:
+        apps = apps or {}
+        self._fixed = handlers
+        self._apps = apps
+        self._handlers = {**handlers, **apps}
+
+    def replace_apps(self, apps: Mapping[str, grpc.RpcMethodHandler[Any, Any]]) -> list[str]:
+        """Serve these paths beside the fixed ones from now on; return those that are gone."""
+        left = [path for path in self._apps if path not in apps]
+        self._apps, self._handlers = apps, {**self._fixed, **apps}
+        return left
 
     def service(self, handler_call_details: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler[Any, Any] | None:
         """Return the handler of the path, None for one that does not exist."""

@@ -72,8 +72,12 @@ def row_deadline(deadline: float | None) -> float | None:
 
 
 def open_row() -> ReadView:
-    """Return the view of one row of the call that runs now, under a deadline of its own."""
+    """Return the view of one row of the call that runs now, under a deadline of its own.
+
+    The row's item names the document that is read.
+    """
     state = current()
+    state.cache.states_block = True
     return ReadView(deadline=row_deadline(state.deadline), cache=state.cache)
 
 

@@ -16,7 +16,7 @@ from server.upstream.failures import Trouble
 
 if TYPE_CHECKING:
     from runtime.settings import Settings
-    from server.catalog.calendar import Announcement
+    from server.catalog.calendar import Announcement, Calendar
     from server.chains.registry import Chain, Chains
 
 _CHAIN_STATES = {
@@ -47,6 +47,10 @@ class SystemServicer(system_pb2_grpc.SystemServiceServicer):
         self._chains = chains
         self._started_at = started_at
         self._calendar = open_calendar(settings, [chain.slug for chain in chains])
+
+    def announce(self, calendar: Calendar) -> None:
+        """Answer out of this calendar from now on."""
+        self._calendar = calendar
 
     async def GetHealth(self, request: system_pb2.GetHealthRequest, context: Any) -> system_pb2.GetHealthResponse:
         """Return the gateway's own state and the chains by their last known one; reads no node."""

@@ -23,6 +23,7 @@ from google.rpc import error_details_pb2
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2
 from grpc_reflection.v1alpha._async import ReflectionServicer
+from waypost.v1 import batch_pb2
 
 from runtime.metrics import count_refusal
 from runtime.operations import read_file_set
@@ -182,6 +183,11 @@ class HealthServicer(health_pb2_grpc.HealthServicer):  # type: ignore[misc]  # g
         self._changed = asyncio.Event()
         self._draining = False
 
+    def replace(self, services: Iterable[str]) -> None:
+        """Report on these services from now on, each in the state of the gateway as a whole."""
+        self._states = dict.fromkeys(("", *services), self._states[""])
+        self._notify()
+
     def open(self) -> None:
         """Report every service as SERVING."""
         self._set(SERVING)
@@ -220,12 +226,17 @@ class HealthServicer(health_pb2_grpc.HealthServicer):  # type: ignore[misc]  # g
     def _set(self, state: health_pb2.HealthCheckResponse.ServingStatus) -> None:
         for service in self._states:
             self._states[service] = state
+        self._notify()
+
+    def _notify(self) -> None:
         self._changed.set()
         self._changed = asyncio.Event()
 
 
 REFLECTION = reflection_pb2.DESCRIPTOR.services_by_name["ServerReflection"].full_name
 HEALTH = health_pb2.DESCRIPTOR.services_by_name["Health"].full_name
+# Carries calls of the operations; it has none of its own.
+_BATCH = batch_pb2.DESCRIPTOR.services_by_name["BatchService"].full_name
 
 
 class Reflection(ReflectionServicer):  # type: ignore[misc]  # grpc has no types
@@ -255,7 +266,7 @@ class Reflection(ReflectionServicer):  # type: ignore[misc]  # grpc has no types
 
 def working_services(operations: Iterable[Operation]) -> tuple[str, ...]:
     """Return the full names of the services of which this build answers at least one rpc, in order of first mention."""
-    return tuple(dict.fromkeys(operation.service for operation in operations if operation.available))
+    return (*dict.fromkeys(operation.service for operation in operations if operation.available), _BATCH)
 
 
 def reflection_servicer(operations: Iterable[Operation], typed: TypedServices) -> Reflection:
@@ -269,6 +280,7 @@ def reflection_servicer(operations: Iterable[Operation], typed: TypedServices) -
     for operation in operations:
         if operation.service in listed:
             _add(operation.method.containing_service.file, pool, added, committed)
+    _add(batch_pb2.DESCRIPTOR, pool, added, committed)
     _add(health_pb2.DESCRIPTOR, pool, added, committed)
     _add(reflection_pb2.DESCRIPTOR, pool, added, committed)
     _add(error_details_pb2.DESCRIPTOR, pool, added, committed)  # so that clients can print the details of an error

@@ -43,7 +43,8 @@ async def open_database(url: str, profile: str | None = None, *, spends_reserve:
     `spends_reserve` the space set aside for revocations is used where the disk is full, and not set aside anew.
 
     Raises OSError when the file or its folder cannot be made or the server cannot be reached, `WrongProfile` when the
-    database is another profile's, `sqlalchemy.exc.SQLAlchemyError` when it refuses.
+    database is another profile's, `NewerDatabase` when a newer Waypost has changed it beyond what this one supports,
+    `sqlalchemy.exc.SQLAlchemyError` when it refuses.
     """
     target = make_url(url)
     target = target.set(drivername=_DRIVERS.get(target.get_backend_name(), target.drivername))

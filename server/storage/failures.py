@@ -12,9 +12,9 @@ from typing import NamedTuple
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
-from server.storage.migrations import WrongProfile
+from server.storage.migrations import NewerDatabase, WrongProfile
 
-STORAGE_FAILURES = (OSError, SQLAlchemyError, WrongProfile)
+STORAGE_FAILURES = (OSError, SQLAlchemyError, NewerDatabase, WrongProfile)
 """What opening, reading and writing a database may raise."""
 
 
@@ -92,6 +92,11 @@ def explain_failure(error: BaseException, url: str) -> Failure:
         return Failure(
             f"it belongs to {error.owner}, and this process is of {error.profile}",
             f"start with --network {error.owner}, or give {error.profile} a database of its own in storage.url",
+        )
+    if isinstance(error, NewerDatabase):
+        return Failure(
+            f"a newer Waypost has changed it (revision {error.found}; this one supports revisions up to {error.known})",
+            "start the newer version, or restore the backup from before its first start",
         )
     if isinstance(error, TimeoutError):
         return _LATE

@@ -6,7 +6,20 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Column, Date, DateTime, Float, Integer, LargeBinary, MetaData, String, Table, Text
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Date,
+    DateTime,
+    Float,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    Text,
+)
 from sqlalchemy.types import TypeDecorator
 
 if TYPE_CHECKING:
@@ -69,9 +82,77 @@ keys = Table(
     Column("burst", Integer),
     Column("created_at", UtcDateTime, nullable=False),
     Column("revoked_at", UtcDateTime),
+    # From then on it opens nothing; null means never.
+    Column("expires_at", UtcDateTime),
+    # What it may call and read, separated by commas; null means everything.
+    Column("operations", Text),
+    Column("chains", Text),
+    Column("notes", Text),
+    # The key that it replaced, good until then.
+    Column("previous_hash", LargeBinary(32)),
+    Column("previous_until", UtcDateTime),
+    # How often it was changed, beside its revocation; null means never.
+    Column("edits", Integer),
     sqlite_autoincrement=True,
 )
 """API keys. `hash` is the SHA-256 of the key, which itself is stored nowhere (decisions section 6)."""
+
+FIGURES = (
+    "requests",
+    "items",
+    "units",
+    "cache_hits",
+    "upstream_requests",
+    "bytes_sent",
+    "bytes_received",
+    "joined",
+    "folded",
+)
+"""What is counted of usage."""
+
+
+def _used_by() -> tuple[Column[Any], ...]:
+    return (
+        # `key:<number>`, `demo`, `local`, or `gateway` for what no caller's read has opened.
+        Column("account", String(32), primary_key=True),
+        # `hour` or `day`: the length of the span that the row is of.
+        Column("span", String(4), primary_key=True),
+        # When that begins, UTC.
+        Column("start", UtcDateTime, primary_key=True),
+        Column("operation", String(64), primary_key=True),
+        Column("chain", String(32), primary_key=True),
+    )
+
+
+usage = Table(
+    "usage",
+    metadata,
+    *_used_by(),
+    *(Column(name, BigInteger, nullable=False) for name in FIGURES),
+    Index("ix_usage_start", "span", "start"),
+)
+"""What each key has used. Hours become days after 90 days (docs/decisions/0045)."""
+
+usage_errors = Table(
+    "usage_errors",
+    metadata,
+    *_used_by(),
+    Column("reason", String(64), primary_key=True),
+    Column("requests", BigInteger, nullable=False),
+    Index("ix_usage_errors_start", "span", "start"),
+)
+"""Of these requests the failed ones, by reason."""
+
+usage_writers = Table(
+    "usage_writers",
+    metadata,
+    # Of a process, for as long as it lives.
+    Column("process", String(32), primary_key=True),
+    # The last interval of it that is written.
+    Column("interval", BigInteger, nullable=False),
+    Column("written_at", UtcDateTime, nullable=False),
+)
+"""How far each process has written its usage: what is written again changes nothing."""
 
 price_observations = Table(
     "price_observations",
@@ -141,7 +222,10 @@ properties = Table(
     Column("name", String(32), primary_key=True),
     Column("value", Text, nullable=False),
 )
-"""What holds for the database as a whole: `profile`, the only one whose processes it takes."""
+"""What holds for the database as a whole.
+
+`profile` is the only one whose processes it takes, `compatible_with` the oldest revision whose processes may use it.
+"""
 
 reserve = Table(
     "reserve",

@@ -196,7 +196,9 @@ async def confirm_refusal(
     once more for that, which `ask` does and notes. `is_last`: no other endpoint is left to be asked.
     """
     label = next(iter(blaming))
-    first = next(endpoint for endpoint in endpoints if endpoint.label == label)
+    first = next((endpoint for endpoint in endpoints if endpoint.label == label), None)
+    if first is None:
+        return None  # taken out of the configuration meanwhile
     is_confirmed = len(blaming) > 1 or (
         is_last and not any(other.is_sound and other is not first for other in endpoints)
     )

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from runtime.tracing import Asker, installed
 from server.upstream.connector import Answer, Reply
 from server.upstream.failures import Failure, Kind
 from server.upstream.health import AttemptFailure
@@ -49,6 +50,7 @@ VERIFY_SECONDS = 3.0
 """How long a call waits for an endpoint's chain id, while there are others."""
 
 _HUNG_RETRY = 1.0
+_REMOVED = AttemptFailure("was taken out of the configuration")
 _KEPT_WAITING = Failure(Kind.TIMED_OUT, f"no answer to a light read within {LEAVING_SECONDS:g} s")
 
 CALLS_PER_HEDGE = 20
@@ -98,7 +100,9 @@ class Attempts:
         self._health = health
         self._absences = absences
         self._clock = clock
-        self._hedges = hedges
+        self.hedges = hedges
+        """None while slow calls are not asked of a second endpoint."""
+        self._is_traced = installed() is not None
 
     async def attempt(
         self, endpoint: Endpoint, request: UpstreamRequest, log: AttemptLog, tried: set[Endpoint], *, is_final: bool
@@ -113,12 +117,12 @@ class Attempts:
         timeout = self._seconds(endpoint, request, tried, is_final=is_final)
         if timeout <= 0:
             return None
-        if request.is_alone and endpoint.watch is not None and len(self._connectors) > 1:
+        if request.is_alone and endpoint.watch is not None and len(self._selection.endpoints) > 1:
             got = await self.ask(endpoint, request, timeout, lambda: self._is_better(request, tried))
-        elif self._hedges is None or request.is_alone:
+        elif self.hedges is None or request.is_alone:
             got = await self.ask(endpoint, request, timeout)
         else:
-            outcomes = await self._hedges.race(
+            outcomes = await self.hedges.race(
                 endpoint,
                 timeout,
                 lambda one, seconds: self.ask(one, request, seconds),
@@ -142,18 +146,22 @@ class Attempts:
 
         With `may_leave` an endpoint that keeps light reads waiting is left as soon as that returns True.
         """
+        if endpoint.is_removed:
+            # Since the call chose it: another one is asked instead.
+            return _REMOVED
         connector, policy = self._connectors[endpoint], request.policy
         identity = self._identities.get(endpoint)
         if identity is not None and request.is_alone and not isinstance(request.payload, tuple):
             identity.watch()
+        asker = self._asker(request) if self._is_traced else None
         endpoint.in_flight += 1
         try:
             if may_leave is not None and endpoint.watch is not None:
-                answer = await self._ask_watched(connector, endpoint.watch, request, timeout, may_leave)
+                answer = await self._ask_watched(connector, endpoint.watch, request, timeout, may_leave, asker)
             elif request.is_alone:
-                answer = await connector.submit_alone(request.payload, timeout)
+                answer = await connector.submit_alone(request.payload, timeout, asker=asker)
             else:
-                answer = await connector.submit(request.payload, timeout, held=policy.held)
+                answer = await connector.submit(request.payload, timeout, held=policy.held, asker=asker)
         finally:
             endpoint.in_flight -= 1
         if identity is not None and not policy.names_chain:
@@ -168,6 +176,11 @@ class Attempts:
         elif got.lacks == "method" or (got.lacks and block is not None and not self._absences.is_fresh(block)):
             endpoint.learned.refuse(request.method, got.lacks, block)
         return got
+
+    def _asker(self, request: UpstreamRequest) -> Asker:
+        shared = request.deadline
+        shared.attempts += 1
+        return Asker(request.method, shared.attempts, shared.readers or ())
 
     def is_ready(self, endpoint: Endpoint) -> bool:
         """Return whether the endpoint may be asked without any wait."""
@@ -213,9 +226,10 @@ class Attempts:
         request: UpstreamRequest,
         timeout: float,
         may_leave: Callable[[], bool],
+        asker: Asker | None,
     ) -> Answer:
         started = self._clock()
-        sending = asyncio.get_running_loop().create_task(connector.submit_alone(request.payload, timeout))
+        sending = asyncio.get_running_loop().create_task(connector.submit_alone(request.payload, timeout, asker=asker))
         try:
             while True:
                 leaver = watch.leaving()
@@ -282,7 +296,7 @@ class Attempts:
         longest_wait = min(LONGEST_WAIT, left)
         others = sum(
             other not in tried and other.exclusion is None and not other.is_hung and other.paused_for <= longest_wait
-            for other in self._connectors
+            for other in self._selection.endpoints
         )
         return left / (1 + others)
 

@@ -26,6 +26,7 @@ from server.upstream.verdicts import Verdict
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator
 
+    from runtime.tracing import Asker
     from server.upstream.endpoint import Endpoint
     from server.upstream.http import HttpAnswer
     from server.upstream.identity import Identity
@@ -49,13 +50,16 @@ _NUMBER = re.compile(r"\d{1,6}")
 class _Item:
     """One call on its way, which no caller awaits after `timeout` seconds."""
 
-    __slots__ = ("_ends", "call", "future", "number", "timeout")
+    __slots__ = ("_ends", "asker", "call", "future", "number", "timeout")
 
-    def __init__(self, number: int, call: bytes, timeout: float, future: asyncio.Future[Answer]) -> None:
+    def __init__(
+        self, number: int, call: bytes, timeout: float, future: asyncio.Future[Answer], asker: Asker | None
+    ) -> None:
         self.number = number
         self.call = call
         self.timeout = timeout
         self.future = future
+        self.asker = asker
         self._ends = future.get_loop().time() + timeout
 
     def cut_timeout(self) -> None:
@@ -90,14 +94,16 @@ class Batcher(HttpConnector):
         self._is_leaving = False
         self._sending: dict[asyncio.Task[None], list[_Item]] = {}
 
-    def submit(self, call: bytes, timeout: float, *, held: bool = False) -> asyncio.Future[Answer]:
+    def submit(
+        self, call: bytes, timeout: float, *, held: bool = False, asker: Asker | None = None
+    ) -> asyncio.Future[Answer]:
         """Return the answer to a cheap call, which shares a batch with others sent at the same time.
 
         A call that was `held` already leaves after one more turn, and whatever waits leaves with it: calls of the same
         time from tasks of their own arrive a turn later.
         """
         loop = asyncio.get_running_loop()
-        item = _Item(next(self._numbers), call, timeout, loop.create_future())
+        item = _Item(next(self._numbers), call, timeout, loop.create_future(), asker)
         delay = 0.0 if held else self._delay.seconds(self._clock())
         self._waiting.append(item)
         if held:
@@ -111,7 +117,9 @@ class Batcher(HttpConnector):
                 loop.call_soon(self._flush)
         return item.future
 
-    async def submit_alone(self, payload: Payload[bytes], timeout: float, purpose: Purpose = "heavy") -> Answer:
+    async def submit_alone(
+        self, payload: Payload[bytes], timeout: float, purpose: Purpose = "heavy", asker: Asker | None = None
+    ) -> Answer:
         """Return the answer to a call, or to a bundle, that shares its request with no other.
 
         A bundle answers with its results in order; where one is missing, with the error that is an answer, or else
@@ -119,7 +127,7 @@ class Batcher(HttpConnector):
         """
         calls = (payload,) if isinstance(payload, bytes) else payload
         loop = asyncio.get_running_loop()
-        items = [_Item(next(self._numbers), call, timeout, loop.create_future()) for call in calls]
+        items = [_Item(next(self._numbers), call, timeout, loop.create_future(), asker) for call in calls]
         self._start(items, purpose)
         answers = await asyncio.gather(*(item.future for item in items))
         return answers[0] if isinstance(payload, bytes) else self._whole(answers)
@@ -183,7 +191,7 @@ class Batcher(HttpConnector):
         return self._identity is not None and self._identity.rides and items < self._endpoint.batch_items
 
     async def _send_single(self, item: _Item, purpose: Purpose) -> None:
-        exchange = Exchange(self._clock())
+        exchange = Exchange(self._clock(), (item.asker,))
         request = self._endpoint.address.post(encode_request(item.number, item.call))
         got = await self._exchange(exchange, request, item.timeout, purpose)
         if isinstance(got, Failure):
@@ -196,7 +204,7 @@ class Batcher(HttpConnector):
         item.resolve(explain_status(outcome, got) if isinstance(outcome, Failure) else outcome, exchange)
 
     async def _send_batch(self, items: list[_Item], purpose: Purpose, *, again: bool = False) -> None:
-        exchange = Exchange(self._clock())
+        exchange = Exchange(self._clock(), [item.asker for item in items])
         requests = [encode_request(item.number, item.call) for item in items]
         numbers = [item.number for item in items]
         # Not with calls that were refused once: it may be the one too many.

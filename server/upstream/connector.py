@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Coroutine, Mapping
     from typing import Any
 
+    from runtime.tracing import Asker
     from server.errors import GatewayError
     from server.upstream.failures import Failure, Trouble
     from server.upstream.jsonrpc import Outcome
@@ -66,6 +67,7 @@ class Reply(msgspec.Struct, frozen=True):
     `refusals` are the errors by which endpoints asked before stated that they cannot, by label. Of a REST
     endpoint `result` is the body and `headers` are those of its answer, names in lower case. A bundle has no `result`
     but `parts`, one for each of its calls. `absences` is how many endpoints, with this `null`, have none.
+    `number` is `Endpoint.number`.
     """
 
     result: bytes
@@ -75,6 +77,7 @@ class Reply(msgspec.Struct, frozen=True):
     refusals: Mapping[str, GatewayError] = msgspec.field(default_factory=dict)
     parts: tuple[bytes, ...] = ()
     absences: int = 0
+    number: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,12 +108,18 @@ class Connector(Protocol[SentCall]):
     be hashed, and equal calls ask the same.
     """
 
-    def submit(self, call: SentCall, timeout: float, *, held: bool = False) -> Awaitable[Answer]:
-        """Return the answer to a cheap call, which may share its request with others."""
+    def submit(
+        self, call: SentCall, timeout: float, *, held: bool = False, asker: Asker | None = None
+    ) -> Awaitable[Answer]:
+        """Return the answer to a cheap call, which may share its request with others. `asker` is for its span."""
         ...
 
     def submit_alone(
-        self, payload: SentCall | tuple[SentCall, ...], timeout: float, purpose: Purpose = "heavy"
+        self,
+        payload: SentCall | tuple[SentCall, ...],
+        timeout: float,
+        purpose: Purpose = "heavy",
+        asker: Asker | None = None,
     ) -> Coroutine[Any, Any, Answer]:
         """Return the answer to a call, or to a bundle, that shares its request with no other."""
         ...

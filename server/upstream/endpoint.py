@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import deque
 from dataclasses import dataclass
@@ -28,6 +29,8 @@ _LONGEST_PAUSE = 60.0
 _STUCK_SECONDS = 0.1
 _STUCK_FACTOR = 8
 
+_numbers = itertools.count(1)
+
 _HEADERS = {"Content-Type": "application/json", "Accept": "application/json", "Accept-Encoding": "gzip"}
 
 
@@ -44,9 +47,13 @@ class Endpoint:
         rate: float | None = None,
         proxy: Proxy | None = None,
         tls: ssl.SSLContext | None = None,
+        is_traced: bool = False,
         clock: Callable[[], float],
     ) -> None:
         self.label = label
+        self.number = next(_numbers)
+        """Which one it is, in this process: a label gets another endpoint when settings change."""
+        self.is_traced = is_traced
         self.weight = weight
         self.clock = clock
         self.breaker = Breaker()
@@ -57,6 +64,10 @@ class Endpoint:
         self.refuted_at = -math.inf
         self.in_flight = 0
         self.watch: HangWatch | None = None
+        self.entered_at = -math.inf
+        """Since when it has its place in the pool, where that was not from the beginning."""
+        self.is_removed = False
+        """Whether it was taken out of the configuration: it still answers what it was asked, and is asked nothing."""
         self._pending: dict[object, float] = {}
         self._heavy: dict[object, float] = {}
         self.last_byte_at = -math.inf
@@ -79,6 +90,7 @@ class Endpoint:
             rate=settings.rate,
             proxy=proxy_of(settings),
             tls=settings.tls,
+            is_traced=settings.trace,
             clock=clock,
         )
 
@@ -117,6 +129,22 @@ class Endpoint:
     def is_asked(self) -> bool:
         """Whether a request is out."""
         return bool(self._pending or self._heavy)
+
+    @property
+    def is_used(self) -> bool:
+        """Whether a call waits for an answer of it, its request being out or about to leave."""
+        return self.in_flight > 0 or self.is_asked
+
+    @property
+    def rate_limit(self) -> float | None:
+        """The most requests per second that it is sent, None for no limit."""
+        return None if self._rate is None else self._rate.rate
+
+    def set_terms(self, weight: float, rate: float | None) -> None:
+        """Prefer it by another weight, and send it so many requests per second at most (None: no limit)."""
+        self.weight = weight
+        if rate != self.rate_limit:
+            self._rate = _Bucket(rate, self.clock()) if rate else None
 
     @property
     def silent_since(self) -> float:
@@ -190,21 +218,21 @@ class _Bucket:
     """Tokens refilled at a steady rate, with one second's worth of burst."""
 
     def __init__(self, rate: float, now: float) -> None:
-        self._rate = rate
+        self.rate = rate
         self._burst = max(rate, 1.0)
         self._tokens = self._burst
         self._at = now
 
     def wait(self, now: float) -> float:
         self._refill(now)
-        return 0.0 if self._tokens >= 1.0 else (1.0 - self._tokens) / self._rate
+        return 0.0 if self._tokens >= 1.0 else (1.0 - self._tokens) / self.rate
 
     def spend(self, now: float) -> None:
         self._refill(now)
         self._tokens -= 1.0
 
     def _refill(self, now: float) -> None:
-        self._tokens = min(self._burst, self._tokens + (now - self._at) * self._rate)
+        self._tokens = min(self._burst, self._tokens + (now - self._at) * self.rate)
         self._at = now
 
 

@@ -211,7 +211,8 @@ class Selection:
     """
 
     def __init__(self, endpoints: Sequence[Endpoint], heads: HeadTracker) -> None:
-        self._endpoints = tuple(endpoints)
+        self.endpoints = endpoints
+        """Those that there are now: the pool's own list, which changes with the configuration."""
         self._heads = heads
         self.favourite: Endpoint | None = None
         """The first choice."""
@@ -219,7 +220,7 @@ class Selection:
     def next(self, method: str, policy: CallPolicy, tried: Collection[Endpoint]) -> Endpoint | None:
         """Return the best endpoint for the call that is not among `tried` and not excluded; None if there is none."""
         left: list[Endpoint] = []
-        for endpoint in self._endpoints:
+        for endpoint in self.endpoints:
             if endpoint.wrong_chain is None and endpoint.contradiction is None and endpoint not in tried:
                 left.append(endpoint)
         if len(left) == 1:
@@ -236,6 +237,11 @@ class Selection:
         if best is not None and not tried and policy.prefer is None and best_rank[0] == _READY:
             self.favourite = best
         return best
+
+    def forget_favourite(self) -> None:
+        """Choose a first one anew, where the endpoint that it was is gone."""
+        if self.favourite not in self.endpoints:
+            self.favourite = None
 
     def spare(self, method: str, policy: CallPolicy, tried: Collection[Endpoint]) -> Endpoint | None:
         """Return the best endpoint that is not among `tried` and in full health; None if there is none."""

@@ -115,6 +115,8 @@ class HeadProofs:
 
         async def ask(method: str, params: Sequence[object]) -> bytes:
             call = self._encode(method, params)
+            if endpoint.is_removed:
+                raise ValueError("taken out of the configuration")
             answer = await self._connectors[endpoint].submit_alone(call, READ_SECONDS, "head")
             got = self._health.settle(endpoint, answer, _HEAVY, vouches=False)
             if isinstance(got, Reply):

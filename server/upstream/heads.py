@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
 LASTING_BLOCKS = 10
 """Block times that a lower (or implausibly high) majority must last before it is believed."""
@@ -80,13 +80,14 @@ class HeadTracker:
         wall: Callable[[], float] = time.time,
     ) -> None:
         self.growth = growth
-        self._needs_times = has_times and growth is not None and len(labels) > 1
+        self._has_times = has_times and growth is not None
         self._dated_at: dict[str, float] = {}
         self._wall = wall
         self._claims: dict[str, _Claim] = {}
         # The newest believed block whose time is known.
         self._anchor: tuple[int, float] | None = None
-        self._labels = tuple(labels)
+        self._labels: tuple[str, ...] = ()
+        self._needs_times = False
         self._block_time = block_time
         self._clock = clock
         self._is_healthy = is_healthy
@@ -99,6 +100,18 @@ class HeadTracker:
         self._head_at = 0.0
         self._is_firm = False
         self._disputed_since: float | None = None
+        self.follow(labels)
+
+    def follow(self, labels: Sequence[str], replaced: Collection[str] = ()) -> None:
+        """Count the reports of these endpoints from now on; those of others, and of `replaced` ones, are dropped.
+
+        The head stays: it is the chain's, and new endpoints have to fit it.
+        """
+        self._labels = tuple(labels)
+        self._needs_times = self._has_times and len(labels) > 1
+        for kept in (self._sightings, self._empty, self._claims, self._dated_at):
+            for label in [label for label in kept if label not in self._labels or label in replaced]:
+                del kept[label]
 
     def observe(self, label: str, block: int, made_at: float | None = None) -> None:
         """Note that the endpoint answered with this block as its newest; blocks below 1 move no head.

@@ -39,6 +39,7 @@ _LEVELS: dict[State, str] = {
     "limited": "debug",
     "excluded": "warning",
     "admitted": "info",
+    "removed": "info",
 }
 
 _COSTLY = frozenset({Kind.TIMED_OUT, Kind.TOO_LARGE})
@@ -178,7 +179,7 @@ class Health:
                         self.announce(endpoint, "closed")
             if isinstance(outcome, tuple):
                 return Reply(b"", endpoint.label, exchange.seconds, exchange.headers, parts=outcome)
-            return Reply(outcome, endpoint.label, exchange.seconds, exchange.headers)
+            return Reply(outcome, endpoint.label, exchange.seconds, exchange.headers, number=endpoint.number)
         if isinstance(outcome, NodeError):
             failure = self._settle_error(endpoint, outcome, exchange, policy)
             return replace(failure, node=quote_node(outcome, endpoint.secrets)) if policy.quotes else failure

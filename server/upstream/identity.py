@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from server.upstream.failures import Failure, Kind
 from server.upstream.jsonrpc import NodeError
+from server.upstream.single_flight import SingleFlight
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -40,6 +41,8 @@ _FIRST_RECHECK_SECONDS = 2.0
 # Where the question is answered with an error, a second one will hardly help.
 _MUTE_SECONDS = 600.0
 _OPEN_SECONDS = 10.0
+# All checks of an endpoint are equal.
+_CHECK = "check"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +90,7 @@ class Identity:
         self._recheck_seconds = _RECHECK_SECONDS
         self._recheck_at = 0.0
         self._refuted_at = -math.inf
-        self._running: asyncio.Task[Failure | None] | None = None
+        self._checks: SingleFlight[Failure | None] = SingleFlight()
         self._timer: asyncio.TimerHandle | None = None
 
     @property
@@ -164,7 +167,7 @@ class Identity:
 
     def recheck(self) -> None:
         """Start another check of an excluded endpoint if its pause is over; its outcome is not waited for."""
-        if self._endpoint.wrong_chain is None or self._running is not None:
+        if self._endpoint.wrong_chain is None or _CHECK in self._checks:
             return
         if self._endpoint.clock() >= self._recheck_at:
             self._start()
@@ -173,9 +176,7 @@ class Identity:
         """Cancel a running check."""
         if self._timer is not None:
             self._timer.cancel()
-        if self._running is not None:
-            self._running.cancel()
-            await asyncio.gather(self._running, return_exceptions=True)
+        await self._checks.close()
 
     def _look(self, now: float) -> None:
         left = self.proved_at + WATCH_SECONDS - now
@@ -192,16 +193,13 @@ class Identity:
             self._look(now)
 
     def _start(self) -> asyncio.Task[Failure | None]:
-        if self._running is None:
-            self._running = asyncio.get_running_loop().create_task(self._check())
-            self._running.add_done_callback(self._finish)
-        return self._running
+        return self._checks.start(_CHECK, self._check)
 
     async def _wait(self, check: asyncio.Task[Failure | None], seconds: float | None) -> Failure | None:
         done, _ = await asyncio.wait((check,), timeout=seconds)
         for one in done:
             return one.result()
-        return Failure(Kind.TIMED_OUT, "has not told in time which chain it serves")
+        return Failure(Kind.TIMED_OUT, "has not reported in time which chain it serves")
 
     async def _check(self) -> Failure | None:
         endpoint, asked_at = self._endpoint, self._endpoint.clock()
@@ -227,6 +225,3 @@ class Identity:
         if was_excluded:
             self._on_change(endpoint, "admitted")
         return None
-
-    def _finish(self, _task: asyncio.Task[Failure | None]) -> None:
-        self._running = None

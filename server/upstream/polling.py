@@ -70,7 +70,7 @@ class HeadPoller:
         compare: Callable[[], Coroutine[Any, Any, None]],
         clock: Callable[[], float],
     ) -> None:
-        self._endpoints = tuple(endpoints)
+        self._endpoints = endpoints
         self._heads = heads
         self._pause = min(max(block_time, _SHORTEST_PAUSE), _LONGEST_PAUSE)
         self._poll = poll

@@ -12,6 +12,7 @@ import contextlib
 import itertools
 import math
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from server.errors import DeadlineExceeded
@@ -19,7 +20,6 @@ from server.upstream.absence import MissingBlockRetry
 from server.upstream.attempt import VERIFY_SECONDS, Attempts, Hedges, UpstreamRequest
 from server.upstream.batcher import Batcher
 from server.upstream.connector import PLAIN, CallPolicy, ProbeResult, Reply
-from server.upstream.endpoint import Endpoint
 from server.upstream.failover import Failover, Selection
 from server.upstream.failures import Failure, Kind
 from server.upstream.headers import ForkDetector, HeadProofs
@@ -29,6 +29,7 @@ from server.upstream.identity import Identity, IdentityCheck
 from server.upstream.jsonrpc import encode_call
 from server.upstream.polling import HeadPoller, HeadQuery
 from server.upstream.probing import HUNG_SECONDS, PROBE_SECONDS, Prober
+from server.upstream.roster import Replacement, Roster
 from server.upstream.single_flight import SharedDeadline, SingleFlight
 from server.upstream.transport import Observer, PrometheusObserver, State, Transport
 
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
     from runtime.settings import RemoteSettings
     from server.upstream.connector import Answer, Connector, Payload
+    from server.upstream.endpoint import Endpoint
     from server.upstream.transport import Session
     from server.upstream.verdicts import ErrorTable
 
@@ -54,10 +56,10 @@ class Pool:
     `verify` is asked of every endpoint before its first use; an endpoint that fails is excluded by name and asked again
     every minute of traffic. With `head`, endpoints are asked for their newest block while the chain is in use, unless
     answers hold it anyway (`observe_head`). With `growth`, a head that it does not explain is proved by its header
-    before it is believed. With `hedge`, slow cheap calls are asked of a second endpoint. With
-    `watched`, an endpoint that hangs is detected, for which `head` or `verify` names a light read, and is sent nothing
-    but one of these a second until it answers. Nothing is sent without calls. `state_methods` are those that read
-    the state of a block, which endpoints keep or lack as a whole.
+    before it is believed. With `hedge`, slow cheap calls are asked of a second endpoint. With `watched`, an endpoint
+    that hangs is detected, for which `head` or `verify` names a light read, and is sent nothing but one of these a
+    second until it answers. Nothing is sent without calls. `state_methods` are those that read the state of a block,
+    which endpoints keep or lack as a whole.
     """
 
     _encode: Callable[[str, Sequence[Any]], Any] = staticmethod(encode_call)
@@ -83,11 +85,19 @@ class Pool:
         self.chain = chain
         self._clock = clock
         self._observer = observer or PrometheusObserver()
-        self._endpoints = tuple(Endpoint.from_settings(settings, clock) for settings in endpoints)
-        self._by_label = {endpoint.label: endpoint for endpoint in self._endpoints}
+        question = None if verify is None else self._encode(verify.method, verify.params)
+        self._checks = self._ask_identity, self._change
+        self._roster = roster = Roster(
+            partial(self._open_connector, transport=Transport(http)),
+            None if verify is None else lambda endpoint: Identity(endpoint, verify, question, *self._checks),
+            http,
+            clock,
+        )
+        self._endpoints, self._by_label = roster.endpoints, roster.by_label
+        self._identities, self._connectors = roster.identities, roster.connectors
         self._health = Health(chain, errors, self._observer, clock)
         self.heads = HeadTracker(
-            [endpoint.label for endpoint in self._endpoints],
+            [settings.label for settings in endpoints],
             block_time,
             clock=clock,
             is_healthy=self._is_healthy,
@@ -96,39 +106,23 @@ class Pool:
         )
         self._errors = errors
         self._numbers = itertools.count(1)
-        transport = Transport(http)
-        self._identities = {
-            endpoint: Identity(
-                endpoint, verify, self._encode(verify.method, verify.params), self._ask_identity, self._change
-            )
-            for endpoint in self._endpoints
-            if verify is not None
-        }
-        self._connectors = {endpoint: self._open_connector(endpoint, transport) for endpoint in self._endpoints}
-        self._proofs = (
-            None
-            if head is None or head.header is None
-            else HeadProofs(self.heads, head.header, self._encode, self._connectors, self._health, clock)
-        )
+        header = None if head is None else head.header
+        self._proofs = header and HeadProofs(self.heads, header, self._encode, self._connectors, self._health, clock)
         self._distrusts: list[Callable[[], None]] = []
-        self._selection = Selection(self._endpoints, self.heads)
-        self._hedges = Hedges(chain, self._observer) if hedge and len(self._endpoints) > 1 else None
-        selection, retry = self._selection, MissingBlockRetry(self.heads, block_time, clock)
-        known = self._connectors, self._identities
-        attempts = Attempts(chain, *known, selection, self._health, retry, clock, self._hedges)
-        self._failover = Failover(chain, self._endpoints, attempts, selection, retry, clock, state_methods)
+        self._hedges = Hedges(chain, self._observer)
+        self._selection = selection = Selection(self._endpoints, self.heads)
+        retry = MissingBlockRetry(self.heads, block_time, clock)
+        self._attempts = Attempts(chain, self._connectors, self._identities, selection, self._health, retry, clock)
+        self._failover = Failover(chain, self._endpoints, self._attempts, selection, retry, clock, state_methods)
         self._head = head
         self._depth = max(2, math.ceil(_COMPARED_SECONDS / block_time))
         self.forks = ForkDetector(chain, self._observer, max(block_time, PROBE_SECONDS), clock)
-        self._poller = (
-            None
-            if head is None or len(self._endpoints) < 2
-            else HeadPoller(self._endpoints, self.heads, block_time, self._poll, self._compare, clock)
-        )
+        self._poller = HeadPoller(self._endpoints, self.heads, block_time, self._poll, self._compare, clock)
         self._prober = Prober(chain, self._connectors, self._identities, self._health, self._see, clock)
-        light = verify if head is None else head
-        if watched and light is not None:
-            self._prober.watch(self._encode(light.method, light.params))
+        if watched and (light := head or verify) is not None:
+            self._prober.light = self._encode(light.method, light.params)
+        roster.enter([roster.open(settings) for settings in endpoints], endpoints)
+        self._regroup(frozenset(), frozenset(self._by_label), hedge=hedge)
         self._in_flight: SingleFlight[Reply] = SingleFlight()
         self._background: set[asyncio.Task[None]] = set()
 
@@ -214,10 +208,11 @@ class Pool:
 
     def observe_head(self, endpoint: str, block: int, made_at: float | None = None) -> None:
         """Note the newest block in an answer of the endpoint, and its time where the answer holds that."""
-        if self.heads.repeat(endpoint, block, made_at):
+        if self.heads.repeat(endpoint, block, made_at) or endpoint not in self._by_label:
             return
         before = self.heads.head()
         self.heads.observe(endpoint, block, made_at)
+        self._observer.reported(self.chain, endpoint, block)
         if self._proofs is not None and self.heads.is_claimed(endpoint):
             self._proofs.start(self._by_label[endpoint])
         head = self.heads.head()
@@ -230,7 +225,7 @@ class Pool:
         That is waited for at the start, and where there is no other endpoint to ask (`is_last`): others may be right.
         """
         is_only = all(other.label == endpoint or not other.is_sound for other in self._endpoints)
-        if self._proofs is None:
+        if self._proofs is None or endpoint not in self._by_label:
             return
         if self.heads.is_claimed(endpoint) and (is_last or is_only or self.heads.head() is None):
             await self._proofs.prove(self._by_label[endpoint], PROBE_SECONDS)
@@ -246,10 +241,10 @@ class Pool:
 
     def observe_chain(self, reply: Reply, wrong: str | None) -> None:
         """Note that an answer names the right chain, or why it is of another one: that excludes its endpoint."""
-        identity = self._identities.get(self._by_label[reply.endpoint])
-        if identity is None:
-            return
+        endpoint = self._by_label.get(reply.endpoint)
         asked_at = self._clock() - reply.latency
+        if endpoint is None or asked_at < endpoint.entered_at or (identity := self._identities.get(endpoint)) is None:
+            return
         if wrong is not None:
             identity.refute(wrong)
         elif identity.is_proved and asked_at > identity.proved_at:
@@ -257,15 +252,17 @@ class Pool:
 
     def contradict(self, label: str, reason: str) -> None:
         """Note that an endpoint's answer is proved wrong by another one's: it is excluded until they agree."""
-        endpoint = self._by_label[label]
-        if endpoint.contradiction is None:
+        endpoint = self._by_label.get(label)
+        if endpoint is not None and endpoint.contradiction is None:
             endpoint.contradiction = reason
             self._change(endpoint, "excluded")
 
     async def confirm(self, reply: Reply | None = None) -> bool:
         """Return whether the endpoint of a reply serves the right chain, asked after the reply; None: all in use."""
         if reply is not None:
-            identity = self._identities.get(self._by_label[reply.endpoint])
+            if (endpoint := self._by_label.get(reply.endpoint)) is None:
+                return False  # taken out of the configuration meanwhile
+            identity = self._identities.get(endpoint)
             return identity is None or await identity.confirm(self._clock() - reply.latency)
         now = self._clock()
         proved = [identity for identity in self._identities.values() if identity.is_proved]
@@ -275,7 +272,26 @@ class Pool:
         """Have `forget` called when an endpoint turns out to have answered for another chain."""
         self._distrusts.append(forget)
 
+    def replace(self, endpoints: Sequence[RemoteSettings], *, hedge: bool) -> Replacement:
+        """Return the change to these endpoints, prepared; those asked as before keep what is known of them."""
+        return Replacement(self._roster, endpoints, partial(self._regroup, hedge=hedge and self._head is not None))
+
+    def _regroup(self, gone: frozenset[str], new: frozenset[str], *, hedge: bool) -> None:
+        """Take note of who the endpoints are now, by the labels that are gone and those of new ones."""
+        has_others = len(self._endpoints) > 1
+        self._selection.forget_favourite()
+        self.heads.follow(self.labels, new)
+        self._polled: HeadPoller | None = self._poller if has_others and self._head is not None else None
+        self._attempts.hedges = self._hedges if hedge and has_others else None
+        for label in new:
+            self._prober.watch(self._by_label[label])
+            self._observer.opened(self.chain, label)
+        for label in gone:
+            self._observer.changed(self.chain, label, "removed")
+
     def _change(self, endpoint: Endpoint, state: State) -> None:
+        if endpoint not in self._endpoints:
+            return
         self._health.announce(endpoint, state)
         if state == "excluded":
             self.heads.forget(endpoint.label)
@@ -284,46 +300,30 @@ class Pool:
 
     def _open_connector(self, endpoint: Endpoint, transport: Transport) -> Connector[Any]:
         """Return the connector of the endpoint."""
-        return Batcher(
-            self.chain,
-            endpoint,
-            transport,
-            self._errors,
-            self._observer,
-            self._numbers,
-            self._clock,
-            self._identities.get(endpoint),
-        )
+        identity = self._identities.get(endpoint)
+        shared = self._errors, self._observer, self._numbers, self._clock
+        return Batcher(self.chain, endpoint, transport, *shared, identity)
 
     async def close(self) -> None:
         """Cancel everything in flight."""
         await self._in_flight.close()
-        if self._poller is not None:
-            await self._poller.close()
+        await self._poller.close()
         if self._proofs is not None:
             await self._proofs.close()
         for task in list(self._background):
             task.cancel()
         await asyncio.gather(*self._background, return_exceptions=True)
-        if self._hedges is not None:
-            await self._hedges.close()
-        for endpoint in self._endpoints:
-            if endpoint.watch is not None:
-                await endpoint.watch.close()
-        for identity in self._identities.values():
-            await identity.close()
-        for connector in self._connectors.values():
-            await connector.close()
+        await self._hedges.close()
+        await self._roster.close()
 
     def _describe(self) -> str:
         """Return the endpoints' states by label, in a few words."""
-        words = (f"{endpoint.label}: {endpoint.describe()}" for endpoint in self._endpoints)
-        return "; ".join(words) or "none is configured"
+        return "; ".join(f"{one.label}: {one.describe()}" for one in self._endpoints) or "none is configured"
 
     async def _route(self, method: str, call: Payload[Any], policy: CallPolicy, deadline: SharedDeadline) -> Reply:
         if deadline.until <= self._clock():
             raise DeadlineExceeded(f"{self.chain} was not asked: the deadline had passed")
-        poller = self._poller
+        poller = self._polled
         if poller is not None:
             poller.touch()
         for endpoint in self._endpoints:
@@ -360,7 +360,7 @@ class Pool:
         if self._head is None:
             return
         identity = self._identities.get(endpoint)
-        if identity is not None and await identity.prove() is not None:
+        if (identity is not None and await identity.prove() is not None) or endpoint.is_removed:
             return
         call = self._encode(self._head.method, self._head.params)
         answer = await self._connectors[endpoint].submit_alone(call, PROBE_SECONDS, "head")
@@ -390,4 +390,5 @@ class Pool:
         return answer
 
     def _is_healthy(self, label: str) -> bool:
-        return self._by_label[label].is_sound
+        endpoint = self._by_label.get(label)
+        return endpoint is not None and endpoint.is_sound

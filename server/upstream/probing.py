@@ -42,12 +42,12 @@ class Prober:
         self._health = health
         self._see = see
         self._clock = clock
-        self._light: Any = None
+        self.light: Any = None
+        """The encoded read that any endpoint answers; None where it is not found out which ones hang."""
 
-    def watch(self, light: Any) -> None:
-        """Find out which endpoints hang; `light` is the encoded read that any other endpoint answers."""
-        self._light = light
-        for endpoint in self._connectors:
+    def watch(self, endpoint: Endpoint) -> None:
+        """Find out when the endpoint hangs."""
+        if self.light is not None:
             endpoint.watch = HangWatch(endpoint, self._is_alive, self._note_hang)
 
     async def probe(self, endpoint: Endpoint, call: Any, timeout: float) -> ProbeResult:
@@ -63,6 +63,8 @@ class Prober:
         failure = None if identity is None else await identity.prove(timeout)
         if failure is not None:
             return self._unavailable(endpoint, failure.words, self._clock() - started, trouble_of(failure))
+        if endpoint.is_removed:
+            return self._unavailable(endpoint, "was taken out of the configuration", 0.0, Trouble.FAILS)
         answer = await self._connectors[endpoint].submit_alone(call, timeout, "probe")
         got = self._health.settle(endpoint, answer, PLAIN)
         if isinstance(got, Reply):
@@ -86,7 +88,7 @@ class Prober:
 
     async def _is_alive(self, endpoint: Endpoint, seconds: float) -> bool:
         """Return whether the endpoint answers a light read within the seconds, with whatever it is."""
-        answer = await self._connectors[endpoint].submit_alone(self._light, seconds, "probe")
+        answer = await self._connectors[endpoint].submit_alone(self.light, seconds, "probe")
         outcome = answer.outcome
         if isinstance(outcome, Failure) and trouble_of(outcome) is Trouble.HANGS:
             return False

@@ -26,6 +26,7 @@ from server.upstream.transport import Exchange, HttpConnector, explain_status
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator, Sequence
 
+    from runtime.tracing import Asker
     from server.upstream.connector import Payload
     from server.upstream.endpoint import Endpoint
     from server.upstream.http import HttpAnswer
@@ -36,9 +37,9 @@ Pairs = tuple[tuple[str, str], ...]
 
 
 class Validators(NamedTuple):
-    """What an endpoint identified a body by; another endpoint may use the same for another body."""
+    """What an endpoint identified a body by, with its number; another may use the same for another body."""
 
-    endpoint: str
+    endpoint: int
     etag: str = ""
     modified: str = ""
 
@@ -80,7 +81,7 @@ def validators_of(reply: Reply) -> Validators | None:
     """Return the validators of a reply for a conditional request, None where its endpoint gave none."""
     etag, modified = reply.headers.get("etag", ""), reply.headers.get("last-modified", "")
     found = Validators(
-        reply.endpoint, etag if _ETAG.fullmatch(etag) else "", modified if _DATE.fullmatch(modified) else ""
+        reply.number, etag if _ETAG.fullmatch(etag) else "", modified if _DATE.fullmatch(modified) else ""
     )
     return found if found.etag or found.modified else None
 
@@ -158,15 +159,17 @@ class RestConnector(HttpConnector):
         self._sending: set[asyncio.Task[Answer]] = set()
         self._given_up: dict[asyncio.Task[Answer], Failure] = {}
 
-    async def submit(self, call: RestCall, timeout: float, *, held: bool = False) -> Answer:
+    async def submit(self, call: RestCall, timeout: float, *, held: bool = False, asker: Asker | None = None) -> Answer:
         """Return the answer to a cheap call; holding it back would gain nothing."""
-        return await self._start(self._answer(call, timeout, "call"))
+        return await self._start(self._answer(call, timeout, "call", asker))
 
-    async def submit_alone(self, payload: Payload[RestCall], timeout: float, purpose: Purpose = "heavy") -> Answer:
+    async def submit_alone(
+        self, payload: Payload[RestCall], timeout: float, purpose: Purpose = "heavy", asker: Asker | None = None
+    ) -> Answer:
         """Return the answer to a call; of a bundle its bodies, or the first that is no body."""
         if isinstance(payload, RestCall):
-            return await self._start(self._answer(payload, timeout, purpose))
-        return await self._start(self._bundle(payload, timeout, purpose))
+            return await self._start(self._answer(payload, timeout, purpose, asker))
+        return await self._start(self._bundle(payload, timeout, purpose, asker))
 
     def give_up(self, failure: Failure) -> None:
         """End every call in flight with this failure."""
@@ -196,22 +199,22 @@ class RestConnector(HttpConnector):
         finally:
             self._given_up.pop(task, None)
 
-    async def _bundle(self, calls: Sequence[RestCall], timeout: float, purpose: Purpose) -> Answer:
+    async def _bundle(self, calls: Sequence[RestCall], timeout: float, purpose: Purpose, asker: Asker | None) -> Answer:
         until = self._clock() + timeout
         bodies: list[bytes] = []
         answer = Answer((), Exchange(self._clock()))
         for call in calls:
-            answer = await self._answer(call, until - self._clock(), purpose)
+            answer = await self._answer(call, until - self._clock(), purpose, asker)
             if not isinstance(answer.outcome, bytes):
                 return answer
             bodies.append(answer.outcome)
         return Answer(tuple(bodies), answer.exchange)
 
-    async def _answer(self, call: RestCall, timeout: float, purpose: Purpose) -> Answer:
-        exchange = Exchange(self._clock())
+    async def _answer(self, call: RestCall, timeout: float, purpose: Purpose, asker: Asker | None) -> Answer:
+        exchange = Exchange(self._clock(), (asker,))
         address, headers = self._endpoint.address, call.headers
         known = call.validators
-        is_conditional = known is not None and known.endpoint == self._endpoint.label
+        is_conditional = known is not None and known.endpoint == self._endpoint.number
         if known is not None and is_conditional:
             headers = (*headers, *_conditions(known))
         if call.body is None:

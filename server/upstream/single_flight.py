@@ -11,6 +11,7 @@ import copy
 import time
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from runtime.tracing import READER, Reader
 from server.errors import DeadlineExceeded, GatewayError, UpstreamUnavailable
 
 if TYPE_CHECKING:
@@ -24,12 +25,25 @@ _SLACK = 0.03
 
 
 class SharedDeadline:
-    """The latest deadline of a read's callers; moves when a caller with a later one joins."""
+    """The latest deadline of a read's callers; moves when a caller with a later one joins.
 
-    __slots__ = ("until",)
+    `readers` are these callers, where they are traced, and `attempts` how often an endpoint was asked for them.
+    """
+
+    __slots__ = ("attempts", "readers", "until")
 
     def __init__(self, until: float) -> None:
         self.until = until
+        self.attempts = 0
+        reader = READER.get()
+        self.readers = None if reader is None else [reader]
+
+    def extend(self, until: float) -> None:
+        """Add a caller, with its deadline."""
+        self.until = max(self.until, until)
+        reader = READER.get()
+        if reader is not None and self.readers is not None:
+            self.readers.append(reader)
 
 
 class _Flight(Generic[Answer]):
@@ -75,7 +89,7 @@ class SingleFlight(Generic[Answer]):
             deadline = SharedDeadline(until)
             flight = self._launch(key, loop.create_task(start(deadline)), deadline)
         elif flight.deadline is not None:
-            flight.deadline.until = max(flight.deadline.until, until)
+            flight.deadline.extend(until)
         turn: asyncio.Future[None] = loop.create_future()
         flight.waiting.append(turn)
         timer = loop.call_later(max(until - clock(), 0.0) + _SLACK, _wake, turn)
@@ -141,6 +155,8 @@ class InlineFlight(Generic[Answer]):
 
     def __init__(self) -> None:
         self._in_flight: dict[Hashable, asyncio.Future[Answer | GatewayError | None]] = {}
+        # Of traced reads: who reads for all that joined.
+        self._leaders: dict[Hashable, Reader] = {}
 
     def __len__(self) -> int:
         return len(self._in_flight)
@@ -150,12 +166,25 @@ class InlineFlight(Generic[Answer]):
         flight = self._in_flight.get(key)
         if flight is None:
             self._in_flight[key] = asyncio.get_running_loop().create_future()
+        if (reader := READER.get()) is not None:
+            self._join_traces(key, reader, is_first=flight is None)
         return flight
+
+    def _join_traces(self, key: Hashable, reader: Reader, *, is_first: bool) -> None:
+        if is_first:
+            # Several reads that one caller makes together are one to those who follow any of them.
+            leader = self._leaders[key] = reader if reader.leads_for is not None else Reader(parts=(reader,))
+            leader.leads_for = leader.leads_for or reader
+            READER.set(leader)
+        elif (leading := self._leaders.get(key)) is not None:
+            leading.parts.append(reader.leads_for or reader)
 
     def land(self, key: Hashable, outcome: Answer | GatewayError | None) -> None:
         """End the read: with its answer, its failure, or None where the caller is cancelled."""
         # A copy that is never raised: callers may change what they raise, and a traceback holds what was read.
         self._in_flight.pop(key).set_result(copy.copy(outcome) if isinstance(outcome, GatewayError) else outcome)
+        if self._leaders and (leader := self._leaders.pop(key, None)) is not None:
+            READER.set(leader.leads_for)
 
 
 async def follow(flight: asyncio.Future[Answer | GatewayError | None], until: float | None) -> Answer | None:

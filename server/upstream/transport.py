@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from runtime import metrics
+from runtime import metrics, upstream_metrics
+from runtime.tracing import installed
 from server.upstream.failures import Failure, Kind
 from server.upstream.http import DIRECT, Client, Proxy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Mapping
+    from collections.abc import Callable, Coroutine, Mapping, Sequence
 
     from runtime.settings import RouteSettings
+    from runtime.tracing import Asker
     from server.upstream.endpoint import Endpoint
     from server.upstream.http import Address, HttpAnswer
 
@@ -93,13 +95,17 @@ Purpose = Literal["call", "heavy", "probe", "verify", "head"]
 """Why a request leaves: for callers, for one costly call, to probe an endpoint, to check its chain, to learn its
 head."""
 
-State = Literal["closed", "open", "hung", "answers", "limited", "excluded", "admitted"]
+State = Literal["closed", "open", "hung", "answers", "limited", "excluded", "admitted", "removed"]
 """A change of an endpoint's state: its breaker closed or opened, it hangs or answers again, it throttles us, it serves
-the wrong or the right chain."""
+the wrong or the right chain, it was taken out of the configuration."""
 
 
 class Observer(Protocol):
     """Receives the events of all pools; called on the event loop, so it must be quick and must not raise."""
+
+    def opened(self, chain: str, endpoint: str) -> None:
+        """An endpoint is there to be asked."""
+        ...
 
     def sent(self, chain: str, endpoint: str, purpose: Purpose, calls: int) -> None:
         """One HTTP request with that many JSON-RPC calls left."""
@@ -107,6 +113,10 @@ class Observer(Protocol):
 
     def ended(self, chain: str, endpoint: str, outcome: metrics.Outcome, seconds: float, calls: int) -> None:
         """One HTTP request came to its end."""
+        ...
+
+    def transferred(self, chain: str, endpoint: str, purpose: Purpose, sent: int, received: int) -> None:
+        """One HTTP request came to its end, with the bytes of it and of its answer's body; in its opener's context."""
         ...
 
     def failed(self, chain: str, endpoint: str, kind: Kind) -> None:
@@ -129,6 +139,10 @@ class Observer(Protocol):
         """An endpoint is in another state than before."""
         ...
 
+    def reported(self, chain: str, endpoint: str, head: int) -> None:
+        """An endpoint's newest block is another one than before."""
+        ...
+
     def moved(self, chain: str, head: int) -> None:
         """The chain's head is another block than before."""
         ...
@@ -137,44 +151,62 @@ class Observer(Protocol):
 class PrometheusObserver:
     """The observer that counts for Prometheus."""
 
+    def opened(self, chain: str, endpoint: str) -> None:
+        """Show the endpoint as used."""
+        upstream_metrics.set_endpoint_up(chain, endpoint, True)
+
     def sent(self, chain: str, endpoint: str, purpose: Purpose, calls: int) -> None:
         """Count nothing: requests are counted when they end."""
 
-    ended = staticmethod(metrics.count_upstream)
+    ended = staticmethod(upstream_metrics.count_upstream)
+
+    def transferred(self, chain: str, endpoint: str, purpose: Purpose, sent: int, received: int) -> None:
+        """Count the bytes."""
+        upstream_metrics.count_upstream_bytes(chain, endpoint, sent, received)
 
     def failed(self, chain: str, endpoint: str, kind: Kind) -> None:
         """Count the failure by kind."""
-        metrics.count_upstream_failure(chain, endpoint, kind.value)
+        upstream_metrics.count_upstream_failure(chain, endpoint, kind.value)
 
     def joined(self, chain: str) -> None:
         """Count the joined call."""
-        metrics.count_joined(chain)
+        upstream_metrics.count_joined(chain)
 
     def hedged(self, chain: str, endpoint: str) -> None:
         """Count the hedge."""
-        metrics.count_hedge(chain, endpoint)
+        upstream_metrics.count_hedge(chain, endpoint)
 
     def disagreed(self, chain: str, endpoint: str, block: int) -> None:
         """Count the disagreement."""
-        metrics.count_disagreement(chain, endpoint)
+        upstream_metrics.count_disagreement(chain, endpoint)
 
     def changed(self, chain: str, endpoint: str, state: State) -> None:
         """Show the endpoint as used or passed over; throttling passes by itself and is counted as a failure."""
-        if state != "limited":
-            metrics.set_endpoint_up(chain, endpoint, state in ("closed", "answers", "admitted"))
+        if state == "removed":
+            upstream_metrics.forget_endpoint(chain, endpoint)
+        elif state != "limited":
+            upstream_metrics.set_endpoint_up(chain, endpoint, state in ("closed", "answers", "admitted"))
+
+    def reported(self, chain: str, endpoint: str, head: int) -> None:
+        """Show the endpoint's newest block."""
+        upstream_metrics.set_endpoint_head(chain, endpoint, head)
 
     def moved(self, chain: str, head: int) -> None:
         """Show the head."""
-        metrics.set_head(chain, head)
+        upstream_metrics.set_head(chain, head)
 
 
 class Exchange:
-    """One HTTP request and its answer, shared by its calls, so that it counts once for or against the endpoint."""
+    """One HTTP request and its answer, shared by its calls, so that it counts once for or against the endpoint.
 
-    __slots__ = ("blamed", "credited", "headers", "retry_after", "seconds", "started", "status")
+    `askers` are those of its calls, for its span.
+    """
 
-    def __init__(self, started: float) -> None:
+    __slots__ = ("askers", "blamed", "credited", "headers", "retry_after", "seconds", "started", "status")
+
+    def __init__(self, started: float, askers: Sequence[Asker | None] = ()) -> None:
         self.started = started
+        self.askers = askers
         self.status = 0
         self.retry_after: float | None = None
         self.headers: Mapping[str, str] = _NO_HEADERS
@@ -199,6 +231,7 @@ class HttpConnector:
         self._transport = transport
         self._observer = observer
         self._clock = clock
+        self._tracer = installed()
 
     async def _exchange(
         self, exchange: Exchange, request: bytes, timeout: float, purpose: Purpose, calls: int = 1
@@ -207,6 +240,11 @@ class HttpConnector:
         endpoint, chain = self._endpoint, self._chain
         endpoint.begin(exchange, is_heavy=purpose == "heavy")
         self._observer.sent(chain, endpoint.label, purpose, calls)
+        span = None
+        if self._tracer is not None:
+            span = self._tracer.start_upstream(chain, endpoint.label, purpose, calls, exchange.askers)
+            if endpoint.is_traced:
+                request = span.stamp(request)
         got: HttpAnswer | Failure | None = None
         try:
             got = await self._transport.send(endpoint.address, request, timeout, endpoint.note_byte)
@@ -214,6 +252,12 @@ class HttpConnector:
             endpoint.end(exchange)
             exchange.seconds = self._clock() - exchange.started
             self._observer.ended(chain, endpoint.label, outcome_of(got), exchange.seconds, calls)
+            if span is not None:
+                span.end(outcome_of(got), 0 if got is None or isinstance(got, Failure) else got.status)
+                if span.is_recorded:
+                    upstream_metrics.note_upstream_trace(chain, endpoint.label, exchange.seconds, span.trace_id)
+            received = 0 if got is None or isinstance(got, Failure) else len(got.body)
+            self._observer.transferred(chain, endpoint.label, purpose, len(request), received)
         if not isinstance(got, Failure):
             exchange.status, exchange.retry_after, exchange.headers = got.status, got.retry_after, got.headers
         return got

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from server.apis.documents import DocumentRequest, fetch_if_changed
-from server.apis.endpoints import AGENT, WholeApiErrors, changed_shape, open_source, read_shape
+from server.apis.endpoints import AGENT, WholeApiErrors, changed_shape, read_shape
 from server.venues.rates import (
     ANSWER_SECONDS,
     LIFETIME,
@@ -25,12 +25,9 @@ from server.venues.rates import (
 )
 
 if TYPE_CHECKING:
-    from contextlib import AsyncExitStack
-
-    from runtime.settings import Settings
     from server.apis.documents import Fetched
+    from server.apis.sources import Sources
     from server.upstream import RestPool
-    from server.upstream.transport import Observer, Session
 
 NAME = "dydx"
 
@@ -72,9 +69,9 @@ class Dydx:
         )
 
 
-def open_dydx(settings: Settings, http: Session, lifetime: AsyncExitStack, *, observer: Observer | None = None) -> Dydx:
-    """Return the venue as the settings configure it; closed with `lifetime`."""
-    return Dydx(open_source(settings, NAME, WholeApiErrors(NAME), http, lifetime, observer))
+def open_dydx(sources: Sources) -> Dydx:
+    """Return the venue as the settings configure it."""
+    return Dydx(sources.open(NAME, WholeApiErrors(NAME)))
 
 
 def read_rates(body: bytes) -> tuple[FundingRate, ...]:

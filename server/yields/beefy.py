@@ -18,17 +18,15 @@ import msgspec
 
 from runtime.config_errors import NameIndex
 from server.apis.documents import DocumentRequest, fetch_if_changed
-from server.apis.endpoints import AGENT, WholeApiErrors, changed_shape, open_source, read_shape, source_endpoints
+from server.apis.endpoints import AGENT, WholeApiErrors, changed_shape, read_shape
 from server.errors import UpstreamUnavailable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from contextlib import AsyncExitStack
 
-    from runtime.settings import Settings
     from server.apis.documents import DocumentSource, Fetched
+    from server.apis.sources import Sources
     from server.upstream import RestPool
-    from server.upstream.transport import Observer, Session
 
 NAME = "beefy"
 
@@ -134,13 +132,11 @@ class Beefy:
         )
 
 
-def open_beefy(
-    settings: Settings, http: Session, lifetime: AsyncExitStack, *, observer: Observer | None = None
-) -> dict[str, DocumentSource]:
-    """Return the source as the settings configure it, closed with `lifetime`; empty where it is switched off."""
-    if not source_endpoints(settings, NAME):
+def open_beefy(sources: Sources) -> dict[str, DocumentSource]:
+    """Return the source as the settings configure it; empty where it is switched off."""
+    if not sources.endpoints(NAME):
         return {}
-    return {NAME: Beefy(open_source(settings, NAME, WholeApiErrors(NAME), http, lifetime, observer))}
+    return {NAME: Beefy(sources.open(NAME, WholeApiErrors(NAME)))}
 
 
 def read_vaults(body: bytes) -> Vaults:

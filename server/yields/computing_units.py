@@ -74,6 +74,11 @@ class ComputingUnits:
         self._clock = clock
         self._windows = (_Window(quota.per_minute, _MINUTE), _Window(quota.per_week, _WEEK))
 
+    def set_quota(self, quota: Quota) -> None:
+        """Keep to another quota from now on; what was spent counts within it."""
+        for window, units in zip(self._windows, quota, strict=True):
+            window.units = units
+
     def check(self, units: float) -> None:
         """Return where so many units may be spent now.
 

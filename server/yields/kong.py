@@ -16,17 +16,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from server.apis.documents import DocumentRequest, fetch_if_changed
-from server.apis.endpoints import AGENT, WholeApiErrors, changed_shape, open_source, read_shape, source_endpoints
+from server.apis.endpoints import AGENT, WholeApiErrors, changed_shape, read_shape
 from server.contracts.address import checksum_address
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from contextlib import AsyncExitStack
 
-    from runtime.settings import Settings
     from server.apis.documents import DocumentSource, Fetched
+    from server.apis.sources import Sources
     from server.upstream import RestPool
-    from server.upstream.transport import Observer, Session
 
 NAME = "kong"
 
@@ -95,13 +93,11 @@ class Kong:
         )
 
 
-def open_kong(
-    settings: Settings, http: Session, lifetime: AsyncExitStack, *, observer: Observer | None = None
-) -> dict[str, DocumentSource]:
-    """Return the source as the settings configure it, closed with `lifetime`; empty where it is switched off."""
-    if not source_endpoints(settings, NAME):
+def open_kong(sources: Sources) -> dict[str, DocumentSource]:
+    """Return the source as the settings configure it; empty where it is switched off."""
+    if not sources.endpoints(NAME):
         return {}
-    return {NAME: Kong(open_source(settings, NAME, WholeApiErrors(NAME), http, lifetime, observer))}
+    return {NAME: Kong(sources.open(NAME, WholeApiErrors(NAME)))}
 
 
 def vaults_of(chain: str) -> DocumentRequest:

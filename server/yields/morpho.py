@@ -20,10 +20,8 @@ from server.apis.endpoints import (
     AGENT,
     WholeApiErrors,
     changed_shape,
-    open_source,
     read_moment,
     read_shape,
-    source_endpoints,
 )
 from server.errors import UpstreamUnavailable
 from server.upstream import Classified, Verdict
@@ -31,13 +29,11 @@ from server.yields.figures import FigureReader
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
-    from contextlib import AsyncExitStack
     from datetime import datetime
 
-    from runtime.settings import Settings
     from server.apis.documents import DocumentSource
+    from server.apis.sources import Sources
     from server.upstream import RestPool
-    from server.upstream.transport import Observer, Session
 
 NAME = "morpho"
 
@@ -264,13 +260,11 @@ class MorphoApi:
         raise UpstreamUnavailable(f"{NAME} lists more than {_MOST_PAGES * PAGE} vaults on one chain")
 
 
-def open_morpho(
-    settings: Settings, http: Session, lifetime: AsyncExitStack, *, observer: Observer | None = None
-) -> dict[str, DocumentSource]:
-    """Return the source as the settings configure it, closed with `lifetime`; empty where it is switched off."""
-    if not source_endpoints(settings, NAME):
+def open_morpho(sources: Sources) -> dict[str, DocumentSource]:
+    """Return the source as the settings configure it; empty where it is switched off."""
+    if not sources.endpoints(NAME):
         return {}
-    return {NAME: MorphoApi(open_source(settings, NAME, _Errors(), http, lifetime, observer))}
+    return {NAME: MorphoApi(sources.open(NAME, _Errors()))}
 
 
 def _read(body: bytes, word: str) -> tuple[_FirstPage, _SecondPage]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from server.apis.documents import DocumentRequest, Fetched, check_size
-from server.apis.endpoints import AGENT, WholeApiErrors, changed_shape, open_source, read_shape, source_endpoints
+from server.apis.endpoints import AGENT, WholeApiErrors, changed_shape, read_shape
 from server.contracts.address import checksum_address
 from server.errors import UpstreamUnavailable
 from server.upstream.transport import PrometheusObserver
@@ -24,13 +24,12 @@ from server.yields.computing_units import KEYLESS, ComputingUnits, CountedReques
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from contextlib import AsyncExitStack
 
-    from runtime.settings import RemoteSettings, Settings
+    from runtime.settings import RemoteSettings
     from server.apis.documents import DocumentSource
+    from server.apis.sources import Sources
     from server.upstream import RestPool
     from server.upstream.connector import Reply
-    from server.upstream.transport import Observer, Session
 
 NAME = "pendle"
 TRANSACTIONS = "pendle transactions"
@@ -250,19 +249,19 @@ class Transactions:
         return Fetched(tuple(found), size)
 
 
-def open_pendle(
-    settings: Settings, http: Session, lifetime: AsyncExitStack, *, observer: Observer | None = None
-) -> dict[str, DocumentSource]:
+def open_pendle(sources: Sources) -> dict[str, DocumentSource]:
     """Return the API's documents by source, as the settings configure it; empty where it is switched off.
 
-    Closed with `lifetime`. Each of several workers has its part of the quota.
+    Each of several workers has its part of the quota.
     """
-    endpoints = source_endpoints(settings, NAME)
+    endpoints, workers = sources.endpoints(NAME), sources.settings.workers
     if not endpoints:
         return {}
-    units = ComputingUnits(NAME, quota(endpoints, settings.workers))
-    counted: Any = CountedRequests(observer or PrometheusObserver(), units, _DEAREST)
-    pool = open_source(settings, NAME, WholeApiErrors(NAME), http, lifetime, counted)
+    units = ComputingUnits(NAME, quota(endpoints, workers))
+    counted: Any = CountedRequests(sources.observer or PrometheusObserver(), units, _DEAREST)
+    pool = sources.open(
+        NAME, WholeApiErrors(NAME), observer=counted, changed=lambda now: units.set_quota(quota(now, workers))
+    )
     api = Api(pool, units)
     return {NAME: Markets(api), TRANSACTIONS: Transactions(api)}
 

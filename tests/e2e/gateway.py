@@ -32,9 +32,15 @@ class RunningGateway:
     """Asks one gateway over both faces; `behind_socket` is a transcoder behind its private listener, if it has one."""
 
     def __init__(
-        self, http: str, grpc_target: str, session: aiohttp.ClientSession, behind_socket: str | None = None
+        self,
+        http: str,
+        grpc_target: str,
+        session: aiohttp.ClientSession,
+        behind_socket: str | None = None,
+        server: Gateway | None = None,
     ) -> None:
         self.http, self.grpc_target, self.session, self.behind_socket = http, grpc_target, session, behind_socket
+        self.server = server
         self.channel = grpc.aio.insecure_channel(grpc_target, options=LONG_MESSAGES)
         self._ids = itertools.count(1)
 
@@ -75,13 +81,13 @@ async def run_gateway(settings: Settings) -> AsyncIterator[RunningGateway]:
         server = await Gateway.create(settings)
         stack.push_async_callback(server.drain, 1.0)
         port = await server.start()
-        http = await stack.enter_async_context(serve_face(server.channel(), settings.http))
+        http = await stack.enter_async_context(serve_face(server.channel(), settings.http, kept=server.responses))
         behind_socket = None
         if private := settings.grpc.private_listen:
             channel = await stack.enter_async_context(grpc.aio.insecure_channel(private, options=LONG_MESSAGES))
             behind_socket = await stack.enter_async_context(serve_face(channel, settings.http, CREDENTIAL))
         session = await stack.enter_async_context(aiohttp.ClientSession())
-        running = RunningGateway(http, f"127.0.0.1:{port}", session, behind_socket)
+        running = RunningGateway(http, f"127.0.0.1:{port}", session, behind_socket, server)
         stack.push_async_callback(running.channel.close)
         yield running
 

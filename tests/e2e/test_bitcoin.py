@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
+pytestmark = pytest.mark.devnet
+
 
 def bitcoin(**params: Any) -> dict[str, Any]:
     return {"chain": "bitcoin", **params}
@@ -42,7 +44,7 @@ async def gateway(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Run
             yield running
 
 
-async def test_the_head_is_told(gateway: RunningGateway) -> None:
+async def test_the_head_is_reported(gateway: RunningGateway) -> None:
     assert await answer(gateway, "getBlockHeight", bitcoin()) == {"chain": "bitcoin", "height": known.HEIGHT}
     health = await answer(gateway, "getChainHealth", bitcoin())
     assert (health["status"], health["type"], health["blockHeight"]) == ("ok", "UTXO", known.HEIGHT)

@@ -20,8 +20,8 @@ from devnet.launcher import Devnet
 from devnet.local_chain import NodeError
 from devnet.status import describe
 from server.catalog.protocols import load_address_book
-from tests.contract.rewinding import rewound
 from tests.e2e.devnet_reads import call_raw, read
+from tests.rewinding import rewound
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -281,7 +281,7 @@ class TestV4:
                     assert await held(node, bought) - had == quoted > 0
 
     @pytest.mark.parametrize("slug", CHAINS)
-    async def test_every_pool_is_told_by_the_state_view(self, exchanges: Devnet, slug: str) -> None:
+    async def test_every_pool_is_reported_by_the_state_view(self, exchanges: Devnet, slug: str) -> None:
         node, at = exchanges.nodes[slug], V4_CONTRACTS[slug]
         for pool in known_exchanges.V4_POOLS[slug]:
             number = keccak(encode([POOL_KEY], [key_of(node.chain, pool.base, pool.quote, pool.fee, pool.spacing)]))

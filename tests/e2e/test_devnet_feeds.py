@@ -17,8 +17,8 @@ from devnet.evm.feeds import aggregator_of, load_feeds, shifted
 from devnet.evm.world import FIRST_TIMESTAMP
 from devnet.launcher import Devnet
 from devnet.local_chain import NodeError
-from tests.contract.rewinding import rewound
 from tests.e2e.devnet_reads import call_raw, read
+from tests.rewinding import rewound
 
 if TYPE_CHECKING:
     from devnet.evm.node import Node

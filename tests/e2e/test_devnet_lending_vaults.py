@@ -13,8 +13,8 @@ from devnet.known_exchanges import LEND_FACTORIES, VAULTS, Vault
 from devnet.launcher import Devnet
 from devnet.local_chain import NodeError
 from server.catalog.protocols import load_address_book
-from tests.contract.rewinding import rewound
 from tests.e2e.devnet_reads import call_raw, read
+from tests.rewinding import rewound
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -13,8 +13,8 @@ from devnet.evm.calls import encode_call, to_hex
 from devnet.known_exchanges import ETHER_POOL, THREE_POOL, TRICRYPTO, TRICRYPTO_TOKEN
 from devnet.local_chain import NodeError
 from server.catalog.protocols import load_address_book
-from tests.contract.rewinding import rewound
 from tests.e2e.devnet_reads import call_raw, read
+from tests.rewinding import rewound
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

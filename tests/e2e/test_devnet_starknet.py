@@ -18,6 +18,8 @@ from devnet.starknet.node import ask
 from devnet.status import describe
 from server.chains.starknet.tokens import BALANCE_OF, BALANCE_OF_SNAKE, DECIMALS
 
+pytestmark = pytest.mark.devnet
+
 ROOT = Path(__file__).resolve().parents[2]
 BALANCE = {"contract_address": known.STRK, "entry_point_selector": BALANCE_OF, "calldata": [known.BOB]}
 FORGERY = """

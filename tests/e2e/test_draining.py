@@ -1,4 +1,4 @@
-"""A gateway that is told to end: readiness goes first, calls in flight are finished, within bounds."""
+"""A gateway that is reported to end: readiness goes first, calls in flight are finished, within bounds."""
 
 from __future__ import annotations
 

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
     from tests.e2e.gateway import RunningGateway
 
+pytestmark = pytest.mark.devnet
+
 CODES = {
     grpc.StatusCode.INVALID_ARGUMENT: 400,
     grpc.StatusCode.OUT_OF_RANGE: 400,

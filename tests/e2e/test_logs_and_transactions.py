@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from eth_utils.address import to_checksum_address
 from eth_utils.crypto import keccak
 from waypost.v1 import block_pb2, transaction_pb2
@@ -12,12 +13,14 @@ from waypost.v1 import block_pb2, transaction_pb2
 from devnet import known
 from devnet.evm.calls import to_hex
 from devnet.evm.world import load_world
-from tests.contract.operations.conftest import unchanged
 from tests.e2e.questions.question import OPERATIONS
+from tests.server.rpc.conftest import unchanged
 
 if TYPE_CHECKING:
     from devnet.launcher import Devnet
     from tests.e2e.gateway import RunningGateway
+
+pytestmark = pytest.mark.devnet
 
 ETHEREUM = load_world()["ethereum"]
 FIRST = ETHEREUM.height
@@ -122,7 +125,7 @@ async def test_a_swap_of_a_v4_pool_is_decoded_in_the_order_of_its_abi(gateway: R
         await node.call("evm_mine")
         receipt = await ask(gateway, "getReceipt", {"chain": "ethereum", "hash": tx_hash})
         request = transaction_pb2.GetReceiptRequest(chain="ethereum", hash=tx_hash)
-        told: Any = await gateway.ask_grpc(OPERATIONS["getReceipt"], request)
+        reported: Any = await gateway.ask_grpc(OPERATIONS["getReceipt"], request)
     expected = {
         "id": pool,
         "sender": known.ALICE,
@@ -131,7 +134,7 @@ async def test_a_swap_of_a_v4_pool_is_decoded_in_the_order_of_its_abi(gateway: R
     [decoded] = receipt["decodedLogs"]
     assert decoded == {"event": "Swap", "address": to_checksum_address(WRITER), "logIndex": 0, "args": expected}
     assert list(decoded["args"]) == list(expected)
-    [same] = told.evm.decoded_logs
+    [same] = reported.evm.decoded_logs
     assert list(same.arg_names) == list(expected)
     assert dict(same.args) == expected
 
@@ -175,13 +178,13 @@ async def test_quantities_have_one_form_in_all_answers(gateway: RunningGateway, 
     for word in ("v", "r", "s", "yParity"):
         assert sent.get(word) == truth["transactions"][0].get(word)
     request = block_pb2.GetBlockTransactionsRequest(chain="ethereum", block_number=block)
-    told: Any = await gateway.ask_grpc(OPERATIONS["getBlockTransactions"], request)
-    extra = json.loads(told.evm.transactions[0].extra.json)
+    reported: Any = await gateway.ask_grpc(OPERATIONS["getBlockTransactions"], request)
+    extra = json.loads(reported.evm.transactions[0].extra.json)
     assert (extra["blockNumber"], extra["blockTimestamp"]) == (str(block), listed["timestamp"])
 
 
 async def test_what_is_passed_on_stays_the_nodes_own(gateway: RunningGateway, devnet: Devnet) -> None:
     tag = hex(FIRST + known.CROWDED_AT)
     params = {"chain": "ethereum", "method": "eth_getBlockByNumber", "params": [tag, True]}
-    told = await ask(gateway, "chainRpc", params)
-    assert told["result"] == await devnet.nodes["ethereum"].call("eth_getBlockByNumber", tag, True)
+    reported = await ask(gateway, "chainRpc", params)
+    assert reported["result"] == await devnet.nodes["ethereum"].call("eth_getBlockByNumber", tag, True)

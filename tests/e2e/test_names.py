@@ -10,12 +10,14 @@ import pytest
 from google.protobuf.json_format import ParseDict
 
 from devnet.evm.names import set_gateway_port
-from tests.contract.operations.conftest import unchanged
 from tests.e2e.questions.question import OPERATIONS
+from tests.server.rpc.conftest import unchanged
 
 if TYPE_CHECKING:
     from devnet.launcher import Devnet
     from tests.e2e.gateway import RunningGateway
+
+pytestmark = pytest.mark.devnet
 
 PORT = 9  # discard: nobody listens, and the configuration does not allow it either
 

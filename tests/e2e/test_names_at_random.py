@@ -14,6 +14,8 @@ from devnet.cosmos.world import CHAINS, address, operator
 if TYPE_CHECKING:
     from tests.e2e.gateway import RunningGateway
 
+pytestmark = pytest.mark.devnet
+
 HUB = CHAINS["cosmoshub"]
 HUB_ALICE = address(HUB, known_cosmos.ALICE)
 SOL_ALICE = str(known_solana.ALICE)

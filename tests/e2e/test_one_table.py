@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
     from runtime.operations import Operation
 
+pytestmark = pytest.mark.devnet
+
 ROWS = """
 [chains.quill]
 name = "Quill"

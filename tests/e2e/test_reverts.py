@@ -14,14 +14,16 @@ from transcoder.errors import Failure
 if TYPE_CHECKING:
     from tests.e2e.gateway import RunningGateway
 
+pytestmark = pytest.mark.devnet
+
 
 async def refusal(gateway: RunningGateway, method: str, to: str, data: bytes) -> dict[str, object]:
     """Return `error.data` without the id of the request."""
     answer = await gateway.ask(method, {"chain": "ethereum", "to": to, "data": "0x" + data.hex()})
     assert answer["error"]["code"] == 400
-    told: dict[str, object] = answer["error"]["data"]
-    assert told.pop("requestId")
-    return told
+    reported: dict[str, object] = answer["error"]["data"]
+    assert reported.pop("requestId")
+    return reported
 
 
 @pytest.mark.parametrize("method", ["simulateCall", "estimateGas"])
@@ -46,13 +48,13 @@ async def test_a_revert_has_its_selector_and_data(
 
 
 async def test_a_revert_without_data_says_so(gateway: RunningGateway) -> None:
-    told = await refusal(gateway, "simulateCall", known.PROBER, encode_call("fail_silently()"))
-    assert told == {"reason": "REVERTED", "data": "0x"}
+    reported = await refusal(gateway, "simulateCall", known.PROBER, encode_call("fail_silently()"))
+    assert reported == {"reason": "REVERTED", "data": "0x"}
 
 
 async def test_a_long_revert_is_cut_and_says_how_long_it_was(gateway: RunningGateway) -> None:
-    told = await refusal(gateway, "simulateCall", known.REVERT_BOMBER, b"")
-    assert told == {
+    reported = await refusal(gateway, "simulateCall", known.REVERT_BOMBER, b"")
+    assert reported == {
         "reason": "REVERTED",
         "selector": "0x00000000",
         "data": "0x" + "00" * 1024,

@@ -13,6 +13,7 @@ import aiohttp
 import pytest
 
 from devnet.ports import free_port
+from tests.collector import run_collector
 from tests.e2e.commands import CREDENTIAL, HEIGHT, base_of, children, is_running, post, waypost
 
 if TYPE_CHECKING:
@@ -23,14 +24,14 @@ pytestmark = pytest.mark.devnet
 
 async def test_both_faces_answer_and_sigterm_ends_it(config: Path, tmp_path: Path) -> None:
     async with waypost(
-        "serve", "--config", str(config), "--http-port", "0", "--grpc-port", "0", folder=tmp_path
+        "serve", "--config", str(config), "--http-port", "0", "--grpc-port", "0", folder=tmp_path, anew=True
     ) as running:
         base = await base_of(running)
         answer = await post(base, HEIGHT)
         assert answer["result"]["data"]["chain"] == "0x1"
         target = (await running.printed(r"gRPC      (\S+)"))[1]
         async with waypost(
-            "call", "getBlockHeight", "chain=ethereum", "--key", "local", "--target", target, folder=tmp_path
+            "call", "getBlockHeight", "chain=ethereum", "--key", "local", "--target", target, folder=tmp_path, anew=True
         ) as call:
             assert await call.ended() == 0
             assert json.loads(call.out) == answer["result"]
@@ -74,28 +75,47 @@ async def test_a_transcoder_needs_a_target(tmp_path: Path) -> None:
         assert "config error: transcoder.grpc_target" in running.err
 
 
+def sample_of(line: str) -> tuple[frozenset[str], str]:
+    """Return a line of metrics without the order of its labels."""
+    series, _, value = line.rpartition(" ")
+    name, _, labels = series.partition("{")
+    return frozenset((name, *labels.rstrip("}").split(","))), value
+
+
 async def test_workers_share_the_ports_and_end_together(config: Path, tmp_path: Path) -> None:
-    http, grpc_port, metrics = free_port(), free_port(), free_port(following=1)
-    async with waypost(
-        "serve",
-        *("--config", str(config), "--http-port", str(http), "--grpc-port", str(grpc_port), "--workers", "2"),
-        folder=tmp_path,
-        WAYPOST_QUOTAS__MODE="per-process",
-        WAYPOST_METRICS__LISTEN=f"127.0.0.1:{metrics}",
-    ) as running:
+    http, grpc_port, metrics = free_port(), free_port(), free_port()
+    async with (
+        run_collector() as collector,
+        waypost(
+            "serve",
+            *("--config", str(config), "--http-port", str(http), "--grpc-port", str(grpc_port), "--workers", "2"),
+            folder=tmp_path,
+            WAYPOST_METRICS__LISTEN=f"127.0.0.1:{metrics}",
+            OTEL_EXPORTER_OTLP_ENDPOINT=collector.url,
+            OTEL_SERVICE_NAME="gateways",
+        ) as running,
+    ):
         base = await base_of(running)
         # Connections are spread by the kernel: with forty of them both workers are hit.
         for _ in range(40):
             assert (await post(base, HEIGHT))["result"]
-        async with aiohttp.ClientSession() as session:
-            for worker in range(2):
-                async with session.get(f"http://127.0.0.1:{metrics + worker}/metrics") as response:
-                    assert 'operation="getBlockHeight"' in await response.text()
+        # One listener shows what both have counted.
+        async with (
+            aiohttp.ClientSession() as session,
+            session.get(f"http://127.0.0.1:{metrics}/metrics") as response,
+        ):
+            figures = await response.text()
+        counted = 'waypost_operations_total{operation="getBlockHeight",chain="ethereum",code="OK",reason=""} 40.0'
+        assert {sample_of(line) for line in figures.splitlines()} >= {sample_of(counted)}
         workers = children(running.process.pid)
         assert len(workers) == 2
         running.signal()
         assert await running.ended() == 0
         assert not any(map(is_running, workers))
+        # Each has handed over all its spans before it ended.
+        assert sum(span.name == "getBlockHeight" for span in collector.spans()) == 40
+        assert {one["service.name"] for one in collector.resources()} == {"gateways"}
+        assert len({one["service.instance.id"] for one in collector.resources()}) == 2
 
 
 async def test_workers_do_not_outlive_their_parent(config: Path, tmp_path: Path) -> None:
@@ -103,7 +123,6 @@ async def test_workers_do_not_outlive_their_parent(config: Path, tmp_path: Path)
         "serve",
         *("--config", str(config), "--http-port", str(free_port()), "--grpc-port", str(free_port()), "--workers", "2"),
         folder=tmp_path,
-        WAYPOST_QUOTAS__MODE="per-process",
     ) as running:
         await base_of(running)
         workers = children(running.process.pid)

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
+pytestmark = pytest.mark.devnet
+
 PADDED_BOB = "0x" + known.BOB[2:].rjust(64, "0").upper()
 
 
@@ -50,7 +52,7 @@ async def crowded(gateway: RunningGateway) -> dict[str, Any]:
     return found
 
 
-async def test_the_head_is_told(gateway: RunningGateway) -> None:
+async def test_the_head_is_reported(gateway: RunningGateway) -> None:
     height = await answer(gateway, "getBlockHeight", starknet())
     assert height == {"chain": "starknet", "height": known.HEIGHT}
     health = await answer(gateway, "getChainHealth", starknet())
@@ -70,7 +72,7 @@ async def test_the_native_balance_is_strk(gateway: RunningGateway) -> None:
     }
 
 
-async def test_tokens_are_told_with_their_decimals(gateway: RunningGateway) -> None:
+async def test_tokens_are_reported_with_their_decimals(gateway: RunningGateway) -> None:
     found = await answer(gateway, "getTokenBalance", starknet(address=known.BOB, token=known.USDC))
     assert found == {
         "chain": "starknet",
@@ -112,9 +114,9 @@ async def test_both_faces_agree(gateway: RunningGateway) -> None:
         Question("getTokenBalance", starknet(address=known.ALICE, token=known.OLD_TOKEN)),
     ):
         printed = await answer(gateway, question.method, question.params)
-        told = MessageToDict(await gateway.ask_grpc(question.operation, question.message()))
-        assert (told["balance"], told["balanceRaw"]) == (printed["balance"], printed["balanceRaw"])
-        assert int(told["blockHeight"]) == printed["blockHeight"]
+        reported = MessageToDict(await gateway.ask_grpc(question.operation, question.message()))
+        assert (reported["balance"], reported["balanceRaw"]) == (printed["balance"], printed["balanceRaw"])
+        assert int(reported["blockHeight"]) == printed["blockHeight"]
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,8 @@ from tests.each import each
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+pytestmark = pytest.mark.devnet
+
 STARK = {"chain": "starknet"}
 BTC, SOL = {"chain": "bitcoin"}, {"chain": "solana"}
 PADDED_BOB = "0x" + known.BOB[2:].rjust(64, "0").upper()

@@ -47,10 +47,19 @@ class Tally:
         self.disagreements: list[tuple[str, int]] = []
         self.head: int | None = None
 
+    def opened(self, chain: str, endpoint: str) -> None:
+        pass
+
+    def reported(self, chain: str, endpoint: str, head: int) -> None:
+        pass
+
     def sent(self, chain: str, endpoint: str, purpose: str, calls: int) -> None:
         self.requests.append((endpoint, purpose, calls))
 
     def ended(self, chain: str, endpoint: str, outcome: str, seconds: float, calls: int) -> None:
+        pass
+
+    def transferred(self, chain: str, endpoint: str, purpose: str, sent: int, received: int) -> None:
         pass
 
     def failed(self, chain: str, endpoint: str, kind: Any) -> None:

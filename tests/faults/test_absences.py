@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from tests.e2e.gateway import RunningGateway
     from tests.faults.conftest import Tally
 
+pytestmark = pytest.mark.devnet
+
 MakeFaulty = Callable[..., Any]
 MakePool = Callable[..., Pool]
 

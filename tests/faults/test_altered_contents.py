@@ -11,13 +11,15 @@ import pytest_asyncio
 from server.chains.capabilities.logs import BlockRange
 from server.chains.evm.contents import FIRST_MATCHES
 from server.chains.view import ReadView
-from tests.contract.evm.nodes import BOB, Anvil
 from tests.faults import simulator as faults
+from tests.server.chains.evm.nodes import BOB, Anvil
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
     from tests.operations import Operations
+
+pytestmark = pytest.mark.devnet
 
 LOGGER = "0x00000000000000000000000000000000000000ee"
 # PUSH1 topic, PUSH1 0, PUSH1 0, LOG1; PUSH1 topic, PUSH1 0, PUSH1 0, LOG1; STOP

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from devnet.launcher import Devnet
 
+pytestmark = pytest.mark.devnet
+
 BEST = next(operation for operation in load_operations() if operation.name == "getYieldsBest")
 CHAINS = ("ethereum", "arbitrum", "polygon")
 READ_SECONDS = 4.0

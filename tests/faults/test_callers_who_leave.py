@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from devnet.launcher import Devnet
     from tests.e2e.gateway import RunningGateway
 
+pytestmark = pytest.mark.devnet
+
 OPERATIONS = {operation.name: operation for operation in load_operations()}
 USDC = "0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48"
 

@@ -198,7 +198,7 @@ async def test_a_vague_error_does_not_hide_a_clear_one(faulty: MakeFaulty, make_
         await balance(pool)
 
 
-async def test_vague_errors_are_told_by_label(faulty: MakeFaulty, make_pool: MakePool) -> None:
+async def test_vague_errors_are_reported_by_label(faulty: MakeFaulty, make_pool: MakePool) -> None:
     vague, broken = await faulty(), await faulty()
     vague.fault = faults.error(-32099, "something odd at https://node.example/key")
     broken.fault = faults.broken

@@ -18,13 +18,13 @@ from tests.faults.test_other_chain import ACCOUNTS, FIRST, RIGHT, WRONG, build, 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
-    from tests.contract.evm.nodes import Anvil
     from tests.faults.test_other_chain import Worlds
     from tests.operations import Operations
+    from tests.server.chains.evm.nodes import Anvil
 
 __all__ = ["worlds"]
 
-PATIENCE = 10.0
+LONGEST_SECONDS = 10.0
 NUMBERS = itertools.cycle(range(FIRST + 1, FIRST + 200))
 
 
@@ -56,7 +56,7 @@ def reason(driver: Operations, label: str) -> str | None:
 
 async def until_left(driver: Operations, front: Any) -> None:
     """Read until a second has passed in which the endpoint was asked for no read."""
-    until = time.monotonic() + PATIENCE
+    until = time.monotonic() + LONGEST_SECONDS
     while True:
         assert time.monotonic() < until, "the traffic stays"
         front.asked.clear()
@@ -92,7 +92,7 @@ async def test_an_endpoint_that_most_others_contradict_loses_its_traffic_until_i
     assert health.state in ("ok", "degraded")
 
     fronts[0].target = worlds.right.url
-    until = time.monotonic() + PATIENCE
+    until = time.monotonic() + LONGEST_SECONDS
     while reason(driver, "alpha"):
         assert time.monotonic() < until
         await read(driver)

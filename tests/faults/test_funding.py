@@ -15,12 +15,13 @@ from devnet.offchain.modes import MODES
 from server.apis import documents
 from server.venues.dydx import Dydx
 from server.venues.hyperliquid import Hyperliquid
-from tests.contract.venues.conftest import OPERATIONS, A, B, opened
+from tests.server.rpc.refusals import OPERATIONS
+from tests.server.venues.conftest import A, B, opened
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.contract.venues.conftest import Asked
+    from tests.server.venues.conftest import Asked
 
 RATES, OF_A, OF_B = "getFundingRates", "getVenueAFunding", "getVenueBFunding"
 FAULTS = (*MODES, "down")

@@ -19,17 +19,19 @@ from devnet.ports import free_port
 from server.errors import GatewayError, UpstreamUnavailable
 from server.protocols.midas.reader import load_funds
 from server.protocols.plan import ContractUnreadable
-from tests.contract.protocols.arithmetic import YEAR, ask, mine_at, now, send
-from tests.contract.protocols.fund_site import open_site
-from tests.contract.rewinding import rewound
 from tests.faults.families.relay import relay
-from tests.unit.yields.away import Away
+from tests.rewinding import rewound
+from tests.server.protocols.arithmetic import YEAR, ask, mine_at, now, send
+from tests.server.protocols.fund_site import open_site
+from tests.server.yields.away import Away
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
     from tests.faults.families.relay import Answer, Ask
+
+pytestmark = pytest.mark.devnet
 
 STORE = "store_round(uint80,int256,uint256)"
 ROUND = "uint80,int256,uint256,uint256,uint80"

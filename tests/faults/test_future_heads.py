@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
-    from tests.contract.evm.nodes import Anvil
+    from tests.server.chains.evm.nodes import Anvil
 
 FAR = 1_000_000
 DAY = 86_400

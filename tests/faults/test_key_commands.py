@@ -6,11 +6,9 @@ import asyncio
 import io
 import os
 import pwd
-import resource
 import shutil
 import sqlite3
 import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -25,27 +23,31 @@ from sqlalchemy.exc import OperationalError
 from cli.__main__ import main
 from server.access.keys import KeyStore
 from server.storage.database import open_database, set_aside
+from tests.forkserver import fork
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from tests.postgresql import PostgreSql
 
-ROOT = Path(__file__).resolve().parents[2]
 NOT_REVOKED = "the key is NOT revoked and still works"
 # Everything is imported before the rights are given up: the tree itself may be closed to others.
 SCRIPT = """
-import os, sys
+import os, resource, sys
 import cli.gateway, cli.keys, cli.serve, server.storage.database, server.storage.transactions
 from cli.__main__ import main
 if os.environ.get("AS_USER"):
     user = int(os.environ["AS_USER"])
     os.setgroups([]); os.setgid(user); os.setuid(user)
+if os.environ.get("OUTPUT"):
+    os.dup2(os.open(os.environ["OUTPUT"], os.O_WRONLY), 1)
 seconds = os.environ.get("TURN_SECONDS")
 if seconds:
     for module in (server.storage.database, server.storage.transactions):
         module.TURN_SECONDS = float(seconds)
     server.storage.database.BUSY_MILLISECONDS = 50
+if os.environ.get("FILE_BYTES"):
+    resource.setrlimit(resource.RLIMIT_FSIZE, (int(os.environ["FILE_BYTES"]),) * 2)
 sys.exit(main(sys.argv[1:]))
 """
 
@@ -53,18 +55,13 @@ sys.exit(main(sys.argv[1:]))
 Done = subprocess.CompletedProcess[str]
 
 
-def command(file: Path | str, *arguments: str, before: Callable[[], None] | None = None, **variables: str) -> Done:
+def command(file: Path | str, *arguments: str, **variables: str) -> Done:
     """Run `waypost` on an SQLite file in a process of its own."""
     environ = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", "WAYPOST_STORAGE__URL": url_of(file), **variables}
-    return subprocess.run(
-        [sys.executable, "-c", SCRIPT, *arguments],
-        cwd=ROOT,
-        env=environ | {"PYTHONPATH": "generated:.", "PYTHONDONTWRITEBYTECODE": "1"},
-        preexec_fn=before,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    done = fork(SCRIPT, *arguments, environ=environ)
+    out, err = done.communicate()
+    assert done.returncode is not None
+    return subprocess.CompletedProcess(arguments, done.returncode, out, err)
 
 
 def keys(file: Path | str, *arguments: str) -> Done:
@@ -173,12 +170,8 @@ def test_the_first_key_is_revoked_on_a_full_disk(file: Path, full_disk: Path) ->
 @pytest.mark.parametrize("limit", [0, 40_000, None])
 def test_under_a_limit_on_file_sizes_a_key_is_revoked_or_said_to_work(file: Path, limit: int | None) -> None:
     # A file system that is full for everything that would grow.
-    size = file.stat().st_size if limit is None else limit
-
-    def restrict() -> None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
-
-    done = command(file, "keys", "revoke", "2", before=restrict)
+    size = str(file.stat().st_size if limit is None else limit)
+    done = command(file, "keys", "revoke", "2", FILE_BYTES=size)
     if done.returncode == 0:
         assert done.stdout == "key 2 (b) is revoked\n"
         assert "Traceback" not in done.stderr
@@ -187,7 +180,7 @@ def test_under_a_limit_on_file_sizes_a_key_is_revoked_or_said_to_work(file: Path
         # Without room for the index of its log SQLite cannot even read.
         assert limit is not None
     assert asyncio.run(names_of(file)) == ({"a", "c"} if done.returncode == 0 else {"a", "b", "c"})
-    made = command(file, "keys", "create", "d", before=restrict)
+    made = command(file, "keys", "create", "d", FILE_BYTES=size)
     if made.returncode:
         refused(made, str(file), "limit")
     assert ("d" in asyncio.run(names_of(file))) == (made.returncode == 0)
@@ -347,14 +340,6 @@ def test_postgresql_that_is_away_or_read_only(postgresql: PostgreSql) -> None:
 
 def test_an_answer_that_cannot_be_printed_is_no_failing_database(file: Path) -> None:
     for arguments, words in ((["create", "d"], "the key is made but lost"), (["revoke", "1"], "the key is revoked")):
-        script = f"exec {sys.executable} -m cli keys {' '.join(arguments)} > /dev/full"
-        done = subprocess.run(
-            ["sh", "-c", script],
-            cwd=ROOT,
-            env=os.environ | {"WAYPOST_STORAGE__URL": url_of(file), "PYTHONPATH": "generated:."},
-            capture_output=True,
-            text=True,
-            timeout=60,
-        )
+        done = command(file, "keys", *arguments, OUTPUT="/dev/full")
         refused(done, "the answer cannot be printed", words)
     assert live(file) == {"b", "c", "d"}

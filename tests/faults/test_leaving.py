@@ -60,7 +60,6 @@ async def serve(devnet: Devnet, folder: Path, *, workers: int = 1, notice: str =
         *("--config", str(config), "--workers", str(workers)),
         *("--http-port", str(http), "--grpc-port", str(grpc_port)),
         folder=folder,
-        WAYPOST_QUOTAS__MODE="per-process",
         WAYPOST_QUOTAS__DEFAULT_RATE="100000",
         WAYPOST_QUOTAS__DEFAULT_BURST="100000",
         WAYPOST_SERVER_LIMITS__NOTICE=notice,

@@ -16,10 +16,10 @@ from devnet.evm.calls import encode_call, to_hex
 from devnet.evm.feeds import aggregator_of, load_feeds
 from devnet.known_lending_b import LEND_B_V3, price_feed
 from runtime.settings import load_settings
-from tests.contract.rewinding import rewound
 from tests.e2e.gateway import RunningGateway, run_gateway
 from tests.faults import simulator as faults
 from tests.faults.simulator import FaultyNode
+from tests.rewinding import rewound
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
     from devnet.evm.node import Node
     from devnet.launcher import Devnet
+
+pytestmark = pytest.mark.devnet
 
 USDC, WETH, USDT, _, USDS, _ = [market.address for market in LEND_B_V3["ethereum"]]
 REVERTS = "0x5f5ffd"

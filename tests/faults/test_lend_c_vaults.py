@@ -17,11 +17,11 @@ from devnet.known_lending_c import MORPHO, RATE_MODEL
 from devnet.known_lending_c_vaults import CURRENT, FACTORIES, FIRST, GAUNTLET, SECOND, SECOND_GENERATION, STEAKHOUSE
 from devnet.offchain import morpho as stand_in
 from runtime.settings import load_settings
-from tests.contract.rewinding import rewound
 from tests.e2e.gateway import RunningGateway, run_gateway
 from tests.faults import simulator as faults
 from tests.faults.simulator import FaultyNode
 from tests.faults.test_positions import ZEROS, capped, refusing
+from tests.rewinding import rewound
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

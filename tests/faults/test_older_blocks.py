@@ -17,15 +17,17 @@ from server.chains.view import ReadView
 from server.contracts.calls import CallGroup, ContractCall
 from server.errors import GatewayError, UpstreamUnavailable
 from server.upstream import open_session
-from tests.contract.evm.nodes import MULTICALL3, Anvil, contracts_of
 from tests.faults.simulator import FaultyNode, write_answer
 from tests.operations import Operations
+from tests.server.chains.evm.nodes import MULTICALL3, Anvil, contracts_of
 from tests.tallies import EndpointTally
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
     from tests.faults.simulator import Fault, Request
+
+pytestmark = pytest.mark.devnet
 
 CLOCK = CallGroup((ContractCall(MULTICALL3, bytes.fromhex("0f28c97d")),))  # getCurrentBlockTimestamp
 # Beyond what nodes may only not have yet.

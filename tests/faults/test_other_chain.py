@@ -20,15 +20,17 @@ from runtime.operations import load_operations
 from server.chains.view import ReadView
 from server.errors import UpstreamUnavailable
 from server.upstream.identity import WATCH_SECONDS
-from tests.contract.evm.nodes import MULTICALL3, Anvil
 from tests.faults import simulator as faults
 from tests.faults.test_whole_gateway import gateway_on
+from tests.server.chains.evm.nodes import MULTICALL3, Anvil
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
     from tests.operations import Operations
+
+pytestmark = pytest.mark.devnet
 
 FIRST = 20_000_000
 BLOCKS = 300

@@ -21,10 +21,10 @@ from devnet.evm.treasury import token_of
 from devnet.known_lending import LEND_A_V3, LEND_D
 from devnet.launcher import Devnet
 from runtime.settings import load_settings
-from tests.contract.rewinding import rewound
 from tests.e2e.gateway import RunningGateway, run_gateway
 from tests.faults import simulator as faults
 from tests.faults.simulator import FaultyNode
+from tests.rewinding import rewound
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
     from devnet.evm.node import Node
     from devnet.known_lending import Pool
+
+pytestmark = pytest.mark.devnet
 
 CHAINS: dict[str, Pool] = {"ethereum": LEND_A_V3["ethereum"], "hyperliquid": LEND_D["hyperliquid"]}
 REVERTS = "0x5f5ffd"

@@ -22,11 +22,11 @@ from devnet.known_lending import LEND_A_V2, LEND_A_V3
 from devnet.known_lending_b import LEND_B_V2, LEND_B_V3, price_feed
 from devnet.known_lending_c import MORPHO
 from runtime.settings import load_settings
-from tests.contract.rewinding import rewound
 from tests.e2e.devnet_reads import read
 from tests.e2e.gateway import RunningGateway, run_gateway
 from tests.faults import simulator as faults
 from tests.faults.simulator import FaultyNode
+from tests.rewinding import rewound
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
     from devnet.evm.node import Node
     from devnet.launcher import Devnet
+
+pytestmark = pytest.mark.devnet
 
 WALLET = {"chain": "ethereum", "address": known.VITALIK}
 LISTING = {"chain": "ethereum"}

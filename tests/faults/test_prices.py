@@ -12,6 +12,7 @@ import orjson
 import pytest
 
 from runtime.settings import Settings
+from server.apis.sources import Sources
 from server.catalog.tokens import load_tokens
 from server.chains.registry import Chains
 from server.prices import open_prices
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
     from devnet.launcher import Devnet
     from server.prices.factory import Opened
+
+pytestmark = pytest.mark.devnet
 
 # On ethereum and arbitrum: Chainlink's and Pyth's feeds both report this of LINK.
 TRUTH = Decimal("13.57")
@@ -64,7 +67,7 @@ async def opened(devnet: Devnet, folder: Path, *, chains: bool = True, **sources
         lifetime.push_async_callback(database.dispose)
         registry = Chains.load(settings, http)
         lifetime.push_async_callback(registry.close)
-        yield open_prices(settings, registry, http, database, open_cache(settings), lifetime)
+        yield open_prices(Sources(settings, http, lifetime), registry, database, open_cache(settings))
 
 
 async def read(prices: Any, symbol: str = "LINK", seconds: float = 8.0) -> Any:

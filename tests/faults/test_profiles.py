@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import sys
-from asyncio.subprocess import PIPE
+import os
 from datetime import UTC, date, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import grpc
@@ -24,15 +22,16 @@ from server.storage.price_records import PriceRecords
 from server.storage.tables import price_days
 from server.upstream.cache import open_cache
 from tests.e2e.gateway import run_gateway
-from tests.unit.cache.conftest import RedisServer
+from tests.forkserver import COMMAND, fork
+from tests.server.upstream.cache.conftest import RedisServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 HISTORY = {operation.name: operation for operation in load_operations()}["getPriceHistory"]
 CLOSED = {"ethereum": {"endpoints": [{"label": "closed", "url": "http://127.0.0.1:9"}]}}
 FACES = {"grpc": {"host": "127.0.0.1", "port": 0}, "http": {"host": "127.0.0.1", "port": 0}}
-ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ("defillama", "coingecko", "frankfurter", "jupiter")
 
 
@@ -100,13 +99,9 @@ async def test_a_database_named_for_both_refuses_the_second(home: Path) -> None:
     config = home / "both.toml"
     config.write_text(f'[storage]\nurl = "sqlite:///{home}/both.db"\n')
     for arguments in (["serve", "--http-port", "0", "--grpc-port", "0"], ["keys", "create", "a"], ["keys", "list"]):
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "cli", *arguments, "--config", str(config), "--network", "mainnet"),
-            cwd=ROOT,
-            stdout=PIPE,
-            stderr=PIPE,
-        )
-        out, err = (stream.decode() for stream in await process.communicate())
+        named = ("--config", str(config), "--network", "mainnet")
+        process = await asyncio.to_thread(fork, COMMAND, *arguments, *named, environ=os.environ)
+        out, err = await asyncio.to_thread(process.communicate)
         assert process.returncode == 1
         assert out == ""
         for words in ("storage.url", f"{home}/both.db", "belongs to devnet", "--network devnet"):

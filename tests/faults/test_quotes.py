@@ -19,9 +19,9 @@ from server.protocols.tables import TableStore
 from server.rpc.registration import PROTOCOLS
 from server.upstream import open_session
 from server.upstream.cache import Cache
-from tests.contract.protocols.conftest import Asked, NoPrices
-from tests.contract.rewinding import rewound
 from tests.faults.families.relay import Answer, Ask, drops, refuse, relay, shows_a_page
+from tests.rewinding import rewound
+from tests.server.protocols.conftest import Asked, NoPrices
 from tests.tallies import ChainTally
 
 if TYPE_CHECKING:
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
     from devnet.launcher import Devnet
     from tests.faults.families.relay import Json, Relay
+
+pytestmark = pytest.mark.devnet
 
 WETH, USDC = "0xC02aaA39b223FE8D0A0e5C4F27eAD9083C756Cc2", "0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48"
 QUOTES = ("GetDexAV2Quote", "GetDexAV3Quote", "GetDexAV4Quote")

@@ -15,14 +15,16 @@ from server.chains.evm.reads.multicall import Call, eth_balance_call
 from server.chains.evm.reads.planner import ReadPlanner
 from server.chains.facts import load_facts
 from server.chains.view import ReadView
-from tests.contract.evm.nodes import ALICE, USDC, Anvil, build_world, call_data
 from tests.faults import simulator as faults
+from tests.server.chains.evm.nodes import ALICE, USDC, Anvil, build_world, call_data
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
     from server.upstream import Pool
     from tests.faults.conftest import Holds, Tally
+
+pytestmark = pytest.mark.devnet
 
 CHAIN = EvmChain.of(load_facts()["ethereum"])
 READS = 60
@@ -130,6 +132,42 @@ async def test_a_node_that_runs_no_multicall_is_not_asked_to_each_time(
         assert (await planner.read_alone(ReadView(), calls()[:1]))[0].success
     bodies = [method for method in node.methods if method == "eth_call"]
     assert len(bodies) == 4  # once in vain, then three reads
+
+
+NOTHING = faults.spoil("eth_call", lambda one: one.update(result="0x"))
+
+
+@pytest.mark.parametrize("rest", [0, 1, 2])
+async def test_an_endpoint_whose_calls_return_nothing_is_contradicted_by_the_others(
+    rest: int, world: Anvil, faulty: Any, make_pool: Callable[..., Pool]
+) -> None:
+    fronts = [await faulty(world.url) for _ in range(3)]
+    fronts[0].fault = fronts[rest].fault = NOTHING
+    planner = ReadPlanner(CHAIN, make_pool(*(front.url for front in fronts), weights=(1000, 2, 1)))
+    wanted = calls()[:2]
+    for read in (planner.read_alone, planner.read_shared, planner.read_alone):
+        for front in fronts:
+            front.asked.clear()
+        outcomes = await read(ReadView(), wanted)
+        assert int.from_bytes(outcomes[0].data, "big") == 6
+    if rest == 0:
+        # One endpoint's word does not stop the chain's reads from being folded.
+        assert sum(front.methods.count("eth_call") for front in fronts) <= 2
+    await planner.close()
+
+
+async def test_one_by_one_too_nothing_is_believed_of_all_endpoints_alone(
+    world: Anvil, faulty: Any, make_pool: Callable[..., Pool]
+) -> None:
+    fronts = [await faulty(world.url) for _ in range(3)]
+    fronts[0].fault = NOTHING
+    planner = ReadPlanner(CHAIN, make_pool(*(front.url for front in fronts), weights=(1000, 2, 1)))
+    no_code = Call(bytes.fromhex("77" * 20), b"")
+    decimals = calls()[0]._replace(sender=bytes.fromhex(ALICE[2:]))
+    read, empty = await planner.read_alone(ReadView(), [decimals, no_code])
+    assert int.from_bytes(read.data, "big") == 6
+    assert (empty.success, empty.data) == (True, b"")
+    await planner.close()
 
 
 async def test_half_of_the_folds_of_a_batch_may_fail(world: Anvil, faulty: Any, make_pool: Callable[..., Pool]) -> None:

@@ -115,7 +115,7 @@ async def test_a_throttling_endpoint_is_slowed_alone_for_as_long_as_it_asked(
     assert await ask(pool) == "alpha"
 
 
-async def test_when_every_endpoint_throttles_the_caller_is_told_when_to_come_back(
+async def test_when_every_endpoint_throttles_the_caller_is_reported_when_to_come_back(
     faulty: MakeFaulty, make_pool: MakePool
 ) -> None:
     node = await faulty()

@@ -12,10 +12,10 @@ import pytest
 from google.protobuf.json_format import ParseDict
 
 from devnet import known
-from tests.contract.operations.conftest import unchanged
 from tests.e2e.questions.question import OPERATIONS
 from tests.faults import simulator as faults
 from tests.faults.test_whole_gateway import gateway_on
+from tests.server.rpc.conftest import unchanged
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from devnet.launcher import Devnet
     from tests.e2e.gateway import RunningGateway
     from tests.faults.simulator import FaultyNode
+
+pytestmark = pytest.mark.devnet
 
 # A contract that reverts whatever it is called with, without data.
 TARGET = "0x00000000000000000000000000000000000000fa"

@@ -114,7 +114,7 @@ async def test_a_null_does_not_win_a_race(faulty: MakeFaulty, make_pool: MakePoo
     assert json.loads(reply.result)["number"] == "0x5"
 
 
-async def test_two_failures_of_a_race_are_told_like_any_others(
+async def test_two_failures_of_a_race_are_reported_like_any_others(
     faulty: MakeFaulty, make_pool: MakePool, tally: Tally
 ) -> None:
     nodes = {"alpha": await faulty(), "beta": await faulty()}

@@ -85,7 +85,7 @@ async def test_if_it_is_all_there_is_a_pruned_endpoint_is_asked_all_the_same(
     assert await at(pool, 5) == "alpha"
 
 
-async def test_missing_state_is_told_with_the_oldest_block_known(faulty: MakeFaulty, make_pool: MakePool) -> None:
+async def test_missing_state_is_reported_with_the_oldest_block_known(faulty: MakeFaulty, make_pool: MakePool) -> None:
     node = await faulty()
     node.fault = pruned_below(8)
     pool = make_pool(node.url)
@@ -100,7 +100,7 @@ async def test_missing_state_is_told_with_the_oldest_block_known(faulty: MakeFau
     assert facts_of(caught.value)["oldestBlock"] == "9"
 
 
-async def test_what_was_read_at_the_head_is_not_told_as_the_oldest_block(
+async def test_what_was_read_at_the_head_is_not_reported_as_the_oldest_block(
     faulty: MakeFaulty, make_pool: MakePool
 ) -> None:
     node = await faulty()
@@ -118,7 +118,7 @@ async def test_what_was_read_at_the_head_is_not_told_as_the_oldest_block(
         await at(pool, 2)
 
 
-async def test_missing_state_is_told_with_the_oldest_block_that_the_node_names(
+async def test_missing_state_is_reported_with_the_oldest_block_that_the_node_names(
     faulty: MakeFaulty, make_pool: MakePool
 ) -> None:
     node = await faulty()

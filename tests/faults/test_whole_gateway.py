@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     from devnet.launcher import Devnet
 
+pytestmark = pytest.mark.devnet
+
 RATE = 300
 LABELS = ("alpha", "beta", "gamma")
 FRESH = (f"0x{number:040x}" for number in itertools.count(1 << 80))
@@ -206,7 +208,7 @@ async def test_an_endpoint_of_another_chain_is_never_read_and_said_so(
         assert set(wrong.methods) == {"eth_chainId"}
 
 
-async def test_state_that_no_node_keeps_is_told_with_the_oldest_block_known(
+async def test_state_that_no_node_keeps_is_reported_with_the_oldest_block_known(
     devnet: Devnet, faulty: Callable[..., Any], tmp_path: Path
 ) -> None:
     height = devnet.nodes["ethereum"].chain.height

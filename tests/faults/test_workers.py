@@ -15,7 +15,7 @@ import pytest_asyncio
 
 from devnet.ports import free_port
 from tests.e2e.callers import GrpcCaller, http_request, read_answer
-from tests.e2e.commands import Waypost, base_of, children, is_running, waypost
+from tests.e2e.commands import HEIGHT, Waypost, base_of, children, is_running, waypost
 from tests.pausing import pause
 
 if TYPE_CHECKING:
@@ -26,8 +26,18 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.devnet
 
-# Lets SIGUSR2 bring the event loop of a gateway to a stop, from within.
-STUCK = "import signal, time\nsignal.signal(signal.SIGUSR2, lambda *_: time.sleep(3600))\n"
+# Lets SIGUSR2 bring the event loop of a gateway to a stop, from within; the second worker fails while a file is there.
+STUCK = """
+import os, signal, sys, time
+signal.signal(signal.SIGUSR2, lambda *_: time.sleep(3600))
+second = "--worker 1 " in " ".join((*sys.orig_argv, ""))
+if second and os.path.exists(os.path.join(os.path.dirname(__file__), "broken")):
+    sys.exit("broken")
+"""
+
+
+DEMO_BURST = 7
+ANSWERED = 'waypost_http_requests_total{status="200"}'
 
 
 class Gateway(NamedTuple):
@@ -52,6 +62,15 @@ class Gateway(NamedTuple):
             answer: dict[str, Any] = await response.json()
             return answer
 
+    async def figures(self) -> dict[str, float]:
+        """Return the metrics of both workers, by series."""
+        async with (
+            aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(5)) as session,
+            session.get(f"http://127.0.0.1:{self.metrics}/metrics") as response,
+        ):
+            lines = (await response.text()).splitlines()
+        return {series: float(value) for series, _, value in (one.rpartition(" ") for one in lines if one[0] != "#")}
+
     async def says(self, serving: int, seconds: float = 60.0) -> dict[str, int]:
         """Wait until readiness reports so many serving workers; return what it states of them."""
         async with asyncio.timeout(seconds):
@@ -69,37 +88,64 @@ async def run(devnet: Devnet, folder: Path, **ports: int) -> AsyncIterator[tuple
     config = folder / "waypost.toml"
     devnet.write_config(config)
     library = folder / "library"
-    library.mkdir()
+    library.mkdir(exist_ok=True)
     (library / "sitecustomize.py").write_text(STUCK)
-    ports = {"http": free_port(), "grpc": free_port(), "metrics": free_port(following=1), **ports}
+    ports = {"http": free_port(), "grpc": free_port(), "metrics": free_port(), **ports}
     async with waypost(
         "serve",
         *("--config", str(config), "--workers", "2"),
         *("--http-port", str(ports["http"]), "--grpc-port", str(ports["grpc"])),
         folder=folder,
         PYTHONPATH=str(library),
-        WAYPOST_QUOTAS__MODE="per-process",
         WAYPOST_METRICS__LISTEN=f"127.0.0.1:{ports['metrics']}",
+        WAYPOST_HTTP__TRUSTED_PROXIES="127.0.0.0/8",
+        WAYPOST_QUOTAS__DEMO_RATE="0.001",
+        WAYPOST_QUOTAS__DEMO_BURST=str(DEMO_BURST),
     ) as process:
         yield process, ports
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def gateway(devnet: Devnet, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Gateway]:
-    """One whose second worker could not start at first, as something listened where it serves its metrics."""
-    with socket.socket() as taken:
-        metrics = free_port(following=1)
-        taken.bind(("127.0.0.1", metrics + 1))
-        taken.listen()
-        async with run(devnet, tmp_path_factory.mktemp("workers"), metrics=metrics) as (process, ports):
-            await base_of(process)
-            made = Gateway(process, ports["http"], ports["grpc"], metrics)
-            assert (await made.says(1))["configured"] == 2
-            assert "config error: metrics.listen" in process.err
-            taken.close()
-            yield made
-            process.signal()
-            assert await process.ended(60) == 0
+    """One whose second worker could not start at first."""
+    folder = tmp_path_factory.mktemp("workers")
+    broken = folder / "library" / "broken"
+    broken.parent.mkdir()
+    broken.touch()
+    async with run(devnet, folder) as (process, ports):
+        await base_of(process)
+        made = Gateway(process, ports["http"], ports["grpc"], ports["metrics"])
+        assert (await made.says(1))["configured"] == 2
+        broken.unlink()
+        yield made
+        process.signal()
+        assert await process.ended(60) == 0
+
+
+async def exact_client(demo: str) -> str:
+    """Return a client's address of which exactly so many requests were admitted, whichever workers they reached.
+
+    Where the machine is so busy that the parent's answer takes too long, a worker counts alone; another client then
+    shows what holds without that.
+    """
+    for number in range(5):
+        client = f"192.0.2.{number + 1}"
+        answers = [await ask_demo(demo, client) for _ in range(30)]
+        if answers == [True] * DEMO_BURST + [False] * (30 - DEMO_BURST):
+            return client
+        assert sum(answers) < 2 * DEMO_BURST
+        await asyncio.sleep(1)
+    raise AssertionError("no client's quota was exact")
+
+
+async def ask_demo(demo: str, client: str) -> bool:
+    """Ask over a connection of its own; return whether the client's quota admitted it."""
+    async with (
+        aiohttp.ClientSession(headers={"X-Forwarded-For": client}) as session,
+        session.post(f"{demo}/v1", json=HEIGHT) as response,
+    ):
+        assert response.status in (200, 429)
+        return "result" in await response.json()
 
 
 async def test_one_that_does_not_come_up_at_first_is_tried_again(gateway: Gateway) -> None:
@@ -107,19 +153,19 @@ async def test_one_that_does_not_come_up_at_first_is_tried_again(gateway: Gatewa
     seen = await gateway.says(2)
     assert seen["restarts"] >= 1
     assert healthy in gateway.workers
-    async with (
-        aiohttp.ClientSession() as session,
-        session.get(f"http://127.0.0.1:{gateway.metrics}/metrics") as response,
-    ):
-        figures = await response.text()
-    assert 'waypost_workers{state="configured"} 2.0' in figures
-    assert 'waypost_workers{state="serving"} 2.0' in figures
-    assert f"waypost_worker_restarts {seen['restarts']:.1f}" in figures
+    figures = await gateway.figures()
+    assert figures['waypost_workers{state="configured"}'] == 2
+    assert figures['waypost_workers{state="serving"}'] == 2
+    assert figures["waypost_worker_restarts_total"] == seen["restarts"]
 
 
 async def test_one_that_dies_young_leaves_the_others_alone(gateway: Gateway) -> None:
     seen = await gateway.says(2)
+    # One quota for both: their parent counts it, also for a worker that starts again.
+    demo = f"http://127.0.0.1:{gateway.http}/demo"
+    client = await exact_client(demo)
     healthy, *_ = gateway.workers
+    answered = (await gateway.figures())[ANSWERED]
     for _ in range(2):
         # The last one to start has just come up.
         os.kill(gateway.workers[-1], signal.SIGKILL)
@@ -129,9 +175,12 @@ async def test_one_that_dies_young_leaves_the_others_alone(gateway: Gateway) -> 
         again = await gateway.says(2)
         assert again["restarts"] > seen["restarts"]
         seen = again
+    assert sum([await ask_demo(demo, client) for _ in range(20)]) < 3
     assert healthy in gateway.workers
     assert gateway.process.process.returncode is None
     assert "again_in_seconds" in gateway.process.err
+    # What the dead ones had counted stays counted.
+    assert (await gateway.figures())[ANSWERED] >= answered + 10
 
 
 @pytest.mark.parametrize("hangs", ["stopped", "loop"])
@@ -151,6 +200,8 @@ async def test_one_that_hangs_is_replaced_and_its_connections_close(hangs: str, 
         os.kill(hung, signal.SIGUSR2)
         await asyncio.sleep(0.2)
     began = asyncio.get_running_loop().time()
+    # One that hangs keeps nobody from reading the other's.
+    assert (await gateway.figures())[ANSWERED] > 0
 
     async def ask_again(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         writer.write(http_request())

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
     from devnet.launcher import Devnet
 
+pytestmark = pytest.mark.devnet
+
 POOL = {"chain": "ethereum", "protocol": "yield-a", "pool": RUNNING.market}
 WALLET = {"address": known.VITALIK}
 ON_CHAIN = {"getYieldsVaults": POOL, "getYieldsPrice": POOL, "getYieldsBalance": POOL | WALLET}

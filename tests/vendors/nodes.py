@@ -19,7 +19,7 @@ import aiohttp
 
 from devnet.install import cache_folder
 from devnet.ports import free_port
-from tests.contract.evm.nodes import Anvil
+from tests.server.chains.evm.nodes import Anvil
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -37,6 +37,7 @@ class Reason(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     REASON_UPSTREAM_DISAGREES: _ClassVar[Reason]
     REASON_DEADLINE_EXCEEDED: _ClassVar[Reason]
     REASON_INTERNAL: _ClassVar[Reason]
+    REASON_KEY_NOT_ALLOWED: _ClassVar[Reason]
 REASON_UNSPECIFIED: Reason
 REASON_PARSE_ERROR: Reason
 REASON_INVALID_REQUEST: Reason
@@ -66,6 +67,7 @@ REASON_UPSTREAM_UNAVAILABLE: Reason
 REASON_UPSTREAM_DISAGREES: Reason
 REASON_DEADLINE_EXCEEDED: Reason
 REASON_INTERNAL: Reason
+REASON_KEY_NOT_ALLOWED: Reason
 
 class NativeJson(_message.Message):
     __slots__ = ("json",)

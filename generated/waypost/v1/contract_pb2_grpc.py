@@ -60,7 +60,7 @@ class ContractServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def GetCode(self, request, context):
-        """Returns the code at an address. Use it to tell contracts from externally owned accounts, delegated ones
+        """Returns the code at an address. Use it to distinguish contracts from externally owned accounts, delegated ones
         (EIP-7702) included.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)

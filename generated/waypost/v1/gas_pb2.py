@@ -26,7 +26,7 @@ from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__
 from waypost.v1 import options_pb2 as waypost_dot_v1_dot_options__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x14waypost/v1/gas.proto\x12\nwaypost.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x18waypost/v1/options.proto\"\x13\n\x11\x43ompareGasRequest\";\n\x12\x43ompareGasResponse\x12%\n\x07results\x18\x01 \x03(\x0b\x32\x14.waypost.v1.ChainGas\"\xf1\x01\n\x08\x43hainGas\x12\r\n\x05\x63hain\x18\x01 \x01(\t\x12\x15\n\rbase_fee_gwei\x18\x02 \x01(\x01\x12\x19\n\x11priority_fee_gwei\x18\x03 \x01(\x01\x12*\n\x15\x65stimated_tx_cost_usd\x18\x04 \x01(\x01\x42\x06\x92\xb5\x18\x02\x38\x01H\x00\x88\x01\x01\x12\x17\n\nl1_fee_usd\x18\x05 \x01(\x01H\x01\x88\x01\x01\x12\x36\n\nupdated_at\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x06\x92\xb5\x18\x02\x08\rB\x18\n\x16_estimated_tx_cost_usdB\r\n\x0b_l1_fee_usd\"\xc0\x02\n\x12\x45stimateGasRequest\x12#\n\x05\x63hain\x18\x01 \x01(\tB\x14\x92\xb5\x18\x10\x08\x01\x10\x01\x62\n\"ethereum\"\x12\x42\n\x02to\x18\x02 \x01(\tB6\x92\xb5\x18\x32\x08\x03\x10\x01\x62,\"0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045\"\x12U\n\x0c\x66rom_address\x18\x03 \x01(\tB4\x92\xb5\x18\x30\x08\x03\x62,\"0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266\"H\x00R\x04\x66rom\x88\x01\x01\x12!\n\x05value\x18\x04 \x01(\tB\r\x92\xb5\x18\t\x08\x07\x62\x05\"0x1\"H\x01\x88\x01\x01\x12#\n\x04\x64\x61ta\x18\x05 \x01(\tB\x10\x92\xb5\x18\x0c\x08\x06(\x82\x80\x10\x62\x04\"0x\"H\x02\x88\x01\x01\x42\x0f\n\r_from_addressB\x08\n\x06_valueB\x07\n\x05_data\"j\n\x13\x45stimateGasResponse\x12\r\n\x05\x63hain\x18\x01 \x01(\t\x12\x14\n\x0cgas_estimate\x18\x02 \x01(\x03\x12\x18\n\x10gas_estimate_hex\x18\x03 \x01(\t\x12\x14\n\x0c\x62lock_height\x18\x04 \x01(\x03\x32\xd3\x01\n\nGasService\x12\x61\n\nCompareGas\x12\x1d.waypost.v1.CompareGasRequest\x1a\x1e.waypost.v1.CompareGasResponse\"\x14\x90\x02\x01\x8a\xb5\x18\r*\x01\x02:\x01\x02@\x05\x62\x03Gas\x12\x62\n\x0b\x45stimateGas\x12\x1e.waypost.v1.EstimateGasRequest\x1a\x1f.waypost.v1.EstimateGasResponse\"\x12\x90\x02\x01\x8a\xb5\x18\x0b*\x01\x02:\x01\x02\x62\x03GasBJ\n\x0e\x64\x65v.waypost.v1P\x01Z6github.com/waypost/waypost/gen/go/waypost/v1;waypostv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x14waypost/v1/gas.proto\x12\nwaypost.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x18waypost/v1/options.proto\"\x13\n\x11\x43ompareGasRequest\"P\n\x12\x43ompareGasResponse\x12%\n\x07results\x18\x01 \x03(\x0b\x32\x14.waypost.v1.ChainGas\x12\x13\n\x0bnot_allowed\x18\x02 \x03(\t\"\xf1\x01\n\x08\x43hainGas\x12\r\n\x05\x63hain\x18\x01 \x01(\t\x12\x15\n\rbase_fee_gwei\x18\x02 \x01(\x01\x12\x19\n\x11priority_fee_gwei\x18\x03 \x01(\x01\x12*\n\x15\x65stimated_tx_cost_usd\x18\x04 \x01(\x01\x42\x06\x92\xb5\x18\x02\x38\x01H\x00\x88\x01\x01\x12\x17\n\nl1_fee_usd\x18\x05 \x01(\x01H\x01\x88\x01\x01\x12\x36\n\nupdated_at\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x06\x92\xb5\x18\x02\x08\rB\x18\n\x16_estimated_tx_cost_usdB\r\n\x0b_l1_fee_usd\"\xc0\x02\n\x12\x45stimateGasRequest\x12#\n\x05\x63hain\x18\x01 \x01(\tB\x14\x92\xb5\x18\x10\x08\x01\x10\x01\x62\n\"ethereum\"\x12\x42\n\x02to\x18\x02 \x01(\tB6\x92\xb5\x18\x32\x08\x03\x10\x01\x62,\"0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045\"\x12U\n\x0c\x66rom_address\x18\x03 \x01(\tB4\x92\xb5\x18\x30\x08\x03\x62,\"0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266\"H\x00R\x04\x66rom\x88\x01\x01\x12!\n\x05value\x18\x04 \x01(\tB\r\x92\xb5\x18\t\x08\x07\x62\x05\"0x1\"H\x01\x88\x01\x01\x12#\n\x04\x64\x61ta\x18\x05 \x01(\tB\x10\x92\xb5\x18\x0c\x08\x06(\x82\x80\x10\x62\x04\"0x\"H\x02\x88\x01\x01\x42\x0f\n\r_from_addressB\x08\n\x06_valueB\x07\n\x05_data\"j\n\x13\x45stimateGasResponse\x12\r\n\x05\x63hain\x18\x01 \x01(\t\x12\x14\n\x0cgas_estimate\x18\x02 \x01(\x03\x12\x18\n\x10gas_estimate_hex\x18\x03 \x01(\t\x12\x14\n\x0c\x62lock_height\x18\x04 \x01(\x03\x32\xd3\x01\n\nGasService\x12\x61\n\nCompareGas\x12\x1d.waypost.v1.CompareGasRequest\x1a\x1e.waypost.v1.CompareGasResponse\"\x14\x90\x02\x01\x8a\xb5\x18\r*\x01\x02:\x01\x02@\x05\x62\x03Gas\x12\x62\n\x0b\x45stimateGas\x12\x1e.waypost.v1.EstimateGasRequest\x1a\x1f.waypost.v1.EstimateGasResponse\"\x12\x90\x02\x01\x8a\xb5\x18\x0b*\x01\x02:\x01\x02\x62\x03GasBJ\n\x0e\x64\x65v.waypost.v1P\x01Z6github.com/waypost/waypost/gen/go/waypost/v1;waypostv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -55,13 +55,13 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_COMPAREGASREQUEST']._serialized_start=95
   _globals['_COMPAREGASREQUEST']._serialized_end=114
   _globals['_COMPAREGASRESPONSE']._serialized_start=116
-  _globals['_COMPAREGASRESPONSE']._serialized_end=175
-  _globals['_CHAINGAS']._serialized_start=178
-  _globals['_CHAINGAS']._serialized_end=419
-  _globals['_ESTIMATEGASREQUEST']._serialized_start=422
-  _globals['_ESTIMATEGASREQUEST']._serialized_end=742
-  _globals['_ESTIMATEGASRESPONSE']._serialized_start=744
-  _globals['_ESTIMATEGASRESPONSE']._serialized_end=850
-  _globals['_GASSERVICE']._serialized_start=853
-  _globals['_GASSERVICE']._serialized_end=1064
+  _globals['_COMPAREGASRESPONSE']._serialized_end=196
+  _globals['_CHAINGAS']._serialized_start=199
+  _globals['_CHAINGAS']._serialized_end=440
+  _globals['_ESTIMATEGASREQUEST']._serialized_start=443
+  _globals['_ESTIMATEGASREQUEST']._serialized_end=763
+  _globals['_ESTIMATEGASRESPONSE']._serialized_start=765
+  _globals['_ESTIMATEGASRESPONSE']._serialized_end=871
+  _globals['_GASSERVICE']._serialized_start=874
+  _globals['_GASSERVICE']._serialized_end=1085
 # @@protoc_insertion_point(module_scope)

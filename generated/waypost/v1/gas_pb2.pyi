@@ -12,10 +12,12 @@ class CompareGasRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class CompareGasResponse(_message.Message):
-    __slots__ = ("results",)
+    __slots__ = ("results", "not_allowed")
     RESULTS_FIELD_NUMBER: _ClassVar[int]
+    NOT_ALLOWED_FIELD_NUMBER: _ClassVar[int]
     results: _containers.RepeatedCompositeFieldContainer[ChainGas]
-    def __init__(self, results: _Optional[_Iterable[_Union[ChainGas, _Mapping]]] = ...) -> None: ...
+    not_allowed: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, results: _Optional[_Iterable[_Union[ChainGas, _Mapping]]] = ..., not_allowed: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class ChainGas(_message.Message):
     __slots__ = ("chain", "base_fee_gwei", "priority_fee_gwei", "estimated_tx_cost_usd", "l1_fee_usd", "updated_at")

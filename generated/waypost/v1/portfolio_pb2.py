@@ -27,7 +27,7 @@ from waypost.v1 import common_pb2 as waypost_dot_v1_dot_common__pb2
 from waypost.v1 import options_pb2 as waypost_dot_v1_dot_options__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1awaypost/v1/portfolio.proto\x12\nwaypost.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17waypost/v1/common.proto\x1a\x18waypost/v1/options.proto\"\x90\x01\n\x13GetPortfolioRequest\x12G\n\x07\x61\x64\x64ress\x18\x01 \x01(\tB6\x92\xb5\x18\x32\x08\x02\x10\x01\x62,\"0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045\"\x12\x30\n\x06\x63hains\x18\x02 \x03(\tB \x92\xb5\x18\x1c\x08\x01(\x18H\x01\x62\x14[\"ethereum\", \"base\"]\"\xaf\x01\n\x14GetPortfolioResponse\x12\x0f\n\x07\x61\x64\x64ress\x18\x01 \x01(\t\x12\x11\n\ttotal_usd\x18\x02 \x01(\x01\x12\x10\n\x08unpriced\x18\x05 \x01(\x05\x12*\n\x06\x63hains\x18\x03 \x03(\x0b\x32\x1a.waypost.v1.PortfolioChain\x12\x35\n\ttimestamp\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x06\x92\xb5\x18\x02\x08\r\"\xcb\x01\n\x0ePortfolioChain\x12\r\n\x05\x63hain\x18\x01 \x01(\t\x12+\n\x06status\x18\x04 \x01(\x0e\x32\x1b.waypost.v1.PortfolioStatus\x12<\n\x08holdings\x18\x02 \x01(\x0b\x32\x1d.waypost.v1.PortfolioHoldingsB\x06\x92\xb5\x18\x02@\x01H\x00\x88\x01\x01\x12(\n\x05\x65rror\x18\x03 \x01(\x0b\x32\x14.waypost.v1.RowErrorH\x01\x88\x01\x01\x42\x0b\n\t_holdingsB\x08\n\x06_error\"\xa0\x01\n\x11PortfolioHoldings\x12\x19\n\x0c\x62lock_height\x18\x01 \x01(\x03H\x00\x88\x01\x01\x12\x11\n\ttotal_usd\x18\x02 \x01(\x01\x12\x10\n\x08unpriced\x18\x04 \x01(\x05\x12\x0e\n\x06unread\x18\x05 \x03(\t\x12*\n\x06\x61ssets\x18\x03 \x03(\x0b\x32\x1a.waypost.v1.PortfolioAssetB\x0f\n\r_block_height\"\xe3\x01\n\x0ePortfolioAsset\x12\x0e\n\x06symbol\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x03 \x01(\t\x12\x17\n\x07\x62\x61lance\x18\x04 \x01(\tB\x06\x92\xb5\x18\x02\x08\x08\x12\x1b\n\x0b\x62\x61lance_raw\x18\x05 \x01(\tB\x06\x92\xb5\x18\x02\x08\t\x12\x10\n\x08\x64\x65\x63imals\x18\x06 \x01(\x05\x12\x1e\n\tprice_usd\x18\x07 \x01(\x01\x42\x06\x92\xb5\x18\x02\x38\x01H\x00\x88\x01\x01\x12\x1e\n\tvalue_usd\x18\x08 \x01(\x01\x42\x06\x92\xb5\x18\x02\x38\x01H\x01\x88\x01\x01\x42\x0c\n\n_price_usdB\x0c\n\n_value_usd*\x7f\n\x0fPortfolioStatus\x12 \n\x1cPORTFOLIO_STATUS_UNSPECIFIED\x10\x00\x12!\n\x13PORTFOLIO_STATUS_OK\x10\x01\x1a\x08\x9a\xb5\x18\x04\n\x02ok\x12\'\n\x16PORTFOLIO_STATUS_ERROR\x10\x02\x1a\x0b\x9a\xb5\x18\x07\n\x05\x65rror2\x8d\x01\n\x10PortfolioService\x12y\n\x0cGetPortfolio\x12\x1f.waypost.v1.GetPortfolioRequest\x1a .waypost.v1.GetPortfolioResponse\"&\x90\x02\x01\x8a\xb5\x18\x1f*\x05\x02\x03\x04\x05\x06:\x05\x02\x03\x04\x05\x06@\nX\xb0\xea\x01\x62\tPortfolioBJ\n\x0e\x64\x65v.waypost.v1P\x01Z6github.com/waypost/waypost/gen/go/waypost/v1;waypostv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1awaypost/v1/portfolio.proto\x12\nwaypost.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x17waypost/v1/common.proto\x1a\x18waypost/v1/options.proto\"\x90\x01\n\x13GetPortfolioRequest\x12G\n\x07\x61\x64\x64ress\x18\x01 \x01(\tB6\x92\xb5\x18\x32\x08\x02\x10\x01\x62,\"0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045\"\x12\x30\n\x06\x63hains\x18\x02 \x03(\tB \x92\xb5\x18\x1c\x08\x01(\x18H\x01\x62\x14[\"ethereum\", \"base\"]\"\xc4\x01\n\x14GetPortfolioResponse\x12\x0f\n\x07\x61\x64\x64ress\x18\x01 \x01(\t\x12\x11\n\ttotal_usd\x18\x02 \x01(\x01\x12\x10\n\x08unpriced\x18\x05 \x01(\x05\x12*\n\x06\x63hains\x18\x03 \x03(\x0b\x32\x1a.waypost.v1.PortfolioChain\x12\x35\n\ttimestamp\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x06\x92\xb5\x18\x02\x08\r\x12\x13\n\x0bnot_allowed\x18\x06 \x03(\t\"\xcb\x01\n\x0ePortfolioChain\x12\r\n\x05\x63hain\x18\x01 \x01(\t\x12+\n\x06status\x18\x04 \x01(\x0e\x32\x1b.waypost.v1.PortfolioStatus\x12<\n\x08holdings\x18\x02 \x01(\x0b\x32\x1d.waypost.v1.PortfolioHoldingsB\x06\x92\xb5\x18\x02@\x01H\x00\x88\x01\x01\x12(\n\x05\x65rror\x18\x03 \x01(\x0b\x32\x14.waypost.v1.RowErrorH\x01\x88\x01\x01\x42\x0b\n\t_holdingsB\x08\n\x06_error\"\xa0\x01\n\x11PortfolioHoldings\x12\x19\n\x0c\x62lock_height\x18\x01 \x01(\x03H\x00\x88\x01\x01\x12\x11\n\ttotal_usd\x18\x02 \x01(\x01\x12\x10\n\x08unpriced\x18\x04 \x01(\x05\x12\x0e\n\x06unread\x18\x05 \x03(\t\x12*\n\x06\x61ssets\x18\x03 \x03(\x0b\x32\x1a.waypost.v1.PortfolioAssetB\x0f\n\r_block_height\"\xe3\x01\n\x0ePortfolioAsset\x12\x0e\n\x06symbol\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x03 \x01(\t\x12\x17\n\x07\x62\x61lance\x18\x04 \x01(\tB\x06\x92\xb5\x18\x02\x08\x08\x12\x1b\n\x0b\x62\x61lance_raw\x18\x05 \x01(\tB\x06\x92\xb5\x18\x02\x08\t\x12\x10\n\x08\x64\x65\x63imals\x18\x06 \x01(\x05\x12\x1e\n\tprice_usd\x18\x07 \x01(\x01\x42\x06\x92\xb5\x18\x02\x38\x01H\x00\x88\x01\x01\x12\x1e\n\tvalue_usd\x18\x08 \x01(\x01\x42\x06\x92\xb5\x18\x02\x38\x01H\x01\x88\x01\x01\x42\x0c\n\n_price_usdB\x0c\n\n_value_usd*\x7f\n\x0fPortfolioStatus\x12 \n\x1cPORTFOLIO_STATUS_UNSPECIFIED\x10\x00\x12!\n\x13PORTFOLIO_STATUS_OK\x10\x01\x1a\x08\x9a\xb5\x18\x04\n\x02ok\x12\'\n\x16PORTFOLIO_STATUS_ERROR\x10\x02\x1a\x0b\x9a\xb5\x18\x07\n\x05\x65rror2\x8d\x01\n\x10PortfolioService\x12y\n\x0cGetPortfolio\x12\x1f.waypost.v1.GetPortfolioRequest\x1a .waypost.v1.GetPortfolioResponse\"&\x90\x02\x01\x8a\xb5\x18\x1f*\x05\x02\x03\x04\x05\x06:\x05\x02\x03\x04\x05\x06@\nX\xb0\xea\x01\x62\tPortfolioBJ\n\x0e\x64\x65v.waypost.v1P\x01Z6github.com/waypost/waypost/gen/go/waypost/v1;waypostv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -57,18 +57,18 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_PORTFOLIOASSET'].fields_by_name['value_usd']._serialized_options = b'\222\265\030\0028\001'
   _globals['_PORTFOLIOSERVICE'].methods_by_name['GetPortfolio']._loaded_options = None
   _globals['_PORTFOLIOSERVICE'].methods_by_name['GetPortfolio']._serialized_options = b'\220\002\001\212\265\030\037*\005\002\003\004\005\006:\005\002\003\004\005\006@\nX\260\352\001b\tPortfolio'
-  _globals['_PORTFOLIOSTATUS']._serialized_start=1050
-  _globals['_PORTFOLIOSTATUS']._serialized_end=1177
+  _globals['_PORTFOLIOSTATUS']._serialized_start=1071
+  _globals['_PORTFOLIOSTATUS']._serialized_end=1198
   _globals['_GETPORTFOLIOREQUEST']._serialized_start=127
   _globals['_GETPORTFOLIOREQUEST']._serialized_end=271
   _globals['_GETPORTFOLIORESPONSE']._serialized_start=274
-  _globals['_GETPORTFOLIORESPONSE']._serialized_end=449
-  _globals['_PORTFOLIOCHAIN']._serialized_start=452
-  _globals['_PORTFOLIOCHAIN']._serialized_end=655
-  _globals['_PORTFOLIOHOLDINGS']._serialized_start=658
-  _globals['_PORTFOLIOHOLDINGS']._serialized_end=818
-  _globals['_PORTFOLIOASSET']._serialized_start=821
-  _globals['_PORTFOLIOASSET']._serialized_end=1048
-  _globals['_PORTFOLIOSERVICE']._serialized_start=1180
-  _globals['_PORTFOLIOSERVICE']._serialized_end=1321
+  _globals['_GETPORTFOLIORESPONSE']._serialized_end=470
+  _globals['_PORTFOLIOCHAIN']._serialized_start=473
+  _globals['_PORTFOLIOCHAIN']._serialized_end=676
+  _globals['_PORTFOLIOHOLDINGS']._serialized_start=679
+  _globals['_PORTFOLIOHOLDINGS']._serialized_end=839
+  _globals['_PORTFOLIOASSET']._serialized_start=842
+  _globals['_PORTFOLIOASSET']._serialized_end=1069
+  _globals['_PORTFOLIOSERVICE']._serialized_start=1201
+  _globals['_PORTFOLIOSERVICE']._serialized_end=1342
 # @@protoc_insertion_point(module_scope)

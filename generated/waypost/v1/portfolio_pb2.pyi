@@ -27,18 +27,20 @@ class GetPortfolioRequest(_message.Message):
     def __init__(self, address: _Optional[str] = ..., chains: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class GetPortfolioResponse(_message.Message):
-    __slots__ = ("address", "total_usd", "unpriced", "chains", "timestamp")
+    __slots__ = ("address", "total_usd", "unpriced", "chains", "timestamp", "not_allowed")
     ADDRESS_FIELD_NUMBER: _ClassVar[int]
     TOTAL_USD_FIELD_NUMBER: _ClassVar[int]
     UNPRICED_FIELD_NUMBER: _ClassVar[int]
     CHAINS_FIELD_NUMBER: _ClassVar[int]
     TIMESTAMP_FIELD_NUMBER: _ClassVar[int]
+    NOT_ALLOWED_FIELD_NUMBER: _ClassVar[int]
     address: str
     total_usd: float
     unpriced: int
     chains: _containers.RepeatedCompositeFieldContainer[PortfolioChain]
     timestamp: _timestamp_pb2.Timestamp
-    def __init__(self, address: _Optional[str] = ..., total_usd: _Optional[float] = ..., unpriced: _Optional[int] = ..., chains: _Optional[_Iterable[_Union[PortfolioChain, _Mapping]]] = ..., timestamp: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+    not_allowed: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, address: _Optional[str] = ..., total_usd: _Optional[float] = ..., unpriced: _Optional[int] = ..., chains: _Optional[_Iterable[_Union[PortfolioChain, _Mapping]]] = ..., timestamp: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., not_allowed: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class PortfolioChain(_message.Message):
     __slots__ = ("chain", "status", "holdings", "error")

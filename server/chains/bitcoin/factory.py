@@ -148,6 +148,6 @@ def _genesis_of_esplora(result: bytes) -> str | None:
 def _wrong_genesis(facts: ChainFacts, genesis: str | None) -> str | None:
     """Return why an endpoint whose first block that is belongs to another chain, None if it is of this one."""
     if genesis is None:
-        return "does not tell its first block"
+        return "does not report its first block"
     # The chain id is what CAIP-2 takes of the hash: its first 32 digits.
     return None if genesis.startswith(str(facts.chain_id)) else f"serves a chain that begins with {genesis[:32]}"

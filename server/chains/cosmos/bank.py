@@ -189,6 +189,8 @@ class BankReader(ReadsTokenBalances, ReadsTokenMetadata, ReadsSupplies):
         known = native.decimals if denom == native.denom else self._exponents.get(denom)
         if known is not None:
             return known
+        if view.cache is not None:
+            view.cache.is_not_final()
         try:
             # The newest description will do: it is no part of the state that the balance is of.
             found = await self._metadata(denom, ReadView(deadline=view.deadline))

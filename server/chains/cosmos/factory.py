@@ -169,7 +169,7 @@ def _wrong_chain(facts: ChainFacts, result: bytes) -> str | None:
         shape = found.get("default_node_info") or found["node_info"]
         network = msgspec.json.decode(shape, type=_Network).network
     except (msgspec.MsgspecError, KeyError):
-        return "does not tell its chain id"
+        return "does not report its chain id"
     return _wrong_network(facts, network)
 
 

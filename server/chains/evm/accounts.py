@@ -6,7 +6,6 @@ import asyncio
 from typing import TYPE_CHECKING
 
 import msgspec
-from eth_hash.auto import keccak
 
 from server.chains.capabilities.accounts import Balance, ReadsBalances, WritesAddresses
 from server.chains.capabilities.contracts import Code, ReadsCode, ReadsPrograms
@@ -17,6 +16,7 @@ from server.chains.shared.cache import CachedState
 from server.chains.shared.validated_reads import Doubtful, OtherChain, read_validated
 from server.chains.view import BlockAnswer
 from server.contracts.address import address_bytes, checksum_address, parse_address
+from server.contracts.keccak import keccak
 from server.contracts.words import block_tag, check_count, json_data, word
 from server.errors import InvalidArgument, NotSupported, Reverted, UpstreamUnavailable
 from server.upstream.connector import CallPolicy

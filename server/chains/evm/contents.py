@@ -14,9 +14,8 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, TypeVar
 
-from eth_hash.auto import keccak
-
 from server.chains.evm.documents import is_null, items, read_members, text, texts
+from server.contracts.keccak import keccak
 from server.errors import GatewayError
 
 if TYPE_CHECKING:

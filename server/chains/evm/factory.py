@@ -91,7 +91,7 @@ class EvmFactory(ChainFactory):
         calls, code = CallReader(chain, pool, heights), CodeReader(chain, pool, planner, cache, heights)
         blocks, transactions = BlockReader(chain, pool, cache), TransactionReader(chain, pool, cache)
         windows = LogWindows(facts.slug, pool)
-        scanner = LogScanner(facts.slug, pool, LogRanges(pool.labels), self._contents)
+        scanner = LogScanner(facts.slug, pool, LogRanges(lambda: pool.labels), self._contents)
         readers = (
             accounts,
             heads,
@@ -149,5 +149,5 @@ def _wrong_chain(facts: ChainFacts, result: bytes) -> str | None:
     try:
         chain_id = quantity(msgspec.json.decode(result, type=str))
     except (msgspec.MsgspecError, ValueError):
-        return "does not tell its chain id"
+        return "does not report its chain id"
     return None if chain_id == facts.chain_id else f"serves chain id {chain_id} instead of {facts.chain_id}"

@@ -11,11 +11,11 @@ from statistics import median_low
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
-from eth_hash.auto import keccak
 
 from server.chains.capabilities.contracts import GasPrice, ReadsGasPrices
 from server.chains.evm.reads.multicall import Call
 from server.chains.shared.validated_reads import read_validated
+from server.contracts.keccak import keccak
 from server.contracts.words import quantity, word
 from server.errors import GatewayError, UpstreamUnavailable
 
@@ -109,7 +109,7 @@ class GasReader(ReadsGasPrices):
             fee = way.read(answer, base)
             if fee is not None:
                 return fee
-        raise failure or UpstreamUnavailable(f"the nodes of {self._chain.slug} do not tell what gas costs")
+        raise failure or UpstreamUnavailable(f"the nodes of {self._chain.slug} do not report what gas costs")
 
     async def _ask(self, ways: Sequence[Way], view: ReadView) -> bytes | GatewayError:
         """Return an answer that all of the ways can read, which send the same request; or why there is none."""

@@ -13,7 +13,6 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from eth_hash.auto import keccak
 from waypost.v1 import receipt_pb2
 
 from server.chains.evm.documents import (
@@ -28,6 +27,7 @@ from server.chains.evm.documents import (
 )
 from server.chains.evm.logs.entries import parse_logs
 from server.contracts.address import checksum_address
+from server.contracts.keccak import keccak
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

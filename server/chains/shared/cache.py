@@ -67,15 +67,20 @@ class ChainCache(AnswersByBlock):
             block = view.block
             if cache is not None and (at := self._latest(cache) if block is None else block) is not None:
                 near = self._near_key(state.kind, at, body)
-                value = cache.near.get(near)
+                value, lasting = cache.near.get(near), None
                 if value is None and block is not None and at <= self.finality.block:
-                    value = await cache.get_lasting(self._lasting_key(state.kind, at, body))
+                    lasting = self._lasting_key(state.kind, at, body)
+                    value = await cache.get_lasting(lasting)
                 if value is not None:
                     count_cache("state", "hit")
                     if context is not None:
                         context.hit()
                         if view.block is None:
                             self._hold(cache, context, at, (near,))
+                        elif lasting is None:
+                            context.is_not_final()
+                        else:
+                            self._hold_part(cache, context, lasting)
                     view.settle(at, self._newest_by if at == self._newest else None)
                     return state.decode(value)
             question = (view.block, state.kind, body)
@@ -166,11 +171,16 @@ class ChainCache(AnswersByBlock):
             return await read()
         lasting = self._lasting_key(kind, 0, body)
         if context is None or not context.bypass:
-            value = cache.near.get(self._near_key(kind, 0, body)) or await cache.get_lasting(lasting)
+            near = cache.near.get(self._near_key(kind, 0, body))
+            value = near or await cache.get_lasting(lasting)
             if value is not None:
                 count_cache("document", "hit")
                 if context is not None:
                     context.hit()
+                    if near:
+                        context.is_not_final()
+                    else:
+                        self._hold_part(cache, context, lasting)
                 return document.decode(value)
         count_cache("document", "miss")
         if context is not None:
@@ -193,9 +203,12 @@ class ChainCache(AnswersByBlock):
 
     async def _follow(self, flight: asyncio.Future[_Shared | GatewayError | None], view: ReadView) -> _Shared | None:
         try:
-            return await follow(flight, view.deadline)
+            found = await follow(flight, view.deadline)
         except TimeoutError:
             raise DeadlineExceeded(f"{self._chain} did not answer before the deadline") from None
+        if found is not None and view.cache is not None:
+            view.cache.joined += 1
+        return found
 
     async def _lead(
         self,
@@ -248,11 +261,13 @@ class ChainCache(AnswersByBlock):
             return list(places)
         nears = [self._near_key(questions[place].state.kind, block, questions[place].body) for place in places]
         values = [cache.near.get(near) for near in nears]
+        lasting: dict[int, bytes] = {}
         if not was_open and block <= self.finality.block:
             for index, place in enumerate(places):
                 if values[index] is None:
                     state, body = questions[place]
-                    values[index] = await cache.get_lasting(self._lasting_key(state.kind, block, body))
+                    key = lasting[index] = self._lasting_key(state.kind, block, body)
+                    values[index] = await cache.get_lasting(key)
         if view.block not in (None, block):
             return list(places)
         missing = [place for place, value in zip(places, values, strict=True) if value is None]
@@ -265,4 +280,9 @@ class ChainCache(AnswersByBlock):
             context.hit()
             if was_open and not missing:
                 self._hold(cache, context, block, nears)
+            elif not was_open and context.states_block:
+                if len(lasting) < len(places):
+                    context.is_not_final()
+                for key in lasting.values():
+                    self._hold_part(cache, context, key)
         return missing

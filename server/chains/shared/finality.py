@@ -31,6 +31,9 @@ FAILURE_SECONDS = 5.0
 FINALITY_SECONDS = 60.0
 """The nodes are asked for their newest final block no more often than this."""
 
+_VOUCHED_SECONDS = 60.0
+"""How long at most a whole answer of final blocks is given again before its parts are looked up anew."""
+
 # Blocks this near to the head are not checked for finality.
 _DEEP = 16
 _KEPT_HASHES = 512
@@ -180,6 +183,7 @@ class AnswersByBlock:
         # Counts the reorganisations seen; part of every key near the head.
         self._generation = 0
         self._distrusts = 0
+        self._is_trusted = self._trust()
         self._hashes: OrderedDict[int, str] = OrderedDict()
         self._prefixes = _Prefixes(chain)
         self._facts: dict[str, _Facts] = {}
@@ -209,6 +213,7 @@ class AnswersByBlock:
         """Drop what was read lately: an endpoint turned out to be of another chain, or of another fork."""
         self.drop_recent()
         self._distrusts += 1
+        self._is_trusted = self._trust()
         self._newest, self._newest_by, self._newest_until = 0, None, 0.0
         self.finality.forget()
         for facts in self._facts.values():
@@ -243,6 +248,23 @@ class AnswersByBlock:
                 return is_latest and generation == self._generation
 
             context.holds(min(ends), is_true)
+
+    def _hold_part(self, cache: Cache, context: CacheContext, lasting: bytes) -> None:
+        """Let the answer to a request that states its block hold, as far as what was found under `lasting` goes.
+
+        What is cached for good is dropped by `forget` alone, so that is what ends it. It is looked up again after a
+        minute all the same: beside what blocks hold there is what an operator may change.
+        """
+        until = cache.lasting.until(lasting)
+        if until is None:
+            context.is_not_final()
+        else:
+            context.holds_in_part(min(until, cache.clock() + _VOUCHED_SECONDS), self._is_trusted)
+
+    def _trust(self) -> Callable[[], bool]:
+        """Return what returns whether the chain's endpoints have been trusted ever since."""
+        distrusts = self._distrusts
+        return lambda: distrusts == self._distrusts
 
     def _keep(self, cache: Cache, kind: str, at: int, body: bytes, block: int, value: bytes) -> None:
         """Cache an answer for good if its block is final, else for a block time, and for good once it proves final.

@@ -79,5 +79,5 @@ def _wrong_chain(facts: ChainFacts, result: bytes) -> str | None:
     try:
         genesis = msgspec.json.decode(result, type=str)
     except (msgspec.MsgspecError, RecursionError):
-        return "does not tell its genesis hash"
+        return "does not report its genesis hash"
     return None if genesis == facts.genesis else f"serves genesis {genesis[:64]} instead of {facts.genesis}"

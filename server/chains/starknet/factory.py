@@ -99,7 +99,7 @@ def _wrong_chain(facts: ChainFacts, result: bytes) -> str | None:
     try:
         number = int(json_text(result), 16)
     except ValueError:
-        return "does not tell its chain id"
+        return "does not report its chain id"
     name = number.to_bytes(max((number.bit_length() + 7) // 8, 1), "big") if number > 0 else b""
     if name == str(facts.chain_id).encode("ascii"):
         return None

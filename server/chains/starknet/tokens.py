@@ -205,7 +205,9 @@ class TokenReader:
         return numbers
 
     def _no_token(self, token: str) -> NotAToken:
-        return NotAToken(f"the contract {token} on {self._slug} does not tell balances as a token does", field="token")
+        return NotAToken(
+            f"the contract {token} on {self._slug} does not return balances as a token does", field="token"
+        )
 
     async def _explain(self, error: NotFound, view: ReadView) -> GatewayError:
         """Distinguish a block that does not exist yet from one that the nodes pruned: both are "Block not found"."""

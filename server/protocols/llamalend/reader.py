@@ -109,7 +109,7 @@ class PositionReader(MarketReader):
                 positions.markets.append(_market(vault, *totals))
             elif held:
                 raise ContractUnreadable(
-                    f"the vault {vault.address} on {question.chain} does not tell what it holds, and so not what the "
+                    f"the vault {vault.address} on {question.chain} does not report what it holds, and so not what the "
                     "wallet's shares in it are worth",
                     retry_after_ms=1000,
                 )

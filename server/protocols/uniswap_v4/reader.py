@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from eth_hash.auto import keccak
 from waypost.v1 import quote_pb2
 
 from server.catalog.protocols import load_address_book
 from server.contracts.interface import Interface
+from server.contracts.keccak import keccak
 from server.contracts.types import encoder
 from server.contracts.words import decimal_text
 from server.errors import InvalidArgument, NotFound

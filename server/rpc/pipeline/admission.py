@@ -6,27 +6,33 @@ the principal that `AccessService.Admit` named.
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
 from runtime.metrics import count_refusal
 from runtime.operations import cost_of
 from server.access.admission import decode
+from server.access.quotas import Grant
 from server.errors import GatewayError, KeyInvalid, RateLimited
 from server.rpc.pipeline.boundary import CREDENTIAL
 from server.rpc.pipeline.call import REQUEST, Stage
+from server.rpc.pipeline.permissions import check_operation
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
     from typing import Any
 
-    from server.access.admission import Admission, Grant, Policy, Principal, Quotas
+    from server.access.admission import Admission, Policy, Principal
+    from server.access.quotas import ChargesQuotas
+    from server.access.usage import Usage
     from server.rpc.pipeline.call import Check, Context, Gate, Handler, Identify, Method, RequestState, Step
     from server.rpc.pipeline.response_cache import ResponseCache
 
 
 PRINCIPAL = "x-waypost-principal"
 _BEARER = "bearer "
+# What is no caller's request, though it is about one.
+_ABOUT_CALLERS = "/waypost.internal.v1.AccessService/"
 
 
 class AdmissionStage:
@@ -36,20 +42,25 @@ class AdmissionStage:
     so without ever being in flight.
     """
 
-    def __init__(self, admission: Admission, cache: ResponseCache | None = None) -> None:
+    def __init__(self, admission: Admission, cache: ResponseCache | None = None, usage: Usage | None = None) -> None:
         self._admission = admission
         self._cache = cache
+        self._usage = usage
 
     def bind(self, method: Method, inner: Step) -> Gate:
         """Return `inner` for admitted callers only; rpcs outside the public surface are for trusted callers."""
+        if method.carries:
+            return self._carrying(inner)
         if method.operation is None:
-            return _trusted_only(inner)
-        admission, charge, path, cache = self._admission, self._charge, method.path, self._cache
-        find = cache.find if cache is not None and cache.repeats(method) else None
+            return _trusted_only(method, inner)
+        admission, charge, path, cache = self._admission, self._admission.quotas.charge, method.path, self._cache
+        find = cache.find if cache is not None and cache.keeps(method) else None
 
         def admit(request: bytes, context: Context, state: RequestState) -> bytes | Step:
             principal = _vouched(state) if state.trusted and PRINCIPAL in state.metadata else None
-            if principal is None:
+            if principal is not None:
+                state.principal = principal
+            else:
                 principal = state.principal
                 try:
                     if principal is None:
@@ -58,14 +69,41 @@ class AdmissionStage:
                         principal = admission.peek(key)
                         if principal is None:
                             return look_up
+                        state.principal = principal
                     if not principal.policy.unlimited:
-                        charge(state, principal)
+                        grant = charge(principal, 1)
+                        if not isinstance(grant, Grant):
+                            return partial(wait, grant, principal)
+                        _settle(state, principal, grant)
                 except GatewayError as refusal:
                     _count_refusal(state, refusal)
                     raise
-            state.principal = principal
-            kept = find(path, request, state) if find is not None else None
+            return answer(principal, request, state)
+
+        def answer(principal: Principal, request: bytes, state: RequestState) -> bytes | Step:
+            state.units = 1
+            rights = principal.rights
+            if rights is None:
+                kept = find(path, request, state) if find is not None else None
+                return inner if kept is None else kept
+            try:
+                check_operation(method, rights)
+            except GatewayError as refusal:
+                _count_refusal(state, refusal)
+                raise
+            kept = find(path, request, state, rights.chains) if find is not None else None
             return inner if kept is None else kept
+
+        async def wait(
+            granted: Awaitable[Grant], principal: Principal, request: bytes, context: Context, state: RequestState
+        ) -> bytes:
+            try:
+                _settle(state, principal, await granted)
+            except GatewayError as refusal:
+                _count_refusal(state, refusal)
+                raise
+            answered = answer(principal, request, state)
+            return answered if isinstance(answered, bytes) else await answered(request, context, state)
 
         async def look_up(request: bytes, context: Context, state: RequestState) -> bytes:
             try:
@@ -73,10 +111,53 @@ class AdmissionStage:
             except GatewayError as refusal:
                 _count_refusal(state, refusal)
                 raise
-            answer = admit(request, context, state)
-            return answer if isinstance(answer, bytes) else await answer(request, context, state)
+            admitted = admit(request, context, state)
+            return admitted if isinstance(admitted, bytes) else await admitted(request, context, state)
 
         return admit
+
+    def _carrying(self, inner: Step) -> Gate:
+        """Return `inner` for callers with a key; it charges what it carries by itself.
+
+        A request that is refused before that, such as one that cannot be parsed, costs one unit (docs/decisions/0046).
+        """
+        admission = self._admission
+
+        async def carry(request: bytes, context: Context, state: RequestState) -> bytes:
+            principal = state.principal
+            if principal is None:
+                try:
+                    principal = state.principal = await admission.identify(_key_of(state))
+                except GatewayError as refusal:
+                    _count_refusal(state, refusal)
+                    raise
+            try:
+                return await inner(request, context, state)
+            except GatewayError as failure:
+                if not state.units:
+                    await self._charge_refused(principal, state, failure.reason)
+                raise
+
+        def admit(request: bytes, context: Context, state: RequestState) -> Step:
+            state.carries = True
+            return carry
+
+        return admit
+
+    async def _charge_refused(self, principal: Principal, state: RequestState, reason: str) -> None:
+        charged = self._admission.quotas.charge(principal, 1)
+        grant = charged if isinstance(charged, Grant) else await charged
+        try:
+            if not principal.policy.unlimited:
+                _settle(state, principal, grant)
+            state.units = 1
+        except RateLimited as refusal:
+            _count_refusal(state, refusal)
+            reason = refusal.reason
+            raise
+        finally:
+            if self._usage is not None:
+                self._usage.refuse(principal.label, reason, 1, units=state.units)
 
     def identifier(self, method: Method) -> Identify:
         """Return what identifies a call's principal by its metadata alone, and raises KeyMissing or KeyInvalid.
@@ -84,7 +165,7 @@ class AdmissionStage:
         A key's owner becomes the principal of the call, which is charged later; what a trusted caller vouches for is
         left to that as well.
         """
-        if method.operation is None:
+        if method.operation is None and not method.carries:
             return _trusted_by_metadata
         admission = self._admission
 
@@ -108,18 +189,20 @@ class AdmissionStage:
 
         return identify
 
-    def _charge(self, state: RequestState, principal: Principal) -> None:
-        """Charge one unit, and report to the caller what is left; raises RateLimited where nothing is."""
-        if principal.policy.unlimited:
-            return
-        grant = self._admission.quotas.charge(principal, 1)
-        state.quota = quota_metadata(principal, grant)
-        if not grant.admitted:
-            raise RateLimited(
-                f"the quota of {principal.policy.rate:g} calls a second is used up;"
-                f" try again in {grant.retry_after_ms} ms",
-                retry_after_ms=grant.retry_after_ms,
-            )
+
+def _settle(state: RequestState, principal: Principal, grant: Grant) -> None:
+    """Report to the caller what is left of the quota; raises RateLimited where the call was not admitted."""
+    state.quota = quota_metadata(principal, grant)
+    if not grant.admitted:
+        raise over_quota(principal, grant)
+
+
+def over_quota(principal: Principal, grant: Grant) -> RateLimited:
+    """Return the failure of what the grant does not admit."""
+    return RateLimited(
+        f"the quota of {principal.policy.rate:g} calls a second is used up; try again in {grant.retry_after_ms} ms",
+        retry_after_ms=grant.retry_after_ms,
+    )
 
 
 class Costs(Stage):
@@ -128,7 +211,7 @@ class Costs(Stage):
     The call has been admitted, so it is not refused here: the caller's later calls wait for the debt.
     """
 
-    def __init__(self, quotas: Quotas) -> None:
+    def __init__(self, quotas: ChargesQuotas) -> None:
         self._quotas = quotas
 
     def check(self, method: Method) -> Check | None:
@@ -146,7 +229,7 @@ class Costs(Stage):
         def charge(request: Any, state: RequestState) -> None:
             principal = state.principal
             if principal is not None:
-                items = len(request.items) if takes_items else 1
+                items = state.items = len(request.items) if takes_items else 1
                 self._owe(state, principal, (cost if principal.policy.weighs_costs else 1) * items - 1)
 
         return charge
@@ -169,6 +252,7 @@ class Costs(Stage):
 
     def _owe(self, state: RequestState, principal: Principal, units: int) -> None:
         if units > 0:
+            state.units += units
             # What the caller is shown of the quota, where the call itself brought a key, is what is left now.
             grant = self._quotas.owe(principal, units)
             if state.quota:
@@ -216,11 +300,15 @@ def _trusted_by_metadata(state: RequestState) -> None:
         raise KeyInvalid(message, field=CREDENTIAL)
 
 
-def _trusted_only(inner: Step) -> Gate:
+def _trusted_only(method: Method, inner: Step) -> Gate:
+    is_about_callers = method.path.startswith(_ABOUT_CALLERS)
+
     def admit(request: bytes, context: Context, state: RequestState) -> Step:
         _trusted_by_metadata(state)
         # The principal that it is requested for, if any: the caller of the OpenRPC document pays for it.
-        state.principal = _vouched(state)
+        if not is_about_callers:
+            state.principal = _vouched(state)
+            state.units = 0 if state.principal is None else 1
         return inner
 
     return admit

@@ -46,7 +46,7 @@ class Availability(Stage):
             return None
         if not operation.available:
             return _never(operation)
-        readers = _slug_readers(operation.method.input_type)
+        readers = slug_readers(operation.method.input_type)
         if not readers:
             return None
         rule = ChainRule(operation, self._families)
@@ -115,12 +115,12 @@ def _never(operation: Operation) -> Check:
     return refuse
 
 
-def _slug_readers(message: Descriptor) -> list[Slugs]:
+def slug_readers(message: Descriptor) -> list[Slugs]:
     """Return functions that list the (path, slug) pairs that a request of the type names; absent ones are left out."""
     readers: list[Slugs] = []
     for field in message.fields:
         if field.message_type is not None and not field.message_type.GetOptions().map_entry:
-            nested = _slug_readers(field.message_type)
+            nested = slug_readers(field.message_type)
             if nested:
                 readers.append(_nested(field, nested))
         elif _is_slug(field):

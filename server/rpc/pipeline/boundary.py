@@ -22,16 +22,20 @@ from grpc import StatusCode
 
 from runtime.listening import client_network
 from runtime.logs import LogLimit, get_logger
-from runtime.metrics import count_operation, success_counter
-from server.errors import DeadlineExceeded, KeyInvalid, KeyMissing, RateLimited, release
+from runtime.metrics import count_operation
+from runtime.tracing import installed
+from server.errors import DeadlineExceeded, KeyInvalid, KeyMissing, KeyNotAllowed, RateLimited, release
 from server.inprocess import TRUSTED
-from server.rpc.pipeline.call import ENTERED, RequestState
+from server.rpc.pipeline.accounting import call_counter, count_failure
+from server.rpc.pipeline.call import ENTERED, REQUEST, RequestState
 from server.rpc.pipeline.errors import answer_failure
+from server.rpc.pipeline.traces import Traces, end_trace
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
     from typing import Any, NoReturn, TypeAlias
 
+    from server.access.usage import Usage
     from server.errors import GatewayError
     from server.inprocess.context import Beginning
     from server.rpc.pipeline.admission import AdmissionStage
@@ -87,11 +91,8 @@ def _matches(metadata: dict[str, Any], credential: bytes) -> bool:
 _log = get_logger("waypost.rpc")
 # Statuses that the operator should look at; the others are the callers' business.
 _OPERATORS = frozenset({StatusCode.INTERNAL, StatusCode.UNKNOWN, StatusCode.UNAVAILABLE, StatusCode.DEADLINE_EXCEEDED})
-_REFUSED = frozenset({KeyMissing.reason, KeyInvalid.reason, RateLimited.reason})
+_REFUSED = frozenset({KeyMissing.reason, KeyInvalid.reason, KeyNotAllowed.reason, RateLimited.reason})
 _refusals = LogLimit()
-
-# Timers ring a little early or late; cancelling this close to the deadline is the deadline.
-_TIMER_SLACK = 0.01
 
 
 def report_failure(name: str, state: RequestState, context: Context) -> None:
@@ -114,14 +115,17 @@ def report_failure(name: str, state: RequestState, context: Context) -> None:
 def report_ended_by_caller(name: str, state: RequestState) -> None:
     """Count a call whose caller left; one that left at its deadline has a line."""
     # The transport ends a call at the caller's own deadline as it does when the caller cancels.
-    if state.deadline is not None and monotonic() >= state.deadline - _TIMER_SLACK:
+    if state.is_past_deadline():
         _write(name, state, StatusCode.DEADLINE_EXCEEDED, DeadlineExceeded.reason)
     else:
         _count(name, state, StatusCode.CANCELLED, None)
 
 
 def _count(name: str, state: RequestState, status: StatusCode, reason: str | None) -> None:
-    count_operation(name, state.chain, status.name, reason, monotonic() - state.started)
+    seconds = monotonic() - state.started
+    count_operation(name, state.chain, status.name, reason, seconds)
+    if state.span is not None:
+        end_trace(name, state, seconds, status.name, reason, failed=status in _OPERATORS)
 
 
 def _client(state: RequestState, context: Context) -> str:
@@ -147,6 +151,7 @@ def _write(name: str, state: RequestState, status: StatusCode, reason: str | Non
         caller=state.principal.label if state.principal is not None else "",
         request_id=state.request_id,
         ms=round((monotonic() - state.started) * 1000, 1),
+        **({"trace_id": state.trace_id} if state.trace_id else {}),
         **more,
     )
 
@@ -155,29 +160,39 @@ class CallBoundary:
     """Starts the state of a call, answers its failures, and counts it.
 
     `credential` is what the transcoder proves itself with on the private listener; `admission` decides whether the
-    call is run at all. Identity, telemetry and failures are one boundary, because a call that is answered at once
-    spends most of its time between them (docs/decisions/0018).
+    call is run at all; `usage` is where it is counted for its caller. Identity, telemetry and failures are
+    one boundary, because a call that is answered at once spends most of its time between them (docs/decisions/0018).
     """
 
-    def __init__(self, credential: str | None = None, admission: AdmissionStage | None = None) -> None:
+    def __init__(
+        self,
+        credential: str | None = None,
+        admission: AdmissionStage | None = None,
+        usage: Usage | None = None,
+    ) -> None:
         self._credential = credential
         self._admission = admission
+        tracer = installed()
+        self._traces = None if tracer is None else Traces(tracer)
+        self._usage = usage
 
     def bind(self, method: Method, inner: Step) -> Handler:
         """Return what gRPC calls: `inner` behind admission, within the boundary."""
         name, start, gate, count = self._parts(method, inner)
+        usage = self._usage
 
         async def serve(request: Any, context: Context) -> Any:
             state = ENTERED.get()
             if state is None:
                 state = start(context.invocation_metadata(), TRUSTED.get())
+            REQUEST.set(state)
             try:
                 answer = gate(request, context, state)
                 response = answer if isinstance(answer, bytes) else await answer(request, context, state)
                 context.set_trailing_metadata(state.trailing_metadata())
             except BaseException as failure:
-                await _fail(name, state, context, failure)
-            count(state.chain, monotonic() - state.started)
+                await _fail(name, state, context, failure, usage)
+            count(state)
             return response
 
         return serve
@@ -185,6 +200,7 @@ class CallBoundary:
     def bind_in_process(self, method: Method, inner: Step) -> Beginning:
         """Return what the in-process channel calls: as `bind`, but what is there already is returned at once."""
         name, start, gate, count = self._parts(method, inner)
+        usage = self._usage
 
         def begin(request: bytes, context: Context) -> bytes | Callable[[], Awaitable[bytes]]:
             state = start(context.invocation_metadata(), True)
@@ -194,31 +210,39 @@ class CallBoundary:
                     return partial(finish, answer, request, context, state)
                 context.set_trailing_metadata(state.trailing_metadata())
             except Exception as failure:
-                return partial(_fail, name, state, context, failure)
-            count(state.chain, monotonic() - state.started)
+                return partial(_fail, name, state, context, failure, usage)
+            count(state)
             return answer
 
         async def finish(step: Step, request: bytes, context: Context, state: RequestState) -> bytes:
+            REQUEST.set(state)
             try:
                 response = await step(request, context, state)
                 context.set_trailing_metadata(state.trailing_metadata())
             except BaseException as failure:
-                await _fail(name, state, context, failure)
-            count(state.chain, monotonic() - state.started)
+                await _fail(name, state, context, failure, usage)
+            count(state)
             return response
 
         return begin
 
     def _parts(
         self, method: Method, inner: Step
-    ) -> tuple[str, Callable[[Metadata, bool], RequestState], Gate, Callable[[str, float], None]]:
+    ) -> tuple[str, Callable[[Metadata, bool], RequestState], Gate, Callable[[RequestState], None]]:
+        count = call_counter(method, self._usage)
+        if self._traces is not None:
+            inner, count = self._traces.around(inner), self._traces.counter(method.name, count)
         gate: Gate = (lambda *_: inner) if self._admission is None else self._admission.bind(method, inner)
-        return method.name, state_starter(method, self._credential), gate, success_counter(method.name)
+        return method.name, self._starter(method), gate, count
+
+    def _starter(self, method: Method) -> Callable[[Metadata, bool], RequestState]:
+        start = state_starter(method, self._credential)
+        return start if self._traces is None else self._traces.starter(method, start)
 
     def entrance(self, method: Method) -> Entrance:
         """Return what callers of the method over a socket pass before their message is read."""
         identify = None if self._admission is None else self._admission.identifier(method)
-        return Entrance(method.name, state_starter(method, self._credential), identify)
+        return Entrance(method.name, self._starter(method), identify, self._usage)
 
 
 class Entrance:
@@ -227,8 +251,15 @@ class Entrance:
     A message is read once its sender is identified: what a caller without a key sends is never held.
     """
 
-    def __init__(self, name: str, start: Callable[[Metadata, bool], RequestState], identify: Identify | None) -> None:
+    def __init__(
+        self,
+        name: str,
+        start: Callable[[Metadata, bool], RequestState],
+        identify: Identify | None,
+        usage: Usage | None = None,
+    ) -> None:
         self._name = name
+        self._usage = usage
         # What makes the state of a call, of its metadata and whether it is of this process.
         self.start = start
         self.identify = identify
@@ -237,12 +268,14 @@ class Entrance:
         """Return the handler that answers the call with the failure; as one of a stream it may leave messages be."""
 
         async def refuse(messages: Any, context: Context) -> NoReturn:
-            await _fail(self._name, state, context, failure)
+            await _fail(self._name, state, context, failure, self._usage)
 
         return grpc.stream_unary_rpc_method_handler(refuse)
 
 
-async def _fail(name: str, state: RequestState, context: Context, failure: BaseException) -> NoReturn:
+async def _fail(
+    name: str, state: RequestState, context: Context, failure: BaseException, usage: Usage | None
+) -> NoReturn:
     # What a failure's traceback holds is what every frame on its way has read: a megabyte that would wait for the
     # garbage collector, as the call's state holds the failure on, and gRPC its own end of the call.
     try:
@@ -260,6 +293,8 @@ async def _fail(name: str, state: RequestState, context: Context, failure: BaseE
         report_failure(name, state, context)
         raise
     finally:
+        if usage is not None:
+            count_failure(usage, state)
         if failure is state.error:
             release(failure)
         # A defect stays as it is: another call may be about to log it as well.

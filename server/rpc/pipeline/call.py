@@ -7,13 +7,15 @@ works in process and fails on a socket.
 from __future__ import annotations
 
 import asyncio
+import re
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from google.protobuf.message import DecodeError
 
+from runtime.logs import CALL
 from runtime.operations import DEFAULT_DEADLINE_MS
 from server.chains.view import ReadView
 from server.errors import DeadlineExceeded, InvalidArgument, ResponseTooLarge
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     import grpc
 
     from runtime.operations import Operation
+    from runtime.tracing import Span
     from server.access.admission import ConcurrencyLimiter, Principal
     from server.errors import GatewayError
     from server.rpc.pipeline.response_cache import ResponseCache
@@ -43,7 +46,12 @@ if TYPE_CHECKING:
     # What a call over a socket passes before its message is read; something to await where that takes a while.
     Identify = Callable[["RequestState"], Awaitable[None] | None]
 
+INTERNAL = "/waypost.internal."
 CACHE_STATUS = "x-waypost-cache"
+_trace_id = re.compile(r"[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}").fullmatch
+COST = "x-waypost-cost"
+_MOST_USUAL = 64
+_COSTS = tuple((COST, str(units)) for units in range(_MOST_USUAL))
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +68,11 @@ class Method:
         """The operation's JSON-RPC name, or the rpc's own name."""
         return self.operation.name if self.operation else self.path.rpartition("/")[2]
 
+    @property
+    def carries(self) -> bool:
+        """Whether it is a public rpc that is no operation itself: calls that it makes for its caller are charged."""
+        return self.operation is None and not self.path.startswith(INTERNAL)
+
 
 class Stage:
     """One part of a call's way to its servicer; for methods that it has nothing to do with it adds nothing."""
@@ -73,13 +86,19 @@ class Stage:
         return servicer
 
 
+# Timers ring a little early or late; cancelling this close to the deadline is the deadline.
+_TIMER_SLACK = 0.01
+
+
 @dataclass(slots=True)
 class RequestState:
     """The call being served. Times are seconds of the monotonic clock; `chain` is the slug once it is known to exist.
 
     `cache` holds what the caller wants of the cache and what came out of it. `quota` is what the caller receives about
     its quota, as trailing metadata; `error` is the failure that is answered. `further` are the units that the call
-    costs beyond its operation's cost, set by the servicer where one operation stands for many.
+    costs beyond its operation's cost, set by the servicer where one operation stands for many. `units` are those that
+    it was charged so far, debt included; `items` those of a multi-item operation, else 1. `span` is that of the call
+    where it is traced. `carries` is as `Method.carries`.
     """
 
     request_id: str
@@ -94,15 +113,40 @@ class RequestState:
     quota: tuple[tuple[str, str], ...] = ()
     error: GatewayError | None = None
     further: int = 0
+    units: int = 0
+    items: int = 1
+    span: Span | None = None
+    carries: bool = False
+
+    @property
+    def trace_id(self) -> str:
+        """The id of the call's trace, empty where it is not traced."""
+        if self.span is not None:
+            return self.span.trace_id
+        # An internal call has no span: it is part of the transcoder's.
+        given = self.metadata.get("traceparent") if self.trusted else None
+        found = _trace_id(given) if isinstance(given, str) else None
+        return "" if found is None else found[1]
+
+    def is_past_deadline(self) -> bool:
+        """Return whether the call ended at its deadline: the transport ends it then as where its caller cancels."""
+        return self.deadline is not None and monotonic() >= self.deadline - _TIMER_SLACK
 
     def trailing_metadata(self) -> tuple[tuple[str, str | bytes], ...]:
-        """Return what is sent with the status, whatever it is; `x-waypost-cache` where the cache had any part in it."""
+        """Return what is sent with the status, whatever it is; `x-waypost-cache` where the cache had any part in it.
+
+        `x-waypost-cost` are the units charged, where the caller is known.
+        """
         status = self.cache.status
-        metadata = (("x-request-id", self.request_id), *self.quota)
+        if self.principal is None:
+            return (("x-request-id", self.request_id), *self.quota)
+        units = self.units
+        cost = _COSTS[units] if units < _MOST_USUAL else (COST, str(units))
+        metadata = (("x-request-id", self.request_id), cost, *self.quota)
         return metadata if status is None else (*metadata, (CACHE_STATUS, status))
 
 
-REQUEST: ContextVar[RequestState] = ContextVar("waypost_request")
+REQUEST = cast("ContextVar[RequestState]", CALL)
 ENTERED: ContextVar[RequestState | None] = ContextVar("waypost_entered", default=None)
 """The state that the interceptor made of a call over a socket; None in process, where there is no interceptor."""
 
@@ -113,8 +157,12 @@ def current() -> RequestState:
 
 
 def open_view(block: int | None = None) -> ReadView:
-    """Return a view at `block` (None: the latest) that lives no longer than the call."""
+    """Return a view at `block` (None: the latest) that lives no longer than the call.
+
+    A `block` is that of everything the call reads: an answer of a final one is kept whole.
+    """
     state = REQUEST.get()
+    state.cache.states_block = block is not None
     return ReadView(block=block, deadline=state.deadline, cache=state.cache)
 
 
@@ -152,6 +200,9 @@ class Execution:
         """
         operation, name, path = method.operation, method.name, method.path
         default = operation.deadline if operation else DEFAULT_DEADLINE_MS / 1000
+        if method.carries:
+            # What it carries has deadlines of its own.
+            default = LONGEST_SECONDS
         longest = max(LONGEST_SECONDS, default)
         parse, serialise = method.handler.request_deserializer, method.handler.response_serializer
         max_bytes = self._max_response_bytes
@@ -161,7 +212,7 @@ class Execution:
             servicer = stage.wrap(method, servicer)
         limiter = None if operation is None else self._limiter
         cache = self._cache
-        keep = cache.keep if cache is not None and cache.repeats(method) else None
+        keep = cache.keep if cache is not None and cache.keeps(method) else None
 
         async def execute(request: bytes, context: Context, state: RequestState) -> bytes:
             principal = state.principal

@@ -91,14 +91,19 @@ def _evm_address(text: str) -> str | None:
     return None
 
 
+def _is_whole(text: str, most: int) -> bool:
+    """Return whether the text is 1 to `most` decimal digits of ASCII."""
+    return len(text) <= most and text.isascii() and text.isdecimal()
+
+
 def _uint(text: str) -> str | None:
-    if re.fullmatch(r"[0-9]{1,78}", text) and int(text) <= MAX_UINT256:
+    if _is_whole(text, 78) and int(text) <= MAX_UINT256:
         return None
     return "write an unsigned integer below 2^256 in decimal digits"
 
 
 def _block(text: str) -> str | None:
-    if text == "latest" or (re.fullmatch(r"[0-9]{1,16}", text) and int(text) <= MAX_INTEGER):
+    if text == "latest" or (_is_whole(text, 16) and int(text) <= MAX_INTEGER):
         return None
     return "write a whole block number in decimal digits, or `latest`"
 

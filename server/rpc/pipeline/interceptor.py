@@ -15,11 +15,12 @@ from server.errors import GatewayError
 from server.marketplace.design import ROOT
 from server.rpc.pipeline.admission import Costs
 from server.rpc.pipeline.availability import Availability
-from server.rpc.pipeline.call import ENTERED, Execution, Method
+from server.rpc.pipeline.call import ENTERED, INTERNAL, Execution, Method
+from server.rpc.pipeline.permissions import Permissions
 from server.rpc.pipeline.validation import Validation
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Awaitable, Callable, Iterable, Mapping
 
     from runtime.operations import Operation
     from server.access.admission import Admission
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 
 PUBLIC = "/waypost.v1."
 APPS = f"/{ROOT}."
-INTERNAL = "/waypost.internal."
 
 
 def build_execution(families: Mapping[str, str], admission: Admission, cache: ResponseCache | None = None) -> Execution:
@@ -39,7 +39,7 @@ def build_execution(families: Mapping[str, str], admission: Admission, cache: Re
 
     Key and quota come before anything of the request is looked at (decisions 1.1).
     """
-    stages: tuple[Stage, ...] = (Availability(families), Validation(), Costs(admission.quotas))
+    stages: tuple[Stage, ...] = (Availability(families), Permissions(), Validation(), Costs(admission.quotas))
     return Execution(stages if cache is None else (*stages, cache), limiter=admission.limiter, cache=cache)
 
 
@@ -102,6 +102,11 @@ class StagesInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[misc]  # gr
     def refuse(self, refusal: Callable[[], Awaitable[GatewayError]]) -> None:
         """Answer every call that comes from now on with the failure that `refusal` returns; its message is not read."""
         self._refusal = refusal
+
+    def forget(self, paths: Iterable[str]) -> None:
+        """Compose these paths anew at their next call; calls in progress go on as they began."""
+        for path in paths:
+            self._composed.pop(path, None)
 
     def compose(self, path: str, handler: grpc.RpcMethodHandler[Any, Any]) -> grpc.RpcMethodHandler[Any, Any] | None:
         """Return the handler behind boundary and stages; None when this listener does not have the method."""

@@ -11,7 +11,7 @@ from alembic.config import Config
 from alembic.runtime.environment import EnvironmentContext
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import func, insert, select
+from sqlalchemy import func, insert, select, update
 from sqlalchemy.exc import OperationalError
 
 from server.storage.tables import metadata, properties
@@ -28,6 +28,22 @@ _FIRST_MARKED = "0003"
 _UNMARKED_PROFILE = "mainnet"
 
 
+# The property that names the oldest revision whose processes may go on using the database as it is.
+_COMPATIBLE = "compatible_with"
+
+
+class NewerDatabase(Exception):
+    """A newer Waypost has changed the database in a way that the process does not support.
+
+    `found` is the database's revision, `known` the newest one of the process.
+    """
+
+    def __init__(self, found: str, known: str) -> None:
+        super().__init__(f"the database is of revision {found}, this process knows revisions up to {known}")
+        self.found = found
+        self.known = known
+
+
 class WrongProfile(Exception):
     """The database belongs to another profile than the process. `owner` and `profile` name the two."""
 
@@ -41,7 +57,8 @@ async def upgrade(engine: AsyncEngine, profile: str | None, *, lock_seconds: flo
     """Apply the migrations that the database lacks, in one transaction; processes that start together take turns.
 
     A new database becomes the profile's, one from before profiles were recorded becomes mainnet's. With profile None
-    neither is looked at. Raises WrongProfile, and then nothing of the database is changed.
+    neither is looked at. A database of a newer revision stays as it is, where that one is marked compatible with a
+    revision of this process. Raises NewerDatabase where it is not, and WrongProfile; then nothing is changed.
     """
     async with engine.connect() as connection:
         if engine.dialect.name == "sqlite":
@@ -66,8 +83,27 @@ async def upgrade(engine: AsyncEngine, profile: str | None, *, lock_seconds: flo
 
 def _apply(connection: Connection, profile: str | None) -> None:
     before = MigrationContext.configure(connection).get_current_revision()
-    apply_revisions(connection, "head")
+    _, script = _scripts()
+    known = {revision.revision for revision in script.walk_revisions()}
+    if before is None or before in known:
+        apply_revisions(connection, "head")
+        _record(connection, _COMPATIBLE, compatible_with(script))
+    elif _recorded(connection, _COMPATIBLE) not in known:
+        raise NewerDatabase(before, str(script.get_current_head()))
     _claim(connection, before, profile)
+
+
+def compatible_with(script: ScriptDirectory) -> str:
+    """Return the oldest revision whose processes work on the newest schema.
+
+    A revision that older processes cannot work with states `compatible_with`, the oldest one that still can; one that
+    states nothing only adds, and serves all that its predecessor serves (tests/server/access/test_revisions.py).
+    """
+    for revision in script.walk_revisions():
+        stated: str | None = getattr(revision.module, _COMPATIBLE, None)
+        if stated is not None:
+            return stated
+    raise LookupError(f"no revision states {_COMPATIBLE}")
 
 
 def apply_revisions(connection: Connection, target: str) -> None:
@@ -91,11 +127,26 @@ def _scripts() -> tuple[Config, ScriptDirectory]:
 
 def _claim(connection: Connection, before: str | None, profile: str | None) -> None:
     """Record the database's profile, where none is recorded yet. Raises WrongProfile when it is another profile's."""
-    of_profile = properties.c.name == "profile"
-    owner = connection.execute(select(properties.c.value).where(of_profile)).scalar_one_or_none()
+    owner = _recorded(connection, "profile")
     if owner is None:
         owner = _UNMARKED_PROFILE if before is not None and before < _FIRST_MARKED else profile
         if owner is not None:
-            connection.execute(insert(properties).values(name="profile", value=owner))
+            _record(connection, "profile", owner)
     if profile is not None and owner != profile:
         raise WrongProfile(str(owner), profile)
+
+
+def _recorded(connection: Connection, name: str) -> str | None:
+    """Return what `properties` holds under the name, None where it holds nothing."""
+    wanted = select(properties.c.value).where(properties.c.name == name)
+    value: str | None = connection.execute(wanted).scalar_one_or_none()
+    return value
+
+
+def _record(connection: Connection, name: str, value: str) -> None:
+    """Have `properties` hold the value under the name; nothing is written where it does."""
+    known = _recorded(connection, name)
+    if known is None:
+        connection.execute(insert(properties).values(name=name, value=value))
+    elif known != value:
+        connection.execute(update(properties).where(properties.c.name == name).values(value=value))

@@ -50,20 +50,50 @@ class CacheContext:
 
     With `bypass` nothing is looked up (what the nodes answer is still kept). `status` is how the answer came about:
     `stale` when any part was past its lifetime, `bypass` when the caller wanted no cache, `miss` when a node was asked
-    for any part, else `hit`; None for a request that has nothing to do with the cache.
+    for any part, else `hit`; None for a request that has nothing to do with the cache. `folded` are the reads of the
+    request that travelled with another one's, `joined` those that shared the answer of an equal one. `states_block`
+    says that the request itself names the block, or the document, of all that it reads.
     """
 
-    __slots__ = ("bypass", "holding", "longest", "status")
+    __slots__ = ("bypass", "folded", "holding", "is_provisional", "joined", "longest", "states_block", "status")
 
     def __init__(self, *, bypass: bool = False) -> None:
         self.bypass = bypass
         self.holding: Holding | None = None
         self.longest: float | None = None
         self.status: Status | None = None
+        self.folded = self.joined = 0
+        self.states_block = self.is_provisional = False
 
     def holds(self, until: float, is_true: Callable[[], bool]) -> None:
-        """Note for how long the whole answer may be reused for the same request; the last call counts."""
-        self.holding = Holding(until, is_true)
+        """Note for how long the whole answer may be reused for the same request; the last call counts.
+
+        Of a request that states its block every part has a say: what `holds_in_part` noted before counts as well.
+        """
+        if self.states_block:
+            self.holds_in_part(until, is_true)
+        else:
+            self.holding = Holding(until, is_true)
+
+    def holds_in_part(self, until: float, is_true: Callable[[], bool]) -> None:
+        """Note for how long a part holds of an answer to a request that states its block; no others are affected.
+
+        The whole holds as long as all of its parts.
+        """
+        if not self.states_block:
+            return
+        before = self.holding
+        if before is None:
+            self.holding = Holding(until, is_true)
+        elif before.is_true is is_true:
+            self.holding = Holding(min(until, before.until), is_true)
+        else:
+            others = before.is_true
+            self.holding = Holding(min(until, before.until), lambda: others() and is_true())
+
+    def is_not_final(self) -> None:
+        """Note that a part of the answer may yet be another one at the same block: the whole is not kept then."""
+        self.is_provisional = self.states_block
 
     def lasts(self, seconds: float) -> None:
         """Note that the answer may be kept for so long at most, though its operation lets answers live longer.
@@ -100,6 +130,11 @@ class ByteLru:
         self._clock = clock
         self._entries: OrderedDict[bytes, tuple[bytes, float]] = OrderedDict()
         self._size = 0
+
+    def resize(self, max_bytes: int) -> None:
+        """Have room for so many bytes from now on; what no longer fits goes, the longest unused first."""
+        self._max_bytes = max_bytes
+        self._shrink()
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -142,14 +177,17 @@ class ByteLru:
             return
         self._entries[key] = (value, self._clock() + seconds)
         self._size += size
-        while self._size > self._max_bytes:
-            oldest, (dropped, _) = self._entries.popitem(last=False)
-            self._size -= len(oldest) + len(dropped) + OVERHEAD
+        self._shrink()
 
     def drop(self, key: bytes) -> None:
         """Keep the value of the key no longer, if there is one."""
         if key in self._entries:
             self._drop(key)
+
+    def _shrink(self) -> None:
+        while self._size > self._max_bytes:
+            oldest, (dropped, _) = self._entries.popitem(last=False)
+            self._size -= len(oldest) + len(dropped) + OVERHEAD
 
     def _drop(self, key: bytes) -> None:
         value, _ = self._entries.pop(key)
@@ -201,6 +239,11 @@ class Cache:
     def size(self) -> int:
         """Bytes held in memory."""
         return self.near.size + self.lasting.size
+
+    def resize(self, max_bytes: int) -> None:
+        """Have room in memory for so many bytes from now on."""
+        self.near.resize(max_bytes // _NEAR_SHARE)
+        self.lasting.resize(max_bytes - max_bytes // _NEAR_SHARE)
 
     async def get_lasting(self, key: bytes) -> bytes | None:
         """Return a lasting value out of memory or else the shared tier, which memory then keeps."""

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from runtime.config_errors import ConfigError
+from runtime.metrics import set_store_up
+from server.redis_client import open_redis_client
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -52,19 +53,12 @@ def open_redis(url: str, namespace: str) -> RedisTier:
 
     Gateways share values when URL and namespace are the same. Raises ConfigError without the package `redis`.
     """
-    try:
-        from redis.asyncio import Redis
-        from redis.asyncio.retry import Retry
-        from redis.backoff import NoBackoff
-    except ImportError:
-        fix = "the shared cache needs the Python package redis: install it, or remove cache.redis_url"
-        raise ConfigError("cache.redis_url", "(hidden)", fix) from None
-    client = Redis.from_url(
+    client = open_redis_client(
         url,
+        _WRITE_SECONDS,
+        key="cache.redis_url",
+        without="remove cache.redis_url",
         max_connections=2 * _CONNECTIONS,
-        socket_timeout=_WRITE_SECONDS,
-        socket_connect_timeout=_WRITE_SECONDS,
-        retry=Retry(NoBackoff(), 0),
     )
     return RedisTier(client, namespace)
 
@@ -83,6 +77,7 @@ class RedisTier:
         self._writer: asyncio.Task[None] | None = None
         self._healer: asyncio.Task[None] | None = None
         self._closed = False
+        set_store_up("cache", True)
 
     @property
     def is_resting(self) -> bool:
@@ -196,6 +191,7 @@ class RedisTier:
         self._is_open = True
         self._pending.clear()
         self._pending_bytes = 0
+        set_store_up("cache", False)
         # The text of a connection error names host and port: the type is enough.
         _log.warning("the shared cache does not answer; going on without it", failure=type(error).__name__)
         self._healer = asyncio.get_running_loop().create_task(self._heal())
@@ -211,4 +207,5 @@ class RedisTier:
             except Exception:
                 pause = min(pause * 2, _LONGEST_PAUSE)
         self._is_open = False
+        set_store_up("cache", True)
         _log.info("the shared cache answers again")

@@ -51,6 +51,7 @@ class Client:
         self._names = Names(self._loop, look_up)
         self._opener = Opener(self._loop, self._names, tls, proxy)
         self._origins: dict[Origin, Connections] = {}
+        self._retired: set[Connections] = set()
         self._is_closed = False
 
     async def __aenter__(self) -> Self:
@@ -86,6 +87,16 @@ class Client:
             connection = loan
         return await connection.exchange(request, deadline, limit, on_bytes)
 
+    def retire(self, origin: Origin) -> None:
+        """End the connections of an origin: idle ones now, the others after their answer.
+
+        Whoever still asks that origin gets new ones.
+        """
+        connections = self._origins.pop(origin, None)
+        if connections is not None and not connections.retire():
+            self._retired.add(connections)
+            connections.on_retired = self._retired.discard
+
     def _connections(self, origin: Origin) -> Connections:
         connections = Connections(self._loop, origin, self._opener, self._limit)
         if self._is_closed:
@@ -97,7 +108,8 @@ class Client:
     async def close(self) -> None:
         """Close every connection; exchanges under way end as dropped, later ones too."""
         self._is_closed = True
-        await asyncio.gather(*(connections.close() for connections in self._origins.values()))
+        every = [*self._origins.values(), *self._retired]
+        await asyncio.gather(*(connections.close() for connections in every))
         await self._names.close()
 
 
@@ -120,6 +132,9 @@ class Connections:
         self._opening: set[asyncio.Task[Loan]] = set()
         self._sweeping: asyncio.TimerHandle | None = None
         self.is_closed = False
+        self.is_retired = False
+        self.on_retired: Callable[[Connections], None] = lambda _: None
+        """Called when the last connection of a retired origin is gone."""
         self._emptied = asyncio.Event()
 
     def take(self) -> Connection | None:
@@ -158,6 +173,9 @@ class Connections:
             return
         if self._waiting and self._serve(connection):
             return
+        if self.is_retired:
+            connection.close()
+            return
         connection.idle_since = self._loop.time()
         self._idle.append(connection)
         if self._sweeping is None:
@@ -172,6 +190,19 @@ class Connections:
             self._open_more()
         elif not self._live:
             self._emptied.set()
+        if self.is_retired and not self._is_used:
+            self.on_retired(self)
+
+    @property
+    def _is_used(self) -> bool:
+        return bool(self._live or self._opening or self._waiting)
+
+    def retire(self) -> bool:
+        """Keep no connection idle from now on; return whether none is left."""
+        self.is_retired = True
+        while self._idle:
+            self._idle.pop().close()
+        return not self._is_used
 
     async def close(self) -> None:
         """Close every connection; exchanges under way end as dropped. Returns when all are gone."""

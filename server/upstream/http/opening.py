@@ -29,6 +29,7 @@ from server.upstream.http.answer import (
     UNIDENTIFIED,
     UNTRUSTED,
 )
+from server.upstream.single_flight import SingleFlight
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -112,7 +113,7 @@ class Names:
         self._loop = loop
         self._look_up = look_up or self._ask_system
         self._known: dict[tuple[str, int], _Known] = {}
-        self._asking: dict[tuple[str, int], asyncio.Task[_Known]] = {}
+        self._asking: SingleFlight[_Known] = SingleFlight()
 
     async def resolve(self, host: str, port: int) -> list[AddrInfoType]:
         """Return the addresses of a host, the first another one each time. Raises OSError where it has none."""
@@ -122,30 +123,14 @@ class Names:
         key = (host, port)
         known = self._known.get(key)
         if known is None or known.until <= self._loop.time():
-            known = await asyncio.shield(self._ask(key))
+            known = await self._asking.share(key, lambda: self._find(key))
         addresses = known.addresses
         addresses.append(addresses.pop(0))
         return addresses[-1:] + addresses[:-1]
 
     async def close(self) -> None:
         """Cancel the look-ups under way."""
-        asking = list(self._asking.values())
-        for task in asking:
-            task.cancel()
-        await asyncio.gather(*asking, return_exceptions=True)
-
-    def _ask(self, key: tuple[str, int]) -> asyncio.Task[_Known]:
-        task = self._asking.get(key)
-        if task is None:
-            task = self._asking[key] = self._loop.create_task(self._find(key))
-            task.add_done_callback(lambda done: self._learn(key, done))
-        return task
-
-    def _learn(self, key: tuple[str, int], asked: asyncio.Task[_Known]) -> None:
-        del self._asking[key]
-        # Reads the exception where no caller waits any more.
-        if not asked.cancelled() and asked.exception() is None:
-            self._known[key] = asked.result()
+        await self._asking.close()
 
     async def _find(self, key: tuple[str, int]) -> _Known:
         try:
@@ -154,7 +139,8 @@ class Names:
             raise OSError("a name that no host can have") from None
         if not found:
             raise OSError("a name without an address")
-        return _Known(list(found), self._loop.time() + NAME_SECONDS)
+        known = self._known[key] = _Known(list(found), self._loop.time() + NAME_SECONDS)
+        return known
 
     async def _ask_system(self, host: str, port: int) -> Sequence[AddrInfoType]:
         return await self._loop.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_ADDRCONFIG)

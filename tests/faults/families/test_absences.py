@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from tests.faults.families.conftest import Rig
     from tests.faults.families.relay import Answer, Ask, Relay
 
+pytestmark = pytest.mark.devnet
+
 NOWHERE = 10**9
 NO_HASH = "ab" * 32
 NO_SIGNATURE = "1" * 64

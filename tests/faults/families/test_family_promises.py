@@ -20,6 +20,8 @@ from tests.faults.families import relay as faults
 if TYPE_CHECKING:
     from tests.faults.families.conftest import Rig
 
+pytestmark = pytest.mark.devnet
+
 FAULTS = {
     "drops": faults.drops,
     "is silent": faults.is_silent,

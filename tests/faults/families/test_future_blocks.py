@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from devnet.launcher import Devnet
     from tests.faults.families.relay import Ask, Fault, Json
 
+pytestmark = pytest.mark.devnet
+
 _DAY = 86_400
 _LATEST = "/cosmos/base/tendermint/v1beta1/blocks/latest"
 

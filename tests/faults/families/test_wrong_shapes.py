@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     Read = Callable[[Any], Coroutine[Any, Any, Any]]
     Shape = Callable[[Any], Any]
 
+pytestmark = pytest.mark.devnet
+
 
 def swap_leaves(value: Any) -> Any:
     """The same tree with numbers where texts were, and the other way round."""

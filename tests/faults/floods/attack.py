@@ -1,14 +1,17 @@
-"""Floods of a gRPC face, each over some connections for some seconds: `python -m tests.faults.floods.attack PORT KIND`.
+"""Floods of a gRPC face, each over some connections for some seconds: `python -m ... PORT KIND [tls]`.
 
 A process of its own, so that it takes no time from those whose calls are counted meanwhile. None brings a key.
 """
 
 from __future__ import annotations
 
+import asyncio
 import os
+import ssl
 import sys
 import threading
 import time
+from concurrent.futures import Future
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -33,16 +36,18 @@ PATH = "/waypost.v1.AccountService/GetBalance"
 HEALTH = "/grpc.health.v1.Health/Check"
 # `FLOODS=full` measures what docs/decisions/0031 states, on a machine that has nothing else to do.
 FULL = os.environ.get("FLOODS") == "full"
-SECONDS = 6.0 if FULL else 4.0
+SECONDS = 6.0 if FULL else 2.5
 CONNECTIONS = 10 if FULL else 6
 # A rest after each write: a flood, but one that leaves the machine some time to answer any caller.
 _REST = 0.0 if FULL else 0.002
 _CALL = request_headers(PATH)
 
 
-def main(port: int, kind: str) -> None:
+def main(port: int, kind: str, *, tls: bool = False) -> None:
     """Run one flood to its end."""
     flood, connections = FLOODS[kind]
+    if tls:
+        port = _encrypt(port)
     end = time.monotonic() + SECONDS
     threads = [threading.Thread(target=_keep_at_it, args=(port, flood, end), daemon=True) for _ in range(connections)]
     for thread in threads:
@@ -56,6 +61,37 @@ def _keep_at_it(port: int, flood: Callable[[Connection, float], None], end: floa
         with suppress(OSError), Connection(port) as connection:
             flood(connection, end)
         time.sleep(0.01)
+
+
+def _encrypt(port: int) -> int:
+    """Return a port of this process that leads to the given one by TLS: two threads cannot share a socket of ssl."""
+    ready: Future[int] = Future()
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    context.set_alpn_protocols(["h2"])
+
+    async def pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(OSError):
+            while some := await reader.read(1 << 16):
+                writer.write(some)
+                await writer.drain()
+        writer.transport.abort()
+
+    async def take(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            there, onwards = await asyncio.open_connection("127.0.0.1", port, ssl=context)
+        except OSError:
+            writer.transport.abort()
+            return
+        await asyncio.gather(pass_on(reader, onwards), pass_on(there, writer))
+
+    async def relay() -> None:
+        async with await asyncio.start_server(take, "127.0.0.1", 0, backlog=4096) as server:
+            ready.set_result(server.sockets[0].getsockname()[1])
+            await server.serve_forever()
+
+    threading.Thread(target=lambda: asyncio.run(relay()), daemon=True).start()
+    return ready.result(10)
 
 
 def _read_on(connection: Connection) -> None:
@@ -156,4 +192,4 @@ FLOODS: dict[str, tuple[Callable[[Connection, float], None], int]] = {
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), sys.argv[2])
+    main(int(sys.argv[1]), sys.argv[2], tls="tls" in sys.argv[3:])

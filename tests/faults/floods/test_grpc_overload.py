@@ -18,7 +18,7 @@ from waypost.v1.account_pb2_grpc import AccountServiceStub
 from runtime.settings import GrpcSettings, Settings, StorageSettings
 from server.app import Gateway
 from server.rpc.pipeline.call import RequestState
-from tests.contract.inprocess.accounts import Accounts, stub_of
+from tests.server.accounts import Accounts, stub_of
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -15,9 +15,9 @@ from server.nfts import metadata
 from server.nfts.locations import Gateways
 from server.nfts.metadata import MetadataReader
 from server.upstream.cache import Cache
-from tests.faults.guarded.conftest import run_fetcher, sleep_for_ever
-from tests.faults.guarded.hosts import Host, run_host, whole
-from tests.unit.cache.conftest import Clock
+from tests.faults.fetch.conftest import run_fetcher, sleep_for_ever
+from tests.faults.fetch.hosts import Host, run_host, whole
+from tests.server.upstream.cache.conftest import Clock
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -87,7 +87,7 @@ async def test_the_next_gateway_is_asked_where_one_fails() -> None:
             assert found.uri == f"http://127.0.0.1:{rig.first.port}{PATH}"
 
 
-async def test_what_no_gateway_has_is_told_by_the_last_ones_reason() -> None:
+async def test_what_no_gateway_has_is_reported_by_the_last_ones_reason() -> None:
     async with run_rig(sleep_for_ever, whole(b"gone", status="410 Gone"), timeout=2.0) as rig:
         found = await rig.read()
         assert (found.document, found.problem) == (None, "the metadata host answered with HTTP 410")

@@ -11,16 +11,18 @@ import pytest
 import pytest_asyncio
 
 from devnet import known
-from tests.contract.evm.nodes import call_data
 from tests.e2e.gateway import RunningGateway, run_gateway_on
 from tests.faults import simulator as faults
 from tests.faults.summary.asking import FACES, FRESH, HERE, OWN, Caller, Refusal, catch_up, check, settings
+from tests.server.chains.evm.nodes import call_data
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from devnet.evm.node import Node
     from devnet.launcher import Devnet
+
+pytestmark = pytest.mark.devnet
 
 # A contract that every reading of the row needs. The addresses are those of facts/protocols.yaml.
 CONTRACTS = {

@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 
 from devnet import known
-from tests.contract.evm.nodes import call_data
 from tests.faults import simulator as faults
 from tests.faults.summary.asking import FACES, FRESH, LABELS, Caller, Refusal, catch_up, check
+from tests.server.chains.evm.nodes import call_data
+
+pytestmark = pytest.mark.devnet
 
 
 def capped(gas: int) -> faults.Fault:

@@ -37,6 +37,25 @@ class AdmitResponse(_message.Message):
     reset_seconds: int
     def __init__(self, principal: _Optional[str] = ..., admitted: _Optional[int] = ..., policy: _Optional[str] = ..., limit: _Optional[int] = ..., remaining: _Optional[int] = ..., window_seconds: _Optional[int] = ..., retry_after_ms: _Optional[int] = ..., reset_seconds: _Optional[int] = ...) -> None: ...
 
+class ReportRequest(_message.Message):
+    __slots__ = ("principal", "items")
+    class ItemsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: int
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[int] = ...) -> None: ...
+    PRINCIPAL_FIELD_NUMBER: _ClassVar[int]
+    ITEMS_FIELD_NUMBER: _ClassVar[int]
+    principal: str
+    items: _containers.ScalarMap[str, int]
+    def __init__(self, principal: _Optional[str] = ..., items: _Optional[_Mapping[str, int]] = ...) -> None: ...
+
+class ReportResponse(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
 class GetReadinessRequest(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...

@@ -40,6 +40,11 @@ class AccessServiceStub(object):
                 request_serializer=waypost_dot_internal_dot_v1_dot_access__pb2.AdmitRequest.SerializeToString,
                 response_deserializer=waypost_dot_internal_dot_v1_dot_access__pb2.AdmitResponse.FromString,
                 _registered_method=True)
+        self.Report = channel.unary_unary(
+                '/waypost.internal.v1.AccessService/Report',
+                request_serializer=waypost_dot_internal_dot_v1_dot_access__pb2.ReportRequest.SerializeToString,
+                response_deserializer=waypost_dot_internal_dot_v1_dot_access__pb2.ReportResponse.FromString,
+                _registered_method=True)
         self.GetReadiness = channel.unary_unary(
                 '/waypost.internal.v1.AccessService/GetReadiness',
                 request_serializer=waypost_dot_internal_dot_v1_dot_access__pb2.GetReadinessRequest.SerializeToString,
@@ -59,6 +64,13 @@ class AccessServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Report(self, request, context):
+        """Counts items that were charged by Admit and led to no call, as the usage of their caller.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def GetReadiness(self, request, context):
         """Reports whether the server can answer, with the state of every chain.
         """
@@ -73,6 +85,11 @@ def add_AccessServiceServicer_to_server(servicer, server):
                     servicer.Admit,
                     request_deserializer=waypost_dot_internal_dot_v1_dot_access__pb2.AdmitRequest.FromString,
                     response_serializer=waypost_dot_internal_dot_v1_dot_access__pb2.AdmitResponse.SerializeToString,
+            ),
+            'Report': grpc.unary_unary_rpc_method_handler(
+                    servicer.Report,
+                    request_deserializer=waypost_dot_internal_dot_v1_dot_access__pb2.ReportRequest.FromString,
+                    response_serializer=waypost_dot_internal_dot_v1_dot_access__pb2.ReportResponse.SerializeToString,
             ),
             'GetReadiness': grpc.unary_unary_rpc_method_handler(
                     servicer.GetReadiness,
@@ -108,6 +125,33 @@ class AccessService(object):
             '/waypost.internal.v1.AccessService/Admit',
             waypost_dot_internal_dot_v1_dot_access__pb2.AdmitRequest.SerializeToString,
             waypost_dot_internal_dot_v1_dot_access__pb2.AdmitResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Report(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/waypost.internal.v1.AccessService/Report',
+            waypost_dot_internal_dot_v1_dot_access__pb2.ReportRequest.SerializeToString,
+            waypost_dot_internal_dot_v1_dot_access__pb2.ReportResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -78,10 +78,10 @@ class Noted(NamedTuple):
 
 
 class LogRanges:
-    """The limits of one chain's endpoints. `clock` in seconds."""
+    """The limits of one chain's endpoints, which `labels` returns as they are now. `clock` in seconds."""
 
-    def __init__(self, labels: Sequence[str], clock: Callable[[], float] = time.monotonic) -> None:
-        self._labels = tuple(labels)
+    def __init__(self, labels: Callable[[], Sequence[str]], clock: Callable[[], float] = time.monotonic) -> None:
+        self._labels = labels
         self._clock = clock
         self._limits: dict[str, tuple[int, float]] = {}
 
@@ -98,10 +98,11 @@ class LogRanges:
 
     def plan(self) -> Plan:
         """Return the endpoint with the widest limit: while limits differ, asking the others would waste a call."""
-        limits = {label: self.limit(label) for label in self._labels}
+        labels = self._labels()
+        limits = {label: self.limit(label) for label in labels}
         if all(limit is None for limit in limits.values()):
             return Plan(None, CEILING)
-        widest = max(self._labels, key=lambda label: CEILING if limits[label] is None else limits[label] or 0)
+        widest = max(labels, key=lambda label: CEILING if limits[label] is None else limits[label] or 0)
         return Plan(widest, min(limits[widest] or CEILING, CEILING))
 
     def note(self, refusals: Mapping[str, GatewayError]) -> Noted:

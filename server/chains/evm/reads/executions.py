@@ -14,7 +14,8 @@ from collections import OrderedDict
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
-from runtime.metrics import observe_fold
+from runtime.tracing import begin_fold, end_fold
+from runtime.upstream_metrics import observe_fold
 from server.chains.evm.reads.multicall import Call, Outcome, decode_aggregate3, encode_aggregate3
 from server.chains.evm.reads.unbatched import UnbatchedReads
 from server.chains.view import NO_ENDPOINTS, BlockAnswer, read_newest
@@ -142,7 +143,11 @@ class Executions:
         async def ask(avoid: frozenset[str]) -> BlockAnswer[list[Outcome]]:
             while True:
                 steered = replace(folded, avoid=avoid) if avoid else folded
-                reply = await self._pool.call("eth_call", params, steered, deadline=deadline)
+                fold = begin_fold(len(calls))
+                try:
+                    reply = await self._pool.call("eth_call", params, steered, deadline=deadline)
+                finally:
+                    end_fold(fold)
                 try:
                     whole = decode_aggregate3(json_data(reply.result), len(calls) + places)
                     number, made_at, chain_id = whole[:3]
@@ -154,16 +159,17 @@ class Executions:
                     self._check_own(calls, outcomes)
                     if is_marked:
                         marks.append(_join_marks(made_at, *whole[3:places]))
-                    # Multicall3 does not tell the time of every chain's blocks.
+                    # Multicall3 does not return the time of every chain's blocks.
                     seconds = int.from_bytes(made_at.data) if made_at.success and len(made_at.data) == _WORD else None
                     return BlockAnswer(outcomes, reply.endpoint, check_count(word(number.data)), seconds)
                 except ValueError:
                     # Multicall3 need not exist on the other chain.
                     if not await self._pool.confirm(reply):
                         continue
-                    if avoid or reply.result == _NOTHING:
+                    if avoid or (reply.result == _NOTHING and len(self._pool.labels) == 1):
                         raise
-                # The answer is not Multicall3's: that may be this endpoint's fault alone.
+                # The answer is not Multicall3's, or is nothing as where there is no contract: that may be this
+                # endpoint's fault alone.
                 avoid = frozenset({reply.endpoint})
 
         try:

@@ -17,9 +17,11 @@ import asyncio
 import copy
 import time
 from contextlib import nullcontext
+from contextvars import Context, copy_context
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from runtime.tracing import READER, Reader
 from server.chains.evm.reads.executions import TOO_MUCH, Answer, Executions, Quarantine, cut, pack
 from server.chains.evm.reads.one_block import OneBlock, Piece, newest_of
 from server.errors import GatewayError, UpstreamUnavailable
@@ -125,12 +127,14 @@ class _Entry(NamedTuple):
     """A read that waits to leave. Its future brings the answer, or None where no other read came: it goes by itself.
 
     `is_marked`: it is one of several that are to be of one block, and fails where it is too much for an execution.
+    `reader` is who waits for it, where that is traced.
     """
 
     calls: Sequence[Call]
     future: asyncio.Future[Answer | None]
     view: ReadView
     is_marked: bool
+    context: Context
 
 
 class ReadPlanner:
@@ -202,7 +206,7 @@ class ReadPlanner:
         self, view: ReadView, calls: Sequence[Call], *, is_marked: bool = False
     ) -> asyncio.Future[Answer | None]:
         """Return what will be the answer to the calls, None for those that leave alone, sent by their reader."""
-        entry = _Entry(calls, asyncio.get_running_loop().create_future(), view, is_marked)
+        entry = _Entry(calls, asyncio.get_running_loop().create_future(), view, is_marked, copy_context())
         fold = self._folds.get(view.block)
         if fold is None:
             self._folds[view.block] = [entry]
@@ -275,7 +279,13 @@ class ReadPlanner:
                     if not chunk[0].future.done():
                         chunk[0].future.set_result(None)
                     continue
-                task = asyncio.get_running_loop().create_task(self._run_chunk(block, chunk))
+                # The execution is its first read's, the others travel with it.
+                opener = chunk[0].context
+                opener.run(READER.set, _readers(chunk))
+                task = asyncio.get_running_loop().create_task(self._run_chunk(block, chunk), context=opener)
+                for entry in chunk[1:]:
+                    if entry.view.cache is not None:
+                        entry.view.cache.folded += 1
                 self._tasks.add(task)
                 task.add_done_callback(self._tasks.discard)
 
@@ -342,6 +352,12 @@ class ReadPlanner:
         for index, outcome in zip(doubtful, again.outcomes, strict=True):
             answer.outcomes[index] = outcome
         return answer.outcomes
+
+
+def _readers(entries: Sequence[_Entry]) -> Reader | None:
+    """Return all who wait for the entries as one reader, None where none of them is traced."""
+    parts = [reader for entry in entries if (reader := entry.context.get(READER)) is not None]
+    return Reader(parts=parts) if parts else None
 
 
 def _policy(view: ReadView, *, is_chosen: bool = False) -> CallPolicy:

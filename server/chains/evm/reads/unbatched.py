@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from server.chains.evm.chain import ARB_BLOCK_NUMBER, ARB_SYS, EvmChain
 from server.chains.evm.newest import read_newest_height
 from server.chains.evm.reads.multicall import GET_ETH_BALANCE, Call, Outcome
-from server.chains.shared.validated_reads import OtherChain, read_validated
+from server.chains.shared.validated_reads import Doubtful, OtherChain, read_validated
 from server.chains.view import BlockAnswer
 from server.contracts.words import block_tag, check_count, json_data, json_word, word
-from server.errors import OutOfGas, Reverted, UpstreamDisagrees
+from server.errors import NotSupported, OutOfGas, Reverted, UpstreamDisagrees
 from server.upstream.connector import CallPolicy
 
 if TYPE_CHECKING:
@@ -84,15 +84,31 @@ class UnbatchedReads:
         message = {"to": "0x" + call.target.hex(), "data": "0x" + call.data.hex()}
         if call.sender is not None:
             message["from"] = "0x" + call.sender.hex()
+        # Where the endpoint must be the one that a look was made by, others cannot be asked what they think.
+        read = json_data if policy.avoid else _read_doubtful
         try:
             data, endpoint = await read_validated(
-                self._pool, "eth_call", [message, tag], json_data, policy, deadline=deadline
+                self._pool, "eth_call", [message, tag], read, policy, deadline=deadline
             )
         except Reverted as error:
             if isinstance(error, OutOfGas):
                 self._quarantine.add(call.target)
             return policy.prefer, Outcome(False, error.data or b"")
+        except _NoData:
+            return policy.prefer, Outcome(True, b"")
         return endpoint, Outcome(True, data)
+
+
+class _NoData(NotSupported):
+    """No endpoint's call returns anything."""
+
+
+def _read_doubtful(result: bytes) -> bytes:
+    """Return the data of a call; Doubtful for none, which addresses without code return, and nodes without state."""
+    data = json_data(result)
+    if not data:
+        raise Doubtful(_NoData("no contract is there"))
+    return data
 
 
 LOOKS = 4

@@ -7,6 +7,8 @@ revision = "0003"
 down_revision = "0002"
 branch_labels = None
 depends_on = None
+# Older processes read `price_days` as it was.
+compatible_with = "0003"
 
 
 def upgrade() -> None:

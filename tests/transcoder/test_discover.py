@@ -1,0 +1,229 @@
+"""The OpenRPC document: valid by the published meta-schema, complete, and true of what the gateway prints and takes."""
+
+from __future__ import annotations
+
+import json
+import re
+from operator import attrgetter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import jsonschema  # type: ignore[import-untyped]
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from referencing import Registry
+from referencing.jsonschema import DRAFT7
+
+from runtime.operations import Operation, load_operations
+from tests.each import each
+from tests.transcoder.messages import messages
+from transcoder.discover import openrpc
+from transcoder.params import parameters_reader
+from transcoder.render import result_renderer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from google.protobuf.descriptor import Descriptor
+
+    from tests.transcoder.scripted import Face
+
+pytestmark = pytest.mark.slow
+
+FOLDER = Path(__file__).parent / "openrpc"
+AVAILABLE = tuple(operation for operation in load_operations() if operation.available)
+FEW = settings(
+    max_examples=8,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+
+EVERYTHING = openrpc(load_operations(), "http://localhost:8080")
+
+
+def load(name: str) -> Any:
+    return json.loads((FOLDER / name).read_text())
+
+
+def meta_validator() -> jsonschema.Draft7Validator:
+    json_schema = DRAFT7.create_resource(load("json-schema.json"))
+    uris = ("https://meta.json-schema.tools", "https://meta.json-schema.tools/")
+    registry: Registry[Any] = Registry().with_resources([(uri, json_schema) for uri in uris])
+    return jsonschema.Draft7Validator(load("openrpc-1.3.json"), registry=registry)
+
+
+def against(schema: dict[str, Any]) -> jsonschema.Draft7Validator:
+    """Return a validator of a schema that refers to the document's components."""
+    return jsonschema.Draft7Validator({**schema, "components": EVERYTHING["components"]})
+
+
+def method_named(name: str) -> dict[str, Any]:
+    method: dict[str, Any] = next(entry for entry in EVERYTHING["methods"] if entry["name"] == name)
+    return method
+
+
+async def test_the_served_document_is_valid_openrpc(face: Face) -> None:
+    async with face.session.get(face.base + "/openrpc.json") as response:
+        assert response.status == 200
+        assert response.headers["Content-Type"] == "application/json"
+        document = await response.json()
+    meta_validator().validate(document)
+    assert document["openrpc"].startswith("1.3.")
+    assert document["info"]["version"] == "1.1.0"
+    assert document["servers"][0]["url"] == face.base + "/${key}/v1"
+    assert face.server.asked == []
+
+
+def test_the_meta_schema_can_refuse() -> None:
+    broken = {**EVERYTHING, "methods": [{"name": "x"}]}
+    assert list(meta_validator().iter_errors(broken))
+    wrong_type = json.loads(json.dumps(EVERYTHING))
+    wrong_type["methods"][0]["params"][0]["schema"] = {"type": 5}
+    assert list(meta_validator().iter_errors(wrong_type))
+
+
+def test_the_document_of_every_operation_is_valid() -> None:
+    meta_validator().validate(EVERYTHING)
+    for schema in EVERYTHING["components"]["schemas"].values():
+        jsonschema.Draft7Validator.check_schema(schema)
+
+
+def references(value: Any) -> set[str]:
+    if isinstance(value, dict):
+        here = {value["$ref"]} if isinstance(value.get("$ref"), str) else set()
+        return here.union(*map(references, value.values()))
+    if isinstance(value, list):
+        return set().union(*map(references, value))
+    return set()
+
+
+def test_every_reference_leads_somewhere() -> None:
+    for reference in references(EVERYTHING):
+        _, first, second, name = reference.split("/")
+        assert name in EVERYTHING[first][second], reference
+
+
+async def test_discover_answers_the_document_itself(face: Face) -> None:
+    answer = await face.call("rpc.discover")
+    async with face.session.get(face.base + "/openrpc.json") as response:
+        assert answer["result"] == await response.json()
+    assert [name for name, _, _ in face.server.asked] == ["Admit"]
+    assert (await face.call("rpc.discover", {"x": 1}))["error"]["code"] == 400
+    spaced = b'{"jsonrpc":"2.0","id":1,"method":"rpc.discover","params":{ }}'
+    assert "result" in (await face.post(spaced))[1]
+
+
+async def test_only_available_operations_are_listed_aliases_included(face: Face) -> None:
+    names = [method["name"] for method in (await face.call("rpc.discover"))["result"]["methods"]]
+    known = [name for operation in AVAILABLE for name in (operation.name, *operation.aliases)]
+    # `svc_*` stands for what is published, here nothing.
+    assert names == [name for name in known if not name.endswith("*")]
+    assert {"getBalance", "getHealth", "getBlockByNumber"} <= set(names)
+
+
+def test_products_names_are_shown_beside_the_neutral_ones() -> None:
+    neutral, product = method_named("getLendAV3UserPositions"), method_named("getAaveV3UserPositions")
+    assert neutral["params"] == product["params"]
+    assert "getLendAV3UserPositions" in product["description"]
+
+
+def test_methods_say_what_they_do() -> None:
+    for method in EVERYTHING["methods"]:
+        assert method["summary"].endswith(".")
+        assert len(method["summary"]) > 20
+        for param in method["params"]:
+            assert param["description"], (method["name"], param["name"])
+        required = [param["required"] for param in method["params"]]
+        assert required == sorted(required, reverse=True)
+
+
+def test_descriptions_speak_of_what_json_rpc_callers_know() -> None:
+    """Comments are written for all languages: their names of rpcs and fields are not those of JSON-RPC."""
+    spoken = " ".join(descriptions(EVERYTHING))
+    rpcs = {operation.method.name for operation in load_operations()}
+    assert not rpcs & set(re.findall(r"\w+", spoken))
+    assert "Service." not in spoken
+    printed, fields = set(), set()
+    for message in (
+        kind.DESCRIPTOR for operation in load_operations() for kind in (operation.request, operation.response)
+    ):
+        walk(message, printed, fields)
+    assert "balance_raw" in fields - printed
+    assert not (fields - printed) & set(re.findall(r"\w+", spoken))
+    assert "balanceRaw shifted by" in spoken
+    assert "gas_used" in printed
+
+
+def descriptions(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            if name in ("description", "summary") and isinstance(inner, str):
+                yield inner
+            else:
+                yield from descriptions(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from descriptions(inner)
+
+
+def walk(message: Descriptor, printed: set[str], fields: set[str], seen: frozenset[str] = frozenset()) -> None:
+    """Collect the names of the fields below a message, and how they are printed."""
+    for field in message.fields:
+        printed.add(field.json_name)  # type: ignore[attr-defined]  # missing in the stubs
+        fields.add(field.name)
+        if field.message_type is not None and message.full_name not in seen:
+            walk(field.message_type, printed, fields, seen | {message.full_name})
+
+
+def test_items_are_described_by_items() -> None:
+    method = method_named("getBlockByNumber")
+    (items,) = method["params"]
+    array, text = items["schema"]["anyOf"]
+    assert items["name"] == "items"
+    assert array["maxItems"] == 50
+    assert text["type"] == "string"
+    assert "array of objects" in method["description"]
+
+
+def test_every_reason_is_an_error_with_its_code() -> None:
+    errors = EVERYTHING["components"]["errors"]
+    assert errors["CHAIN_UNKNOWN"]["code"] == 404
+    assert errors["RATE_LIMITED"]["code"] == 429
+    assert len(errors) == 29
+
+
+@each(load_operations(), name=attrgetter("name"))
+def test_examples_are_accepted(operation: Operation) -> None:
+    params = {}
+    for param in method_named(operation.name)["params"]:
+        schema = param["schema"]
+        against(schema).check_schema(schema)
+        examples = schema.get("examples") or schema.get("anyOf", [{}])[0].get("examples", [])
+        for example in examples:
+            against(schema).validate(example)
+            params[param["name"]] = example
+    request = parameters_reader(operation)(json.dumps(params).encode())
+    assert len(request.ListFields()) == len(params)
+
+
+@each(load_operations(), name=attrgetter("name"))
+@FEW
+@given(data=st.data())
+def test_results_match_their_schema(operation: Operation, data: st.DataObject) -> None:
+    response = data.draw(messages(operation.response.DESCRIPTOR))
+    render = result_renderer(operation.response.DESCRIPTOR, operation.options.result)
+    shape = structure(method_named(operation.name)["result"]["schema"])
+    components = {"schemas": structure(EVERYTHING["components"]["schemas"])}
+    jsonschema.Draft7Validator({**shape, "components": components}).validate(json.loads(render(response)))
+
+
+def structure(schema: Any) -> Any:
+    """Return the schema without what depends on values that the strategies do not honour (patterns, closed sets)."""
+    if isinstance(schema, dict):
+        kept = {key: structure(value) for key, value in schema.items() if key not in {"pattern", "format", "maxLength"}}
+        if kept.get("type") == "string" and "enum" in kept:
+            del kept["enum"], kept["type"]
+        return kept
+    return [structure(entry) for entry in schema] if isinstance(schema, list) else schema

@@ -1,0 +1,188 @@
+"""How parameters are read: what arrives at the server, and what callers are reported (decisions 1.8, 1.10)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.transcoder.scripted import Face
+
+BLOCKS = [{"chain": "ethereum", "block": 1}, {"chain": "base", "block": 22}]
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        BLOCKS,
+        {"items": BLOCKS},
+        {"items": "ethereum:1,base:22"},
+        {"items": " ethereum : 1 , base:22 "},
+        {"items": ["ethereum:1", "base:22"]},
+        {"items": ["ethereum:1", {"chain": "base", "block": "22"}]},
+    ],
+)
+async def test_the_forms_of_items_are_one(face: Face, params: Any) -> None:
+    assert "result" in await face.call("getBlockByNumber", params)
+    _, request, _ = face.server.asked[-1]
+    items = [(item.chain, item.block) for item in request.items]  # type: ignore[attr-defined]
+    assert items == [("ethereum", 1), ("base", 22)]
+
+
+async def test_hashes_may_hold_colons(face: Face) -> None:
+    await face.call("getBlockByHash", {"items": "ethereum:0xa:b"})
+    (item,) = face.server.asked[-1][1].items  # type: ignore[attr-defined]
+    assert (item.chain, item.hash) == ("ethereum", "0xa:b")
+
+
+@pytest.mark.parametrize(
+    ("params", "field"),
+    [
+        ([{"chain": "ethereum", "block": 1}, {"chain": "base", "block": "x"}], "params[1].block"),
+        ({"items": [{"chain": 5}]}, "params[0].chain"),
+        ({"items": "ethereum:1,base"}, "params[1]"),
+        ({"items": "ethereum:1,,base:2"}, "items"),
+        ({"items": "ethereum:1,"}, "items"),
+        ({"items": ":1"}, "params[0]"),
+        ({"items": [7]}, "params[0]"),
+        ({"items": 7}, "params"),
+        ([{"chain": "a"}, {"chian": "b"}], "params[1].chian"),
+        ({"itemz": "ethereum:1"}, "itemz"),
+        ("ethereum:1", "params"),
+        ([{"chain": "e", "block": 1}] * 51, "params"),
+        ({"items": ",".join(["e:1"] * 51)}, "params"),
+    ],
+)
+async def test_mistakes_in_items_name_their_place(face: Face, params: Any, field: str) -> None:
+    error = (await face.call("getBlockByNumber", params))["error"]
+    assert (error["code"], error["data"]["field"]) == (400, field), error
+    assert [name for name, _, _ in face.server.asked] == ["Admit"]
+
+
+async def test_no_items_reach_the_server_which_refuses_them(face: Face) -> None:
+    forms: list[Any] = [None, {}, [], {"items": []}, {"items": ""}, {"items": None}]
+    for params in forms:
+        await face.call("getBlockByNumber", params)
+        assert not face.server.asked[-1][1].items  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("value", [7, "7", "007"[2:]])
+async def test_integers_may_be_decimal_text(face: Face, value: Any) -> None:
+    assert "result" in await face.call("getBalance", {"chain": "e", "address": "a", "blockHeight": value})
+    assert face.server.asked[-1][1].block_height == 7  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    "value", [True, False, 1.5, 1.0, "0x10", "1.0", "", " 7", "+7", "07", [], {}, 2**53, -(2**53), 2**64, "9" * 30]
+)
+async def test_other_integers_are_refused(face: Face, value: Any) -> None:
+    error = (await face.call("getBalance", {"chain": "e", "address": "a", "blockHeight": value}))["error"]
+    assert (error["code"], error["data"]["reason"], error["data"]["field"]) == (
+        400,
+        "INVALID_ARGUMENT",
+        "blockHeight",
+    )
+
+
+async def test_null_means_absent(face: Face) -> None:
+    await face.call("getBalance", {"chain": None, "address": "a", "blockHeight": None})
+    _, request, _ = face.server.asked[-1]
+    assert not request.HasField("block_height")
+    assert request.chain == ""  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("value", [1, True, [], {}, 1.5])
+async def test_texts_must_be_texts(face: Face, value: Any) -> None:
+    error = (await face.call("getBalance", {"chain": value, "address": "a"}))["error"]
+    assert error["data"]["field"] == "chain"
+    assert '"ethereum"' in error["message"]
+
+
+@pytest.mark.parametrize(
+    ("given", "hint"), [("adress", "address"), ("block_height", "blockHeight"), ("Chain", "chain"), ("zzzzz", "chain")]
+)
+async def test_unknown_parameters_name_the_nearest(face: Face, given: str, hint: str) -> None:
+    error = (await face.call("getBalance", {"chain": "e", given: 1}))["error"]
+    assert (error["code"], error["data"]["reason"], error["data"]["field"]) == (400, "UNKNOWN_PARAMETER", given)
+    assert hint in error["message"]
+
+
+async def test_operations_without_parameters_take_none(face: Face) -> None:
+    error = (await face.call("getHealth", {"chain": "e"}))["error"]
+    assert error["data"]["reason"] == "UNKNOWN_PARAMETER"
+    assert "takes none" in error["message"]
+
+
+@pytest.mark.parametrize("params", [5, "x", True, ["ethereum"], [1]])
+async def test_params_by_position_are_refused(face: Face, params: Any) -> None:
+    error = (await face.call("getBalance", params))["error"]
+    assert error["code"] == 400
+    assert "address" in error["message"]
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"), [("getBalanc", "getBalance"), ("GETBALANCE", "getBalance"), ("eth_call", None), ("", None)]
+)
+async def test_unknown_methods_name_the_nearest(face: Face, name: str, hint: str | None) -> None:
+    error = (await face.call(name))["error"]
+    assert (error["code"], error["data"]["reason"]) == (404, "METHOD_UNKNOWN")
+    assert (hint or "rpc.discover") in error["message"]
+
+
+async def test_a_huge_method_name_is_cut(face: Face) -> None:
+    error = (await face.call("g" * 50_000))["error"]
+    assert error["code"] == 404
+    assert len(error["message"]) < 300
+
+
+async def test_products_names_are_accepted(face: Face) -> None:
+    assert "result" in await face.call("getAaveV3UserPositions", {"chain": "ethereum", "address": "0x"})
+    assert face.server.asked[-1][0] == "getLendAV3UserPositions"
+
+
+async def test_published_methods_carry_their_own_name(face: Face) -> None:
+    assert "result" in await face.call("svc_erc20_erc20api_call_name", {"chain": "base", "args": [1, {"b": 2.50}]})
+    name, request, _ = face.server.asked[-1]
+    assert name == "svc_*"
+    assert request.method == "svc_erc20_erc20api_call_name"  # type: ignore[attr-defined]
+    for strange in ("method", "methd", "limit"):
+        error = (await face.call("svc_x", {"chain": "base", strange: "svc_y"}))["error"]
+        assert (error["data"]["reason"], error["data"]["field"]) == ("UNKNOWN_PARAMETER", strange)
+        assert "method" not in error["message"].partition(";")[2], "no parameter of theirs"
+
+
+async def test_native_params_arrive_as_written(face: Face) -> None:
+    native = '[ 1.50, 123456789012345678901234567890, {"b":1,"a":"\\u00e9"} , 1e400]'
+    body = f'{{"jsonrpc":"2.0","id":1,"method":"chainRpc","params":{{"chain":"e","method":"m","params":{native}}}}}'
+    assert "result" in (await face.post(body.encode()))[1]
+    assert face.server.asked[-1][1].params.json == native.encode()  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("value", ["0xa,0xb", " 0xa , 0xb ", ["0xa", "0xb"]])
+async def test_comma_separated_lists(face: Face, value: Any) -> None:
+    assert "result" in await face.call("getLendCVaultData", {"chain": "e", "vaults": value})
+    assert list(face.server.asked[-1][1].vaults) == ["0xa", "0xb"]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("value", ["0xa,,0xb", ",0xa", 5, ["0xa", 5], ["0xa", None]])
+async def test_malformed_lists(face: Face, value: Any) -> None:
+    error = (await face.call("getLendCVaultData", {"chain": "e", "vaults": value}))["error"]
+    assert error["code"] == 400
+    assert error["data"]["field"].startswith("vaults")
+
+
+@pytest.mark.parametrize(("value", "text"), [(5, "5"), ("5", "5"), ("latest", "latest"), ("5:2", "5:2")])
+async def test_blocks_and_cursors_may_be_integers(face: Face, value: Any, text: str) -> None:
+    assert "result" in await face.call("getLogs", {"chain": "e", "fromBlock": value, "cursor": value})
+    _, request, _ = face.server.asked[-1]
+    assert (request.from_block, request.cursor) == (text, text)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(26050001, "0x18d7dd1"), (0, "0x0"), ("0x18D7DD1", "0x18D7DD1"), ("latest", "latest")]
+)
+async def test_a_hex_block_may_be_an_integer(face: Face, value: Any, text: str) -> None:
+    params = {"chain": "e", "to": "0x0", "data": "0x", "block": value}
+    assert "result" in await face.call("simulateCall", params)
+    assert face.server.asked[-1][1].block == text  # type: ignore[attr-defined]
