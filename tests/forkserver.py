@@ -17,6 +17,7 @@ import socket
 import struct
 import subprocess
 import sys
+import threading
 from contextlib import ExitStack, suppress
 from functools import cache
 from pathlib import Path
@@ -29,6 +30,8 @@ ROOT = Path(__file__).resolve().parents[1]
 COMMAND = "import sys\nfrom cli.__main__ import main\nsys.exit(main())"
 """What `python -m cli` does."""
 _INTEGER = struct.Struct("=i")
+_TURN = threading.Lock()
+"""One request at a time: the server answers in order, whichever thread reads."""
 
 
 class Forked:
@@ -40,6 +43,7 @@ class Forked:
         self._status, self._stdin, *self._outputs = ends
         self.stdout: asyncio.StreamReader | None = None
         self.stderr: asyncio.StreamReader | None = None
+        self._ending: asyncio.StreamReader | None = None
 
     def send_signal(self, number: int) -> None:
         """Signal the process; one that has ended takes no notice."""
@@ -58,7 +62,11 @@ class Forked:
     async def wait(self) -> int:
         """Return the exit code, or the number of the signal that ended it, negative."""
         if self.returncode is None:
-            self._conclude(await (await _reader(self._status)).read())
+            # Kept for whoever waits once more after giving up: two readers would close the descriptor twice, the second
+            # time whatever has its number by then.
+            if self._ending is None:
+                self._ending = await _reader(self._status)
+            self._conclude(await self._ending.read())
         assert self.returncode is not None
         return self.returncode
 
@@ -99,10 +107,12 @@ def fork(code: str, *arguments: str, environ: Mapping[str, str]) -> Forked:
             theirs.callback(os.close, reading if is_input else writing)
             sent.append(reading if is_input else writing)
             ours.append(writing if is_input else reading)
-        connection = _server()
-        request = json.dumps({"code": code, "arguments": arguments, "environ": dict(environ)})
-        socket.send_fds(connection, [request.encode()], sent)
-    return Forked(_INTEGER.unpack(connection.recv(_INTEGER.size))[0], ours)
+        request = json.dumps({"code": code, "arguments": arguments, "environ": dict(environ)}).encode()
+        with _TURN:
+            connection = _server()
+            socket.send_fds(connection, [request], sent)
+            (pid,) = _INTEGER.unpack(connection.recv(_INTEGER.size))
+    return Forked(pid, ours)
 
 
 @cache
