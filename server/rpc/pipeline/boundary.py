@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from server.access.usage import Usage
     from server.errors import GatewayError
-    from server.inprocess.context import Beginning
+    from server.inprocess.context import Beginning, InProcessContext
     from server.rpc.pipeline.admission import AdmissionStage
     from server.rpc.pipeline.call import Context, Gate, Handler, Identify, Method, Step
 
@@ -202,23 +202,23 @@ class CallBoundary:
         name, start, gate, count = self._parts(method, inner)
         usage = self._usage
 
-        def begin(request: bytes, context: Context) -> bytes | Callable[[], Awaitable[bytes]]:
+        def begin(request: bytes, context: InProcessContext) -> bytes | Callable[[], Awaitable[bytes]]:
             state = start(context.invocation_metadata(), True)
             try:
                 answer = gate(request, context, state)
                 if not isinstance(answer, bytes):
                     return partial(finish, answer, request, context, state)
-                context.set_trailing_metadata(state.trailing_metadata())
+                context.set_trailing_maker(state.trailing_metadata)
             except Exception as failure:
                 return partial(_fail, name, state, context, failure, usage)
             count(state)
             return answer
 
-        async def finish(step: Step, request: bytes, context: Context, state: RequestState) -> bytes:
+        async def finish(step: Step, request: bytes, context: InProcessContext, state: RequestState) -> bytes:
             REQUEST.set(state)
             try:
                 response = await step(request, context, state)
-                context.set_trailing_metadata(state.trailing_metadata())
+                context.set_trailing_maker(state.trailing_metadata)
             except BaseException as failure:
                 await _fail(name, state, context, failure, usage)
             count(state)
