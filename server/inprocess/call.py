@@ -80,9 +80,7 @@ class InProcessCall(grpc.aio.UnaryUnaryCall[Any, Any]):  # type: ignore[misc]  #
         self._task: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
 
-    def start(
-        self, handler: grpc.RpcMethodHandler[Any, Any] | Beginning, request: bytes, metadata: Entries
-    ) -> None:
+    def start(self, handler: grpc.RpcMethodHandler[Any, Any] | Beginning, request: bytes, metadata: Entries) -> None:
         """Serve the call in a task and contextvars context of its own; without one where it is answered at once."""
         context = InProcessContext(metadata, self._deadline)
         if isinstance(handler, grpc.RpcMethodHandler):
