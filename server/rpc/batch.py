@@ -184,8 +184,8 @@ class _Batch:
         self._results = [None] * len(requests)
         self._waiting = iter(enumerate(requests))
         self._at_once = at_once
-        self._begin_more()
         try:
+            self._begin_more()
             await self._end
         finally:
             calls, self._calls = self._calls, {}

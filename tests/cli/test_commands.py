@@ -1,14 +1,16 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import tomllib
 from pathlib import Path
 
 import pytest
+from grpc._cython import cygrpc
 
-from cli.__main__ import COMMANDS, load_command, main
+from cli.__main__ import COMMANDS, CORE_EXPERIMENTS, load_command, main
 from cli.options import merge
 from runtime.operations import load_operations
 
@@ -112,3 +114,24 @@ def test_merge_keeps_what_the_stronger_does_not_say() -> None:
     weak = {"a": {"b": 1, "c": 2}, "d": 3}
     assert merge(weak, {"a": {"b": 5}, "e": 6}) == {"a": {"b": 5, "c": 2}, "d": 3, "e": 6}
     assert weak == {"a": {"b": 1, "c": 2}, "d": 3}
+
+
+@pytest.mark.parametrize(("given", "expected"), [(None, CORE_EXPERIMENTS), ("-fuse_filters", "-fuse_filters")])
+def test_grpc_is_imported_with_its_experiments(given: str | None, expected: str) -> None:
+    program = (
+        "import os, runpy, sys; sys.argv = ['waypost', '--version']\n"
+        "try: runpy.run_module('cli', run_name='__main__')\n"
+        "except SystemExit: print(os.environ['GRPC_EXPERIMENTS'], 'grpc' in sys.modules)"
+    )
+    environment = {name: value for name, value in os.environ.items() if name != "GRPC_EXPERIMENTS"}
+    if given is not None:
+        environment["GRPC_EXPERIMENTS"] = given
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60)
+    assert done.stdout.splitlines()[-1] == f"{expected} False"
+
+
+def test_the_installed_grpc_knows_its_experiments() -> None:
+    core = Path(cygrpc.__file__).read_bytes()
+    for name in CORE_EXPERIMENTS.split(","):
+        assert f"\0{name}\0".encode() in core
