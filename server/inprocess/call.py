@@ -253,7 +253,9 @@ class InProcessCall(grpc.aio.UnaryUnaryCall[Any, Any]):  # type: ignore[misc]  #
             return
         trailing: Entries = ()
         if context.made is not None:
-            self._made = context.made
+            # One that was over before has none.
+            if self._code is None:
+                self._made = context.made
         elif context.trailing:
             try:
                 trailing = received(context.trailing)

@@ -145,3 +145,25 @@ async def test_what_a_call_came_to_can_be_asked_without_waiting() -> None:
             missing.outcome()
     assert caught.value.code() is StatusCode.UNIMPLEMENTED
     assert missing.trailing == ()
+
+
+async def test_a_call_that_was_over_before_has_no_metadata_of_its_servicer() -> None:
+    ended = asyncio.Event()
+
+    async def later() -> bytes:
+        try:
+            await asyncio.sleep(30)
+        except asyncio.CancelledError:
+            ended.set()
+        return b"late"
+
+    def begin(request: bytes, context: Any) -> Any:
+        context.set_trailing_maker(lambda: (("x-late", "1"),))
+        return later
+
+    async with channel_to(begin) as channel:
+        call = channel.unary_unary(PATH)(b"", timeout=0.01)
+        assert await call.code() is StatusCode.DEADLINE_EXCEEDED
+        await ended.wait()
+        await asyncio.sleep(0)
+        assert tuple(await call.trailing_metadata() or ()) == ()
