@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 _OK = grpc.StatusCode.OK
+# What the context of each call is a copy of.
+_FRESH = Context()
+_FRESH.run(TRUSTED.set, True)
 
 
 class InProcessCall(grpc.aio.UnaryUnaryCall[Any, Any]):  # type: ignore[misc]  # grpc has no types
@@ -38,11 +41,13 @@ class InProcessCall(grpc.aio.UnaryUnaryCall[Any, Any]):  # type: ignore[misc]  #
         "_failure",
         "_initial",
         "_loop",
+        "_made",
         "_max_bytes",
         "_parse",
         "_parsed",
         "_payload",
         "_task",
+        "_tasks",
         "_timer",
         "_trailing",
         "_waiters",
@@ -54,15 +59,18 @@ class InProcessCall(grpc.aio.UnaryUnaryCall[Any, Any]):  # type: ignore[misc]  #
         parse: Callable[[bytes], Any] | None,
         timeout: float | None,
         max_bytes: int,
+        tasks: dict[asyncio.Task[None], InProcessCall],
     ) -> None:
         self._loop = loop
         self._parse = parse
         self._max_bytes = max_bytes
+        self._tasks = tasks
         self._deadline = None if timeout is None else monotonic() + timeout
         self._code: grpc.StatusCode | None = None
         self._details = ""
         self._initial: Entries = ()
         self._trailing: Entries = ()
+        self._made: Callable[[], Entries] | None = None
         self._payload: bytes | None = None
         self._parsed: Any = None
         self._failure: BaseException | None = None
@@ -72,30 +80,25 @@ class InProcessCall(grpc.aio.UnaryUnaryCall[Any, Any]):  # type: ignore[misc]  #
         self._task: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
 
-    def start(
-        self, handler: grpc.RpcMethodHandler[Any, Any] | Beginning, request: bytes, metadata: Entries
-    ) -> asyncio.Task[None] | None:
-        """Serve the call in a task and contextvars context of its own; None where it is answered at once."""
+    def start(self, handler: grpc.RpcMethodHandler[Any, Any] | Beginning, request: bytes, metadata: Entries) -> None:
+        """Serve the call in a task and contextvars context of its own; without one where it is answered at once."""
         context = InProcessContext(metadata, self._deadline)
         if isinstance(handler, grpc.RpcMethodHandler):
-            return self.go_on(partial(serve, handler, request, context), context)
-        return self.go_on(handler(request, context), context)
+            self.go_on(partial(serve, handler, request, context), context)
+        else:
+            self.go_on(handler(request, context), context)
 
-    def go_on(
-        self, answer: bytes | Callable[[], Awaitable[Any]], context: InProcessContext
-    ) -> asyncio.Task[None] | None:
+    def go_on(self, answer: bytes | Callable[[], Awaitable[Any]], context: InProcessContext) -> None:
         """End the call with its answer, or serve it as `start` does."""
         if isinstance(answer, bytes):
             self._end(context, _OK, "", answer)
             context.finish()
-            return None
-        # A fresh context, as on a socket: nothing of the caller's request leaks into the callee's.
-        own = Context()
-        own.run(TRUSTED.set, True)
-        self._task = self._loop.create_task(self._serve(answer, context), context=own)
+            return
+        # Nothing of the caller's request leaks into the callee's, as on a socket.
+        task = self._task = self._loop.create_task(self._serve(answer, context), context=_FRESH.copy())
+        self._tasks[task] = self
         if self._deadline is not None:
             self._timer = self._loop.call_later(self._deadline - monotonic(), self._expire)
-        return self._task
 
     def fail(self, failure: BaseException) -> None:
         """End the call before it started, with an exception that awaiting it raises (a caller's mistake)."""
@@ -112,10 +115,11 @@ class InProcessCall(grpc.aio.UnaryUnaryCall[Any, Any]):  # type: ignore[misc]  #
         self._payload = payload
         if self._timer is not None:
             self._timer.cancel()
-        waiters, self._waiters = self._waiters, []
-        for waiter in waiters:
-            if not waiter.done():
-                waiter.set_result(None)
+        if self._waiters:
+            waiters, self._waiters = self._waiters, []
+            for waiter in waiters:
+                if not waiter.done():
+                    waiter.set_result(None)
         for callback in self._callbacks:
             self._run_callback(callback)
 
@@ -129,6 +133,10 @@ class InProcessCall(grpc.aio.UnaryUnaryCall[Any, Any]):  # type: ignore[misc]  #
             except asyncio.CancelledError:
                 self.cancel()
                 raise
+        return self.outcome()
+
+    def outcome(self) -> Any:
+        """Return the response message of a call that has ended, or raise what awaiting it raises."""
         if self._failure is not None:
             raise self._failure
         if self._cancelled_here:
@@ -149,7 +157,14 @@ class InProcessCall(grpc.aio.UnaryUnaryCall[Any, Any]):  # type: ignore[misc]  #
         """Return the trailing metadata at the end of the call."""
         if self._code is None:
             await self.wait()
-        return ReceivedMetadata(self._trailing)
+        return ReceivedMetadata(self.trailing)
+
+    @property
+    def trailing(self) -> Entries:
+        """The trailing metadata of a call that has ended."""
+        if self._made is not None:
+            self._trailing, self._made = self._made(), None
+        return self._trailing
 
     async def code(self) -> grpc.StatusCode:
         """Return the status at the end of the call."""
@@ -219,6 +234,9 @@ class InProcessCall(grpc.aio.UnaryUnaryCall[Any, Any]):  # type: ignore[misc]  #
             _log.exception("a servicer raised %s", type(error).__name__)
             if context.aborted is None:
                 self._end(context, _failure(context.status), f"Unexpected {type(error)}: {error}")
+        finally:
+            if self._task is not None:
+                self._tasks.pop(self._task, None)
         # Also when the servicer swallowed what abort raised.
         if context.aborted is not None:
             self._end(context, _failure(context.status), context.text)
@@ -233,11 +251,17 @@ class InProcessCall(grpc.aio.UnaryUnaryCall[Any, Any]):  # type: ignore[misc]  #
             text = f"SERVER: Sent message larger than max ({len(payload)} vs. {self._max_bytes})"
             self.settle(grpc.StatusCode.RESOURCE_EXHAUSTED, text)
             return
-        try:
-            trailing = received(context.trailing)
-        except (TypeError, ValueError):
-            self.settle(grpc.StatusCode.INTERNAL, "Invalid metadata")
-            return
+        trailing: Entries = ()
+        if context.made is not None:
+            # One that was over before has none.
+            if self._code is None:
+                self._made = context.made
+        elif context.trailing:
+            try:
+                trailing = received(context.trailing)
+            except (TypeError, ValueError):
+                self.settle(grpc.StatusCode.INTERNAL, "Invalid metadata")
+                return
         if context.initial and self._code is None:
             self._initial = context.initial
         self.settle(code, details, trailing, payload)
@@ -248,7 +272,12 @@ class InProcessCall(grpc.aio.UnaryUnaryCall[Any, Any]):  # type: ignore[misc]  #
 
     def _stop_servicer(self) -> None:
         if self._task is not None and not self._task.done():
+            # One that has not begun ends without a step of its own.
+            self._task.add_done_callback(self._forget)
             self._task.cancel()
+
+    def _forget(self, task: asyncio.Task[None]) -> None:
+        self._tasks.pop(task, None)
 
     def _run_callback(self, callback: Callable[[Any], None]) -> None:
         try:
@@ -261,7 +290,7 @@ class InProcessCall(grpc.aio.UnaryUnaryCall[Any, Any]):  # type: ignore[misc]  #
         return AioRpcError(
             code,
             Metadata(*self._initial),
-            Metadata(*self._trailing),
+            Metadata(*self.trailing),
             details=self._details,
             debug_error_string=f"{code.name}:{self._details}",
         )

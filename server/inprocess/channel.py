@@ -41,6 +41,17 @@ class InProcessChannel(grpc.aio.Channel):  # type: ignore[misc]  # grpc has no t
         self.max_response_bytes = max_response_bytes
         self.tasks: dict[asyncio.Task[None], InProcessCall] = {}
         self.closed = False
+        # Of the last call: the items of a batch share theirs.
+        self._metadata: tuple[object, Entries] = ((), ())
+
+    def receive(self, metadata: Any) -> Entries:
+        """Return the metadata as servicers receive it. Raises what `received` raises."""
+        if metadata is self._metadata[0]:
+            return self._metadata[1]
+        entries = received(metadata)
+        if metadata.__class__ is tuple:
+            self._metadata = metadata, entries
+        return entries
 
     def unary_unary(
         self,
@@ -128,9 +139,9 @@ class InProcessMethod(grpc.aio.UnaryUnaryMultiCallable[Any, Any]):  # type: igno
         channel, handler = self._channel, self._handler
         if channel.closed:
             raise grpc.aio.UsageError("Channel is closed.")
-        call = InProcessCall(asyncio.get_running_loop(), self._parse, timeout, channel.max_response_bytes)
+        call = self._call(timeout)
         try:
-            entries = received(metadata)
+            entries = channel.receive(metadata)
         except (TypeError, ValueError) as error:
             call.fail(error)
             return call
@@ -142,13 +153,10 @@ class InProcessMethod(grpc.aio.UnaryUnaryMultiCallable[Any, Any]):  # type: igno
         elif timeout is not None and timeout <= 0:
             call.settle(grpc.StatusCode.DEADLINE_EXCEEDED, "Deadline Exceeded")
         else:
-            task = call.start(handler, payload, entries)
-            if task is not None:
-                channel.tasks[task] = call
-                task.add_done_callback(channel.tasks.pop)
+            call.start(handler, payload, entries)
         return call
 
-    def begin(self, payload: bytes, timeout: float, metadata: Any) -> tuple[bytes, Entries] | InProcessCall:
+    def begin(self, payload: bytes, timeout: float | None, metadata: Any) -> tuple[bytes, Entries] | InProcessCall:
         """Return the serialised response and its trailing metadata where they are there at once, else the call.
 
         The serialised request goes as it is, and so does the response. Raises UsageError on a closed channel.
@@ -161,15 +169,17 @@ class InProcessMethod(grpc.aio.UnaryUnaryMultiCallable[Any, Any]):  # type: igno
             or len(payload) > channel.max_request_bytes
         ):
             return self(payload, timeout=timeout, metadata=metadata)
-        context = InProcessContext(received(metadata), monotonic() + timeout)
+        context = InProcessContext(channel.receive(metadata), None if timeout is None else monotonic() + timeout)
         answer = handler(payload, context)
         if isinstance(answer, bytes) and len(answer) <= channel.max_response_bytes:
             if context.callbacks:
                 context.finish()
-            return answer, received(context.trailing)
-        call = InProcessCall(asyncio.get_running_loop(), self._parse, timeout, channel.max_response_bytes)
-        task = call.go_on(answer, context)
-        if task is not None:
-            channel.tasks[task] = call
-            task.add_done_callback(channel.tasks.pop)
+            return answer, received(context.trailing) if context.made is None else context.made()
+        call = self._call(timeout)
+        call.go_on(answer, context)
         return call
+
+    def _call(self, timeout: float | None) -> InProcessCall:
+        channel = self._channel
+        loop = asyncio.get_running_loop()
+        return InProcessCall(loop, self._parse, timeout, channel.max_response_bytes, channel.tasks)

@@ -121,6 +121,7 @@ class InProcessContext(grpc.aio.ServicerContext[Any, Any]):  # type: ignore[misc
         "callbacks",
         "finished",
         "initial",
+        "made",
         "status",
         "text",
         "trailing",
@@ -132,6 +133,7 @@ class InProcessContext(grpc.aio.ServicerContext[Any, Any]):  # type: ignore[misc
         self.callbacks: list[Callable[[Any], None]] | None = None
         self.initial: Entries | None = None
         self.trailing: Any = ()
+        self.made: Callable[[], Entries] | None = None
         self.status: grpc.StatusCode | None = None
         self.text = ""
         self.aborted: grpc.aio.AbortError | None = None
@@ -163,7 +165,8 @@ class InProcessContext(grpc.aio.ServicerContext[Any, Any]):  # type: ignore[misc
         if self.aborted is not None:
             raise grpc.aio.UsageError("Abort already called!")
         self.aborted = grpc.aio.AbortError("Locally aborted.")
-        if trailing_metadata or not self.trailing:
+        if trailing_metadata or not (self.trailing or self.made):
+            self.made = None
             check_types(trailing_metadata)
             self.trailing = tuple(trailing_metadata)
         self.status = code if isinstance(code, grpc.StatusCode) else grpc.StatusCode.UNKNOWN
@@ -178,6 +181,11 @@ class InProcessContext(grpc.aio.ServicerContext[Any, Any]):  # type: ignore[misc
         """Set what is sent with the status."""
         check_types(trailing_metadata)
         self.trailing = tuple(trailing_metadata)
+        self.made = None
+
+    def set_trailing_maker(self, make: Callable[[], Entries]) -> None:
+        """Set what makes the metadata that is sent with the status, if they are read; such as `received` returns."""
+        self.made = make
 
     def invocation_metadata(self) -> Any:
         """Return the caller's metadata."""
@@ -219,7 +227,7 @@ class InProcessContext(grpc.aio.ServicerContext[Any, Any]):  # type: ignore[misc
 
     def trailing_metadata(self) -> Any:
         """Return the trailing metadata set so far."""
-        return self.trailing
+        return self.trailing if self.made is None else self.made()
 
     def code(self) -> Any:
         """Return the status set so far, None at first."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from functools import partial
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from google.protobuf.any_pb2 import Any as AnyMessage
 from google.protobuf.message import DecodeError
 from google.rpc import status_pb2
 from grpc import StatusCode
@@ -27,13 +27,17 @@ from server.rpc.pipeline.formats import shown
 from server.rpc.pipeline.traces import TRACEPARENT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from google.protobuf.any_pb2 import Any as AnyMessage
 
     from runtime.operations import Operation
     from server.access.admission import Admission, Principal
     from server.access.usage import Usage
     from server.errors import GatewayError
     from server.inprocess import InProcessChannel
+    from server.inprocess.call import InProcessCall
+    from server.inprocess.channel import InProcessMethod
     from server.rpc.pipeline.call import RequestState
 
     Result = batch_pb2.ExecuteResult
@@ -53,6 +57,22 @@ _MOST_HINTS = 10
 _BATCH = batch_pb2.ExecuteRequest.DESCRIPTOR.full_name
 
 
+class _Kind(NamedTuple):
+    """An operation as a batch knows it; `states_cost`: what a call costs is known from its answer alone."""
+
+    operation: Operation
+    path: str
+    deadline: float
+    answer_url: str
+    states_cost: bool
+
+    @classmethod
+    def of(cls, operation: Operation) -> _Kind:
+        states_cost = operation.cost > 1 or operation.takes_items or operation.stands_for_many
+        answer_url = _TYPE_PREFIX + operation.response.DESCRIPTOR.full_name
+        return cls(operation, operation.path, operation.deadline, answer_url, states_cost)
+
+
 class BatchServicer(batch_pb2_grpc.BatchServiceServicer):
     """Makes a call over the in-process channel for each request of a batch.
 
@@ -66,7 +86,7 @@ class BatchServicer(batch_pb2_grpc.BatchServiceServicer):
         admission: Admission,
         usage: Usage,
     ) -> None:
-        self._operations = {operation.request.DESCRIPTOR.full_name: operation for operation in operations}
+        self._kinds = {one.request.DESCRIPTOR.full_name: _Kind.of(one) for one in operations}
         self._open_channel = open_channel
         self._admission = admission
         self._usage = usage
@@ -96,7 +116,7 @@ class BatchServicer(batch_pb2_grpc.BatchServiceServicer):
         if refused:
             count_refusal("grpc", RateLimited.reason, refused)
             self._usage.refuse(principal.label, RateLimited.reason, refused, units=0)
-        batch = _Batch(self._operations, self._open_channel(), state, principal)
+        batch = _Batch(self._kinds, self._open_channel(), state, principal)
         room = self._admission.limiter.room(principal, self._reserved[principal.id])
         at_once = min(max(1, room), grant.admitted)
         self._reserved[principal.id] += at_once
@@ -127,12 +147,12 @@ class _Batch:
 
     def __init__(
         self,
-        operations: Mapping[str, Operation],
+        kinds: Mapping[str, _Kind],
         channel: InProcessChannel,
         state: RequestState,
         principal: Principal,
     ) -> None:
-        self._operations = operations
+        self._kinds = kinds
         self._channel = channel
         self._state = state
         metadata: list[tuple[str, str | bytes]] = [(PRINCIPAL, principal.encode()), ("x-request-id", state.request_id)]
@@ -144,66 +164,112 @@ class _Batch:
         assert state.deadline is not None
         self._until = state.deadline - min(_MARGIN_SECONDS, (state.deadline - monotonic()) / _MARGIN_PART)
         self._room = _ROOM
+        self._methods: dict[str, InProcessMethod] = {}
+        self._waiting: Iterator[tuple[int, AnyMessage]] = iter(())
+        self._results: list[Result | None] = []
+        self._calls: dict[InProcessCall, None] = {}
+        self._at_once = 1
+        self._end: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.begun = 0
         self.units = 0
         self.uncalled: dict[str, int] = {}
 
-    async def run(self, requests: Iterable[AnyMessage], at_once: int) -> list[Result]:
+    async def run(self, requests: Sequence[AnyMessage], at_once: int) -> list[Result]:
         """Return what the requests came to, in their order.
 
         So many calls are made at once, and the others follow as these end: none is refused because of its own batch.
         """
-        requests = list(requests)
-        results: list[Result | None] = [None] * len(requests)
-        waiting = iter(enumerate(requests))
-        async with asyncio.TaskGroup() as tasks:
-            for _ in range(at_once):
-                tasks.create_task(self._work(waiting, results))
-        return [result for result in results if result is not None]
+        if not requests:
+            return []
+        self._results = [None] * len(requests)
+        self._waiting = iter(enumerate(requests))
+        self._at_once = at_once
+        try:
+            self._begin_more()
+            await self._end
+        finally:
+            calls, self._calls = self._calls, {}
+            for call in calls:
+                call.cancel()
+        return [result for result in self._results if result is not None]
 
-    async def _work(self, waiting: Iterator[tuple[int, AnyMessage]], results: list[Result | None]) -> None:
-        for index, request in waiting:
+    def _begin_more(self) -> None:
+        """Begin as many calls as there is room for; what is answered at once takes none."""
+        while len(self._calls) < self._at_once:
+            found = next(self._waiting, None)
+            if found is None:
+                if not self._calls and not self._end.done():
+                    self._end.set_result(None)
+                return
             self.begun += 1
+            index, request = found
             try:
-                results[index] = await self._answer(request, f"requests[{index}]")
+                result = self._begin(index, request)
             except (InvalidArgument, DeadlineExceeded) as failure:
-                results[index] = self._uncalled(failure)
+                result = self._uncalled(failure)
             except UsageError:
                 # The channel is closed: the gateway stops.
-                results[index] = self._uncalled(_interrupted())
+                result = self._uncalled(_interrupted())
+            self._results[index] = result
 
-    async def _answer(self, request: AnyMessage, path: str) -> Result:
-        """Return what one request came to.
+    def _begin(self, index: int, request: AnyMessage) -> Result | None:
+        """Return what one request came to, None where a call is in progress.
 
         Before it is called: raises InvalidArgument for a request of no operation, DeadlineExceeded where no time is
         left, UsageError when the gateway stops.
         """
-        operation = self._find(request.type_url, path)
+        kind = self._find(request.type_url, index)
         left = self._until - monotonic()
         if left <= 0:
-            raise _too_late(operation)
-        call = self._channel.unary_unary(operation.path)(
-            request.value,
-            # Without one the operation's own deadline holds.
-            timeout=None if left >= operation.deadline else left,
-            metadata=self._metadata,
-        )
+            raise _too_late(kind.operation)
+        path = kind.path
+        method = self._methods.get(path)
+        if method is None:
+            method = self._methods[path] = self._channel.unary_unary(path)
+        # Without one the operation's own deadline holds.
+        begun = method.begin(request.value, None if left >= kind.deadline else left, self._metadata)
+        if isinstance(begun, tuple):
+            response, trailing = begun
+            self.units += _cost(kind, trailing)
+            return self._answered(response, kind, index)
+        if begun.done():
+            return self._ended(begun, kind, index, request)
+        self._calls[begun] = None
+        begun.add_done_callback(partial(self._go_on, kind, index, request))
+        return None
+
+    def _go_on(self, kind: _Kind, index: int, request: AnyMessage, call: InProcessCall) -> None:
+        """Take what a call came to, and begin others in its place."""
+        # Of a batch that was left nothing is taken any more.
+        if call not in self._calls:
+            return
+        del self._calls[call]
         try:
-            response: bytes = await call
+            self._results[index] = self._ended(call, kind, index, request)
+            self._begin_more()
+        except Exception as defect:
+            if not self._end.done():
+                self._end.set_exception(defect)
+
+    def _ended(self, call: InProcessCall, kind: _Kind, index: int, request: AnyMessage) -> Result:
+        try:
+            response: bytes = call.outcome()
         except AioRpcError as error:
-            self.units += _cost(operation, error.trailing_metadata())
-            return batch_pb2.ExecuteResult(error=self._status(error, operation, request, path))
+            self.units += _cost(kind, call.trailing)
+            return batch_pb2.ExecuteResult(error=self._status(error, kind.operation, request, index))
         except asyncio.CancelledError:
-            task = asyncio.current_task()
-            if task is not None and task.cancelling():
-                raise
             # The channel has cancelled the call alone.
             self.units += 1
             return self._failed(_interrupted())
-        self.units += _cost(operation, await call.trailing_metadata())
+        # The metadata of most are never made.
+        self.units += _cost(kind, call.trailing) if kind.states_cost else 1
+        return self._answered(response, kind, index)
+
+    def _answered(self, response: bytes, kind: _Kind, index: int) -> Result:
         size = len(response) + _WRAPPING_BYTES
         if size > self._room:
             # Let go now, not when the others are there: what a batch holds is bounded.
+            path = f"requests[{index}]"
             return self._failed(
                 ResponseTooLarge(
                     f"{path} is answered with {len(response)} bytes, for which the answers beside it leave no room;"
@@ -212,14 +278,18 @@ class _Batch:
                 )
             )
         self._room -= size
-        packed = AnyMessage(type_url=_TYPE_PREFIX + operation.response.DESCRIPTOR.full_name, value=response)
-        return batch_pb2.ExecuteResult(response=packed)
+        result = batch_pb2.ExecuteResult()
+        packed = result.response
+        packed.type_url = kind.answer_url
+        packed.value = response
+        return result
 
-    def _find(self, type_url: str, path: str) -> Operation:
+    def _find(self, type_url: str, index: int) -> _Kind:
         _, slash, name = type_url.rpartition("/")
-        operation = self._operations.get(name)
-        if operation is not None and slash:
-            return operation
+        kind = self._kinds.get(name)
+        if kind is not None and slash:
+            return kind
+        path = f"requests[{index}]"
         if not slash:
             got = f"has the type URL {shown(type_url)}" if type_url else "has no type URL"
             reason = f"{got}; write {_TYPE_PREFIX} and a request's full name, such as waypost.v1.GetBalanceRequest"
@@ -228,7 +298,7 @@ class _Batch:
         else:
             # A look takes a millisecond.
             is_few = self.uncalled.get(InvalidArgument.reason, 0) < _MOST_HINTS
-            near = nearest(name, self._operations) if is_few else None
+            near = nearest(name, self._kinds) if is_few else None
             hint = f"; did you mean {near}?" if near else "; write the request of an rpc of waypost.v1"
             reason = f"is of type {shown(name)}, which no operation takes{hint}"
         raise InvalidArgument(f"{path} {reason}", field=path)
@@ -241,10 +311,11 @@ class _Batch:
     def _failed(self, failure: GatewayError) -> Result:
         return batch_pb2.ExecuteResult(error=describe(failure, self._state))
 
-    def _status(self, error: AioRpcError, operation: Operation, request: AnyMessage, path: str) -> status_pb2.Status:
+    def _status(self, error: AioRpcError, operation: Operation, request: AnyMessage, index: int) -> status_pb2.Status:
         """Return why a call failed: what the call states, if its servicer had any part in that."""
         code = error.code()
         if code is StatusCode.INVALID_ARGUMENT and not _is_message(operation, request.value):
+            path = f"requests[{index}]"
             failure: GatewayError = InvalidArgument(
                 f"the value of {path} is not the {operation.request.DESCRIPTOR.name} that waypost.v1 defines;"
                 " regenerate the client's stubs",
@@ -276,10 +347,10 @@ def _interrupted() -> UpstreamUnavailable:
     return UpstreamUnavailable("the call was interrupted inside the gateway; try again", retry_after_ms=1000)
 
 
-def _cost(operation: Operation, trailing: Iterable[tuple[str, str | bytes]] | None) -> int:
+def _cost(kind: _Kind, trailing: Iterable[tuple[str, str | bytes]]) -> int:
     """Return the units that a call was charged, as it states them; 1 where it ended without."""
-    if operation.cost > 1 or operation.takes_items or operation.stands_for_many:
-        for name, value in trailing or ():
+    if kind.states_cost:
+        for name, value in trailing:
             if name == COST:
                 return int(value)
     return 1

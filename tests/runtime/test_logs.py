@@ -17,7 +17,7 @@ import pytest
 import structlog
 from aiohttp import web
 
-from runtime.logs import EventHandler, configure_logs, get_logger, route_logs
+from runtime.logs import EventHandler, configure_logs, get_logger, route_logs, takes_lines
 from runtime.settings import LogSettings
 
 if TYPE_CHECKING:
@@ -167,6 +167,15 @@ def test_the_level_holds_for_everyone(logs: Capture) -> None:
     logging.getLogger("aiohttp.client").info("quiet")
     get_logger("waypost.test").warning("loud")
     assert [event["event"] for event in logs.events] == ["loud"]
+
+
+@pytest.mark.parametrize("logs", [LogSettings(format="json", level="warning")], indirect=True)
+def test_a_line_is_taken_where_it_would_be_written_and_where_lines_are_captured(logs: Capture) -> None:
+    assert not takes_lines("waypost.test", logging.INFO)
+    assert takes_lines("waypost.test", logging.WARNING)
+    with structlog.testing.capture_logs():
+        assert takes_lines("waypost.test", logging.DEBUG)
+    assert not takes_lines("waypost.test", logging.INFO)
 
 
 @pytest.mark.parametrize("logs", [LogSettings(format="console")], indirect=True)

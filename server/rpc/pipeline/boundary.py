@@ -10,18 +10,19 @@ from __future__ import annotations
 import asyncio
 import hmac
 import itertools
+import logging
 import re
 import secrets
 from functools import partial
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 import grpc
 from grpc import StatusCode
 
 from runtime.listening import client_network
-from runtime.logs import LogLimit, get_logger
+from runtime.logs import LogLimit, get_logger, takes_lines
 from runtime.metrics import count_operation
 from runtime.tracing import installed
 from server.errors import DeadlineExceeded, KeyInvalid, KeyMissing, KeyNotAllowed, RateLimited, release
@@ -33,11 +34,11 @@ from server.rpc.pipeline.traces import Traces, end_trace
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
-    from typing import Any, NoReturn, TypeAlias
+    from typing import NoReturn, TypeAlias
 
     from server.access.usage import Usage
     from server.errors import GatewayError
-    from server.inprocess.context import Beginning
+    from server.inprocess.context import Beginning, InProcessContext
     from server.rpc.pipeline.admission import AdmissionStage
     from server.rpc.pipeline.call import Context, Gate, Handler, Identify, Method, Step
 
@@ -50,6 +51,8 @@ CACHE_CONTROL = "x-waypost-cache-control"
 CREDENTIAL = "x-waypost-credential"
 # Directives of RFC 9111, section 5.2.1, by which a caller asks for an answer that comes from a node now.
 _FRESH = frozenset({"no-cache", "no-store", "max-age=0"})
+# The metadata of the last call in this process, as they came and by name: the items of a batch share theirs.
+_shared: list[Any] = [(), {}]
 _acceptable = re.compile(r"[A-Za-z0-9._-]{1,64}").fullmatch
 
 
@@ -63,10 +66,15 @@ def state_starter(method: Method, credential: str | None) -> Callable[[Metadata,
     secret = credential.encode() if credential and method.private else None
 
     def start(received: Metadata, trusted: bool) -> RequestState:
-        metadata: dict[str, str | bytes] = {}
-        # Not `dict(...)`, nor by unpacking: both make a list of each of gRPC's named tuples first.
-        for entry in received:
-            metadata[entry[0]] = entry[1]
+        if received is _shared[0]:
+            metadata = _shared[1]
+        else:
+            metadata = {}
+            # Not `dict(...)`, nor by unpacking: both make a list of each of gRPC's named tuples first.
+            for entry in received:
+                metadata[entry[0]] = entry[1]
+            if trusted:
+                _shared[:] = received, metadata
         given = metadata.get("x-request-id")
         request_id = given if isinstance(given, str) and _acceptable(given) else f"{_PROCESS}-{next(_calls):x}"
         if secret is not None and _matches(metadata, secret):
@@ -88,7 +96,8 @@ def _matches(metadata: dict[str, Any], credential: bytes) -> bool:
     return isinstance(given, str) and hmac.compare_digest(given.encode(), credential)
 
 
-_log = get_logger("waypost.rpc")
+_LOGGER = "waypost.rpc"
+_log = get_logger(_LOGGER)
 # Statuses that the operator should look at; the others are the callers' business.
 _OPERATORS = frozenset({StatusCode.INTERNAL, StatusCode.UNKNOWN, StatusCode.UNAVAILABLE, StatusCode.DEADLINE_EXCEEDED})
 _REFUSED = frozenset({KeyMissing.reason, KeyInvalid.reason, KeyNotAllowed.reason, RateLimited.reason})
@@ -141,7 +150,10 @@ def _client(state: RequestState, context: Context) -> str:
 
 def _write(name: str, state: RequestState, status: StatusCode, reason: str | None, **more: int) -> None:
     _count(name, state, status, reason)
-    write = _log.warning if status in _OPERATORS else _log.info
+    is_operators = status in _OPERATORS
+    if not takes_lines(_LOGGER, logging.WARNING if is_operators else logging.INFO):
+        return
+    write = _log.warning if is_operators else _log.info
     write(
         "call failed",
         operation=name,
@@ -202,23 +214,23 @@ class CallBoundary:
         name, start, gate, count = self._parts(method, inner)
         usage = self._usage
 
-        def begin(request: bytes, context: Context) -> bytes | Callable[[], Awaitable[bytes]]:
+        def begin(request: bytes, context: InProcessContext) -> bytes | Callable[[], Awaitable[bytes]]:
             state = start(context.invocation_metadata(), True)
             try:
                 answer = gate(request, context, state)
                 if not isinstance(answer, bytes):
                     return partial(finish, answer, request, context, state)
-                context.set_trailing_metadata(state.trailing_metadata())
+                context.set_trailing_maker(state.trailing_metadata)
             except Exception as failure:
                 return partial(_fail, name, state, context, failure, usage)
             count(state)
             return answer
 
-        async def finish(step: Step, request: bytes, context: Context, state: RequestState) -> bytes:
+        async def finish(step: Step, request: bytes, context: InProcessContext, state: RequestState) -> bytes:
             REQUEST.set(state)
             try:
                 response = await step(request, context, state)
-                context.set_trailing_metadata(state.trailing_metadata())
+                context.set_trailing_maker(state.trailing_metadata)
             except BaseException as failure:
                 await _fail(name, state, context, failure, usage)
             count(state)

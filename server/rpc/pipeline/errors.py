@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import grpc
@@ -48,6 +49,9 @@ _MAX_REVERT_BYTES = 1024
 _SELECTOR_BYTES = 4
 # The name of a detail's type, and the lengths around it.
 _WRAPPING_BYTES = 64
+_URL = "type.googleapis.com/"
+# The failures of which `facts_of` has more to state than their reason.
+_WITH_FACTS = (Reverted, ArchiveRequired, NotFound, RangeTooLarge, VersionRefused)
 
 _log = get_logger("waypost.rpc")
 
@@ -80,11 +84,10 @@ async def answer_failure(name: str, state: RequestState, context: Context, failu
         _log.error("unexpected failure", operation=name, request_id=state.request_id, exc_info=failure)
         error = Internal(f"internal error; quote the request id {state.request_id} to the operator")
     state.error = error
-    status = describe(error, state)
-    trailing = (*state.trailing_metadata(), (STATUS_DETAILS, status.SerializeToString()))
+    trailing = (*state.trailing_metadata(), (STATUS_DETAILS, _serialise(error, state)))
     if error.retry_after_ms is not None:
         trailing = (*trailing, (RETRY_PUSHBACK, str(error.retry_after_ms)))
-    await context.abort(error.status, status.message, trailing)
+    await context.abort(error.status, clip(error.message), trailing)
     raise AssertionError("abort always raises")
 
 
@@ -94,27 +97,48 @@ def describe(failure: GatewayError, state: RequestState) -> status_pb2.Status:
     Where the node's own words are handed on, they are a detail of type NodeError.
     What is not there, or not yet, is about the operation's subject where it names no other parameter.
     """
-    details: list[Message] = [
-        error_details_pb2.ErrorInfo(reason=failure.reason, domain=DOMAIN, metadata=facts_of(failure))
-    ]
-    message = clip(failure.message)
+    return status_pb2.Status.FromString(_serialise(failure, state))
+
+
+def _serialise(failure: GatewayError, state: RequestState) -> bytes:
+    """Return `describe` serialised: pieces of a message are joined by joining their bytes."""
     field = failure.field
     if not field and state.operation is not None and isinstance(failure, NotFound | Pending):
         field = subject_path(state.operation)
+    constant = (failure.status.value[0], failure.reason, clip(failure.message), field, failure.retry_after_ms)
+    facts = facts_of(failure) if isinstance(failure, _WITH_FACTS) else None
+    status = _of_content(*constant) if facts is None else _compose(*constant, facts)
+    status += _detail(error_details_pb2.RequestInfo(request_id=state.request_id))
+    if failure.node is not None:
+        status += _detail(_node_error(failure.node, MAX_STATUS_BYTES - len(status)))
+    return status
+
+
+@lru_cache(maxsize=256)
+def _of_content(code: int, reason: str, message: str, field: str | None, retry_after_ms: int | None) -> bytes:
+    return _compose(code, reason, message, field, retry_after_ms, {})
+
+
+def _compose(
+    code: int, reason: str, message: str, field: str | None, retry_after_ms: int | None, facts: dict[str, str]
+) -> bytes:
+    """Return the serialised status without what is of one call alone."""
+    details: list[Message] = [error_details_pb2.ErrorInfo(reason=reason, domain=DOMAIN, metadata=facts)]
     if field:
         violation = error_details_pb2.BadRequest.FieldViolation(field=field, description=message)
         details.append(error_details_pb2.BadRequest(field_violations=[violation]))
-    if failure.retry_after_ms is not None:
+    if retry_after_ms is not None:
         delay = Duration()
-        delay.FromMilliseconds(failure.retry_after_ms)
+        delay.FromMilliseconds(retry_after_ms)
         details.append(error_details_pb2.RetryInfo(retry_delay=delay))
-    details.append(error_details_pb2.RequestInfo(request_id=state.request_id))
-    status = status_pb2.Status(code=failure.status.value[0], message=message)
-    for detail in details:
-        _add(status, detail)
-    if failure.node is not None:
-        _add(status, _node_error(failure.node, MAX_STATUS_BYTES - status.ByteSize()))
-    return status
+    head: bytes = status_pb2.Status(code=code, message=message).SerializeToString()
+    return head + b"".join(map(_detail, details))
+
+
+def _detail(detail: Message) -> bytes:
+    packed = AnyMessage(type_url=_URL + detail.DESCRIPTOR.full_name, value=detail.SerializeToString())
+    serialised: bytes = status_pb2.Status(details=[packed]).SerializeToString()
+    return serialised
 
 
 def facts_of(failure: GatewayError) -> dict[str, str]:
@@ -136,12 +160,6 @@ def facts_of(failure: GatewayError) -> dict[str, str]:
         case VersionRefused():
             facts["maxSupportedTransactionVersion"] = failure.version
     return {name: str(fact) for name, fact in facts.items() if fact is not None}
-
-
-def _add(status: status_pb2.Status, detail: Message) -> None:
-    packed = AnyMessage()
-    packed.Pack(detail)
-    status.details.append(packed)
 
 
 def _node_error(words: NodeWords, room: int) -> raw_pb2.NodeError:

@@ -360,3 +360,26 @@ async def test_a_typed_answer_unpacks(stub: Any) -> None:
     assert result.response.type_url == "type.googleapis.com/waypost.v1.GetBalanceResponse"
     assert isinstance(result.response, AnyMessage)
     assert result.response.Is(GetBalanceResponse.DESCRIPTOR)
+
+
+async def test_each_request_in_progress_has_one_task(gateway: Gateway) -> None:
+    began, release = 0, asyncio.Event()
+    reached = asyncio.Event()
+
+    async def answer(request: Any, context: Any) -> Any:
+        nonlocal began
+        began += 1
+        if began == 5:
+            reached.set()
+        await release.wait()
+        return GetBalanceResponse(address=request.address)
+
+    Accounts.answer = answer
+    before = asyncio.all_tasks()
+    call = stub_of(BatchServiceStub, gateway.channel()).Execute(packed(*map(balance, range(5))), metadata=LOCAL)
+    async with asyncio.timeout(10):
+        await reached.wait()
+    # One more is the batch's own.
+    assert len(asyncio.all_tasks() - before) == 6
+    release.set()
+    assert addresses(await call) == [balance(number).address for number in range(5)]

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 from google.rpc import error_details_pb2
+from grpc import StatusCode
 
 from runtime.operations import load_operations
-from server.errors import ArchiveRequired, GatewayError, NotFound, Pending, UpstreamUnavailable
+from server.errors import ArchiveRequired, GatewayError, NotFound, Pending, RateLimited, UpstreamUnavailable
 from server.rpc.pipeline.call import REQUEST, RequestState
 from server.rpc.pipeline.errors import describe
 from server.rpc.rows import gather_rows
@@ -59,3 +60,32 @@ async def test_where_every_row_fails_the_first_ones_parameter_is_named_by_its_it
     assert (caught.value.message, caught.value.field) == ("first", "params[0].block")
     # Whoever else was reported the same failure asked for it by another name.
     assert failures[0].field == "block"
+
+
+def test_failures_of_equal_content_differ_by_their_request_alone() -> None:
+    failure = RateLimited("used up", field="items", retry_after_ms=250)
+    first, second = (describe(failure, RequestState(name, None, 0.0, {})) for name in ("a", "b"))
+    assert first.details[:-1] == second.details[:-1]
+    ids = [error_details_pb2.RequestInfo.FromString(status.details[-1].value).request_id for status in (first, second)]
+    assert ids == ["a", "b"]
+    assert (first.code, first.message) == (StatusCode.RESOURCE_EXHAUSTED.value[0], "used up")
+    assert [detail.TypeName() for detail in first.details] == [
+        "google.rpc.ErrorInfo",
+        "google.rpc.BadRequest",
+        "google.rpc.RetryInfo",
+        "google.rpc.RequestInfo",
+    ]
+    later = describe(RateLimited("used up", field="items", retry_after_ms=500), RequestState("c", None, 0.0, {}))
+    delay = error_details_pb2.RetryInfo.FromString(later.details[2].value).retry_delay
+    assert delay.ToMilliseconds() == 500
+
+
+def test_facts_are_those_of_their_own_failure() -> None:
+    state = RequestState("a", None, 0.0, {})
+    oldest = []
+    for block in (7, 8):
+        failure = ArchiveRequired("too old")
+        failure.oldest_block = block
+        info = error_details_pb2.ErrorInfo.FromString(describe(failure, state).details[0].value)
+        oldest.append(info.metadata["oldestBlock"])
+    assert oldest == ["7", "8"]
