@@ -52,7 +52,9 @@ async def measure_connections(world: World) -> Result:
     for kind, body in kinds.items():
         question = Question(orjson.dumps(body))
         await world.ask(question, Pace(FEW, 0.3), served)
-        found = [[await world.ask(question, Pace(count, SECONDS), served) for count in (FEW, MANY)] for _ in range(ROUNDS)]
+        found = [
+            [await world.ask(question, Pace(count, SECONDS), served) for count in (FEW, MANY)] for _ in range(ROUNDS)
+        ]
         name = f"{kind}: {MANY} of {FEW} connections"
         figures[name] = spread([many.microseconds / few.microseconds for few, many in found])
         figures[f"{kind}: {FEW} connections, us"] = spread([few.microseconds for few, _ in found])

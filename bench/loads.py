@@ -1,7 +1,7 @@
 """One load on a server that is watched meanwhile: how many requests, how long they took, what they cost it.
 
-The load generator is that of `bench/native`, else those in Python. A question is a template: `ID` stands for a number that
-counts up, `ADDRESS` for an address that does.
+The load generator is that of `bench/native`, else those in Python. A question is a template: `ID` stands for a number
+that counts up, `ADDRESS` for an address that does.
 """
 
 from __future__ import annotations

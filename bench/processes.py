@@ -82,7 +82,7 @@ def processor_seconds(processes: Iterable[int]) -> float:
     It is the sum of `utime` and `stime` in `/proc/PID/stat`, to the nanosecond: that file counts in hundredths of a
     second. Linux only.
     """
-    # The clock of another process: its id's complement, then "of the whole process, as scheduled" (linux/posix-timers.h).
+    # The clock of another process: its id's complement, then "of all threads, as scheduled" (linux/posix-timers.h).
     return sum(time.clock_gettime(~process << 3 | 2) for process in processes)
 
 

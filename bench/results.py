@@ -93,7 +93,7 @@ class Run:
     """All rows of one run, with what they were measured on."""
 
     commit: str
-    command: str
+    day: str
     machine: dict[str, str]
     results: list[Result]
 
@@ -116,7 +116,7 @@ def _result(written: dict[str, Any]) -> Result:
     return Result(written["name"], written["title"], goals, figures, written["remark"])
 
 
-def describe_machine(*, is_native: bool) -> dict[str, str]:
+def describe_machine() -> dict[str, str]:
     """Return what the machine is, and how much others made of it when the run began; it has no name here."""
     kinds = [line for line in _read("/proc/cpuinfo") if line.startswith("model name")]
     memory = next((line for line in _read("/proc/meminfo") if line.startswith("MemTotal")), "")
@@ -127,8 +127,7 @@ def describe_machine(*, is_native: bool) -> dict[str, str]:
         "memory": gigabytes,
         "system": f"{platform.system()} {platform.release()}",
         "python": platform.python_version(),
-        "node and load generator": "Go" if is_native else "Python: they cost as much as what they measure",
-        "load before the run": " ".join(f"{load:.1f}" for load in os.getloadavg()),
+        "others' load at the beginning (1, 5, 15 minutes)": " ".join(f"{load:.1f}" for load in os.getloadavg()),
     }
 
 

@@ -1,8 +1,8 @@
 """The rows that ask one thing: each beside its bare echo, in turn, a few rounds.
 
-A figure "of the echo" is how many of the echo's answers one of the row's takes the processor time of, turned round: 1 is
-as cheap as the echo. It is taken of processor time, since that hardly depends on what else the machine does; the rates
-stand beside it, and are what they are on a machine that does nothing else.
+"Of the echo" is the processor time of an answer of the echo over that of one of the row: 1 is as cheap as the echo. On a
+machine that does nothing else it is the ratio of the rates, which stands beside it; where others run, processor time
+changes far less than rates do.
 """
 
 from __future__ import annotations
@@ -20,8 +20,6 @@ from bench.results import Goal, Result, spread
 from bench.world import FAR, NEAR, ROUNDS, SECONDS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from bench.loads import Round
     from bench.world import World
 
@@ -80,7 +78,13 @@ def rows(old_block: int, *, is_native: bool) -> list[Row]:
             32,
             (Goal(OF_ECHO, 0.65, True),),
         ),
-        Row("raw", "raw chainRpc balance, 32 connections", question(raw(), contained=""), 32, (Goal(OF_ECHO, 0.36, True),)),
+        Row(
+            "raw",
+            "raw chainRpc balance, 32 connections",
+            question(raw(), contained=""),
+            32,
+            (Goal(OF_ECHO, 0.36, True),),
+        ),
         Row(
             "batch",
             "batch of 50 fresh balances, an item, 4 connections",
@@ -103,7 +107,14 @@ def rows(old_block: int, *, is_native: bool) -> list[Row]:
             (Goal(OF_ECHO, 0.85, True),),
             "grpc",
         ),
-        Row("execute", "gRPC Execute of 50 fresh balances, an item, 4 callers", execute(), 4, (Goal(MICROSECONDS, 45, False),), "grpc"),
+        Row(
+            "execute",
+            "gRPC Execute of 50 fresh balances, an item, 4 callers",
+            execute(),
+            4,
+            (Goal(MICROSECONDS, 45, False),),
+            "grpc",
+        ),
     ]
 
 
@@ -157,7 +168,9 @@ async def measure(world: World, row: Row) -> Result:
     beside = Pace(max(row.callers, 32) if row.callers > 1 else 1, SECONDS)
     pace = Pace(row.callers, SECONDS)
     await world.ask(row.question, Pace(row.callers, 0.3))
-    found = [(await world.ask_echo(row.echo, plain, beside), await world.ask(row.question, pace)) for _ in range(ROUNDS)]
+    found = [
+        (await world.ask_echo(row.echo, plain, beside), await world.ask(row.question, pace)) for _ in range(ROUNDS)
+    ]
     items = row.question.items
     unit = "an item" if items > 1 else "a request"
     figures = {
@@ -199,7 +212,11 @@ async def measure_lone(world: World) -> Result:
     found: list[tuple[Round, Round, Round]] = []
     for _ in range(ROUNDS):
         found.append(
-            (await world.ask_node(direct, pace), await world.ask_echo("http", plain, pace), await world.ask(asked, pace))
+            (
+                await world.ask_node(direct, pace),
+                await world.ask_echo("http", plain, pace),
+                await world.ask(asked, pace),
+            )
         )
     figures = {
         "added, ms": spread([(gateway.median - node.median) * 1e3 for node, _, gateway in found]),

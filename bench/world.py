@@ -14,7 +14,7 @@ import aiohttp
 
 from bench import gateway, native
 from bench.loads import Reading, ask
-from bench.processes import processor_seconds, python, set_processor_apart
+from bench.processes import processor_seconds, python
 from bench.relay import CountingRelay
 from devnet.launcher import Devnet
 from devnet.ports import free_port
@@ -90,9 +90,7 @@ class World:
 
     async def serve(self, *, settings: str = "", workers: int = 1, processors: set[int] | None = None) -> Gateway:
         """Serve from another gateway until the world ends."""
-        served = gateway.serve(
-            self.endpoints, processors or self.apart, self.tree, settings=settings, workers=workers
-        )
+        served = gateway.serve(self.endpoints, processors or self.apart, self.tree, settings=settings, workers=workers)
         return await self.stack.enter_async_context(served)
 
     async def ask(self, question: Question, pace: Pace, served: Gateway | None = None) -> Round:
@@ -125,12 +123,11 @@ class World:
 
 
 @asynccontextmanager
-async def open_world(tree: Path | None) -> AsyncIterator[World]:
-    """Start everything; all of it ends with the block."""
+async def open_world(tree: Path | None, apart: set[int] | None) -> AsyncIterator[World]:
+    """Start everything, the servers on the processors `apart`; all of it ends with the block."""
     missing = await native.build()
     if missing is not None:
         print(f"  node and load generator in Python, which cost as much as what they measure: {missing}", flush=True)
-    apart = set_processor_apart()
     async with AsyncExitStack() as stack:
         echoes = {}
         for kind, path in (("http", "/v1"), ("grpc", "")):
