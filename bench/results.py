@@ -8,7 +8,7 @@ import statistics
 import subprocess
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 _ROOT = Path(__file__).resolve().parents[1]
 
 
-class Figure(NamedTuple):
+@dataclass(frozen=True)
+class Figure:
     """The median of all rounds, and the lowest and highest."""
 
     median: float
@@ -111,7 +112,7 @@ class Run:
 
 
 def _result(written: dict[str, Any]) -> Result:
-    figures = {name: Figure(*figure) for name, figure in written["figures"].items()}
+    figures = {name: Figure(**figure) for name, figure in written["figures"].items()}
     goals = tuple(Goal(**goal) for goal in written["goals"])
     return Result(written["name"], written["title"], goals, figures, written["remark"])
 

@@ -1,8 +1,8 @@
 """The rows that ask one thing: each beside its bare echo, in turn, a few rounds.
 
-"Of the echo" is the processor time of an answer of the echo over that of one of the row: 1 is as cheap as the echo. On a
-machine that does nothing else it is the ratio of the rates, which stands beside it; where others run, processor time
-changes far less than rates do.
+"Of the echo" is the processor time of an answer of the echo over that of one of the row: 1 is as cheap as the echo.
+Where nothing else runs it is the ratio of the rates, which stands beside it; where others run, processor time changes
+far less than rates do.
 """
 
 from __future__ import annotations
