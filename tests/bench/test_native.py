@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import aiohttp
@@ -176,3 +177,14 @@ async def test_a_refusal_by_status_fails_the_load(node: native.Node) -> None:
     async with serve_app(app) as url:
         with pytest.raises(AssertionError, match="429"):
             await ask(f"{url}/", QUESTION, Pace(1, 0.1), watch, key="", is_native=True)
+
+
+async def test_the_programs_are_formatted_and_pass_the_compilers_own_checks(node: native.Node) -> None:
+    assert node
+    sources = Path(native.__file__).parent
+    for command in (("gofmt", "-l", "."), ("go", "vet", "./...")):
+        child = await asyncio.create_subprocess_exec(
+            *command, cwd=sources, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
+        )
+        output, _ = await child.communicate()
+        assert (child.returncode, output) == (0, b"")
