@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from bench.world import World
 
 PROMISES = "promises"
+FAILED = "failed"
+"""How the remark of a row begins of which a request failed."""
 _OTHERS: dict[str, Callable[[World], Awaitable[Result]]] = {
     "lone": rows.measure_lone,
     "poisson": rows.measure_poisson,
@@ -49,15 +51,19 @@ async def measure_rows(names: Collection[str], tree: Path | None, apart: set[int
         for name in ROWS:
             if name not in names:
                 continue
-            found = await (_OTHERS[name](world) if name in _OTHERS else rows.measure(world, plain[name]))
+            try:
+                found = await (_OTHERS[name](world) if name in _OTHERS else rows.measure(world, plain[name]))
+            except (AssertionError, TimeoutError) as error:
+                found = Result(name, plain[name].title if name in plain else name, remark=f"{FAILED}: {error!r}")
             results.append(found)
             print(f"\n  [{time.monotonic() - began:.0f} s] {name}: " + "\n  ".join(found.lines()), flush=True)
         return results, world.is_native
 
 
 async def main(arguments: argparse.Namespace) -> int:
-    """Measure what is wanted; return 1 when a promise is broken."""
+    """Measure what is wanted; return 1 when a promise is broken or a row failed."""
     apart = set_processor_apart()
+    results: list[Result] = []
     names = [name for name in ROWS if not arguments.only or name in arguments.only or "rows" in arguments.only]
     if names:
         machine = describe_machine()
@@ -67,10 +73,13 @@ async def main(arguments: argparse.Namespace) -> int:
             Run(commit_of(arguments.tree), time.strftime("%Y-%m-%d", time.gmtime()), machine, results).write(
                 arguments.json
             )
+    failed = [result.name for result in results if result.remark.startswith(FAILED)]
+    if failed:
+        print(f"\n  failed: {', '.join(failed)}", flush=True)
     if arguments.only and PROMISES not in arguments.only:
-        return 0
+        return 1 if failed else 0
     print("\n  promises", flush=True)
-    return 0 if await ratios.measure(apart) else 1
+    return 0 if await ratios.measure(apart) and not failed else 1
 
 
 def parse() -> argparse.Namespace:
