@@ -88,7 +88,7 @@ async def _run(
         port, grpc_port, config = free_port(), free_port(), folder / "waypost.toml"
         config.write_text(
             f'profile = "{profile}"\nworkers = {workers}\n[http]\nport = {port}\n[grpc]\nport = {grpc_port}\n'
-            f'[storage]\nurl = "sqlite:///{folder}/waypost.db"\n[control]\nsocket = "{folder}/control"\n{settings}'
+            f'[storage]\nurl = "sqlite:///{folder}/waypost.db"\n{settings}'
         )
         key = await _create_key(config, profile, tree)
         log = stack.enter_context((folder / "waypost.log").open("wb"))

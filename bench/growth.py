@@ -60,15 +60,19 @@ async def measure_connections(world: World) -> Result:
         figures[f"{kind}: {FEW} connections, us"] = spread([few.microseconds for few, _ in found])
         figures[f"{kind}: {MANY} connections, us"] = spread([many.microseconds for _, many in found])
         goals.append(Goal(name, 1.15, False))
-    remark = "" if not settings else "with server_limits.max_in_flight_per_key = 2000"
+    remark = "with server_limits.max_in_flight_per_key = 2000" if settings else ""
     return Result("connections", f"growth from {FEW} to {MANY} connections", tuple(goals), figures, remark)
 
 
 def _limits(world: World) -> str:
     """Return the settings that let one key have so many requests in progress, where the version has such a bound."""
-    documented = (world.tree or gateway.ROOT) / "docs" / "configuration.md"
     key = "max_in_flight_per_key"
-    return f"[server_limits]\n{key} = 2000\n" if key in documented.read_text() else ""
+    return f"[server_limits]\n{key} = 2000\n" if _documents(world, key) else ""
+
+
+def _documents(world: World, text: str) -> bool:
+    """Return whether the configuration of the version that is measured knows a key or value."""
+    return text in ((world.tree or gateway.ROOT) / "docs" / "configuration.md").read_text()
 
 
 async def measure_kept(world: World) -> Result:
@@ -102,8 +106,10 @@ async def measure_workers(world: World) -> Result:
     memory: dict[int, float] = {}
     near, far = (Question(orjson.dumps(body)) for body in (balance(), balance(FAR)))
     closed, paced = Pace(64, SECONDS), Pace(64, SECONDS * 2, rate=500.0)
+    # Versions before decision 0044 had no quotas that several workers share.
+    apart = '[quotas]\nmode = "per-process"\n' if _documents(world, "`per-process`") else ""
     for count in (1, 2, 3):
-        served[count] = await world.serve(workers=count, processors=places)
+        served[count] = await world.serve(settings=apart, workers=count, processors=places)
         await world.ask(near, Pace(64, 0.5), served[count])
         memory[count] = proportional_bytes(served[count].processes()) / _MEGABYTE
     found: list[dict[str, list[Round]]] = []
