@@ -53,7 +53,7 @@ async def measure_rows(names: Collection[str], tree: Path | None, apart: set[int
                 continue
             try:
                 found = await (_OTHERS[name](world) if name in _OTHERS else rows.measure(world, plain[name]))
-            except (AssertionError, RuntimeError, TimeoutError) as error:
+            except (AssertionError, OSError, RuntimeError) as error:
                 found = Result(name, plain[name].title if name in plain else name, remark=f"{FAILED}: {error!r}")
             results.append(found)
             print(f"\n  [{time.monotonic() - began:.0f} s] {name}: " + "\n  ".join(found.lines()), flush=True)

@@ -133,6 +133,13 @@ async def test_a_load_counts_what_was_answered(node: native.Node, pace: Pace) ->
     assert 0 < found.median <= found.seconds
 
 
+async def test_the_load_generators_in_python_count_alike(node: native.Node) -> None:
+    before = await node.requests()
+    found = await ask(node.url, QUESTION, Pace(4, 0.2), watch, key="", is_native=False)
+    assert await node.requests() - before == found.requests
+    assert 0 < found.median <= found.seconds
+
+
 def answers() -> dict[str, bytes]:
     good = b'{"jsonrpc":"2.0","result":"0xde0b6b3a7640000","id":%d}'
     return {
