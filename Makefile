@@ -6,6 +6,7 @@ PYTHON ?= python3
 NETWORK ?= devnet
 FULL ?=
 MINUTES ?= 10
+BEFORE ?=
 PACKAGES := runtime server transcoder cli devnet bench scripts
 BIN := .venv/bin
 PROTOS := $(shell find proto -name '*.proto' | sort)
@@ -86,7 +87,8 @@ coverage: .venv/dev.stamp ## every test, and the lines and branches that none of
 bench: .venv/dev.stamp ## what requests cost beside bare echoes and the bare node, and the promised ratios
 	@$(BIN)/python -m bench --json .bench/run.json
 
-performance: .venv/dev.stamp ## measure this checkout and write docs/performance.md (before: bench/runs/before.json)
+performance: .venv/dev.stamp ## measure this checkout and write docs/performance.md (BEFORE=: another checkout too)
+	@$(if $(BEFORE),$(BIN)/python -m bench --tree $(BEFORE) --json bench/runs/before.json)
 	@$(BIN)/python -m bench --only rows --json bench/runs/after.json
 	@$(BIN)/python -m bench.performance bench/runs/before.json bench/runs/after.json
 
