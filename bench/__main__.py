@@ -42,11 +42,13 @@ ROWS = (*_PLAIN, *_OTHERS)
 """The names of all rows, in the order in which they are measured."""
 
 
-async def measure_rows(names: Collection[str], tree: Path | None, apart: set[int] | None) -> tuple[list[Result], bool]:
-    """Return the rows of these names as measured, and whether node and load generator were the cheap ones."""
-    results: list[Result] = []
+async def measure_rows(
+    names: Collection[str], tree: Path | None, apart: set[int] | None, run: Run, path: Path | None
+) -> None:
+    """Measure the rows of these names, add them to the run, and write it after each."""
     async with open_world(tree, apart) as world:
         plain = {row.name: row for row in rows.rows(world.old_block, is_native=world.is_native)}
+        run.machine["node and load generator"] = "Go" if world.is_native else "Python, as dear as what is measured"
         began = time.monotonic()
         for name in ROWS:
             if name not in names:
@@ -55,25 +57,23 @@ async def measure_rows(names: Collection[str], tree: Path | None, apart: set[int
                 found = await (_OTHERS[name](world) if name in _OTHERS else rows.measure(world, plain[name]))
             except (AssertionError, OSError, RuntimeError) as error:
                 found = Result(name, plain[name].title if name in plain else name, remark=f"{FAILED}: {error!r}")
-            results.append(found)
+            run.results.append(found)
+            run.results.sort(key=lambda result: ROWS.index(result.name))
+            if path is not None:
+                run.write(path)
             print(f"\n  [{time.monotonic() - began:.0f} s] {name}: " + "\n  ".join(found.lines()), flush=True)
-        return results, world.is_native
 
 
 async def main(arguments: argparse.Namespace) -> int:
     """Measure what is wanted; return 1 when a promise is broken or a row failed."""
     apart = set_processor_apart()
-    results: list[Result] = []
     names = [name for name in ROWS if not arguments.only or name in arguments.only or "rows" in arguments.only]
+    run = Run(commit_of(arguments.tree), time.strftime("%Y-%m-%d", time.gmtime()), describe_machine(), [])
+    if arguments.json is not None and arguments.json.exists():
+        run.keep(Run.read(arguments.json), set(names))
     if names:
-        machine = describe_machine()
-        results, is_native = await measure_rows(names, arguments.tree, apart)
-        machine["node and load generator"] = "Go" if is_native else "Python, which cost as much as what they measure"
-        if arguments.json is not None:
-            Run(commit_of(arguments.tree), time.strftime("%Y-%m-%d", time.gmtime()), machine, results).write(
-                arguments.json
-            )
-    failed = [result.name for result in results if result.remark.startswith(FAILED)]
+        await measure_rows(names, arguments.tree, apart, run, arguments.json)
+    failed = [result.name for result in run.results if result.remark.startswith(FAILED)]
     if failed:
         print(f"\n  failed: {', '.join(failed)}", flush=True)
     if arguments.only and PROMISES not in arguments.only:
@@ -87,7 +87,7 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__.partition("\n")[0])
     names = (*ROWS, "rows", PROMISES)
     parser.add_argument("--only", nargs="+", metavar="NAME", choices=names, help=f"some of: {', '.join(names)}")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the rows there")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the rows there, beside others of that commit")
     parser.add_argument(
         "--tree", type=Path, metavar="PATH", help="measure the gateway of another checkout (`make setup`)"
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 
 import orjson
@@ -27,6 +28,7 @@ _ROOM = "[cache]\nmax_bytes = 4294967296\n"
 _REST_SECONDS = 5.0
 _MEGABYTE = 1e6
 _LEAST_PROCESSORS = 4
+_SETTLED_WITHIN, _STILL_SECONDS, _STILL_MEGABYTES = 120.0, 2.0, 0.5
 
 
 async def measure_memory(world: World) -> Result:
@@ -45,9 +47,15 @@ async def measure_memory(world: World) -> Result:
 async def measure_connections(world: World) -> Result:
     """Measure the processor time of a request of 16 and of 512 connections, kept answers and fresh reads."""
     settings = _limits(world)
-    served = await world.serve(settings=settings)
+    async with world.serve(settings=settings) as served:
+        figures, goals = await _compare_connections(world, served)
+    remark = "with server_limits.max_in_flight_per_key = 2000" if settings else ""
+    return Result("connections", f"growth from {FEW} to {MANY} connections", tuple(goals), figures, remark)
+
+
+async def _compare_connections(world: World, served: Gateway) -> tuple[dict[str, Figure], list[Goal]]:
     figures: dict[str, Figure] = {}
-    goals = []
+    goals: list[Goal] = []
     kinds = {"kept": balance(address=USDC, blockHeight=world.old_block), "fresh": balance()}
     for kind, body in kinds.items():
         question = Question(orjson.dumps(body))
@@ -60,8 +68,7 @@ async def measure_connections(world: World) -> Result:
         figures[f"{kind}: {FEW} connections, us"] = spread([few.microseconds for few, _ in found])
         figures[f"{kind}: {MANY} connections, us"] = spread([many.microseconds for _, many in found])
         goals.append(Goal(name, 1.15, False))
-    remark = "with server_limits.max_in_flight_per_key = 2000" if settings else ""
-    return Result("connections", f"growth from {FEW} to {MANY} connections", tuple(goals), figures, remark)
+    return figures, goals
 
 
 def _limits(world: World) -> str:
@@ -80,7 +87,12 @@ async def measure_kept(world: World) -> Result:
     goal, title = Goal(f"{KEPT:,} of 1 kept answer", 1.25, False), f"growth from 1 to {KEPT:,} kept answers"
     if not world.is_native:
         return Result("kept", title, (goal,), remark="not measured: the load generators in Python take too long")
-    one, all_of_them = await world.serve(settings=_ROOM), await world.serve(settings=_ROOM)
+    async with world.serve(settings=_ROOM) as one, world.serve(settings=_ROOM) as all_of_them:
+        figures, remark = await _compare_kept(world, one, all_of_them, goal.figure)
+    return Result("kept", title, (goal,), figures, remark)
+
+
+async def _compare_kept(world: World, one: Gateway, all_of_them: Gateway, name: str) -> tuple[dict[str, Figure], str]:
     body = orjson.dumps(balance(blockHeight=world.old_block))
     few, many = Question(body, distinct=1), Question(body, distinct=KEPT)
     await world.ask(few, Pace(32, 0.3), one)
@@ -91,53 +103,52 @@ async def measure_kept(world: World) -> Result:
     found = [(await world.ask(few, pace, one), await world.ask(many, pace, all_of_them)) for _ in range(ROUNDS)]
     asked = sum(asked.upstream for _, asked in found) / sum(asked.requests for _, asked in found)
     figures = {
-        goal.figure: spread([many.microseconds / few.microseconds for few, many in found]),
+        name: spread([many.microseconds / few.microseconds for few, many in found]),
         "1 kept answer, us": spread([few.microseconds for few, _ in found]),
         f"{KEPT:,} kept answers, us": spread([many.microseconds for _, many in found]),
         "memory that they take, MB": spread([grown]),
     }
-    remark = f"node requests a request, which should be none: {asked:.4f}"
-    return Result("kept", title, (goal,), figures, remark)
+    return figures, f"node requests a request, which should be none: {asked:.4f}"
 
 
 async def measure_workers(world: World) -> Result:
     """Measure two workers beside one: fresh reads of near and far nodes, memory, and the rate where processors are."""
-    has_room = len(os.sched_getaffinity(0)) + 1 >= _LEAST_PROCESSORS and world.apart is not None
-    places = set(sorted(os.sched_getaffinity(0))[:1]) | (world.apart or set()) if has_room else world.apart
-    served: dict[int, Gateway] = {}
-    memory: dict[int, float] = {}
-    near, far = (Question(orjson.dumps(body)) for body in (balance(), balance(FAR)))
-    closed, paced = Pace(64, SECONDS), Pace(64, SECONDS * 2, rate=500.0)
+    ours = sorted(os.sched_getaffinity(0))
+    has_room = world.apart is not None and len(ours) + 1 >= _LEAST_PROCESSORS
+    places = {ours[0], *(world.apart or ())} if has_room else world.apart
     # Versions before decision 0044 had no quotas that several workers share.
-    apart = '[quotas]\nmode = "per-process"\n' if _documents(world, "`per-process`") else ""
-    for count in (1, 2, 3):
-        served[count] = await world.serve(settings=apart, workers=count, processors=places)
-        await world.ask(near, Pace(64, 0.5), served[count])
-        memory[count] = proportional_bytes(served[count].processes()) / _MEGABYTE
+    settings = '[quotas]\nmode = "per-process"\n' if _documents(world, "`per-process`") else ""
+    near, far = (Question(orjson.dumps(body)) for body in (balance(), balance(FAR)))
+    memory: dict[int, float] = {}
     found: list[dict[str, list[Round]]] = []
-    for _ in range(ROUNDS):
-        found.append(
-            {
-                "near": [await world.ask(near, closed, served[count]) for count in (1, 2)],
-                "far": [await world.ask(far, paced, served[count]) for count in (1, 2)],
-            }
-        )
-
-    def ratio(kind: str, name: str) -> Figure:
-        return spread([_of(loads[kind][1], name) / _of(loads[kind][0], name) for loads in found])
-
+    async with AsyncExitStack() as stack:
+        served: list[Gateway] = []
+        for count in (1, 2, 3):
+            serving = world.serve(settings=settings, workers=count, processors=places)
+            served.append(await stack.enter_async_context(serving))
+            await _settle(served[-1], count)
+            await world.ask(near, Pace(64, SECONDS), served[-1])
+            memory[count] = await _settle(served[-1], count)
+        closed, paced = Pace(64, SECONDS), Pace(64, 2 * SECONDS, rate=500.0)
+        for _ in range(ROUNDS):
+            found.append(
+                {
+                    "near": [await world.ask(near, closed, one) for one in served[:2]],
+                    "far": [await world.ask(far, paced, one) for one in served[:2]],
+                }
+            )
     figures = {
-        "processor time, 2 of 1": ratio("near", MICROSECONDS),
-        "processor time at 500/s, 2 of 1": ratio("far", MICROSECONDS),
-        "node requests a question, 2 of 1": ratio("near", "upstream"),
-        "node requests a question at 500/s, 2 of 1": ratio("far", "upstream"),
+        "processor time, 2 of 1": _ratio(found, "near", MICROSECONDS),
+        "processor time at 500/s, 2 of 1": _ratio(found, "far", MICROSECONDS),
+        "node requests a question, 2 of 1": _ratio(found, "near", "upstream"),
+        "node requests a question at 500/s, 2 of 1": _ratio(found, "far", "upstream"),
         "1 worker, us": spread([loads["near"][0].microseconds for loads in found]),
         "2 workers, us": spread([loads["near"][1].microseconds for loads in found]),
         "1 worker, PSS, MB": spread([memory[1]]),
         "further worker, PSS, MB": spread([memory[3] - memory[2]]),
     }
     if has_room:
-        figures["a second, 2 of 1"] = ratio("near", RATE)
+        figures["a second, 2 of 1"] = _ratio(found, "near", RATE)
     goals = (
         Goal("processor time, 2 of 1", 1.1, False),
         Goal("node requests a question, 2 of 1", 1.3, False),
@@ -149,6 +160,29 @@ async def measure_workers(world: World) -> Result:
     return Result("workers", "2 workers beside 1, fresh balance, 64 connections", goals, figures, remark)
 
 
-def _of(load: Round, name: str) -> float:
-    figures = {MICROSECONDS: load.microseconds, RATE: load.rate, "upstream": load.upstream / load.requests}
-    return figures[name]
+async def _settle(served: Gateway, workers: int) -> float:
+    """Return the memory (PSS) of a gateway in MB once all its processes are there and it grows no more.
+
+    Raises TimeoutError where that takes too long.
+    """
+    before = 0.0
+    async with asyncio.timeout(_SETTLED_WITHIN):
+        while True:
+            processes = served.processes()
+            found = proportional_bytes(processes) / _MEGABYTE
+            if len(processes) >= workers and abs(found - before) < _STILL_MEGABYTES:
+                return found
+            before = found
+            await asyncio.sleep(_STILL_SECONDS)
+
+
+def _ratio(found: list[dict[str, list[Round]]], kind: str, name: str) -> Figure:
+    """Return what a figure of two workers is of that of one."""
+    ratios = []
+    for loads in found:
+        one, two = (
+            {MICROSECONDS: load.microseconds, RATE: load.rate, "upstream": load.upstream / load.requests}
+            for load in loads[kind]
+        )
+        ratios.append(two[name] / one[name])
+    return spread(ratios)

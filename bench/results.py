@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
 _ROOT = Path(__file__).resolve().parents[1]
 
@@ -102,6 +102,11 @@ class Run:
         """Write it as JSON."""
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(orjson.dumps(asdict(self), option=orjson.OPT_INDENT_2) + b"\n")
+
+    def keep(self, earlier: Run, measured: Collection[str]) -> None:
+        """Take over the rows of a run of the same commit that are not measured now."""
+        if earlier.commit == self.commit:
+            self.results += [result for result in earlier.results if result.name not in measured]
 
     @classmethod
     def read(cls, path: Path) -> Run:

@@ -21,6 +21,7 @@ from devnet.ports import free_port
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
+    from contextlib import AbstractAsyncContextManager
     from pathlib import Path
 
     from bench.gateway import Gateway
@@ -81,17 +82,18 @@ class World:
     far: Node
     echoes: dict[str, Echo]
     gateway: Gateway
-    stack: AsyncExitStack
 
     @property
     def endpoints(self) -> dict[str, str]:
         """The nodes by the chains that they pass for."""
         return {NEAR: self.near.url, FAR: self.far.url}
 
-    async def serve(self, *, settings: str = "", workers: int = 1, processors: set[int] | None = None) -> Gateway:
-        """Serve from another gateway until the world ends."""
-        served = gateway.serve(self.endpoints, processors or self.apart, self.tree, settings=settings, workers=workers)
-        return await self.stack.enter_async_context(served)
+    def serve(
+        self, *, settings: str = "", workers: int = 1, processors: set[int] | None = None
+    ) -> AbstractAsyncContextManager[Gateway]:
+        """Serve from another gateway until the block ends."""
+        places = processors or self.apart
+        return gateway.serve(self.endpoints, places, self.tree, settings=settings, workers=workers)
 
     async def ask(self, question: Question, pace: Pace, served: Gateway | None = None) -> Round:
         """Ask a gateway, the world's own for None; raise AssertionError where a request fails."""
@@ -136,7 +138,7 @@ async def open_world(tree: Path | None, apart: set[int] | None) -> AsyncIterator
             echoes[kind] = Echo(f"http://127.0.0.1:{port}{path}", await stack.enter_async_context(child))
         near, far, old_block = await (_run_native(stack) if missing is None else _run_local(stack))
         served = await stack.enter_async_context(gateway.serve({NEAR: near.url, FAR: far.url}, apart, tree))
-        yield World(missing is None, tree, apart, old_block, near, far, echoes, served, stack)
+        yield World(missing is None, tree, apart, old_block, near, far, echoes, served)
 
 
 async def _run_native(stack: AsyncExitStack) -> tuple[Node, Node, int]:

@@ -51,3 +51,11 @@ def test_a_run_is_read_as_it_was_written(tmp_path: Path) -> None:
     run = Run("0123abcd", "2026-01-02", {"processors": "2"}, results)
     run.write(tmp_path / "folder" / "run.json")
     assert Run.read(tmp_path / "folder" / "run.json") == run
+
+
+def test_rows_of_the_same_commit_stay_until_they_are_measured_again() -> None:
+    earlier = Run("0123abcd", "2026-01-02", {}, [Result("old", "an old block"), Result("fresh", "a fresh one")])
+    again, other = Run("0123abcd", "2026-01-03", {}, []), Run("89abcdef", "2026-01-03", {}, [])
+    again.keep(earlier, {"fresh"})
+    other.keep(earlier, set())
+    assert (again.results, other.results) == ([Result("old", "an old block")], [])

@@ -94,11 +94,16 @@ func runClosed(callers []caller, seconds float64, most int) outcome {
 	return found.outcome(time.Since(began))
 }
 
+// mostOpen is how many connections a load at independent times opens at most: a server that cannot keep up makes its
+// requests wait, which counts in their latencies, instead of refusing connections.
+const mostOpen = 512
+
 // runOpen sends at a rate, whatever is unanswered; a latency counts from when its request was due.
 func runOpen(callers []caller, dial func() (caller, error), rate, seconds float64) outcome {
 	var found record
 	var running sync.WaitGroup
-	idle := make(chan caller, 4096)
+	idle := make(chan caller, mostOpen+len(callers))
+	opened := len(callers)
 	for _, one := range callers {
 		idle <- one
 	}
@@ -111,22 +116,20 @@ func runOpen(callers []caller, dial func() (caller, error), rate, seconds float6
 			break
 		}
 		time.Sleep(time.Until(due))
-		running.Go(func() {
-			var one caller
-			var err error
-			select {
-			case one = <-idle:
-			default:
-				if one, err = dial(); err != nil {
-					found.note(0, 0, err)
-					return
-				}
+		if len(idle) == 0 && opened < mostOpen {
+			one, err := dial()
+			if err != nil {
+				found.note(0, 0, err)
+				break
 			}
+			opened++
+			idle <- one
+		}
+		running.Go(func() {
+			one := <-idle
 			size, err := one.call()
 			found.note(time.Since(due), size, err)
-			if err == nil {
-				idle <- one
-			}
+			idle <- one
 		})
 	}
 	running.Wait()
