@@ -106,7 +106,7 @@ class Run:
     def keep(self, earlier: Run, measured: Collection[str]) -> None:
         """Take over the rows of a run of the same commit that are not measured now."""
         if earlier.commit == self.commit:
-            self.results += [result for result in earlier.results if result.name not in measured]
+            self.results.extend(result for result in earlier.results if result.name not in measured)
 
     @classmethod
     def read(cls, path: Path) -> Run:
