@@ -25,7 +25,7 @@ PAGE, PICTURE = _DOCS / "performance.md", _DOCS / "performance.svg"
 START, END = "<!-- measured -->", "<!-- /measured -->"
 
 _COLOURS = ("#b7bfc9", "#2f6db3")
-_LEFT, _WIDTH, _TOP, _STEP, _BAR = 330, 560, 60, 44, 14
+_LEFT, _WIDTH, _TOP, _STEP, _BAR = 370, 560, 60, 44, 14
 
 
 def render(before: Run, after: Run) -> str:
@@ -69,8 +69,12 @@ def _remark(old: Result | None, new: Result) -> str:
 
 def draw(before: Run, after: Run) -> str:
     """Return the picture as SVG: how near each row comes to its bare echo, and what is to be reached."""
-    pairs = [pair for pair in _pairs(before, after) if OF_ECHO in pair[1].figures]
-    goals = {new.name: [goal.bound for goal in new.goals if goal.figure == OF_ECHO] for _, new in pairs}
+    goals = {
+        new.name: bounds
+        for new in after.results
+        if (bounds := [goal.bound for goal in new.goals if goal.figure == OF_ECHO]) and OF_ECHO in new.figures
+    }
+    pairs = [pair for pair in _pairs(before, after) if pair[1].name in goals]
     shown = [run.figures[OF_ECHO].high for pair in pairs for run in pair if run and OF_ECHO in run.figures]
     scale = _WIDTH / max([1.0, *shown, *(bound for bounds in goals.values() for bound in bounds)])
     height = _TOP + _STEP * len(pairs) + 50

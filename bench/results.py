@@ -48,7 +48,7 @@ class Goal:
 
     def __str__(self) -> str:
         """Return it in words."""
-        return f"{self.figure} {'>=' if self.at_least else '<='} {self.bound:g}"
+        return f"{self.figure} {'>=' if self.at_least else '<='} {self.bound:.3g}"
 
 
 @dataclass(frozen=True)
