@@ -6,6 +6,7 @@ PYTHON ?= python3
 NETWORK ?= devnet
 FULL ?=
 MINUTES ?= 10
+BEFORE ?=
 PACKAGES := runtime server transcoder cli devnet bench scripts
 BIN := .venv/bin
 PROTOS := $(shell find proto -name '*.proto' | sort)
@@ -83,8 +84,13 @@ coverage: .venv/dev.stamp ## every test, and the lines and branches that none of
 	$(PYTEST) -m "not alone" -n auto $(GROUPED) --cov --cov-append --cov-report=term --cov-report=html || failed=1; \
 	test -z "$$failed"
 
-bench: .venv/dev.stamp ## ratios against bare echoes and the bare node
-	@$(BIN)/python -m bench
+bench: .venv/dev.stamp ## what requests cost beside bare echoes and the bare node, and the promised ratios
+	@$(BIN)/python -m bench --json .bench/run.json
+
+performance: .venv/dev.stamp ## measure this checkout and write docs/performance.md (BEFORE=: another checkout too)
+	@$(if $(BEFORE),$(BIN)/python -m bench --tree $(BEFORE) --json bench/runs/before.json)
+	@$(BIN)/python -m bench --only rows --json bench/runs/after.json
+	@$(BIN)/python -m bench.performance bench/runs/before.json bench/runs/after.json
 
 walk: .venv/dev.stamp ## what a request passes of our own code: calls, files, coroutines
 	@$(BIN)/python -m scripts.walk
@@ -106,6 +112,6 @@ locks: ## rewrite all lock files of Python packages (needs uv)
 		uv pip compile -q --python-version 3.11 --generate-hashes --no-header $$folder/requirements.in -o $$folder/requirements.txt; done
 
 clean: ## remove everything that set-up and tests made
-	@rm -rf .venv .devnet .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage.d
+	@rm -rf .venv .devnet .bench .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage.d
 
-.PHONY: help setup setup-dev generate operations run lint test test-fast coverage bench walk structure soak chart locks clean
+.PHONY: help setup setup-dev generate operations run lint test test-fast coverage bench performance walk structure soak chart locks clean

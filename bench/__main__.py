@@ -1,166 +1,105 @@
-"""`make bench`: the gateway beside a bare HTTP echo, a bare gRPC echo and the bare node, in one run, as ratios.
+"""`make bench`: what requests cost the gateway, beside bare echoes and the bare node, all measured in one run.
 
-Absolute figures belong to the machine; the ratios are what is promised, measured in turn with their yardsticks. Unless
-stated otherwise, every request asks for another address, so nothing is answered from a cache or joined with another.
+Without options every row is measured, then what is promised as ratios (`bench/ratios.py`). A goal that a row misses is
+printed and no more, since goals hold for a quiet machine; a promise that is broken, or a request that fails, makes the
+exit status 1.
 """
 
 from __future__ import annotations
 
+import argparse
 import sys
-import tempfile
-from collections import Counter
-from contextlib import AsyncExitStack
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import orjson
 import uvloop
-from waypost.v1 import account_pb2
 
-from bench import folding, funding, grpc_load, http_load, paging, positions, yields
-from bench.processes import python, set_processor_apart
-from bench.promises import Promise, compare, judge, measure_added, show
-from bench.questions import batch, message, metadata_request, node_request, same_message, single
-from bench.relay import CountingRelay
-from devnet.launcher import Devnet
-from devnet.ports import free_port
+from bench import growth, ratios, rows
+from bench.native import OLD_BLOCK
+from bench.processes import set_processor_apart
+from bench.results import Result, Run, commit_of, describe_machine
+from bench.world import open_world
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable, Collection
 
-SECONDS = 3.0
-ROUND_SECONDS = 2.0
-CONNECTIONS = 64
-GET_BALANCE = "/waypost.v1.AccountService/GetBalance"
-KEY = (("x-api-key", "local"),)
+    from bench.world import World
+
+PROMISES = "promises"
+FAILED = "failed"
+"""How the remark of a row begins of which a request failed."""
+_OTHERS: dict[str, Callable[[World], Awaitable[Result]]] = {
+    "lone": rows.measure_lone,
+    "poisson": rows.measure_poisson,
+    "memory": growth.measure_memory,
+    "connections": growth.measure_connections,
+    "kept": growth.measure_kept,
+    "workers": growth.measure_workers,
+}
+_PLAIN = tuple(row.name for row in rows.rows(OLD_BLOCK, is_native=True))
+ROWS = (*_PLAIN, *_OTHERS)
+"""The names of all rows, in the order in which they are measured."""
 
 
-async def http(url: str, body: Callable[[], bytes], connections: int, seconds: float = ROUND_SECONDS) -> http_load.Load:
-    """Run one HTTP load."""
-    return await http_load.post(url, body, expect=b'"result"', connections=connections, seconds=seconds)
+async def measure_rows(
+    names: Collection[str], tree: Path | None, apart: set[int] | None, run: Run, path: Path | None
+) -> None:
+    """Measure the rows of these names, add them to the run, and write it after each."""
+    async with open_world(tree, apart) as world:
+        plain = {row.name: row for row in rows.rows(world.old_block, is_native=world.is_native)}
+        run.machine["node and load generator"] = "Go" if world.is_native else "Python, as dear as what is measured"
+        began = time.monotonic()
+        for name in ROWS:
+            if name not in names:
+                continue
+            try:
+                found = await (_OTHERS[name](world) if name in _OTHERS else rows.measure(world, plain[name]))
+            except (AssertionError, OSError, RuntimeError) as error:
+                found = Result(name, plain[name].title if name in plain else name, remark=f"{FAILED}: {error!r}")
+            run.results.append(found)
+            run.results.sort(key=lambda result: ROWS.index(result.name))
+            if path is not None:
+                run.write(path)
+            print(f"\n  [{time.monotonic() - began:.0f} s] {name}: " + "\n  ".join(found.lines()), flush=True)
 
 
-async def grpc(
-    port: int,
-    tasks: int,
-    question: Callable[[], account_pb2.GetBalanceRequest] = message,
-    seconds: float = ROUND_SECONDS,
-) -> http_load.Load:
-    """Run one gRPC load."""
-    return await grpc_load.call(
-        f"127.0.0.1:{port}",
-        GET_BALANCE,
-        question,
-        account_pb2.GetBalanceResponse,
-        metadata=KEY,
-        tasks=tasks,
-        seconds=seconds,
+async def main(arguments: argparse.Namespace) -> int:
+    """Measure what is wanted; return 1 when a promise is broken or a row failed."""
+    apart = set_processor_apart()
+    names = [name for name in ROWS if not arguments.only or name in arguments.only or "rows" in arguments.only]
+    run = Run(commit_of(arguments.tree), time.strftime("%Y-%m-%d", time.gmtime()), describe_machine(), [])
+    if arguments.json is not None and arguments.json.exists():
+        run.keep(Run.read(arguments.json), set(names))
+    if names:
+        await measure_rows(names, arguments.tree, apart, run, arguments.json)
+    failed = [result.name for result in run.results if result.remark.startswith(FAILED)]
+    if failed:
+        print(f"\n  failed: {', '.join(failed)}", flush=True)
+    if arguments.only and PROMISES not in arguments.only:
+        return 1 if failed else 0
+    print("\n  promises", flush=True)
+    return 0 if await ratios.measure(apart) and not failed else 1
+
+
+def parse() -> argparse.Namespace:
+    """Return the command line's arguments."""
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__.partition("\n")[0])
+    names = (*ROWS, "rows", PROMISES)
+    parser.add_argument("--only", nargs="+", metavar="NAME", choices=names, help=f"some of: {', '.join(names)}")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the rows there, beside others of that commit")
+    parser.add_argument(
+        "--tree", type=Path, metavar="PATH", help="measure the gateway of another checkout (`make setup`)"
     )
-
-
-async def main() -> int:
-    """Measure everything, print the tables, and return 1 when a promise is broken."""
-    echo_http, echo_grpc, http_port, grpc_port = (free_port() for _ in range(4))
-    print(f"  {'':<52}{'rate':>13}{'median':>13}")
-    measured = set_processor_apart()
-    async with AsyncExitStack() as stack:
-        for kind, port in (("http", echo_http), ("grpc", echo_grpc)):
-            echo = python("-m", "bench.echoes", kind, str(port), port=port, processors=measured)
-            await stack.enter_async_context(echo)
-        devnet = await stack.enter_async_context(
-            Devnet.start(["ethereum", "polygon", "base"], progress=lambda _: None, mines=False, of_mainnet_size=True)
-        )
-        relay = CountingRelay(devnet.endpoints["polygon"])
-        far = CountingRelay(devnet.endpoints["base"], folding.FAR_SECONDS)
-        node = devnet.endpoints["ethereum"]
-        endpoints = {"ethereum": node, "polygon": await relay.start(), "base": await far.start()}
-        stack.push_async_callback(relay.close)
-        stack.push_async_callback(far.close)
-        folder = stack.enter_context(tempfile.TemporaryDirectory())
-        config = Path(folder) / "waypost.toml"
-        config.write_text(config_text(endpoints, http_port, grpc_port))
-        logged = Path(folder) / "waypost.log"
-        log = stack.enter_context(logged.open("wb"))
-        serve = ("-m", "cli", "serve", "--config", str(config))
-        await stack.enter_async_context(python(*serve, port=http_port, log=log, processors=measured))
-        base = f"http://127.0.0.1:{http_port}/local/v1"
-        await http(base, single(), 4)  # codecs are compiled on first use
-        bare = f"http://127.0.0.1:{echo_http}/v1"
-        uncached = await compare(
-            "bare aiohttp + orjson echo, 64 connections",
-            lambda: http(bare, single(), CONNECTIONS),
-            "gateway over JSON-RPC, 64 connections",
-            lambda: http(base, single(), CONNECTIONS),
-        )
-        cached = await compare(
-            "bare aiohttp + orjson echo, 64 connections",
-            lambda: http(bare, single(), CONNECTIONS),
-            "gateway, cached getTokenMetadata, 64 connections",
-            lambda: http(base, metadata_request, CONNECTIONS),
-        )
-        direct = await compare(
-            "bare grpc.aio echo, 64 tasks",
-            lambda: grpc(echo_grpc, CONNECTIONS),
-            "gateway over gRPC, the same question, 64 tasks",
-            lambda: grpc(grpc_port, CONNECTIONS, same_message),
-        )
-        fresh = await compare(
-            "bare grpc.aio echo, 64 tasks",
-            lambda: grpc(echo_grpc, CONNECTIONS),
-            "gateway over gRPC, 64 tasks",
-            lambda: grpc(grpc_port, CONNECTIONS),
-        )
-        fifty = show("gateway, batches of 50, 4 connections", await http(base, batch(), 4, SECONDS))
-        show("bare node, 64 connections", await http(node, node_request, CONNECTIONS, SECONDS))
-        show("gateway over gRPC, 1 task", await grpc(grpc_port, 1, seconds=SECONDS))
-        added = await measure_added(
-            "bare node, 1 connection",
-            lambda: http(node, node_request, 1),
-            "gateway over JSON-RPC, 1 connection",
-            lambda: http(base, single(), 1),
-        )
-        folds = await folding.near(relay, base, "polygon")
-        folds += await folding.far(far, endpoints["base"], base, "base", ("ethereum", node))
-        protocols = await positions.measure(node, base, measured)
-        protocols += await funding.measure(stack, measured)
-        protocols += await yields.measure(stack, node, measured)
-        await paging.walk_logs(node, base)
-        show_log(logged)
-    print(f"\n  balances answered in batches of 50: {fifty.rate * 50:.0f} /s")
-    print(
-        f"  gRPC getBalance of fresh addresses / bare grpc.aio echo: {fresh:.2f} (no promise: the echo asks no node)\n"
-    )
-    kept = judge(
-        [
-            Promise("JSON-RPC getBalance / bare HTTP echo", uncached, 0.2, True),
-            Promise("JSON-RPC cached getTokenMetadata / bare HTTP echo", cached, 0.33, True),
-            Promise("median added over the bare node, 1 connection, ms", added * 1000, 0.6, False),
-            Promise("gRPC getBalance, same question / bare grpc.aio echo", direct, 0.8, True),
-            *folds,
-            *protocols,
-        ]
-    )
-    return 0 if kept else 1
-
-
-def show_log(path: Path) -> None:
-    """Print how much the gateway logged: request logging is on, but only failures have a line."""
-    events = [orjson.loads(line)["event"] for line in path.read_bytes().splitlines() if line.startswith(b"{")]
-    summary = ", ".join(f"{count} x {event!r}" for event, count in Counter(events).most_common())
-    print(f"\n  lines in the gateway's log, at its default level: {len(events)} ({summary})")
-
-
-def config_text(endpoints: dict[str, str], http_port: int, grpc_port: int) -> str:
-    """Return the gateway's configuration: these chains, one endpoint each."""
-    chains = [f'[chains.{slug}]\nendpoints = [{{ label = "node", url = "{url}" }}]' for slug, url in endpoints.items()]
-    return f"""
-profile = "devnet"
-[http]
-port = {http_port}
-[grpc]
-port = {grpc_port}
-""" + "\n".join(chains)
+    arguments = parser.parse_args()
+    if arguments.tree is not None:
+        arguments.tree = arguments.tree.resolve()
+        if arguments.only is None:
+            arguments.only = ["rows"]
+        if PROMISES in arguments.only:
+            parser.error("promises are measured of this checkout alone")
+    return arguments
 
 
 if __name__ == "__main__":
-    sys.exit(uvloop.run(main()))
+    sys.exit(uvloop.run(main(parse())))

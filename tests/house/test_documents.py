@@ -22,7 +22,7 @@ _VARIABLE = re.compile(r"\bWAYPOST_[A-Z0-9_]*[A-Z0-9]\b")
 _SETTING = re.compile(r"`([a-z_]+)\.([a-z_]+)`")
 _METRIC = re.compile(r"`(waypost_[a-z_]+?)(?:_total)?(?:\{[a-z, ]*\})?`")
 # What is made on the reader's machine, or by it.
-_MADE = {".devnet", "waypost.toml", "waypost.db"}
+_MADE = {".bench", ".devnet", "waypost.toml", "waypost.db"}
 # Somebody else's file.
 _FOREIGN = {("docs/chains/starknet.md", "LICENSE.txt")}
 

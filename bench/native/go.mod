@@ -1,0 +1,3 @@
+module waypost/bench/native
+
+go 1.25
