@@ -58,31 +58,45 @@ class Transport:
         self._http = http
         self._max_bytes = max_bytes
 
-    def post(
-        self, address: Address, body: bytes, timeout: float, on_bytes: Callable[[], None] | None = None
-    ) -> Coroutine[Any, Any, HttpAnswer | Failure]:
+        self.time = http.time
+        """The clock of deadlines, in seconds."""
+
+    async def post(self, address: Address, body: bytes, timeout: float) -> HttpAnswer | Failure:
         """Return the answer to a POST of `body`, or why there is none within `timeout` seconds."""
-        return self.send(address, address.post(body), timeout, on_bytes)
+        request, deadline = address.post(body), self.time() + timeout
+        got = await self.send(address, request, deadline)
+        return await self.settle(got, address, request, deadline, timeout) if isinstance(got, Failure) else got
 
-    async def send(
-        self, address: Address, request: bytes, timeout: float, on_bytes: Callable[[], None] | None = None
+    def send(
+        self, address: Address, request: bytes, deadline: float, on_bytes: Callable[[], None] | None = None
+    ) -> Coroutine[Any, Any, HttpAnswer | Failure]:
+        """Return the answer to a request that the address wrote, or why there is none; a failure is for `settle`.
+
+        `on_bytes` is called when bytes of it come. To be awaited at once.
+        """
+        return self._http.exchange(address.origin, request, deadline, self._max_bytes, on_bytes=on_bytes)
+
+    async def settle(
+        self,
+        failure: Failure,
+        address: Address,
+        request: bytes,
+        deadline: float,
+        timeout: float,
+        on_bytes: Callable[[], None] | None = None,
     ) -> HttpAnswer | Failure:
-        """Return the answer to a request that the address wrote, or why there is none within `timeout` seconds.
-
-        `on_bytes` is called when bytes of it come.
+        """Return what a request comes to for which `send` brought a failure; `timeout` is what it had in seconds.
 
         A connection that turns out to be dead on first use is replaced once: servers close idle connections whenever
         they like, and every call here is a read.
         """
-        deadline = self._http.time() + timeout
-        got = await self._http.exchange(address.origin, request, deadline, self._max_bytes, on_bytes=on_bytes)
-        if isinstance(got, Failure):
-            if got.kind is Kind.DROPPED:
-                got = await self._http.exchange(
-                    address.origin, request, deadline, self._max_bytes, fresh=True, on_bytes=on_bytes
-                )
-            if isinstance(got, Failure) and got.kind is Kind.TIMED_OUT:
-                return Failure(Kind.TIMED_OUT, f"no answer within {describe_seconds(timeout)}")
+        got: HttpAnswer | Failure = failure
+        if failure.kind is Kind.DROPPED:
+            got = await self._http.exchange(
+                address.origin, request, deadline, self._max_bytes, fresh=True, on_bytes=on_bytes
+            )
+        if isinstance(got, Failure) and got.kind is Kind.TIMED_OUT:
+            return Failure(Kind.TIMED_OUT, f"no answer within {describe_seconds(timeout)}")
         return got
 
 
@@ -237,7 +251,7 @@ class HttpConnector:
         self, exchange: Exchange, request: bytes, timeout: float, purpose: Purpose, calls: int = 1
     ) -> HttpAnswer | Failure:
         """Return the answer to a request of so many calls, or why there is none, and note both in the exchange."""
-        endpoint, chain = self._endpoint, self._chain
+        endpoint, chain, transport = self._endpoint, self._chain, self._transport
         endpoint.begin(exchange, is_heavy=purpose == "heavy")
         self._observer.sent(chain, endpoint.label, purpose, calls)
         span = None
@@ -247,7 +261,11 @@ class HttpConnector:
                 request = span.stamp(request)
         got: HttpAnswer | Failure | None = None
         try:
-            got = await self._transport.send(endpoint.address, request, timeout, endpoint.note_byte)
+            address, on_bytes = endpoint.address, endpoint.note_byte
+            deadline = transport.time() + timeout
+            got = await transport.send(address, request, deadline, on_bytes)
+            if isinstance(got, Failure):
+                got = await transport.settle(got, address, request, deadline, timeout, on_bytes)
         finally:
             endpoint.end(exchange)
             exchange.seconds = self._clock() - exchange.started
