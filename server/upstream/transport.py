@@ -58,12 +58,13 @@ class Transport:
         self._http = http
         self._max_bytes = max_bytes
 
-        self.time = http.time
-        """The clock of deadlines, in seconds."""
+    def deadline(self, timeout: float) -> float:
+        """Return when so many seconds will have passed, by the clock of `send`."""
+        return self._http.time() + timeout
 
     async def post(self, address: Address, body: bytes, timeout: float) -> HttpAnswer | Failure:
         """Return the answer to a POST of `body`, or why there is none within `timeout` seconds."""
-        request, deadline = address.post(body), self.time() + timeout
+        request, deadline = address.post(body), self.deadline(timeout)
         got = await self.send(address, request, deadline)
         return await self.settle(got, address, request, deadline, timeout) if isinstance(got, Failure) else got
 
@@ -262,7 +263,7 @@ class HttpConnector:
         got: HttpAnswer | Failure | None = None
         try:
             address, on_bytes = endpoint.address, endpoint.note_byte
-            deadline = transport.time() + timeout
+            deadline = transport.deadline(timeout)
             got = await transport.send(address, request, deadline, on_bytes)
             if isinstance(got, Failure):
                 got = await transport.settle(got, address, request, deadline, timeout, on_bytes)

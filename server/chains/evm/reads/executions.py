@@ -187,8 +187,9 @@ class Executions:
         except ValueError:
             return await self.fall_back(block, calls, policy, deadline, None)
         observe_fold(self._chain.slug, len(calls))
-        made_at, *marks = found.answer[2:places]
-        return Answer(number, endpoint, found.answer[places:], _join_marks(made_at, *marks) if is_marked else b"")
+        whole = found.answer
+        marks = _join_marks(whole[1], *whole[3:places]) if is_marked else b""
+        return Answer(number, endpoint, whole[places:], marks)
 
     def _read(self, reply: Reply, calls: Sequence[Call], places: int) -> BlockAnswer[list[Outcome]] | None:
         """Return what an execution returned, with what its first `places` calls did; None if it is of another chain.
