@@ -14,12 +14,13 @@ from server.upstream.failures import Failure, Kind
 from server.upstream.http import DIRECT, Client, Proxy
 
 if TYPE_CHECKING:
+    import asyncio
     from collections.abc import Callable, Coroutine, Mapping, Sequence
 
     from runtime.settings import RouteSettings
-    from runtime.tracing import Asker
+    from runtime.tracing import Asker, UpstreamSpan
     from server.upstream.endpoint import Endpoint
-    from server.upstream.http import Address, HttpAnswer
+    from server.upstream.http import Address, Connection, HttpAnswer
 
 
 MAX_ANSWER_BYTES = 32 * 1024 * 1024
@@ -76,6 +77,19 @@ class Transport:
         `on_bytes` is called when bytes of it come. To be awaited at once.
         """
         return self._http.exchange(address.origin, request, deadline, self._max_bytes, on_bytes=on_bytes)
+
+    def take(self, address: Address) -> Connection | None:
+        """Return an idle connection to the address, to be used at once; None where there is none."""
+        return self._http.take(address.origin)
+
+    def begin(
+        self, connection: Connection, request: bytes, deadline: float, on_bytes: Callable[[], None]
+    ) -> asyncio.Future[HttpAnswer | Failure]:
+        """Write a request and return the answer to come, as `send` brings it.
+
+        One that is not wanted any more is for `Connection.abandon`.
+        """
+        return connection.begin(request, deadline, self._max_bytes, on_bytes)
 
     async def settle(
         self,
@@ -214,10 +228,10 @@ class PrometheusObserver:
 class Exchange:
     """One HTTP request and its answer, shared by its calls, so that it counts once for or against the endpoint.
 
-    `askers` are those of its calls, for its span.
+    `askers` are those of its calls, for its `span`, which it has where requests are traced.
     """
 
-    __slots__ = ("askers", "blamed", "credited", "headers", "retry_after", "seconds", "started", "status")
+    __slots__ = ("askers", "blamed", "credited", "headers", "retry_after", "seconds", "span", "started", "status")
 
     def __init__(self, started: float, askers: Sequence[Asker | None] = ()) -> None:
         self.started = started
@@ -228,6 +242,7 @@ class Exchange:
         self.seconds = 0.0
         self.blamed = False
         self.credited = False
+        self.span: UpstreamSpan | None = None
 
 
 class HttpConnector:
@@ -252,34 +267,46 @@ class HttpConnector:
         self, exchange: Exchange, request: bytes, timeout: float, purpose: Purpose, calls: int = 1
     ) -> HttpAnswer | Failure:
         """Return the answer to a request of so many calls, or why there is none, and note both in the exchange."""
-        endpoint, chain, transport = self._endpoint, self._chain, self._transport
-        endpoint.begin(exchange, is_heavy=purpose == "heavy")
-        self._observer.sent(chain, endpoint.label, purpose, calls)
-        span = None
-        if self._tracer is not None:
-            span = self._tracer.start_upstream(chain, endpoint.label, purpose, calls, exchange.askers)
-            if endpoint.is_traced:
-                request = span.stamp(request)
+        transport, address, on_bytes = self._transport, self._endpoint.address, self._endpoint.note_byte
+        request = self._begin(exchange, request, purpose, calls)
         got: HttpAnswer | Failure | None = None
         try:
-            address, on_bytes = endpoint.address, endpoint.note_byte
             deadline = transport.deadline(timeout)
             got = await transport.send(address, request, deadline, on_bytes)
             if isinstance(got, Failure):
                 got = await transport.settle(got, address, request, deadline, timeout, on_bytes)
         finally:
-            endpoint.end(exchange)
-            exchange.seconds = self._clock() - exchange.started
-            self._observer.ended(chain, endpoint.label, outcome_of(got), exchange.seconds, calls)
-            if span is not None:
-                span.end(outcome_of(got), 0 if got is None or isinstance(got, Failure) else got.status)
-                if span.is_recorded:
-                    upstream_metrics.note_upstream_trace(chain, endpoint.label, exchange.seconds, span.trace_id)
-            received = 0 if got is None or isinstance(got, Failure) else len(got.body)
-            self._observer.transferred(chain, endpoint.label, purpose, len(request), received)
-        if not isinstance(got, Failure):
-            exchange.status, exchange.retry_after, exchange.headers = got.status, got.retry_after, got.headers
+            self._end(exchange, got, len(request), purpose, calls)
         return got
+
+    def _begin(self, exchange: Exchange, request: bytes, purpose: Purpose, calls: int = 1) -> bytes:
+        """Note that a request leaves, and return it as it is to be sent; `_end` has to follow."""
+        endpoint, chain = self._endpoint, self._chain
+        endpoint.begin(exchange, is_heavy=purpose == "heavy")
+        self._observer.sent(chain, endpoint.label, purpose, calls)
+        if self._tracer is not None:
+            exchange.span = self._tracer.start_upstream(chain, endpoint.label, purpose, calls, exchange.askers)
+            if endpoint.is_traced:
+                return exchange.span.stamp(request)
+        return request
+
+    def _end(
+        self, exchange: Exchange, got: HttpAnswer | Failure | None, sent: int, purpose: Purpose, calls: int = 1
+    ) -> None:
+        """Note in the exchange what a request of so many bytes came to; None is one that was given up."""
+        endpoint, chain, span = self._endpoint, self._chain, exchange.span
+        endpoint.end(exchange)
+        exchange.seconds = self._clock() - exchange.started
+        self._observer.ended(chain, endpoint.label, outcome_of(got), exchange.seconds, calls)
+        answer = None if got is None or isinstance(got, Failure) else got
+        if span is not None:
+            span.end(outcome_of(got), 0 if answer is None else answer.status)
+            if span.is_recorded:
+                upstream_metrics.note_upstream_trace(chain, endpoint.label, exchange.seconds, span.trace_id)
+        self._observer.transferred(chain, endpoint.label, purpose, sent, 0 if answer is None else len(answer.body))
+        if answer is not None:
+            exchange.status, exchange.retry_after = answer.status, answer.retry_after
+            exchange.headers = answer.headers
 
 
 def outcome_of(got: HttpAnswer | Failure | None) -> metrics.Outcome:

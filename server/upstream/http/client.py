@@ -81,6 +81,11 @@ class Client:
             return connection.exchange(request, deadline, limit, on_bytes)
         return self._exchange_later(connections, request, deadline, limit, on_bytes)
 
+    def take(self, origin: Origin) -> Connection | None:
+        """Return an idle connection, to be used at once; None where there is none."""
+        connections = self._origins.get(origin)
+        return None if connections is None else connections.take()
+
     async def _exchange_later(
         self,
         connections: Connections,
