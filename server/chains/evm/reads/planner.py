@@ -61,7 +61,7 @@ class CollectionWindow:
     end of their turn never folded and cost 2.5 times the processor time.) A read that comes when no other waits, as the
     one before it did, waits for its own request's other reads alone: the turns would be a twelfth of its time.
 
-    `delay` states how long the first of them waits for others before those turns.
+    `delay` states how long the first of them waits for others instead of those turns, where that is longer.
     """
 
     was_alone = False
@@ -89,7 +89,7 @@ class CollectionWindow:
         if self._is_closed:
             self._is_closed = False
             if delay > 0:
-                loop.call_later(delay, self._turn, loop, now + LONGEST_SECONDS)
+                loop.call_later(delay, self._close)
             else:
                 loop.call_soon(self._turn, loop, now + LONGEST_SECONDS)
 
@@ -105,7 +105,10 @@ class CollectionWindow:
         self._turns -= 1
         if self._turns > 0 and loop.time() < latest:
             loop.call_soon(self._turn, loop, latest)
-            return
+        else:
+            self._close()
+
+    def _close(self) -> None:
         self._is_closed = True
         self._had_company, self._arrivals = self._arrivals > 1, 0
         self.was_alone = self._is_whole and not self._had_company
