@@ -150,3 +150,27 @@ async def test_a_busy_loop_holds_a_read_no_longer_than_two_milliseconds(monkeypa
         turns += 1
     assert turns in (4, 5)
     assert leaving.left == [2]
+
+
+async def test_in_dense_traffic_a_read_is_held_for_two_milliseconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    loop = asyncio.get_running_loop()
+    clock = [loop.time()]
+    monkeypatch.setattr(loop, "time", lambda: clock[0])
+    leaving = Leaving(median=0.1)
+
+    async def wait(seconds: float) -> None:
+        clock[0] += seconds
+        for _ in range(5):
+            await asyncio.sleep(0)
+
+    for _ in range(1000):
+        leaving.arrive()
+        await wait(0.001)
+    await wait(0.1)
+    leaving.left.clear()
+    leaving.arrive()
+    await wait(0.0015)
+    leaving.arrive()
+    assert leaving.left == []
+    await wait(0.0006)
+    assert leaving.left == [2]
