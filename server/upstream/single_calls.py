@@ -71,7 +71,7 @@ class SingleCalls(HttpConnector):
     def _send_now(self, item: Item, purpose: Purpose) -> None:
         """Send a call: without a task where a connection is idle, for then its answer alone has to be waited for."""
         endpoint, transport = self._endpoint, self._transport
-        connection = transport.take(endpoint.address)
+        connection = transport.take(endpoint.address) if item.timeout > 0 else None
         if connection is None:
             self._launch(self._send_single(item, purpose), [item])
             return
