@@ -3,7 +3,8 @@
 `python -m scripts.walk` (or `make walk`) serves a local chain in this process, asks each question until its path is
 warm, then counts it several times and prints the smallest figures: what pollers do meanwhile is no part of the trip.
 Counted is code below server/, transcoder/, runtime/ and cli/; a coroutine that goes on after waiting is one call.
-`--functions` lists the calls of each file and function too, `--trip TEXT` takes only trips whose name holds the text.
+Coroutines and tasks are counted of aiohttp's server too. `--functions` lists the calls of each file and function,
+`--trip TEXT` takes only trips whose name holds the text, `--endpoints N` serves the chain from its node N times.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 
 _ROOT = Path(__file__).resolve().parents[1]
 _OURS = tuple(f"{_ROOT / name}/" for name in ("server", "transcoder", "runtime", "cli"))
+_AIOHTTP_SERVER = str(Path(aiohttp.__file__).with_name("web_"))
 _CHAIN = "ethereum"
 _WARM_UPS, _ROUNDS = 3, 5
 _LOGS = 124
@@ -97,20 +99,27 @@ class Walk:
 
     def _note(self, frame: FrameType, event: str, _: object) -> None:
         code = frame.f_code
-        if event != "call" or not _is_ours(code) or frame.f_lasti > _beginning(code):
+        if event != "call" or not (_is_ours(code) or _is_served(code)) or frame.f_lasti > _beginning(code):
             return
-        self._codes[code] += 1
+        if _is_ours(code):
+            self._codes[code] += 1
         self._coroutines += bool(code.co_flags & CO_COROUTINE)
 
     def _task(self, loop: asyncio.AbstractEventLoop, coroutine: Any, **options: Any) -> asyncio.Task[Any]:
         code = getattr(coroutine, "cr_code", None)
-        self._tasks += code is not None and _is_ours(code)
+        self._tasks += code is not None and (_is_ours(code) or _is_served(code))
         return asyncio.Task(coroutine, loop=loop, **options)
 
 
 @cache
 def _is_ours(code: CodeType) -> bool:
     return code.co_filename.startswith(_OURS)
+
+
+@cache
+def _is_served(code: CodeType) -> bool:
+    """Return whether the code is of aiohttp's server; what its client here shares with it is not told apart."""
+    return code.co_filename.startswith(_AIOHTTP_SERVER)
 
 
 @cache
@@ -131,12 +140,15 @@ async def count(ask: Callable[[], Awaitable[object]]) -> Walk:
     return min(found, key=Walk.count)
 
 
-async def main(chosen: str, *, functions: bool) -> int:
-    """Print the figures of the trips whose name holds the text, with their functions if asked for."""
+async def main(chosen: str, *, functions: bool = False, endpoints: int = 1) -> int:
+    """Print the figures of the trips whose name holds the text, with their functions if asked for.
+
+    `endpoints` is how many the chain has, all of them the same node.
+    """
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         devnet = await stack.enter_async_context(Devnet.start([_CHAIN], progress=lambda _: None, mines=False))
-        ports = await stack.enter_async_context(_Serving(_settings(devnet, folder)))
+        ports = await stack.enter_async_context(_Serving(_settings(devnet, folder, endpoints)))
         http = await stack.enter_async_context(aiohttp.ClientSession())
         channel = await stack.enter_async_context(grpc.aio.insecure_channel(f"127.0.0.1:{ports.grpc}"))
         base = f"http://127.0.0.1:{ports.http}/local/v1"
@@ -208,10 +220,12 @@ class _Serving:
         await self._running
 
 
-def _settings(devnet: Devnet, folder: Path) -> Any:
+def _settings(devnet: Devnet, folder: Path, endpoints: int) -> Any:
     config = folder / "waypost.toml"
     devnet.write_config(config)
+    node = devnet.endpoints[_CHAIN]
     overrides = {
+        "chains": {_CHAIN: {"endpoints": [{"label": f"n{number}", "url": node} for number in range(endpoints)]}},
         "http": {"port": 0},
         "grpc": {"port": 0},
         "storage": {"url": f"sqlite:///{folder}/waypost.db"},
@@ -251,9 +265,10 @@ def _read_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m scripts.walk", description="Count what requests pass.")
     parser.add_argument("--functions", action="store_true", help="list the calls of each file and function")
     parser.add_argument("--trip", default="", metavar="TEXT", help="only trips whose name holds this text")
+    parser.add_argument("--endpoints", type=int, default=1, metavar="N", help="how many endpoints the chain has")
     return parser.parse_args()
 
 
 if __name__ == "__main__":
     arguments = _read_arguments()
-    sys.exit(asyncio.run(main(arguments.trip, functions=arguments.functions)))
+    sys.exit(asyncio.run(main(arguments.trip, functions=arguments.functions, endpoints=arguments.endpoints)))

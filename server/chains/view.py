@@ -163,16 +163,26 @@ async def read_newest(
         pool.observe_head(found.endpoint, found.block, found.made_at)
         if pool.heads.is_claimed(found.endpoint):
             await pool.prove_head(found.endpoint, is_last=found.endpoint in avoid)
-        if not pool.heads.is_out_of_step(found.endpoint):
-            return found
-        if found.endpoint in avoid:
-            if found.block <= 0:
-                raise UpstreamDisagrees(f"endpoint {found.endpoint} of {pool.chain} has only begun to follow the chain")
-            if pool.heads.is_ahead(found.endpoint):
-                message = f"endpoint {found.endpoint} of {pool.chain} reports a block that the others have not reached"
-                raise UpstreamDisagrees(message)
+        if is_newest(pool, found, avoid):
             return found
         avoid |= {found.endpoint}
+
+
+def is_newest(pool: Pool, found: BlockAnswer[Answer], avoid: frozenset[str]) -> bool:
+    """Return whether an answer of the newest state is taken, after the pool was shown its block: see `read_newest`.
+
+    `avoid` are the endpoints that were to be asked last. Raises UpstreamDisagrees for what is not believed.
+    """
+    if not pool.heads.is_out_of_step(found.endpoint):
+        return True
+    if found.endpoint not in avoid:
+        return False
+    if found.block <= 0:
+        raise UpstreamDisagrees(f"endpoint {found.endpoint} of {pool.chain} has only begun to follow the chain")
+    if pool.heads.is_ahead(found.endpoint):
+        message = f"endpoint {found.endpoint} of {pool.chain} reports a block that the others have not reached"
+        raise UpstreamDisagrees(message)
+    return True
 
 
 def majority_height(heights: Iterable[int]) -> int:

@@ -104,14 +104,24 @@ class Attempts:
         """None while slow calls are not asked of a second endpoint."""
         self._is_traced = installed() is not None
 
-    async def attempt(
+    def attempt(
         self, endpoint: Endpoint, request: UpstreamRequest, log: AttemptLog, tried: set[Endpoint], *, is_final: bool
-    ) -> Outcome | None:
+    ) -> Coroutine[Any, Any, Outcome | None]:
         """Return the outcome of asking one endpoint, noted in the log; None if it was passed over.
 
         `tried` are the endpoints asked so far, this one included; a hedge adds its own. `is_final`: no endpoint is
         asked once more after this round. Raises the error that is an answer.
         """
+        if self.hedges is None and not request.is_alone and self.is_ready(endpoint):
+            timeout = self._seconds(endpoint, request, tried, is_final=is_final)
+            if timeout > 0:
+                return self.ask(endpoint, request, timeout, log=log)
+        return self._attempt(endpoint, request, log, tried, is_final=is_final)
+
+    async def _attempt(
+        self, endpoint: Endpoint, request: UpstreamRequest, log: AttemptLog, tried: set[Endpoint], *, is_final: bool
+    ) -> Outcome | None:
+        """Return what `attempt` does, of an endpoint that may have to be waited for, left, or joined by another one."""
         if not self.is_ready(endpoint) and not await self.wait_until_ready(endpoint, request.deadline, log, tried):
             return None
         timeout = self._seconds(endpoint, request, tried, is_final=is_final)
@@ -141,10 +151,12 @@ class Attempts:
         request: UpstreamRequest,
         timeout: float,
         may_leave: Callable[[], bool] | None = None,
+        log: AttemptLog | None = None,
     ) -> Outcome:
-        """Return what one endpoint answers, after its state is updated.
+        """Return what one endpoint answers, after its state is updated; with a log, noted in that as well.
 
-        With `may_leave` an endpoint that keeps light reads waiting is left as soon as that returns True.
+        With `may_leave` an endpoint that keeps light reads waiting is left as soon as that returns True. Raises the
+        error that is an answer where there is a log.
         """
         if endpoint.is_removed:
             # Since the call chose it: another one is asked instead.
@@ -161,7 +173,9 @@ class Attempts:
             elif request.is_alone:
                 answer = await connector.submit_alone(request.payload, timeout, asker=asker)
             else:
-                answer = await connector.submit(request.payload, timeout, held=policy.held, asker=asker)
+                answer = await connector.submit(
+                    request.payload, timeout, held=policy.held, is_last=policy.is_last, asker=asker
+                )
         finally:
             endpoint.in_flight -= 1
         if identity is not None and not policy.names_chain:
@@ -175,6 +189,8 @@ class Attempts:
                 endpoint.learned.serve(request.method, block, is_old=is_old)
         elif got.lacks == "method" or (got.lacks and block is not None and not self._absences.is_fresh(block)):
             endpoint.learned.refuse(request.method, got.lacks, block)
+        if log is not None and (log.suspects or not isinstance(got, Reply)):
+            self._note(endpoint, got, log)
         return got
 
     def _asker(self, request: UpstreamRequest) -> Asker:

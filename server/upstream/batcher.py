@@ -13,14 +13,16 @@ another chain, the whole batch is void. A request for the head is made a batch f
 from __future__ import annotations
 
 import asyncio
+import math
 import re
 from typing import TYPE_CHECKING, Any, Protocol
 
 from server.errors import RangeTooLarge, ResponseTooLarge
 from server.upstream.connector import Answer, Payload
 from server.upstream.failures import Failure, Kind
-from server.upstream.jsonrpc import NodeError, Outcome, decode_batch, decode_single, encode_request
-from server.upstream.transport import TOO_MANY_REQUESTS, Exchange, HttpConnector, describe_seconds, explain_status
+from server.upstream.jsonrpc import NodeError, Outcome, decode_batch, encode_request
+from server.upstream.single_calls import Item, SingleCalls
+from server.upstream.transport import TOO_MANY_REQUESTS, Exchange, describe_seconds, explain_status
 from server.upstream.verdicts import Verdict
 
 if TYPE_CHECKING:
@@ -37,9 +39,6 @@ if TYPE_CHECKING:
 MAX_BATCH_BYTES = 256 * 1024
 """A batch is closed before it grows beyond this; one longer call goes alone."""
 
-# Longer answers are read outside of the event loop: one that is too deep for the parser is gone through token by token.
-_LARGE = 1024 * 1024
-
 _REFUSING_STATUSES = frozenset({400, 405, 413, 415, 422})
 _TIMER_SLACK = 0.001
 _IS_ABOUT_BATCHES = re.compile(r"batch", re.IGNORECASE)
@@ -47,31 +46,7 @@ _IS_ABOUT_SIZE = re.compile(r"large|many|exceed|size|limit|max", re.IGNORECASE)
 _NUMBER = re.compile(r"\d{1,6}")
 
 
-class _Item:
-    """One call on its way, which no caller awaits after `timeout` seconds."""
-
-    __slots__ = ("_ends", "asker", "call", "future", "number", "timeout")
-
-    def __init__(
-        self, number: int, call: bytes, timeout: float, future: asyncio.Future[Answer], asker: Asker | None
-    ) -> None:
-        self.number = number
-        self.call = call
-        self.timeout = timeout
-        self.future = future
-        self.asker = asker
-        self._ends = future.get_loop().time() + timeout
-
-    def cut_timeout(self) -> None:
-        """Reduce its timeout to the time that is left, before it is sent once more."""
-        self.timeout = max(self._ends - self.future.get_loop().time(), 0.0)
-
-    def resolve(self, outcome: Outcome, exchange: Exchange) -> None:
-        if not self.future.done():
-            self.future.set_result(Answer(outcome, exchange))
-
-
-class Batcher(HttpConnector):
+class Batcher(SingleCalls):
     """Sends the calls of one endpoint. Request numbers come from the pool, so no two of its calls share one."""
 
     def __init__(
@@ -90,23 +65,25 @@ class Batcher(HttpConnector):
         self._errors = errors
         self._numbers = numbers
         self._delay = BatchDelay(endpoint.latency)
-        self._waiting: list[_Item] = []
+        self._waiting: list[Item] = []
         self._is_leaving = False
-        self._sending: dict[asyncio.Task[None], list[_Item]] = {}
 
     def submit(
-        self, call: bytes, timeout: float, *, held: bool = False, asker: Asker | None = None
+        self, call: bytes, timeout: float, *, held: bool = False, is_last: bool = False, asker: Asker | None = None
     ) -> asyncio.Future[Answer]:
         """Return the answer to a cheap call, which shares a batch with others sent at the same time.
 
         A call that was `held` already leaves after one more turn, and whatever waits leaves with it: calls of the same
-        time from tasks of their own arrive a turn later.
+        time from tasks of their own arrive a turn later. With `is_last` none is expected, and it leaves now.
         """
         loop = asyncio.get_running_loop()
-        item = _Item(next(self._numbers), call, timeout, loop.create_future(), asker)
+        item = Item(next(self._numbers), call, timeout, loop.create_future(), asker)
         delay = 0.0 if held else self._delay.seconds(self._clock())
         self._waiting.append(item)
-        if held:
+        if is_last:
+            if not self._is_leaving:
+                self._flush()
+        elif held:
             if not self._is_leaving:
                 self._is_leaving = True
                 loop.call_soon(loop.call_soon, self._flush)
@@ -127,7 +104,7 @@ class Batcher(HttpConnector):
         """
         calls = (payload,) if isinstance(payload, bytes) else payload
         loop = asyncio.get_running_loop()
-        items = [_Item(next(self._numbers), call, timeout, loop.create_future(), asker) for call in calls]
+        items = [Item(next(self._numbers), call, timeout, loop.create_future(), asker) for call in calls]
         self._start(items, purpose)
         answers = await asyncio.gather(*(item.future for item in items))
         return answers[0] if isinstance(payload, bytes) else self._whole(answers)
@@ -136,16 +113,16 @@ class Batcher(HttpConnector):
         """End every call in flight with this failure."""
         exchange = Exchange(self._clock())
         _resolve_all(self._waiting, failure, exchange)
-        for task, items in list(self._sending.items()):
+        for sending, items in list(self._sending.items()):
             _resolve_all(items, failure, exchange)
-            task.cancel()
+            sending.cancel()
 
     async def close(self) -> None:
         """Cancel what is in flight."""
-        tasks = list(self._sending)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        every = list(self._sending)
+        for sending in every:
+            sending.cancel()
+        await asyncio.gather(*every, return_exceptions=True)
 
     def _flush(self) -> None:
         self._is_leaving = False
@@ -157,24 +134,13 @@ class Batcher(HttpConnector):
         for chunk in _split([item for item in waiting if not item.future.done()], self._endpoint.batch_items):
             self._start(chunk, "call")
 
-    def _start(self, items: list[_Item], purpose: Purpose) -> None:
-        is_single = purpose != "head" and len(items) == 1
-        sending = self._send_single(items[0], purpose) if is_single else self._send(items, purpose)
-        task = asyncio.get_running_loop().create_task(sending)
-        self._sending[task] = items
-        task.add_done_callback(self._finish)
+    def _start(self, items: list[Item], purpose: Purpose) -> None:
+        if purpose == "head" or len(items) > 1:
+            self._launch(self._send(items, purpose), items)
+        else:
+            self._send_now(items[0], purpose)
 
-    def _finish(self, task: asyncio.Task[None]) -> None:
-        items = self._sending.pop(task)
-        error = None if task.cancelled() else task.exception()
-        for item in items:
-            if not item.future.done():
-                if error is None:
-                    item.future.cancel()
-                else:
-                    item.future.set_exception(error)
-
-    def _send(self, items: list[_Item], purpose: Purpose, *, again: bool = False) -> Coroutine[Any, Any, None]:
+    def _send(self, items: list[Item], purpose: Purpose, *, again: bool = False) -> Coroutine[Any, Any, None]:
         """Return what sends the calls."""
         if len(items) == 1 and (again or purpose != "head" or not self._completes(items[0])):
             return self._send_single(items[0], purpose)
@@ -182,7 +148,7 @@ class Batcher(HttpConnector):
             return self._resend(items, self._endpoint.batch_items, purpose, learns=False)
         return self._send_batch(items, purpose, again=again)
 
-    def _completes(self, item: _Item) -> bool:
+    def _completes(self, item: Item) -> bool:
         """Return whether a single call is to become a batch with that question; not where it is that question."""
         return self._brings_identity(1) and self._identity is not None and item.call != self._identity.call
 
@@ -190,20 +156,7 @@ class Batcher(HttpConnector):
         """Return whether a batch of so many calls has room for the question which chain the endpoint serves."""
         return self._identity is not None and self._identity.rides and items < self._endpoint.batch_items
 
-    async def _send_single(self, item: _Item, purpose: Purpose) -> None:
-        exchange = Exchange(self._clock(), (item.asker,))
-        request = self._endpoint.address.post(encode_request(item.number, item.call))
-        got = await self._exchange(exchange, request, item.timeout, purpose)
-        if isinstance(got, Failure):
-            item.resolve(got, exchange)
-            return
-        if len(got.body) > _LARGE:
-            outcome = await asyncio.to_thread(decode_single, got.body, item.number)
-        else:
-            outcome = decode_single(got.body, item.number)
-        item.resolve(explain_status(outcome, got) if isinstance(outcome, Failure) else outcome, exchange)
-
-    async def _send_batch(self, items: list[_Item], purpose: Purpose, *, again: bool = False) -> None:
+    async def _send_batch(self, items: list[Item], purpose: Purpose, *, again: bool = False) -> None:
         exchange = Exchange(self._clock(), [item.asker for item in items])
         requests = [encode_request(item.number, item.call) for item in items]
         numbers = [item.number for item in items]
@@ -243,7 +196,7 @@ class Batcher(HttpConnector):
         else:
             _resolve_all(items, explain_status(outcomes, got), exchange)
 
-    def _crowded_out(self, items: list[_Item], outcomes: dict[int, Outcome], exchange: Exchange) -> list[_Item]:
+    def _crowded_out(self, items: list[Item], outcomes: dict[int, Outcome], exchange: Exchange) -> list[Item]:
         """Return the calls of a batch that had no room left after the answers to those before them.
 
         Nodes that bound the answer to a batch refuse all that comes after the limit is reached.
@@ -269,7 +222,7 @@ class Batcher(HttpConnector):
             return max(stated)
         return (sent + 1) // 2 if _IS_ABOUT_SIZE.search(error.message) else 1
 
-    async def _resend(self, items: list[_Item], size: int, purpose: Purpose, *, learns: bool) -> None:
+    async def _resend(self, items: list[Item], size: int, purpose: Purpose, *, learns: bool) -> None:
         wanted = [item for item in items if not item.future.done()]
         chunks = _split(wanted, size)
         if purpose == "call":
@@ -282,12 +235,12 @@ class Batcher(HttpConnector):
         if learns and any(self._is_answered(item) for item in wanted):
             self._endpoint.learn_batch_items(size)
 
-    async def _send_again(self, items: list[_Item], purpose: Purpose) -> None:
+    async def _send_again(self, items: list[Item], purpose: Purpose) -> None:
         for item in items:
             item.cut_timeout()
         await self._send(items, purpose, again=True)
 
-    def _is_answered(self, item: _Item) -> bool:
+    def _is_answered(self, item: Item) -> bool:
         if not item.future.done() or item.future.cancelled() or item.future.exception() is not None:
             return False
         answer = item.future.result()
@@ -309,9 +262,7 @@ class Batcher(HttpConnector):
         failed = [answer for answer in answers if not isinstance(answer.outcome, bytes)]
         return next(filter(self._is_final, failed), failed[0])
 
-    async def _post(
-        self, body: bytes, items: list[_Item], exchange: Exchange, purpose: Purpose
-    ) -> HttpAnswer | Failure:
+    async def _post(self, body: bytes, items: list[Item], exchange: Exchange, purpose: Purpose) -> HttpAnswer | Failure:
         longest = max(item.timeout for item in items)
         loop = asyncio.get_running_loop()
         timers = [
@@ -326,11 +277,11 @@ class Batcher(HttpConnector):
                 timer.cancel()
 
 
-def _split(items: list[_Item], size: int) -> list[list[_Item]]:
+def _split(items: list[Item], size: int) -> list[list[Item]]:
     """Return the items in batches of at most `size`, each in the first that has room for its bytes."""
-    chunks: list[list[_Item]] = []
+    chunks: list[list[Item]] = []
     # Those that are not full, with the bytes that they have room for.
-    unfilled: list[tuple[list[_Item], int]] = []
+    unfilled: list[tuple[list[Item], int]] = []
     for item in items:
         length = len(item.call)
         for index, (chunk, room) in enumerate(unfilled):
@@ -347,7 +298,7 @@ def _split(items: list[_Item], size: int) -> list[list[_Item]]:
     return chunks
 
 
-def _resolve_all(items: list[_Item], outcome: Outcome, exchange: Exchange) -> None:
+def _resolve_all(items: list[Item], outcome: Outcome, exchange: Exchange) -> None:
     for item in items:
         item.resolve(outcome, exchange)
 
@@ -356,9 +307,12 @@ def _timed_out(timeout: float) -> Failure:
     return Failure(Kind.TIMED_OUT, f"no answer within {describe_seconds(timeout)}")
 
 
-_LONGEST = 0.005
+_LONGEST = 0.002
 _SHORTEST = 0.001
-_SHARE = 10
+_SHARE = 20
+# How many other reads have to be expected within a hold.
+_COMPANY = 0.5
+_WINDOW_SECONDS = 1.0
 
 
 class HasMedian(Protocol):
@@ -371,24 +325,33 @@ class HasMedian(Protocol):
 
 
 class BatchDelay:
-    """How long a read waits for others: up to 5 ms or a tenth of the node's median, below 1 ms not at all.
+    """How long a read waits for others: a twentieth of the node's median, 1 to 2 ms, where company is likely.
 
-    A read that follows another one closely is likely to be followed by a third: waiting a little puts them into one
-    request. A read that comes after a pause leaves at once, so a lone caller never waits (design section 6).
+    It is likely where reads came, over the last second or so, so fast that one in two holds brings another one. A lone
+    caller, who asks again once he is answered, never brings that, as no hold is longer than a twentieth of an answer:
+    he waits for nothing (design section 6). Nor does anything wait at nodes that answer within 20 ms.
     """
 
     def __init__(self, latency: HasMedian) -> None:
         self._latency = latency
         self._previous: float | None = None
+        self._recent = 0.0
         self.is_quiet = True
         """Whether the last read came later after the one before it than the node takes to answer."""
 
     def seconds(self, now: float) -> float:
-        """Return for how long the read that arrives `now` is held; 0 if the one before it is longer ago than that."""
+        """Return for how long the read that arrives `now` is held; 0 where others are not likely to come meanwhile."""
         previous, self._previous = self._previous, now
         median = self._latency.median
-        self.is_quiet = previous is None or median is None or now - previous > median
-        if previous is None or median is None:
+        if previous is None:
+            self._recent = 1.0
+            return 0.0
+        gap = now - previous
+        # Each read counts the less the longer ago it is: the sum is how many come in a second.
+        recent = self._recent * math.exp(-gap / _WINDOW_SECONDS)
+        self._recent = recent + 1.0
+        self.is_quiet = median is None or gap > median
+        if median is None:
             return 0.0
         hold = min(_LONGEST, median / _SHARE)
-        return hold if hold >= _SHORTEST and now - previous < hold else 0.0
+        return hold if hold >= _SHORTEST and hold * recent >= _COMPANY * _WINDOW_SECONDS else 0.0

@@ -39,7 +39,8 @@ class CallPolicy:
     `may_be_refused`: an error of unknown meaning may be the call's own, if it is repeated and confirmed.
     `quotes`: the caller gets the node's own error where it refused the call.
     `null_elsewhere`: a `null` result, or NotFound, is asked of others that should have it before it is believed.
-    `held`: the call has waited for company already and leaves with the next batch. `names_chain`: the answer names the
+    `held`: the call has waited for company already and leaves with the next batch; `is_last`: it is known that none
+    comes, and it leaves at once. `names_chain`: the answer names the
     chain that it is of, and its reader checks that.
     """
 
@@ -52,6 +53,7 @@ class CallPolicy:
     found_invalid: frozenset[str] = frozenset()
     null_elsewhere: bool = False
     held: bool = False
+    is_last: bool = False
     may_be_refused: bool = False
     quotes: bool = False
     names_chain: bool = False
@@ -109,9 +111,12 @@ class Connector(Protocol[SentCall]):
     """
 
     def submit(
-        self, call: SentCall, timeout: float, *, held: bool = False, asker: Asker | None = None
+        self, call: SentCall, timeout: float, *, held: bool = False, is_last: bool = False, asker: Asker | None = None
     ) -> Awaitable[Answer]:
-        """Return the answer to a cheap call, which may share its request with others. `asker` is for its span."""
+        """Return the answer to a cheap call, which may share its request with others.
+
+        `held` and `is_last` are as in the policy; `asker` is for its span.
+        """
         ...
 
     def submit_alone(

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from server.errors import ArchiveRequired, GatewayError, NotFound
+from server.errors import ArchiveRequired, DeadlineExceeded, GatewayError, NotFound
 from server.upstream.absence import Confirmation, confirm_refusal
 from server.upstream.attempt import LONGEST_WAIT
 from server.upstream.connector import Reply
 from server.upstream.health import AttemptFailure, AttemptLog
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Collection, Coroutine, Sequence
 
     from server.upstream.absence import MissingBlockRetry
     from server.upstream.attempt import Attempts, UpstreamRequest
@@ -55,12 +55,15 @@ class Failover:
         self._state_methods = state_methods
         self._confirmation = Confirmation(selection, absences, clock)
 
-    async def route(self, request: UpstreamRequest) -> Reply:
+    def route(self, request: UpstreamRequest) -> Coroutine[Any, Any, Reply]:
         """Return the first usable answer; raises the GatewayError that states why there is none.
 
         A bundle is answered by one endpoint as a whole, or asked of the next one as a whole. What a fresh block lacks
         everywhere is asked for again a few times, paced by the block time.
         """
+        return self._ask_around(request) if request.policy.min_block is None else self._ask_about_block(request)
+
+    async def _ask_about_block(self, request: UpstreamRequest) -> Reply:
         policy, tries = request.policy, 0
         while True:
             tries += 1
@@ -81,8 +84,10 @@ class Failover:
         If all of them failed, those whose failure may be temporary are asked a second time after a short pause.
         Where the policy asks for it, absence is checked at the other sound endpoints.
         """
-        log = AttemptLog(self._chain)
         policy, deadline = request.policy, request.deadline
+        if deadline.until <= self._clock():
+            raise DeadlineExceeded(f"{self._chain} was not asked: the deadline had passed")
+        log = AttemptLog(self._chain)
         hopeless: set[Endpoint] = set()
         slow: set[Endpoint] = set()
         stumbled: set[Endpoint] = set()

@@ -320,19 +320,25 @@ class Pool:
         """Return the endpoints' states by label, in a few words."""
         return "; ".join(f"{one.label}: {one.describe()}" for one in self._endpoints) or "none is configured"
 
-    async def _route(self, method: str, call: Payload[Any], policy: CallPolicy, deadline: SharedDeadline) -> Reply:
-        if deadline.until <= self._clock():
-            raise DeadlineExceeded(f"{self.chain} was not asked: the deadline had passed")
-        poller = self._polled
-        if poller is not None:
-            poller.touch()
-        for endpoint in self._endpoints:
-            if endpoint.wrong_chain is not None or not endpoint.breaker.is_closed:
-                self._revive(endpoint, call, policy)
-        if policy.min_block is None and poller is not None and not poller.has_looked:
-            await poller.look(deadline.until)
+    def _route(
+        self, method: str, call: Payload[Any], policy: CallPolicy, deadline: SharedDeadline
+    ) -> Coroutine[Any, Any, Reply]:
         is_alone = policy.heavy or policy.caller_made or isinstance(call, tuple)
-        return await self._failover.route(UpstreamRequest(method, call, policy, deadline, is_alone))
+        request = UpstreamRequest(method, call, policy, deadline, is_alone)
+        if deadline.until > self._clock():
+            poller = self._polled
+            if poller is not None:
+                poller.touch()
+            for endpoint in self._endpoints:
+                if endpoint.wrong_chain is not None or not endpoint.breaker.is_closed:
+                    self._revive(endpoint, call, policy)
+            if policy.min_block is None and poller is not None and not poller.has_looked:
+                return self._look_first(poller, request)
+        return self._failover.route(request)
+
+    async def _look_first(self, poller: HeadPoller, request: UpstreamRequest) -> Reply:
+        await poller.look(request.deadline.until)
+        return await self._failover.route(request)
 
     def _revive(self, endpoint: Endpoint, call: Payload[Any], policy: CallPolicy) -> None:
         """Let a resting or excluded endpoint earn its way back beside this call, which does not wait for it."""

@@ -159,7 +159,9 @@ class RestConnector(HttpConnector):
         self._sending: set[asyncio.Task[Answer]] = set()
         self._given_up: dict[asyncio.Task[Answer], Failure] = {}
 
-    async def submit(self, call: RestCall, timeout: float, *, held: bool = False, asker: Asker | None = None) -> Answer:
+    async def submit(
+        self, call: RestCall, timeout: float, *, held: bool = False, is_last: bool = False, asker: Asker | None = None
+    ) -> Answer:
         """Return the answer to a cheap call; holding it back would gain nothing."""
         return await self._start(self._answer(call, timeout, "call", asker))
 

@@ -14,12 +14,13 @@ from server.upstream.failures import Failure, Kind
 from server.upstream.http import DIRECT, Client, Proxy
 
 if TYPE_CHECKING:
+    import asyncio
     from collections.abc import Callable, Coroutine, Mapping, Sequence
 
     from runtime.settings import RouteSettings
-    from runtime.tracing import Asker
+    from runtime.tracing import Asker, UpstreamSpan
     from server.upstream.endpoint import Endpoint
-    from server.upstream.http import Address, HttpAnswer
+    from server.upstream.http import Address, Connection, HttpAnswer
 
 
 MAX_ANSWER_BYTES = 32 * 1024 * 1024
@@ -58,31 +59,59 @@ class Transport:
         self._http = http
         self._max_bytes = max_bytes
 
-    def post(
-        self, address: Address, body: bytes, timeout: float, on_bytes: Callable[[], None] | None = None
-    ) -> Coroutine[Any, Any, HttpAnswer | Failure]:
+    def deadline(self, timeout: float) -> float:
+        """Return when so many seconds will have passed, by the clock of `send`."""
+        return self._http.time() + timeout
+
+    async def post(self, address: Address, body: bytes, timeout: float) -> HttpAnswer | Failure:
         """Return the answer to a POST of `body`, or why there is none within `timeout` seconds."""
-        return self.send(address, address.post(body), timeout, on_bytes)
+        request, deadline = address.post(body), self.deadline(timeout)
+        got = await self.send(address, request, deadline)
+        return await self.settle(got, address, request, deadline, timeout) if isinstance(got, Failure) else got
 
-    async def send(
-        self, address: Address, request: bytes, timeout: float, on_bytes: Callable[[], None] | None = None
+    def send(
+        self, address: Address, request: bytes, deadline: float, on_bytes: Callable[[], None] | None = None
+    ) -> Coroutine[Any, Any, HttpAnswer | Failure]:
+        """Return the answer to a request that the address wrote, or why there is none; a failure is for `settle`.
+
+        `on_bytes` is called when bytes of it come. To be awaited at once.
+        """
+        return self._http.exchange(address.origin, request, deadline, self._max_bytes, on_bytes=on_bytes)
+
+    def take(self, address: Address) -> Connection | None:
+        """Return an idle connection to the address, to be used at once; None where there is none."""
+        return self._http.take(address.origin)
+
+    def begin(
+        self, connection: Connection, request: bytes, deadline: float, on_bytes: Callable[[], None]
+    ) -> asyncio.Future[HttpAnswer | Failure]:
+        """Write a request and return the answer to come, as `send` brings it.
+
+        One that is not wanted any more is for `Connection.abandon`.
+        """
+        return connection.begin(request, deadline, self._max_bytes, on_bytes)
+
+    async def settle(
+        self,
+        failure: Failure,
+        address: Address,
+        request: bytes,
+        deadline: float,
+        timeout: float,
+        on_bytes: Callable[[], None] | None = None,
     ) -> HttpAnswer | Failure:
-        """Return the answer to a request that the address wrote, or why there is none within `timeout` seconds.
-
-        `on_bytes` is called when bytes of it come.
+        """Return what a request comes to for which `send` brought a failure; `timeout` is what it had in seconds.
 
         A connection that turns out to be dead on first use is replaced once: servers close idle connections whenever
         they like, and every call here is a read.
         """
-        deadline = self._http.time() + timeout
-        got = await self._http.exchange(address.origin, request, deadline, self._max_bytes, on_bytes=on_bytes)
-        if isinstance(got, Failure):
-            if got.kind is Kind.DROPPED:
-                got = await self._http.exchange(
-                    address.origin, request, deadline, self._max_bytes, fresh=True, on_bytes=on_bytes
-                )
-            if isinstance(got, Failure) and got.kind is Kind.TIMED_OUT:
-                return Failure(Kind.TIMED_OUT, f"no answer within {describe_seconds(timeout)}")
+        got: HttpAnswer | Failure = failure
+        if failure.kind is Kind.DROPPED:
+            got = await self._http.exchange(
+                address.origin, request, deadline, self._max_bytes, fresh=True, on_bytes=on_bytes
+            )
+        if isinstance(got, Failure) and got.kind is Kind.TIMED_OUT:
+            return Failure(Kind.TIMED_OUT, f"no answer within {describe_seconds(timeout)}")
         return got
 
 
@@ -199,10 +228,10 @@ class PrometheusObserver:
 class Exchange:
     """One HTTP request and its answer, shared by its calls, so that it counts once for or against the endpoint.
 
-    `askers` are those of its calls, for its span.
+    `askers` are those of its calls, for its `span`, which it has where requests are traced.
     """
 
-    __slots__ = ("askers", "blamed", "credited", "headers", "retry_after", "seconds", "started", "status")
+    __slots__ = ("askers", "blamed", "credited", "headers", "retry_after", "seconds", "span", "started", "status")
 
     def __init__(self, started: float, askers: Sequence[Asker | None] = ()) -> None:
         self.started = started
@@ -213,6 +242,7 @@ class Exchange:
         self.seconds = 0.0
         self.blamed = False
         self.credited = False
+        self.span: UpstreamSpan | None = None
 
 
 class HttpConnector:
@@ -237,30 +267,46 @@ class HttpConnector:
         self, exchange: Exchange, request: bytes, timeout: float, purpose: Purpose, calls: int = 1
     ) -> HttpAnswer | Failure:
         """Return the answer to a request of so many calls, or why there is none, and note both in the exchange."""
+        transport, address, on_bytes = self._transport, self._endpoint.address, self._endpoint.note_byte
+        request = self._begin(exchange, request, purpose, calls)
+        got: HttpAnswer | Failure | None = None
+        try:
+            deadline = transport.deadline(timeout)
+            got = await transport.send(address, request, deadline, on_bytes)
+            if isinstance(got, Failure):
+                got = await transport.settle(got, address, request, deadline, timeout, on_bytes)
+        finally:
+            self._end(exchange, got, len(request), purpose, calls)
+        return got
+
+    def _begin(self, exchange: Exchange, request: bytes, purpose: Purpose, calls: int = 1) -> bytes:
+        """Note that a request leaves, and return it as it is to be sent; `_end` has to follow."""
         endpoint, chain = self._endpoint, self._chain
         endpoint.begin(exchange, is_heavy=purpose == "heavy")
         self._observer.sent(chain, endpoint.label, purpose, calls)
-        span = None
         if self._tracer is not None:
-            span = self._tracer.start_upstream(chain, endpoint.label, purpose, calls, exchange.askers)
+            exchange.span = self._tracer.start_upstream(chain, endpoint.label, purpose, calls, exchange.askers)
             if endpoint.is_traced:
-                request = span.stamp(request)
-        got: HttpAnswer | Failure | None = None
-        try:
-            got = await self._transport.send(endpoint.address, request, timeout, endpoint.note_byte)
-        finally:
-            endpoint.end(exchange)
-            exchange.seconds = self._clock() - exchange.started
-            self._observer.ended(chain, endpoint.label, outcome_of(got), exchange.seconds, calls)
-            if span is not None:
-                span.end(outcome_of(got), 0 if got is None or isinstance(got, Failure) else got.status)
-                if span.is_recorded:
-                    upstream_metrics.note_upstream_trace(chain, endpoint.label, exchange.seconds, span.trace_id)
-            received = 0 if got is None or isinstance(got, Failure) else len(got.body)
-            self._observer.transferred(chain, endpoint.label, purpose, len(request), received)
-        if not isinstance(got, Failure):
-            exchange.status, exchange.retry_after, exchange.headers = got.status, got.retry_after, got.headers
-        return got
+                return exchange.span.stamp(request)
+        return request
+
+    def _end(
+        self, exchange: Exchange, got: HttpAnswer | Failure | None, sent: int, purpose: Purpose, calls: int = 1
+    ) -> None:
+        """Note in the exchange what a request of so many bytes came to; None is one that was given up."""
+        endpoint, chain, span = self._endpoint, self._chain, exchange.span
+        endpoint.end(exchange)
+        exchange.seconds = self._clock() - exchange.started
+        self._observer.ended(chain, endpoint.label, outcome_of(got), exchange.seconds, calls)
+        answer = None if got is None or isinstance(got, Failure) else got
+        if span is not None:
+            span.end(outcome_of(got), 0 if answer is None else answer.status)
+            if span.is_recorded:
+                upstream_metrics.note_upstream_trace(chain, endpoint.label, exchange.seconds, span.trace_id)
+        self._observer.transferred(chain, endpoint.label, purpose, sent, 0 if answer is None else len(answer.body))
+        if answer is not None:
+            exchange.status, exchange.retry_after = answer.status, answer.retry_after
+            exchange.headers = answer.headers
 
 
 def outcome_of(got: HttpAnswer | Failure | None) -> metrics.Outcome:

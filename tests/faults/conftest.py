@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import itertools
 import subprocess
 import time
 from collections import Counter
@@ -171,18 +170,22 @@ def tally() -> Tally:
 
 @dataclass
 class Holds:
-    """Every read that asked how long to wait for company, in their order: for how many seconds it had to."""
+    """Every read that asked how long to wait for company, in their order: for how many seconds it had to, and when."""
 
     seconds: list[float] = field(default_factory=list)
+    times: list[float] = field(default_factory=list)
 
     @property
     def joined(self) -> int:
-        """How many of them must have travelled with an earlier one.
-
-        Of reads that are held one after the other at least every second one comes while the one before it still waits.
-        """
-        runs = (len(list(run)) for is_held, run in itertools.groupby(self.seconds, key=bool) if is_held)
-        return sum(length // 2 for length in runs)
+        """How many of them must have travelled with an earlier one, because they came while that was held."""
+        joined, leaves_at = 0, 0.0
+        # A test may have cleared what came before.
+        for now, seconds in zip(self.times[len(self.times) - len(self.seconds) :], self.seconds, strict=True):
+            if now < leaves_at:
+                joined += 1
+            else:
+                leaves_at = now + seconds
+        return joined
 
 
 @pytest.fixture
@@ -192,6 +195,7 @@ def holds(monkeypatch: pytest.MonkeyPatch) -> Holds:
     rule = BatchDelay.seconds
 
     def spy(self: BatchDelay, now: float) -> float:
+        seen.times.append(now)
         seen.seconds.append(rule(self, now))
         return seen.seconds[-1]
 

@@ -51,7 +51,7 @@ class AccountReader(WritesAddresses, ReadsBalances):
         """
         account = parse_address(address, "address")
         call = eth_balance_call(self._chain.multicall, bytes.fromhex(account[2:]))
-        read = self._reads.read_shared(view, (call,))
+        read = self._reads.read_shared(view, (call,), is_whole=True)
         outcomes = await (read if view.block is None else self._heights.explain_block_error(read, view))
         if not outcomes[0].success or view.block is None:
             raise UpstreamUnavailable(f"the nodes of {self._chain.slug} did not answer a balance")

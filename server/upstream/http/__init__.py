@@ -7,7 +7,7 @@ docs/decisions/0017-an-http-client-for-nodes.md.
 
 from server.upstream.http.answer import HttpAnswer
 from server.upstream.http.client import Client
-from server.upstream.http.connection import Address
+from server.upstream.http.connection import Address, Connection
 from server.upstream.http.opening import DIRECT, Proxy
 
-__all__ = ["DIRECT", "Address", "Client", "HttpAnswer", "Proxy"]
+__all__ = ["DIRECT", "Address", "Client", "Connection", "HttpAnswer", "Proxy"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from contextlib import suppress
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from server.upstream.failures import Failure
 from server.upstream.http.answer import DROPPED, TIMED_OUT
@@ -14,7 +14,7 @@ from server.upstream.http.opening import Names, Opener
 
 if TYPE_CHECKING:
     import ssl
-    from collections.abc import Callable
+    from collections.abc import Callable, Coroutine
 
     from server.upstream.http.answer import HttpAnswer
     from server.upstream.http.opening import LookUp, Origin, Proxy
@@ -60,7 +60,7 @@ class Client:
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
-    async def exchange(
+    def exchange(
         self,
         origin: Origin,
         request: bytes,
@@ -69,23 +69,38 @@ class Client:
         *,
         fresh: bool = False,
         on_bytes: Callable[[], None] | None = None,
-    ) -> HttpAnswer | Failure:
+    ) -> Coroutine[Any, Any, HttpAnswer | Failure]:
         """Return the answer to one request, or why there is none.
 
         `request` is written as it stands; `deadline` is in the loop's time; the body of the answer may be `limit` bytes
         long. With `fresh` no connection is used that was idle. `on_bytes` is called when bytes of the answer come.
-        `Kind.DROPPED` means that not a byte of an answer came.
+        `Kind.DROPPED` means that not a byte of an answer came. To be awaited at once: a connection is taken for it.
         """
+        connections = self._origins.get(origin) or self._connections(origin)
+        if not fresh and deadline > self._loop.time() and (connection := connections.take()) is not None:
+            return connection.exchange(request, deadline, limit, on_bytes)
+        return self._exchange_later(connections, request, deadline, limit, on_bytes)
+
+    def take(self, origin: Origin) -> Connection | None:
+        """Return an idle connection, to be used at once; None where there is none."""
+        connections = self._origins.get(origin)
+        return None if connections is None else connections.take()
+
+    async def _exchange_later(
+        self,
+        connections: Connections,
+        request: bytes,
+        deadline: float,
+        limit: int,
+        on_bytes: Callable[[], None] | None,
+    ) -> HttpAnswer | Failure:
+        """Return what `exchange` does, on a connection that is not there yet."""
         if deadline <= self._loop.time():
             return TIMED_OUT
-        connections = self._origins.get(origin) or self._connections(origin)
-        connection = None if fresh else connections.take()
-        if connection is None:
-            loan = await connections.wait(deadline)
-            if isinstance(loan, Failure):
-                return loan
-            connection = loan
-        return await connection.exchange(request, deadline, limit, on_bytes)
+        loan = await connections.wait(deadline)
+        if isinstance(loan, Failure):
+            return loan
+        return await loan.exchange(request, deadline, limit, on_bytes)
 
     def retire(self, origin: Origin) -> None:
         """End the connections of an origin: idle ones now, the others after their answer.

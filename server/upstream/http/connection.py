@@ -90,18 +90,33 @@ class Connection(asyncio.Protocol):
         transport = self._transport
         if transport is None or transport.is_closing():
             return await asyncio.shield(self._ended)
+        answer = self.begin(request, deadline, limit, on_bytes)
+        try:
+            return await answer
+        finally:
+            self.abandon(answer)
+
+    def begin(
+        self, request: bytes, deadline: float, limit: int, on_bytes: Callable[[], None] | None = None
+    ) -> asyncio.Future[HttpAnswer | Failure]:
+        """Write a request on a connection that stands, and return its answer to come; see `exchange`.
+
+        One that is not wanted any more is to be abandoned.
+        """
+        assert self._transport is not None
         answer: asyncio.Future[HttpAnswer | Failure] = self._loop.create_future()
         self._answer = answer
         self._on_bytes = on_bytes
         self._reader.begin(limit)
         self._watch(deadline)
-        transport.write(request)
-        try:
-            return await answer
-        finally:
-            if self._answer is answer:
-                self._answer = None
-                self.close()
+        self._transport.write(request)
+        return answer
+
+    def abandon(self, answer: asyncio.Future[HttpAnswer | Failure]) -> None:
+        """Close the connection, unless that answer has come: what comes later must not be taken for another one."""
+        if self._answer is answer:
+            self._answer = None
+            self.close()
 
     def close(self) -> None:
         """Close at once, whatever is under way."""

@@ -6,7 +6,7 @@ import itertools
 import time
 from functools import partial
 from operator import attrgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from server.chains.capabilities.contracts import CallsContracts
 from server.chains.evm.newest import read_newest_height
@@ -19,7 +19,7 @@ from server.contracts.calls import ContractOutcome
 from server.errors import ArchiveRequired, InvalidArgument, MovedOn, NotFound, UpstreamDisagrees
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Coroutine, Sequence
 
     from server.chains.evm.chain import EvmChain
     from server.chains.evm.newest import Heights
@@ -61,11 +61,12 @@ class CachedReads:
         self._cache = cache
         self.facts = cache.facts
 
-    async def read_shared(self, view: ReadView, calls: Sequence[Call]) -> list[Outcome]:
+    def read_shared(
+        self, view: ReadView, calls: Sequence[Call], *, is_whole: bool = False
+    ) -> Coroutine[Any, Any, list[Outcome]]:
         """See `ReadPlanner.read_shared`."""
-        return await self._cache.read_state(
-            view, _cached(_SHARED, calls), pack_calls(calls), partial(self._planner.read_shared, view, calls)
-        )
+        read = partial(self._planner.read_shared, view, calls, is_whole=is_whole)
+        return self._cache.read_state(view, _cached(_SHARED, calls), pack_calls(calls), read)
 
     async def read_alone(self, view: ReadView, calls: Sequence[Call]) -> list[Outcome]:
         """See `ReadPlanner.read_alone`; addresses of callers may be those of precompiles, which are no contracts."""

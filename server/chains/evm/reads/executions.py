@@ -18,7 +18,7 @@ from runtime.tracing import begin_fold, end_fold
 from runtime.upstream_metrics import observe_fold
 from server.chains.evm.reads.multicall import Call, Outcome, decode_aggregate3, encode_aggregate3
 from server.chains.evm.reads.unbatched import UnbatchedReads
-from server.chains.view import NO_ENDPOINTS, BlockAnswer, read_newest
+from server.chains.view import NO_ENDPOINTS, BlockAnswer, is_newest
 from server.contracts.words import check_count, json_data, word
 from server.errors import (
     GatewayError,
@@ -129,8 +129,12 @@ class Executions:
         deadline: float | None,
         *,
         is_marked: bool = False,
+        split: Callable[[GatewayError], Awaitable[Answer]] | None = None,
     ) -> Answer:
-        """Return what `run_once` does, of calls that are not to be asked one by one."""
+        """Return what `run_once` does, of calls that are not to be asked one by one.
+
+        With `split` that brings the answer where the calls are too much for one execution.
+        """
         # From a fold that fails as a whole nothing follows for the calls in it.
         folded = replace(policy, may_be_refused=False) if policy.may_be_refused else policy
         mark_calls = self._chain.mark_calls if is_marked else ()
@@ -138,52 +142,70 @@ class Executions:
         data = "0x" + encode_aggregate3([*self._chain.place_calls, *mark_calls, *calls]).hex()
         params = [{"to": self._multicall, "data": data}, "latest" if block is None else hex(block)]
 
-        marks: list[bytes] = []
-
-        async def ask(avoid: frozenset[str]) -> BlockAnswer[list[Outcome]]:
+        # Those whose block is not the one asked for, and besides these one whose answer could not be read.
+        avoid = last = NO_ENDPOINTS
+        pool = self._pool
+        try:
             while True:
-                steered = replace(folded, avoid=avoid) if avoid else folded
+                steered = replace(folded, avoid=last) if last else folded
                 fold = begin_fold(len(calls))
                 try:
-                    reply = await self._pool.call("eth_call", params, steered, deadline=deadline)
+                    reply = await pool.call("eth_call", params, steered, deadline=deadline)
                 finally:
                     end_fold(fold)
                 try:
-                    whole = decode_aggregate3(json_data(reply.result), len(calls) + places)
-                    number, made_at, chain_id = whole[:3]
-                    outcomes = whole[places:]
-                    if chain_id.data == self._chain_word and chain_id.success:
-                        self._pool.observe_chain(reply, None)
-                    elif not self._is_of_this_chain(reply, chain_id):
-                        continue
-                    self._check_own(calls, outcomes)
-                    if is_marked:
-                        marks.append(_join_marks(made_at, *whole[3:places]))
-                    # Multicall3 does not return the time of every chain's blocks.
-                    seconds = int.from_bytes(made_at.data) if made_at.success and len(made_at.data) == _WORD else None
-                    return BlockAnswer(outcomes, reply.endpoint, check_count(word(number.data)), seconds)
+                    found = self._read(reply, calls, places)
                 except ValueError:
                     # Multicall3 need not exist on the other chain.
-                    if not await self._pool.confirm(reply):
+                    if not await pool.confirm(reply):
                         continue
-                    if avoid or (reply.result == _NOTHING and len(self._pool.labels) == 1):
+                    if last or (reply.result == _NOTHING and len(pool.labels) == 1):
                         raise
-                # The answer is not Multicall3's, or is nothing as where there is no contract: that may be this
-                # endpoint's fault alone.
-                avoid = frozenset({reply.endpoint})
-
-        try:
-            block_answer = await (read_newest(self._pool, ask) if block is None else self._at(block, ask))
-        except TOO_MUCH:
-            raise
+                    # The answer is not Multicall3's, or is nothing as where there is no contract: that may be this
+                    # endpoint's fault alone.
+                    last = frozenset({reply.endpoint})
+                    continue
+                if found is None:
+                    continue
+                endpoint, number = found.endpoint, found.block
+                if block is None:
+                    pool.observe_head(endpoint, number, found.made_at)
+                    if pool.heads.is_claimed(endpoint):
+                        await pool.prove_head(endpoint, is_last=endpoint in avoid)
+                    if is_newest(pool, found, avoid):
+                        break
+                elif number == block or endpoint in avoid:
+                    break
+                avoid = last = avoid | {endpoint}
+        except TOO_MUCH as error:
+            if split is None:
+                raise
+            return await split(error)
         except _REFUSALS as error:
-            await self._pool.confirm()
+            await pool.confirm()
             return await self.fall_back(block, calls, policy, deadline, error)
         except ValueError:
             return await self.fall_back(block, calls, policy, deadline, None)
         observe_fold(self._chain.slug, len(calls))
-        # What is returned is what was read last.
-        return Answer(block_answer.block, block_answer.endpoint, block_answer.answer, marks[-1] if is_marked else b"")
+        whole = found.answer
+        marks = _join_marks(whole[1], *whole[3:places]) if is_marked else b""
+        return Answer(number, endpoint, whole[places:], marks)
+
+    def _read(self, reply: Reply, calls: Sequence[Call], places: int) -> BlockAnswer[list[Outcome]] | None:
+        """Return what an execution returned, with what its first `places` calls did; None if it is of another chain.
+
+        Raises ValueError for what Multicall3 cannot have returned.
+        """
+        whole = decode_aggregate3(json_data(reply.result), len(calls) + places)
+        number, made_at, chain_id = whole[:3]
+        if chain_id.data == self._chain_word and chain_id.success:
+            self._pool.observe_chain(reply, None)
+        elif not self._is_of_this_chain(reply, chain_id):
+            return None
+        self._check_own(calls, whole, places)
+        # Multicall3 does not return the time of every chain's blocks.
+        seconds = int.from_bytes(made_at.data) if made_at.success and len(made_at.data) == _WORD else None
+        return BlockAnswer(whole, reply.endpoint, check_count(word(number.data)), seconds)
 
     def _is_of_this_chain(self, reply: Reply, chain_id: Outcome) -> bool:
         """Return whether an execution ran on this chain, or reports none; an endpoint of another one is excluded."""
@@ -193,23 +215,16 @@ class Executions:
         self._pool.observe_chain(reply, reason)
         return reason is None
 
-    def _check_own(self, calls: Sequence[Call], outcomes: Sequence[Outcome]) -> None:
-        """Raise ValueError where Multicall3's own functions, which return balances, returned less than a word."""
+    def _check_own(self, calls: Sequence[Call], outcomes: Sequence[Outcome], start: int) -> None:
+        """Raise ValueError where Multicall3's own functions, which return balances, returned less than a word.
+
+        `start` is where the outcomes of the calls begin.
+        """
         multicall = self._chain.multicall
-        for call, outcome in zip(calls, outcomes, strict=True):
+        for place, call in enumerate(calls, start):
+            outcome = outcomes[place]
             if call.target == multicall and outcome.success and len(outcome.data) < _WORD:
                 raise ValueError("not what Multicall3 answers")
-
-    async def _at(
-        self, block: int, execute: Callable[[frozenset[str]], Awaitable[BlockAnswer[list[Outcome]]]]
-    ) -> BlockAnswer[list[Outcome]]:
-        """Return an endpoint's answer about this block; after one about another block other endpoints are asked."""
-        avoid = NO_ENDPOINTS
-        while True:
-            block_answer = await execute(avoid)
-            if block_answer.block == block or block_answer.endpoint in avoid:
-                return block_answer
-            avoid |= {block_answer.endpoint}
 
     async def run_one_by_one(
         self, block: int | None, calls: Sequence[Call], policy: CallPolicy, deadline: float | None

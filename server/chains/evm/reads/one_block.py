@@ -11,14 +11,14 @@ Where nodes may answer a pinned read with another block's state nothing is asked
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from server.chains.evm.reads.executions import TOO_MUCH, Answer, cut
 from server.errors import GatewayError, MovedOn
 from server.upstream.connector import CallPolicy
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Sequence
+    from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 
     from server.chains.evm.chain import EvmChain
     from server.chains.evm.reads.executions import Executions
@@ -43,7 +43,7 @@ class OneBlock:
         self._executions = executions
         self._is_marked = chain.history_is_pinned
 
-    async def run(
+    def run(
         self,
         block: int | None,
         calls: Sequence[Call],
@@ -51,7 +51,7 @@ class OneBlock:
         deadline: float | None,
         *,
         is_marked: bool = False,
-    ) -> Answer:
+    ) -> Coroutine[Any, Any, Answer]:
         """Return the outcomes of all calls at one block, `latest` for None; `is_marked` as `Executions.run_once`.
 
         Raises:
@@ -59,13 +59,20 @@ class OneBlock:
             GatewayError: the nodes could not answer.
         """
         if self._executions.are_single(block, calls):
-            return await self._executions.run_one_by_one(block, calls, policy, deadline)
+            return self._executions.run_one_by_one(block, calls, policy, deadline)
         if len(calls) > 1 and len(cuts := cut(calls)) > 1:
-            return merge(await self.run_pieces(block, [Piece(calls, policy) for calls in cuts], deadline))
-        try:
-            return await self._executions.execute(block, calls, policy, deadline, is_marked=is_marked)
-        except TOO_MUCH as error:
-            return await self._run_halves(block, Piece(calls, policy), error, deadline)
+            return self._run_cuts(block, [Piece(calls, policy) for calls in cuts], deadline)
+        return self._executions.execute(
+            block,
+            calls,
+            policy,
+            deadline,
+            is_marked=is_marked,
+            split=lambda error: self._run_halves(block, Piece(calls, policy), error, deadline),
+        )
+
+    async def _run_cuts(self, block: int | None, pieces: Sequence[Piece], deadline: float | None) -> Answer:
+        return merge(await self.run_pieces(block, pieces, deadline))
 
     async def run_pieces(
         self,

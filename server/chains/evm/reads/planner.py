@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 # What waited in the collection window does not wait once more in the pool, and no two executions are the same: equal
 # reads were joined before (`ChainCache.read_state`). Joining them in the pool as well would only cost a task.
 _LATEST = CallPolicy(joinable=False, held=True, names_chain=True)
+_LATEST_ALONE = replace(_LATEST, is_last=True)
 _FREE = nullcontext()
 # Calls of the caller's choice may fail with any text.
 _LATEST_CHOSEN = replace(_LATEST, may_be_refused=True)
@@ -47,8 +48,8 @@ _LATEST_CHOSEN = replace(_LATEST, may_be_refused=True)
 _TURNS = 48
 _TURNS_ALONE = 4
 
-LONGEST_SECONDS = 0.008
-"""A loop that is busy all this time is saturated: a read that waits here would wait for the processor otherwise."""
+LONGEST_SECONDS = 0.002
+"""The longest that a read is held, its turns included: in a loop so busy it would wait for the processor otherwise."""
 
 
 class CollectionWindow:
@@ -60,8 +61,11 @@ class CollectionWindow:
     end of their turn never folded and cost 2.5 times the processor time.) A read that comes when no other waits, as the
     one before it did, waits for its own request's other reads alone: the turns would be a twelfth of its time.
 
-    `delay` states how long the first of them waits for others before those turns.
+    `delay` states how long the first of them waits for others instead of those turns, where that is longer.
     """
+
+    was_alone = False
+    """Whether only one read left when `leave` was called last, and nothing of its request can follow it."""
 
     def __init__(self, leave: Callable[[], None], delay: BatchDelay) -> None:
         self._leave = leave
@@ -71,19 +75,21 @@ class CollectionWindow:
         self._turns = 0
         self._arrivals = 0
         self._had_company = True
+        self._is_whole = False
 
-    def arrive(self) -> None:
-        """Note that a read is there: `leave` is called soon."""
+    def arrive(self, *, is_whole: bool = False) -> None:
+        """Note that a read is there, all that its request reads if it `is_whole`: `leave` is called soon."""
         loop = asyncio.get_running_loop()
         now = loop.time()
         delay = self._delay.seconds(now)
         self._arrivals += 1
         is_alone = self._is_closed and self._delay.is_quiet and not self._had_company
-        self._turns = _TURNS_ALONE if is_alone else _TURNS
+        self._is_whole = is_whole
+        self._turns = (1 if is_whole else _TURNS_ALONE) if is_alone else _TURNS
         if self._is_closed:
             self._is_closed = False
             if delay > 0:
-                loop.call_later(delay, self._turn, loop, now + delay + LONGEST_SECONDS)
+                loop.call_later(delay, self._close)
             else:
                 loop.call_soon(self._turn, loop, now + LONGEST_SECONDS)
 
@@ -99,9 +105,13 @@ class CollectionWindow:
         self._turns -= 1
         if self._turns > 0 and loop.time() < latest:
             loop.call_soon(self._turn, loop, latest)
-            return
+        else:
+            self._close()
+
+    def _close(self) -> None:
         self._is_closed = True
         self._had_company, self._arrivals = self._arrivals > 1, 0
+        self.was_alone = self._is_whole and not self._had_company
         waiting, self._waiting = self._waiting, []
         self._leave()
         for future in waiting:
@@ -149,10 +159,11 @@ class ReadPlanner:
         self._folds: dict[int | None, list[_Entry]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
-    async def read_shared(self, view: ReadView, calls: Sequence[Call]) -> list[Outcome]:
+    async def read_shared(self, view: ReadView, calls: Sequence[Call], *, is_whole: bool = False) -> list[Outcome]:
         """Return the outcomes of `calls`, folded with those of other requests at the same block; settles the view.
 
-        Only for targets of the gateway's own choice: other requests' reads run in the same execution.
+        Only for targets of the gateway's own choice: other requests' reads run in the same execution. With `is_whole`
+        the request reads nothing else at that time.
 
         Raises:
             GatewayError: the node could not answer (archive state missing, unreachable, answer of another block).
@@ -160,10 +171,11 @@ class ReadPlanner:
         async with view.turn() if view.block is None else _FREE:
             if (len(calls) > 1 and len(cut(calls)) > 1) or (self._quarantine.until and self._quarantine.holds(calls)):
                 return await self._alone(view, calls, is_chosen=False)
-            self._window.arrive()
+            self._window.arrive(is_whole=is_whole)
             answer = await self._line_up(view, calls)
             if answer is None:
-                policy = _LATEST if view.block is None else _policy(view)
+                is_last = self._window.was_alone
+                policy = (_LATEST_ALONE if is_last else _LATEST) if view.block is None else _policy(view)
                 answer = await self._one_block.run(view.block, calls, policy, view.deadline)
             doubtful = self._accept(view, calls, answer)
             return await self._ask_again(view, calls, answer, doubtful) if doubtful else answer.outcomes
