@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from aiohttp import HttpVersion11, hdrs, web
 
+from runtime.fair_share import FairShare
 from runtime.listening import client_network
 from runtime.metrics import count_http_request, observe_batch
 from runtime.operations import load_operations
@@ -127,8 +128,7 @@ class JsonRpcApp:
         self._cors = Cors(settings.cors_origins)
         self._credential = credential
         self._exchange: Callable[[str, str, str | None, bool], Exchange] = Exchange
-        self._most = settings.max_in_flight
-        self._in_flight = 0
+        self._in_flight = FairShare(settings.max_in_flight)
         # The connections whose requests are in flight.
         self._admitted = admitted
         pace = (settings.body_timeout, settings.min_transfer_rate)
@@ -190,8 +190,8 @@ class JsonRpcApp:
                 check_key(segment)
                 await self._admission.find(segment, exchange)
             bodies, owner = self._bodies, segment
-        if self._in_flight >= self._most:
-            raise self._too_busy()
+        if not self._in_flight.has_room(segment):
+            raise self._too_busy(segment)
         content, broken, soon = await _content(bodies, request, owner, began)
         base = partial(self._base, request)
         answer = None
@@ -199,7 +199,7 @@ class JsonRpcApp:
             if broken is None and segment != DEMO and not isinstance(content, list):
                 exchange.present(segment)
                 try:
-                    answer = await self._fly(request, self._batch.run_single, content, exchange, base)
+                    answer = await self._fly(request, segment, self._batch.run_single, content, exchange, base)
                 except NotAdmitted:
                     pass
                 else:
@@ -216,7 +216,7 @@ class JsonRpcApp:
             headers[COST_HEADER] = str(admitted.admitted)
             exchange.admit(admitted.principal)
             if isinstance(content, list):
-                return await self._many(request, content, admitted, exchange, headers, base)
+                return await self._many(request, segment, content, admitted, exchange, headers, base)
             if admitted.admitted < 1:
                 raise over_quota(admitted)
             if broken is not None:
@@ -224,7 +224,7 @@ class JsonRpcApp:
                 response = error_response(broken.failure, broken.status, exchange, headers)
                 return response if request.content.is_eof() else _closing(response)
             if answer is None:
-                answer = await self._fly(request, self._batch.run_single, content, exchange, base)
+                answer = await self._fly(request, segment, self._batch.run_single, content, exchange, base)
             if answer.headers is None:
                 await self._admission.report(admitted.principal, [answer.reason], exchange)
         except Failure as failure:
@@ -242,28 +242,35 @@ class JsonRpcApp:
             headers.update(quota_headers(left))
             raise over_quota(left)
 
-    def _too_busy(self) -> Failure:
-        message = f"the gateway already has {self._most} requests in progress; try again shortly"
+    def _too_busy(self, segment: str) -> Failure:
+        total = self._in_flight.total
+        if self._in_flight.is_over_part(segment):
+            message = (
+                f"this key has {self._in_flight.held(segment)} of the gateway's {total} requests in progress, its part"
+                " while others have some too; wait for answers first"
+            )
+            return Failure(429, "RATE_LIMITED", message, retry_after_ms=250)
+        message = f"the gateway already has {total} requests in progress; try again shortly"
         return Failure(503, "UPSTREAM_UNAVAILABLE", message, retry_after_ms=1000)
 
     async def _fly(
-        self, request: web.Request, execute: Callable[P, Awaitable[T]], *what: P.args, **more: P.kwargs
+        self, request: web.Request, segment: str, execute: Callable[P, Awaitable[T]], *what: P.args, **more: P.kwargs
     ) -> T:
-        """Return what executing an admitted request returns; it is in flight meanwhile. Raises Failure (503)."""
-        if self._in_flight >= self._most:
-            raise self._too_busy()
+        """Return what executing an admitted request returns; it is in flight meanwhile. Raises Failure (503, 429)."""
+        if not self._in_flight.enter(segment):
+            raise self._too_busy(segment)
         connection, admitted = request.protocol, self._admitted
-        self._in_flight += 1
         admitted.add(connection)
         try:
             return await execute(*what, **more)
         finally:
-            self._in_flight -= 1
+            self._in_flight.leave(segment)
             admitted.discard(connection)
 
     async def _many(
         self,
         request: web.Request,
+        segment: str,
         items: list[msgspec.Raw],
         admitted: AdmitResponse,
         exchange: Exchange,
@@ -272,7 +279,7 @@ class JsonRpcApp:
     ) -> web.Response:
         observe_batch(len(items))
         accepted, over = items[: admitted.admitted], items[admitted.admitted :]
-        answers = await self._fly(request, self._batch.run, accepted, exchange, base) if accepted else []
+        answers = await self._fly(request, segment, self._batch.run, accepted, exchange, base) if accepted else []
         headers[COST_HEADER] = str(sum(1 if answer.cost is None else answer.cost for answer in answers))
         await self._admission.report(
             admitted.principal, [answer.reason for answer in answers if answer.cost is None], exchange
