@@ -12,7 +12,7 @@ import hmac
 import itertools
 import re
 import secrets
-from functools import partial
+from functools import cache, partial
 from time import monotonic
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
@@ -43,14 +43,18 @@ if TYPE_CHECKING:
 
     Metadata: TypeAlias = Iterable[tuple[str, str | bytes]]
 
-# Unique without asking for randomness at every call.
-_PROCESS = secrets.token_hex(6)
 _calls = itertools.count(1)
 CACHE_CONTROL = "x-waypost-cache-control"
 CREDENTIAL = "x-waypost-credential"
 # Directives of RFC 9111, section 5.2.1, by which a caller asks for an answer that comes from a node now.
 _FRESH = frozenset({"no-cache", "no-store", "max-age=0"})
 _acceptable = re.compile(r"[A-Za-z0-9._-]{1,64}").fullmatch
+
+
+@cache
+def _process() -> str:
+    # Unique without asking for randomness at every call; not drawn with the module, which forks share.
+    return secrets.token_hex(6)
 
 
 def state_starter(method: Method, credential: str | None) -> Callable[[Metadata, bool], RequestState]:
@@ -68,7 +72,7 @@ def state_starter(method: Method, credential: str | None) -> Callable[[Metadata,
         for entry in received:
             metadata[entry[0]] = entry[1]
         given = metadata.get("x-request-id")
-        request_id = given if isinstance(given, str) and _acceptable(given) else f"{_PROCESS}-{next(_calls):x}"
+        request_id = given if isinstance(given, str) and _acceptable(given) else f"{_process()}-{next(_calls):x}"
         if secret is not None and _matches(metadata, secret):
             trusted = True
         state = RequestState(request_id, operation, monotonic(), metadata, trusted)
