@@ -224,11 +224,11 @@ def _serve(requests: socket.socket) -> _Fork | None:
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.set_wakeup_fd(waking, warn_on_full_buffer=False)
     while True:
-        ready, _, _ = select.select([requests, woken], [], [])
+        ready, _, _ = select.select([requests.fileno(), woken], [], [])
         if woken in ready:
             os.read(woken, 4096)
             _report_ended(running)
-        if requests not in ready:
+        if requests.fileno() not in ready:
             continue
         raw, descriptors, _, _ = socket.recv_fds(requests, _LONGEST_REQUEST, 4)
         if not raw:
