@@ -37,7 +37,18 @@ from transcoder.exchange import (
     wants_fresh,
 )
 from transcoder.pages import JSON, Pages, accepts_gzip, base_of, document_response, vary_by_coding
-from transcoder.requests import NULL, SMALL, BodyError, BodyReader, OpenBodies, arrived, identity_of, is_soon, outline
+from transcoder.requests import (
+    NULL,
+    SMALL,
+    BodyError,
+    BodyReader,
+    OpenBodies,
+    arrived,
+    identity_of,
+    is_soon,
+    outline,
+    too_busy,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -191,7 +202,7 @@ class JsonRpcApp:
                 await self._admission.find(segment, exchange)
             bodies, owner = self._bodies, segment
         if not self._in_flight.has_room(segment):
-            raise self._too_busy(segment)
+            raise too_busy(self._in_flight, segment)
         content, broken, soon = await _content(bodies, request, owner, began)
         base = partial(self._base, request)
         answer = None
@@ -242,23 +253,12 @@ class JsonRpcApp:
             headers.update(quota_headers(left))
             raise over_quota(left)
 
-    def _too_busy(self, segment: str) -> Failure:
-        total = self._in_flight.total
-        if self._in_flight.is_over_part(segment):
-            message = (
-                f"this key has {self._in_flight.held(segment)} of the gateway's {total} requests in progress, its part"
-                " while others have some too; wait for answers first"
-            )
-            return Failure(429, "RATE_LIMITED", message, retry_after_ms=250)
-        message = f"the gateway already has {total} requests in progress; try again shortly"
-        return Failure(503, "UPSTREAM_UNAVAILABLE", message, retry_after_ms=1000)
-
     async def _fly(
         self, request: web.Request, segment: str, execute: Callable[P, Awaitable[T]], *what: P.args, **more: P.kwargs
     ) -> T:
         """Return what executing an admitted request returns; it is in flight meanwhile. Raises Failure (503, 429)."""
         if not self._in_flight.enter(segment):
-            raise self._too_busy(segment)
+            raise too_busy(self._in_flight, segment)
         connection, admitted = request.protocol, self._admitted
         admitted.add(connection)
         try:

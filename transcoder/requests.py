@@ -23,6 +23,8 @@ from transcoder.errors import Failure
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
+    from runtime.fair_share import FairShare
+
 
 SMALL = 64 * 1024
 """Most bytes of a body that is read of a caller without a key, and of a request that is refused."""
@@ -41,6 +43,18 @@ class BodyError(Exception):
         super().__init__(failure.message)
         self.failure = failure
         self.status = status
+
+
+def too_busy(requests: FairShare, owner: str) -> Failure:
+    """Return why the owner's request has no place among those in progress: 429 over its own part, else 503."""
+    if requests.is_over_part(owner):
+        message = (
+            f"this key has {requests.held(owner)} of the gateway's {requests.total} requests in progress, its part"
+            " while others have some too; wait for answers first"
+        )
+        return Failure(429, "RATE_LIMITED", message, retry_after_ms=250)
+    message = f"the gateway already has {requests.total} requests in progress; try again shortly"
+    return Failure(503, "UPSTREAM_UNAVAILABLE", message, retry_after_ms=1000)
 
 
 class OpenBodies:
