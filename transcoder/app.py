@@ -48,6 +48,7 @@ from transcoder.requests import (
     is_soon,
     outline,
     too_busy,
+    unacceptable,
 )
 
 if TYPE_CHECKING:
@@ -166,7 +167,7 @@ class JsonRpcApp:
         path = request.rel_url.raw_path
         try:
             is_usual = hdrs.EXPECT not in given and request.version >= HttpVersion11
-            broken = None if is_usual else _unacceptable(request)
+            broken = None if is_usual else unacceptable(request)
             api = _API.fullmatch(path)
             if broken is not None:
                 response = _closing(error_response(*broken, exchange, headers))
@@ -366,17 +367,6 @@ async def _refused(
             pass  # what has no shape has no id
     response = error_response(failure, _status_of(failure), exchange, headers, identity)
     return response if body is not None else _closing(response)
-
-
-def _unacceptable(request: web.Request) -> tuple[Failure, int] | None:
-    """Return what is wrong with a request whatever it asks, with the HTTP status for that."""
-    expectation = request.headers.get(hdrs.EXPECT)
-    if expectation is not None and expectation.lower() != "100-continue":
-        return Failure(400, "INVALID_REQUEST", 'the only expectation understood is "100-continue"'), 417
-    if request.version < HttpVersion11 and hdrs.TRANSFER_ENCODING in request.headers:
-        # RFC 9112, section 6.1: a proxy that forwards such a message may see its end elsewhere.
-        return Failure(400, "INVALID_REQUEST", "HTTP/1.0 has no chunks; send Content-Length, or HTTP/1.1"), 400
-    return None
 
 
 def _closing(response: web.Response) -> web.Response:
