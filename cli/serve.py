@@ -24,6 +24,7 @@ from cli.options import (
 )
 from cli.process import run_process
 from cli.reloader import listen_for_reload
+from cli.template import run_template
 from cli.worker import Parent
 from cli.worker_reload import WorkerControl, WorkersReload, read_configuration, read_content
 from cli.workers import run_workers
@@ -95,10 +96,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--worker", type=int, metavar="NUMBER", help=argparse.SUPPRESS)
     parser.add_argument("--ledger", type=int, metavar="DESCRIPTOR", help=argparse.SUPPRESS)
+    parser.add_argument("--template", type=int, metavar="DESCRIPTOR", help=argparse.SUPPRESS)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Serve until a signal; on the devnet start its nodes first and end them last."""
+    if arguments.template is not None:
+        forked = run_template(arguments.template)
+        if forked is None:
+            return 0
+        parser = argparse.ArgumentParser()
+        add_arguments(parser)
+        return run(parser.parse_args(forked))
     content, generation = None, 1
     if arguments.worker is not None and config_path(arguments) is not None:
         content, generation = read_configuration(sys.stdin.buffer)

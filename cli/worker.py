@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from cli.process import Stop
+    from cli.template import Forked, Template
     from server.access.ledger import Ledger
 
 _log = get_logger("waypost.workers")
@@ -136,11 +137,17 @@ OVERSTAY = 5.0
 class Worker:
     """One worker process, started again when it dies or hangs. `changed` is called when it serves or no longer does.
 
-    It inherits a connection to the ledger, where there is one, and finds its descriptor after `--ledger`.
+    It inherits a connection to the ledger, where there is one, and finds its descriptor after `--ledger`. It is forked
+    from the template, where there is one, which takes what follows `serve` in the command; else a fresh process.
     """
 
     def __init__(
-        self, number: int, command: list[str], environment: Mapping[str, str], ledger: Ledger | None = None
+        self,
+        number: int,
+        command: list[str],
+        environment: Mapping[str, str],
+        ledger: Ledger | None = None,
+        template: Template | None = None,
     ) -> None:
         self.restarts = 0
         self.is_serving = False
@@ -154,7 +161,8 @@ class Worker:
         self._command = command
         self._environment = environment
         self._ledger = ledger
-        self._process: Process | None = None
+        self._template = template
+        self._process: Process | Forked | None = None
         self._reading: asyncio.Task[None] | None = None
         self._ready = asyncio.Event()
         self._began = 0.0
@@ -188,10 +196,17 @@ class Worker:
             ready.cancel()
         return self._ready.is_set()
 
-    async def _spawn(self) -> Process:
+    async def _spawn(self) -> Process | Forked:
         inherited = None if self._ledger is None else await self._ledger.connect()
         try:
             descriptors = () if inherited is None else (inherited.fileno(),)
+            if self._template is not None:
+                try:
+                    behind = self._command[self._command.index("serve") + 1 :]
+                    return await self._template.fork(behind, descriptors, LONGEST_LINE)
+                except OSError as error:
+                    _log.warning("workers are fresh processes from now on", worker=self._number, error=str(error))
+                    self._template = None
             return await asyncio.create_subprocess_exec(
                 *self._command,
                 *(f"--ledger={descriptor}" for descriptor in descriptors),
@@ -254,7 +269,7 @@ class Worker:
             self.generation = request["generation"]
         return received
 
-    def _configure(self, process: Process) -> None:
+    def _configure(self, process: Process | Forked) -> None:
         """Write it the configuration that holds, where it reads a file: as it was at the last reload."""
         self.generation, content = self.configuration()
         if content is not None and process.stdin is not None:
@@ -267,7 +282,7 @@ class Worker:
             with suppress(ConnectionError, RuntimeError):
                 self._process.stdin.write(line)
 
-    async def _read(self, process: Process) -> None:
+    async def _read(self, process: Process | Forked) -> None:
         """Read its lines until it closes its output."""
         assert process.stdout is not None
         while line := await process.stdout.readline():
@@ -287,7 +302,7 @@ class Worker:
         if answer is not None and not answer.done():
             answer.set_result(received)
 
-    async def _watch(self, process: Process) -> None:
+    async def _watch(self, process: Process | Forked) -> None:
         """Return when it has ended; it is killed when it is silent for too long."""
         ended = asyncio.ensure_future(process.wait())
         looked = monotonic()

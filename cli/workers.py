@@ -1,4 +1,4 @@
-"""Several fresh processes on the same ports: started, watched, replaced and ended together.
+"""Several processes on the same ports: started, watched, replaced and ended together.
 
 Signals reach the parent alone. One that dies or hangs is started again (`cli.worker`); the others go on all the while.
 """
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from cli.faces import RUNTIME_FOLDER, follow
 from cli.options import metrics_refusal, worker_environment
+from cli.template import Template, can_fork
 from cli.worker import Worker, WorkerCounts
 from runtime.config_errors import ConfigError
 from runtime.exposition import MergedFigures, start_metrics
@@ -62,10 +63,17 @@ async def run_workers(
             stack.push_async_callback(counted.close)
         safely = ["-P"] if sys.flags.safe_path else []
         command = [sys.executable, *safely, "-m", "cli", "serve"]
+        template = None
+        if can_fork():
+            template = await Template.start(command, environment)
+            stack.push_async_callback(template.close)
         if config is not None:
             command += ["--config", str(config)]
         workers = Workers(
-            [Worker(number, [*command, "--worker", str(number)], environment, counted) for number in range(count)]
+            [
+                Worker(number, [*command, "--worker", str(number)], environment, counted, template)
+                for number in range(count)
+            ]
         )
         workers.content = content
         stack.push_async_callback(workers.end, stop, grace)

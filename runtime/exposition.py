@@ -12,6 +12,7 @@ import asyncio
 import os
 import secrets
 from contextlib import suppress
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import aiohttp
@@ -149,15 +150,20 @@ class Figures(msgspec.Struct, array_like=True):
     families: list[Family]
 
 
-_PROCESS = secrets.token_hex(8)
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(Figures).decode
+
+
+@cache
+def _process() -> str:
+    # Not with the module, which forks share.
+    return secrets.token_hex(8)
 
 
 def collect_figures() -> Figures:
     """Return what this process measures."""
     set_tasks(len(asyncio.all_tasks()))
-    return Figures(_PROCESS, [_family(metric) for metric in REGISTRY.collect()])
+    return Figures(_process(), [_family(metric) for metric in REGISTRY.collect()])
 
 
 def _family(metric: Metric) -> Family:

@@ -18,17 +18,24 @@ GARBAGE_BYTES = 16 * 1024 * 1024
 
 _TRIM_BYTES = 1024 * 1024
 
-# mallopt(3).
+# Fixed by mallopt(3), or glibc raises both with the first freed body of a few megabytes: bodies of that size then
+# come out of the heap, and up to 64 MiB of what was freed there stay with the process.
 _M_TRIM_THRESHOLD = -1
 _M_MMAP_THRESHOLD = -3
 
 
 def settle_heap() -> None:
-    """Take what exists now out of later collections, and collect less often. Call once, when the process is built."""
-    _fix_thresholds()
+    """Take what exists now out of later collections, collect less often, and give free memory back to the system.
+
+    Call once, when the process is built.
+    """
+    _call_library("mallopt", _M_MMAP_THRESHOLD, LARGE_BYTES)
+    _call_library("mallopt", _M_TRIM_THRESHOLD, _TRIM_BYTES)
     gc.collect()
     gc.freeze()
     gc.set_threshold(*THRESHOLDS)
+    # Imports and parsed tables leave some 4 MB in holes, which are not at the end of the heap.
+    _call_library("malloc_trim", 0)
 
 
 class Garbage:
@@ -54,13 +61,8 @@ class Garbage:
         self._bytes, self._earliest = 0, ended + 20 * (ended - began)
 
 
-def _fix_thresholds() -> None:
-    """Keep glibc from raising its own thresholds, where it is the C library.
-
-    The first freed body of a few megabytes would: bodies of that size then come out of the heap, and up to 64 MiB of
-    what was freed there stay with the process (mallopt(3), M_MMAP_THRESHOLD).
-    """
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
-    if mallopt is not None:
-        mallopt(_M_MMAP_THRESHOLD, LARGE_BYTES)
-        mallopt(_M_TRIM_THRESHOLD, _TRIM_BYTES)
+def _call_library(name: str, *arguments: int) -> None:
+    """Call a function of glibc, where that is the C library."""
+    function = getattr(ctypes.CDLL(None), name, None)
+    if function is not None:
+        function(*arguments)

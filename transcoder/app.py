@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from aiohttp import HttpVersion11, hdrs, web
 
+from runtime.fair_share import FairShare
 from runtime.listening import client_network
 from runtime.metrics import count_http_request, observe_batch
 from runtime.operations import load_operations
@@ -36,7 +37,19 @@ from transcoder.exchange import (
     wants_fresh,
 )
 from transcoder.pages import JSON, Pages, accepts_gzip, base_of, document_response, vary_by_coding
-from transcoder.requests import NULL, SMALL, BodyError, BodyReader, OpenBodies, arrived, identity_of, is_soon, outline
+from transcoder.requests import (
+    NULL,
+    SMALL,
+    BodyError,
+    BodyReader,
+    OpenBodies,
+    arrived,
+    identity_of,
+    is_soon,
+    outline,
+    too_busy,
+    unacceptable,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -127,8 +140,7 @@ class JsonRpcApp:
         self._cors = Cors(settings.cors_origins)
         self._credential = credential
         self._exchange: Callable[[str, str, str | None, bool], Exchange] = Exchange
-        self._most = settings.max_in_flight
-        self._in_flight = 0
+        self._in_flight = FairShare(settings.max_in_flight)
         # The connections whose requests are in flight.
         self._admitted = admitted
         pace = (settings.body_timeout, settings.min_transfer_rate)
@@ -155,7 +167,7 @@ class JsonRpcApp:
         path = request.rel_url.raw_path
         try:
             is_usual = hdrs.EXPECT not in given and request.version >= HttpVersion11
-            broken = None if is_usual else _unacceptable(request)
+            broken = None if is_usual else unacceptable(request)
             api = _API.fullmatch(path)
             if broken is not None:
                 response = _closing(error_response(*broken, exchange, headers))
@@ -190,8 +202,8 @@ class JsonRpcApp:
                 check_key(segment)
                 await self._admission.find(segment, exchange)
             bodies, owner = self._bodies, segment
-        if self._in_flight >= self._most:
-            raise self._too_busy()
+        if not self._in_flight.has_room(segment):
+            raise too_busy(self._in_flight, segment)
         content, broken, soon = await _content(bodies, request, owner, began)
         base = partial(self._base, request)
         answer = None
@@ -199,7 +211,7 @@ class JsonRpcApp:
             if broken is None and segment != DEMO and not isinstance(content, list):
                 exchange.present(segment)
                 try:
-                    answer = await self._fly(request, self._batch.run_single, content, exchange, base)
+                    answer = await self._fly(request, segment, self._batch.run_single, content, exchange, base)
                 except NotAdmitted:
                     pass
                 else:
@@ -216,7 +228,7 @@ class JsonRpcApp:
             headers[COST_HEADER] = str(admitted.admitted)
             exchange.admit(admitted.principal)
             if isinstance(content, list):
-                return await self._many(request, content, admitted, exchange, headers, base)
+                return await self._many(request, segment, content, admitted, exchange, headers, base)
             if admitted.admitted < 1:
                 raise over_quota(admitted)
             if broken is not None:
@@ -224,7 +236,7 @@ class JsonRpcApp:
                 response = error_response(broken.failure, broken.status, exchange, headers)
                 return response if request.content.is_eof() else _closing(response)
             if answer is None:
-                answer = await self._fly(request, self._batch.run_single, content, exchange, base)
+                answer = await self._fly(request, segment, self._batch.run_single, content, exchange, base)
             if answer.headers is None:
                 await self._admission.report(admitted.principal, [answer.reason], exchange)
         except Failure as failure:
@@ -242,28 +254,24 @@ class JsonRpcApp:
             headers.update(quota_headers(left))
             raise over_quota(left)
 
-    def _too_busy(self) -> Failure:
-        message = f"the gateway already has {self._most} requests in progress; try again shortly"
-        return Failure(503, "UPSTREAM_UNAVAILABLE", message, retry_after_ms=1000)
-
     async def _fly(
-        self, request: web.Request, execute: Callable[P, Awaitable[T]], *what: P.args, **more: P.kwargs
+        self, request: web.Request, segment: str, execute: Callable[P, Awaitable[T]], *what: P.args, **more: P.kwargs
     ) -> T:
-        """Return what executing an admitted request returns; it is in flight meanwhile. Raises Failure (503)."""
-        if self._in_flight >= self._most:
-            raise self._too_busy()
+        """Return what executing an admitted request returns; it is in flight meanwhile. Raises Failure (503, 429)."""
+        if not self._in_flight.enter(segment):
+            raise too_busy(self._in_flight, segment)
         connection, admitted = request.protocol, self._admitted
-        self._in_flight += 1
         admitted.add(connection)
         try:
             return await execute(*what, **more)
         finally:
-            self._in_flight -= 1
+            self._in_flight.leave(segment)
             admitted.discard(connection)
 
     async def _many(
         self,
         request: web.Request,
+        segment: str,
         items: list[msgspec.Raw],
         admitted: AdmitResponse,
         exchange: Exchange,
@@ -272,7 +280,7 @@ class JsonRpcApp:
     ) -> web.Response:
         observe_batch(len(items))
         accepted, over = items[: admitted.admitted], items[admitted.admitted :]
-        answers = await self._fly(request, self._batch.run, accepted, exchange, base) if accepted else []
+        answers = await self._fly(request, segment, self._batch.run, accepted, exchange, base) if accepted else []
         headers[COST_HEADER] = str(sum(1 if answer.cost is None else answer.cost for answer in answers))
         await self._admission.report(
             admitted.principal, [answer.reason for answer in answers if answer.cost is None], exchange
@@ -359,17 +367,6 @@ async def _refused(
             pass  # what has no shape has no id
     response = error_response(failure, _status_of(failure), exchange, headers, identity)
     return response if body is not None else _closing(response)
-
-
-def _unacceptable(request: web.Request) -> tuple[Failure, int] | None:
-    """Return what is wrong with a request whatever it asks, with the HTTP status for that."""
-    expectation = request.headers.get(hdrs.EXPECT)
-    if expectation is not None and expectation.lower() != "100-continue":
-        return Failure(400, "INVALID_REQUEST", 'the only expectation understood is "100-continue"'), 417
-    if request.version < HttpVersion11 and hdrs.TRANSFER_ENCODING in request.headers:
-        # RFC 9112, section 6.1: a proxy that forwards such a message may see its end elsewhere.
-        return Failure(400, "INVALID_REQUEST", "HTTP/1.0 has no chunks; send Content-Length, or HTTP/1.1"), 400
-    return None
 
 
 def _closing(response: web.Response) -> web.Response:

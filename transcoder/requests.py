@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from aiohttp import hdrs, web
+from aiohttp import HttpVersion11, hdrs, web
 from aiohttp.http_exceptions import HttpProcessingError
 
 from runtime.bounds import DEEPEST, BadCodingError, TooLongError, decoded, nests_too_deeply
@@ -22,6 +22,8 @@ from transcoder.errors import Failure
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
+
+    from runtime.fair_share import FairShare
 
 
 SMALL = 64 * 1024
@@ -41,6 +43,29 @@ class BodyError(Exception):
         super().__init__(failure.message)
         self.failure = failure
         self.status = status
+
+
+def too_busy(requests: FairShare, owner: str) -> Failure:
+    """Return why the owner's request has no place among those in progress: 429 over its own part, else 503."""
+    if requests.is_over_part(owner):
+        message = (
+            f"this key has {requests.held(owner)} of the gateway's {requests.total} requests in progress, its part"
+            " while others have some too; wait for answers first"
+        )
+        return Failure(429, "RATE_LIMITED", message, retry_after_ms=250)
+    message = f"the gateway already has {requests.total} requests in progress; try again shortly"
+    return Failure(503, "UPSTREAM_UNAVAILABLE", message, retry_after_ms=1000)
+
+
+def unacceptable(request: web.Request) -> tuple[Failure, int] | None:
+    """Return what is wrong with a request whatever it asks, with the HTTP status for that."""
+    expectation = request.headers.get(hdrs.EXPECT)
+    if expectation is not None and expectation.lower() != "100-continue":
+        return Failure(400, "INVALID_REQUEST", 'the only expectation understood is "100-continue"'), 417
+    if request.version < HttpVersion11 and hdrs.TRANSFER_ENCODING in request.headers:
+        # RFC 9112, section 6.1: a proxy that forwards such a message may see its end elsewhere.
+        return Failure(400, "INVALID_REQUEST", "HTTP/1.0 has no chunks; send Content-Length, or HTTP/1.1"), 400
+    return None
 
 
 class OpenBodies:

@@ -169,7 +169,8 @@ class HttpSettings(Section):
         default=2000,
         ge=1,
         le=1_000_000,
-        description="Most admitted HTTP requests in progress; further ones get 503 at once.",
+        description="Most admitted HTTP requests in progress, shared between keys like `server_limits.max_in_flight`; "
+        "further ones get 503 at once.",
     )
     max_connections: int = Field(
         default=10_000,
@@ -327,8 +328,19 @@ class MetricsSettings(Section):
 class ServerLimits(Section):
     """How much work is in progress at most; beyond it calls are refused at once, with the time to try again."""
 
-    max_in_flight: int = Field(default=2000, ge=1, le=1_000_000, description="Items in progress in one process.")
-    max_in_flight_per_key: int = Field(default=256, ge=1, le=1_000_000, description="Items in progress of one key.")
+    max_in_flight: int = Field(
+        default=2000,
+        ge=1,
+        le=1_000_000,
+        description="Items in progress in one process. One key may have them all while it is alone; several share them "
+        "evenly, and up to a quarter more are taken for those that have fewer than others.",
+    )
+    max_in_flight_per_key: int | None = Field(
+        default=None,
+        ge=1,
+        le=1_000_000,
+        description="Items in progress of one key at most, also while it is alone. Unset means no such bound.",
+    )
     drain: Duration = Field(
         default=20.0, ge=0, le=600, description="How long calls in progress may take to finish when the gateway stops."
     )
@@ -343,7 +355,7 @@ class ServerLimits(Section):
 
     @model_validator(mode="after")
     def _compare(self) -> ServerLimits:
-        if self.max_in_flight_per_key > self.max_in_flight:
+        if self.max_in_flight_per_key is not None and self.max_in_flight_per_key > self.max_in_flight:
             fix = f"one key cannot have more than max_in_flight ({self.max_in_flight})"
             raise Refusal(fix, member="max_in_flight_per_key", value=str(self.max_in_flight_per_key))
         return self

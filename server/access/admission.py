@@ -6,13 +6,13 @@ The principal that a call is charged to, by which policy, and how many calls are
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
 from math import ceil
 from typing import TYPE_CHECKING
 
+from runtime.fair_share import FairShare
 from runtime.listening import client_network
 from server.access.keys import Rights
 from server.errors import KeyInvalid, KeyMissing, RateLimited, UpstreamUnavailable
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from server.access.directory import KeyDirectory
     from server.access.keys import KeyRecord
     from server.access.quotas import ChargesQuotas
+    from server.errors import GatewayError
 
 
 DEMO = "demo"
@@ -112,48 +113,74 @@ def decode(text: str) -> Principal | None:
         return None
 
 
-class ConcurrencyLimiter:
-    """Counts calls in flight and refuses those beyond the limits at once; unlimited principals have only the first."""
+# What all clients of the demo may have in flight of the process's limit, if one of them asks alone: they bring no key.
+_DEMO_PART = 10
 
-    def __init__(self, limit: int = 2000, limit_per_principal: int = 256) -> None:
-        self._limit = limit
+
+class ConcurrencyLimiter:
+    """Counts calls in flight and refuses those beyond the limits at once.
+
+    One principal alone may have as many as the process; several share it fairly (`FairShare`), the whole demo being one
+    of them, with a tenth of the limit that its clients share likewise. `limit_per_principal` is the most of one key in
+    any case, where that is given; unlimited principals are not bound by it.
+    """
+
+    def __init__(self, limit: int = 2000, limit_per_principal: int | None = None) -> None:
+        self._calls = FairShare(limit)
+        self._demo = FairShare(max(1, limit // _DEMO_PART))
         self._limit_per_principal = limit_per_principal
-        self._by_principal: defaultdict[str, int] = defaultdict(int)
-        self.total = 0
+
+    @property
+    def total(self) -> int:
+        """The calls in flight."""
+        return self._calls.total
 
     def enter(self, principal: Principal) -> None:
-        """Count a call in; every success needs a `leave`. Raises UpstreamUnavailable (process) or RateLimited (key)."""
-        if self.total >= self._limit:
-            raise UpstreamUnavailable(
-                f"the gateway already has {self._limit} calls in flight; try again shortly", retry_after_ms=1000
+        """Count a call in; every success needs a `leave`.
+
+        Raises RateLimited for a principal that has more than its part while others have calls in flight, and for one
+        at its own limit; else UpstreamUnavailable where the process has no room.
+        """
+        share = principal.label
+        most = self._limit_per_principal
+        if most is not None and self._calls.held(share) >= most and not principal.policy.unlimited:
+            raise _crowded(f"this key already has {most} calls in flight; wait for answers first")
+        if share == DEMO and not self._demo.enter(principal.id):
+            raise _crowded("the demo already has as many calls in flight as it may; try again shortly")
+        if not self._calls.enter(share):
+            if share == DEMO:
+                self._demo.leave(principal.id)
+            raise self._refusal(share)
+
+    def _refusal(self, share: str) -> GatewayError:
+        calls = self._calls
+        if calls.is_over_part(share):
+            return _crowded(
+                f"this key has {calls.held(share)} of the gateway's {calls.total} calls in flight, its part while"
+                " others have some too; wait for answers first"
             )
-        name = principal.id
-        flying = self._by_principal[name]
-        if flying >= self._limit_per_principal and not principal.policy.unlimited:
-            raise RateLimited(
-                f"this key already has {self._limit_per_principal} calls in flight; wait for answers first",
-                retry_after_ms=250,
-            )
-        self._by_principal[name] = flying + 1
-        self.total += 1
+        return UpstreamUnavailable(
+            f"the gateway already has {calls.total} calls in flight; try again shortly", retry_after_ms=1000
+        )
 
     def room(self, principal: Principal, reserved: int = 0) -> int:
         """Return how many more calls the principal may have in flight now, if it has reserved so many."""
-        room = self._limit - max(self.total, reserved)
-        if not principal.policy.unlimited:
-            flying = max(self._by_principal.get(principal.id, 0), reserved)
-            room = min(room, self._limit_per_principal - flying)
+        share = principal.label
+        room = self._calls.room(share, reserved)
+        if self._limit_per_principal is not None and not principal.policy.unlimited:
+            room = min(room, self._limit_per_principal - max(self._calls.held(share), reserved))
         return max(0, room)
 
     def leave(self, principal: Principal) -> None:
         """Count a call out."""
-        name = principal.id
-        flying = self._by_principal[name] - 1
-        if flying:
-            self._by_principal[name] = flying
-        else:
-            del self._by_principal[name]
-        self.total -= 1
+        share = principal.label
+        self._calls.leave(share)
+        if share == DEMO:
+            self._demo.leave(principal.id)
+
+
+def _crowded(message: str) -> RateLimited:
+    return RateLimited(message, retry_after_ms=250)
 
 
 RESERVED_KEYS = {

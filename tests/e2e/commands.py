@@ -109,6 +109,15 @@ async def base_of(running: Waypost) -> str:
 
 
 def children(pid: int) -> list[int]:
+    """Return the processes that one has started; in a template's place those that it has forked."""
+    found: list[int] = []
+    for child in _children(pid):
+        is_template = b"--template=" in Path(f"/proc/{child}/cmdline").read_bytes()
+        found += _children(child) if is_template else [child]
+    return found
+
+
+def _children(pid: int) -> list[int]:
     return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 

@@ -26,13 +26,17 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.devnet
 
-# Lets SIGUSR2 bring the event loop of a gateway to a stop, from within; the second worker fails while a file is there.
+# Lets SIGUSR2 bring the event loop of a gateway to a stop, from within; while a file is there all workers fail but the
+# first that the template forks.
 STUCK = """
 import os, signal, sys, time
 signal.signal(signal.SIGUSR2, lambda *_: time.sleep(3600))
-second = "--worker 1 " in " ".join((*sys.orig_argv, ""))
-if second and os.path.exists(os.path.join(os.path.dirname(__file__), "broken")):
-    sys.exit("broken")
+forks = []
+def fail():
+    if len(forks) > 1 and os.path.exists(os.path.join(os.path.dirname(__file__), "broken")):
+        os._exit(1)
+if any(one.startswith("--template=") for one in sys.orig_argv):
+    os.register_at_fork(before=lambda: forks.append(1), after_in_child=fail)
 """
 
 

@@ -25,7 +25,7 @@ def test_nothing_configured_gives_the_defaults_on_mainnet() -> None:
     settings = load_settings(environ={})
     assert settings.profile == "mainnet"
     assert (settings.http.port, settings.grpc.port) == (8080, 50051)
-    assert (settings.server_limits.max_in_flight, settings.server_limits.max_in_flight_per_key) == (2000, 256)
+    assert (settings.server_limits.max_in_flight, settings.server_limits.max_in_flight_per_key) == (2000, None)
     assert (settings.quotas.demo_rate, settings.quotas.demo_burst) == (1, 1)
     assert settings.http.max_body_bytes == 1 << 20
     assert settings.chains == {}

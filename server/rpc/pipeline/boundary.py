@@ -13,7 +13,7 @@ import itertools
 import logging
 import re
 import secrets
-from functools import partial
+from functools import cache, partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
@@ -44,8 +44,6 @@ if TYPE_CHECKING:
 
     Metadata: TypeAlias = Iterable[tuple[str, str | bytes]]
 
-# Unique without asking for randomness at every call.
-_PROCESS = secrets.token_hex(6)
 _calls = itertools.count(1)
 CACHE_CONTROL = "x-waypost-cache-control"
 CREDENTIAL = "x-waypost-credential"
@@ -54,6 +52,12 @@ _FRESH = frozenset({"no-cache", "no-store", "max-age=0"})
 # The metadata of the last call in this process, as they came and by name: the items of a batch share theirs.
 _shared: list[Any] = [(), {}]
 _acceptable = re.compile(r"[A-Za-z0-9._-]{1,64}").fullmatch
+
+
+@cache
+def _process() -> str:
+    # Unique without asking for randomness at every call; not drawn with the module, which forks share.
+    return secrets.token_hex(6)
 
 
 def state_starter(method: Method, credential: str | None) -> Callable[[Metadata, bool], RequestState]:
@@ -76,7 +80,7 @@ def state_starter(method: Method, credential: str | None) -> Callable[[Metadata,
             if trusted:
                 _shared[:] = received, metadata
         given = metadata.get("x-request-id")
-        request_id = given if isinstance(given, str) and _acceptable(given) else f"{_PROCESS}-{next(_calls):x}"
+        request_id = given if isinstance(given, str) and _acceptable(given) else f"{_process()}-{next(_calls):x}"
         if secret is not None and _matches(metadata, secret):
             trusted = True
         state = RequestState(request_id, operation, monotonic(), metadata, trusted)

@@ -7,16 +7,14 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from alembic.config import Config
-from alembic.runtime.environment import EnvironmentContext
-from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
-from sqlalchemy import func, insert, select, update
+from sqlalchemy import func, insert, inspect, select, text, update
 from sqlalchemy.exc import OperationalError
 
 from server.storage.tables import metadata, properties
 
 if TYPE_CHECKING:
+    from alembic.config import Config
+    from alembic.script import ScriptDirectory
     from sqlalchemy import Connection
     from sqlalchemy.ext.asyncio import AsyncEngine
 
@@ -27,7 +25,8 @@ _LOCK = 0x77617970
 _FIRST_MARKED = "0003"
 _UNMARKED_PROFILE = "mainnet"
 
-
+# Where Alembic records the revision of a database.
+_VERSIONS = "alembic_version"
 # The property that names the oldest revision whose processes may go on using the database as it is.
 _COMPATIBLE = "compatible_with"
 
@@ -82,15 +81,29 @@ async def upgrade(engine: AsyncEngine, profile: str | None, *, lock_seconds: flo
 
 
 def _apply(connection: Connection, profile: str | None) -> None:
-    before = MigrationContext.configure(connection).get_current_revision()
-    _, script = _scripts()
-    known = {revision.revision for revision in script.walk_revisions()}
-    if before is None or before in known:
-        apply_revisions(connection, "head")
-        _record(connection, _COMPATIBLE, compatible_with(script))
-    elif _recorded(connection, _COMPATIBLE) not in known:
-        raise NewerDatabase(before, str(script.get_current_head()))
+    before = _revision(connection)
+    if before != _newest_revision() or _recorded(connection, _COMPATIBLE) is None:
+        _, script = _scripts()
+        known = {revision.revision for revision in script.walk_revisions()}
+        if before is None or before in known:
+            apply_revisions(connection, "head")
+            _record(connection, _COMPATIBLE, compatible_with(script))
+        elif _recorded(connection, _COMPATIBLE) not in known:
+            raise NewerDatabase(before, str(script.get_current_head()))
     _claim(connection, before, profile)
+
+
+def _revision(connection: Connection) -> str | None:
+    """Return the revision of the database, None of a new one."""
+    if not inspect(connection).has_table(_VERSIONS):
+        return None
+    found: str | None = connection.execute(text(f"SELECT version_num FROM {_VERSIONS}")).scalar_one_or_none()
+    return found
+
+
+def _newest_revision() -> str:
+    """Return the newest revision that this process knows, by the names of their files."""
+    return max(file.name[1:5] for file in Path(__file__).parent.glob("versions/v[0-9]*.py"))
 
 
 def compatible_with(script: ScriptDirectory) -> str:
@@ -108,6 +121,9 @@ def compatible_with(script: ScriptDirectory) -> str:
 
 def apply_revisions(connection: Connection, target: str) -> None:
     """Bring the schema up to a revision (`head`: the newest), in the connection's transaction."""
+    # Here, as below: a process that finds its database as it should be does without Alembic, which takes 3 to 11 MB.
+    from alembic.runtime.environment import EnvironmentContext
+
     config, script = _scripts()
     with EnvironmentContext(
         config, script, fn=lambda revision, _: script._upgrade_revs(target, revision)
@@ -119,6 +135,9 @@ def apply_revisions(connection: Connection, target: str) -> None:
 @cache
 def _scripts() -> tuple[Config, ScriptDirectory]:
     """Return the revisions, which are files of this folder: read once."""
+    from alembic.config import Config
+    from alembic.script import ScriptDirectory
+
     config = Config()
     config.set_main_option("script_location", str(Path(__file__).parent))
     config.set_main_option("path_separator", "os")

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import asyncio
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
     from sqlalchemy.ext.asyncio import AsyncConnection
 
+ROOT = Path(__file__).resolve().parents[3]
 VERSIONS = Path(runner.__file__).parent / "versions"
 # The oldest version that a new one stands beside while it is rolled out.
 PREVIOUS = "0004"
@@ -52,6 +56,7 @@ def newer(folder: Path, body: str, mark: str = "") -> tuple[Config, ScriptDirect
 async def open_as(url: str, revisions: tuple[Config, ScriptDirectory], monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(runner, "_scripts", lambda: revisions)
+        patch.setattr(runner, "_newest_revision", revisions[1].get_current_head)
         await (await open_database(url, "mainnet")).dispose()
 
 
@@ -135,6 +140,26 @@ async def test_a_newer_database_that_states_nothing_is_refused(tmp_path: Path) -
     await engine.dispose()
     with pytest.raises(NewerDatabase):
         await open_database(url)
+
+
+async def test_files_are_named_by_their_revisions() -> None:
+    assert runner._newest_revision() == runner._scripts()[1].get_current_head()
+
+
+async def test_a_database_as_it_should_be_is_opened_without_alembic(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/waypost.db"
+    code = (
+        "import asyncio, sys\n"
+        "from server.storage.database import open_database\n"
+        "async def main(): await (await open_database(sys.argv[1], 'mainnet')).dispose()\n"
+        "asyncio.run(main())\n"
+        "print('alembic' in sys.modules)\n"
+    )
+    for expected in ("True", "False"):
+        done = await asyncio.to_thread(
+            subprocess.run, [sys.executable, "-c", code, url], cwd=ROOT, capture_output=True, text=True, check=True
+        )
+        assert done.stdout.strip() == expected
 
 
 async def test_a_revision_that_states_nothing_only_adds(tmp_path: Path) -> None:
