@@ -37,6 +37,7 @@ from transcoder.exchange import (
 )
 from transcoder.pages import JSON, Pages, accepts_gzip, base_of, document_response, vary_by_coding
 from transcoder.requests import NULL, SMALL, BodyError, BodyReader, OpenBodies, arrived, identity_of, is_soon, outline
+from transcoder.responses import WholeResponse
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -307,7 +308,7 @@ class JsonRpcApp:
         if request.method == hdrs.METH_OPTIONS and self._cors.enabled:
             del headers[hdrs.CONTENT_TYPE]
             headers.update(self._cors.preflight(request.headers))
-            return web.Response(status=204, headers=headers)
+            return WholeResponse(None, 204, headers)
         headers[hdrs.ALLOW] = "POST, OPTIONS" if self._cors.enabled else "POST"
         failure = Failure(400, "INVALID_REQUEST", "send JSON-RPC 2.0 requests with POST")
         return error_response(failure, 405, exchange, headers)
@@ -319,7 +320,7 @@ def error_response(
     """Return one error object as a whole HTTP answer."""
     if failure.retry_after_ms and status in MIRRORED:
         headers[hdrs.RETRY_AFTER] = seconds(failure.retry_after_ms)
-    return web.Response(body=failure.body(identity, exchange.request_id), status=status, headers=headers)
+    return WholeResponse(failure.body(identity, exchange.request_id), status, headers)
 
 
 def seconds(milliseconds: int) -> str:
@@ -386,8 +387,6 @@ def _single(answer: Answer, request: web.Request, headers: dict[str, str]) -> we
         headers.update(answer.headers)
     if answer.retry_after_ms and answer.status in MIRRORED:
         headers[hdrs.RETRY_AFTER] = seconds(answer.retry_after_ms)
-    if isinstance(answer.body, bytes):
-        return web.Response(body=answer.body, status=answer.status, headers=headers)
     return _response(answer.body, answer.status, request, headers)
 
 
@@ -397,4 +396,4 @@ def _response(body: bytes | Parts | None, status: int, request: web.Request, hea
     elif not isinstance(body, bytes):
         compressed = accepts_gzip(request.headers.get(hdrs.ACCEPT_ENCODING))
         return document_response(body, status, headers, compressed=compressed)
-    return web.Response(body=body, status=status, headers=headers)
+    return WholeResponse(body, status, headers)
