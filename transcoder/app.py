@@ -11,7 +11,7 @@ import logging
 import re
 from functools import partial
 from time import monotonic
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from aiohttp import HttpVersion11, hdrs, web
 
@@ -36,7 +36,7 @@ from transcoder.exchange import (
     wants_fresh,
 )
 from transcoder.pages import JSON, Pages, accepts_gzip, base_of, document_response, vary_by_coding
-from transcoder.requests import NULL, SMALL, BodyError, BodyReader, OpenBodies, arrived, identity_of, is_soon, outline
+from transcoder.requests import NULL, SMALL, BodyReader, OpenBodies, arrived, identity_of, outline, unacceptable
 from transcoder.responses import WholeResponse
 
 if TYPE_CHECKING:
@@ -61,7 +61,6 @@ MOST_OPEN_PER_DEMO_CLIENT = 4
 MOST_OPEN_ON_DEMO = 128
 """Most bodies that are still arriving; those that come with their headers do not count."""
 
-P = ParamSpec("P")
 T = TypeVar("T")
 
 _API = re.compile(r"/(?:([^/]*)/)?v1")
@@ -138,12 +137,12 @@ class JsonRpcApp:
         demo = OpenBodies(MOST_OPEN_PER_DEMO_CLIENT, MOST_OPEN_ON_DEMO)
         self._demo_bodies = BodyReader(min(SMALL, settings.max_body_bytes), *pace, demo)
 
-    def traced(self, tracer: Tracer) -> Callable[[web.Request], Awaitable[web.Response]]:
+    def traced(self, tracer: Tracer) -> Callable[[web.BaseRequest], Awaitable[web.Response]]:
         """Return a `handle` that puts a span around each request to the API, of which its calls are part."""
         handle, self._exchange = trace_requests(tracer, self.handle, _API.fullmatch)
         return handle
 
-    async def handle(self, request: web.Request) -> web.Response:
+    async def handle(self, request: web.BaseRequest) -> web.Response:
         """Answer any request; every failure becomes a JSON error object."""
         began = asyncio.get_running_loop().time()
         given = request.headers
@@ -156,7 +155,7 @@ class JsonRpcApp:
         path = request.rel_url.raw_path
         try:
             is_usual = hdrs.EXPECT not in given and request.version >= HttpVersion11
-            broken = None if is_usual else _unacceptable(request)
+            broken = None if is_usual else unacceptable(request)
             api = _API.fullmatch(path)
             if broken is not None:
                 response = _closing(error_response(*broken, exchange, headers))
@@ -178,7 +177,7 @@ class JsonRpcApp:
         return response
 
     async def _post(
-        self, request: web.Request, segment: str | None, exchange: Exchange, headers: dict[str, str], began: float
+        self, request: web.BaseRequest, segment: str | None, exchange: Exchange, headers: dict[str, str], began: float
     ) -> web.Response:
         """Answer a request to the API. Raises Failure for one that is refused before its body is read."""
         if not segment:
@@ -191,19 +190,24 @@ class JsonRpcApp:
                 check_key(segment)
                 await self._admission.find(segment, exchange)
             bodies, owner = self._bodies, segment
-        if self._in_flight >= self._most:
-            raise self._too_busy()
-        content, broken, soon = await _content(bodies, request, owner, began)
+        self._check_room()
+        content, broken, soon = await bodies.items(request, owner, began)
         base = partial(self._base, request)
         answer = None
         try:
+            self._check_room()
             if broken is None and segment != DEMO and not isinstance(content, list):
                 exchange.present(segment)
                 try:
-                    answer = await self._fly(request, self._batch.run_single, content, exchange, base)
+                    begun = self._batch.begin(content, exchange, base)
                 except NotAdmitted:
                     pass
                 else:
+                    answer = (
+                        begun
+                        if isinstance(begun, Answer)
+                        else await self._fly(request, self._batch.finish(begun, exchange))
+                    )
                     if answer.headers is not None:
                         if answer.status == 401:
                             self._admission.forget(segment)
@@ -225,7 +229,12 @@ class JsonRpcApp:
                 response = error_response(broken.failure, broken.status, exchange, headers)
                 return response if request.content.is_eof() else _closing(response)
             if answer is None:
-                answer = await self._fly(request, self._batch.run_single, content, exchange, base)
+                begun = self._batch.begin(content, exchange, base)
+                answer = (
+                    begun
+                    if isinstance(begun, Answer)
+                    else await self._fly(request, self._batch.finish(begun, exchange))
+                )
             if answer.headers is None:
                 await self._admission.report(admitted.principal, [answer.reason], exchange)
         except Failure as failure:
@@ -234,7 +243,7 @@ class JsonRpcApp:
             return response if soon and request.content.is_eof() else _closing(response)
         return _single(answer, request, headers)
 
-    async def _check_demo(self, request: web.Request, exchange: Exchange, headers: dict[str, str]) -> None:
+    async def _check_demo(self, request: web.BaseRequest, exchange: Exchange, headers: dict[str, str]) -> None:
         """Look at the client's quota before its body is read, unless that has come already. Raises Failure (429)."""
         if request.content.is_eof():
             return
@@ -243,28 +252,26 @@ class JsonRpcApp:
             headers.update(quota_headers(left))
             raise over_quota(left)
 
-    def _too_busy(self) -> Failure:
-        message = f"the gateway already has {self._most} requests in progress; try again shortly"
-        return Failure(503, "UPSTREAM_UNAVAILABLE", message, retry_after_ms=1000)
-
-    async def _fly(
-        self, request: web.Request, execute: Callable[P, Awaitable[T]], *what: P.args, **more: P.kwargs
-    ) -> T:
-        """Return what executing an admitted request returns; it is in flight meanwhile. Raises Failure (503)."""
+    def _check_room(self) -> None:
+        """Raise Failure (503) where no more requests may be in flight."""
         if self._in_flight >= self._most:
-            raise self._too_busy()
+            message = f"the gateway already has {self._most} requests in progress; try again shortly"
+            raise Failure(503, "UPSTREAM_UNAVAILABLE", message, retry_after_ms=1000)
+
+    async def _fly(self, request: web.BaseRequest, work: Awaitable[T]) -> T:
+        """Return what the work of an admitted request returns; it is in flight meanwhile."""
         connection, admitted = request.protocol, self._admitted
         self._in_flight += 1
         admitted.add(connection)
         try:
-            return await execute(*what, **more)
+            return await work
         finally:
             self._in_flight -= 1
             admitted.discard(connection)
 
     async def _many(
         self,
-        request: web.Request,
+        request: web.BaseRequest,
         items: list[msgspec.Raw],
         admitted: AdmitResponse,
         exchange: Exchange,
@@ -273,7 +280,9 @@ class JsonRpcApp:
     ) -> web.Response:
         observe_batch(len(items))
         accepted, over = items[: admitted.admitted], items[admitted.admitted :]
-        answers = await self._fly(request, self._batch.run, accepted, exchange, base) if accepted else []
+        if accepted:
+            self._check_room()
+        answers = await self._fly(request, self._batch.run(accepted, exchange, base)) if accepted else []
         headers[COST_HEADER] = str(sum(1 if answer.cost is None else answer.cost for answer in answers))
         await self._admission.report(
             admitted.principal, [answer.reason for answer in answers if answer.cost is None], exchange
@@ -286,7 +295,9 @@ class JsonRpcApp:
         bodies = [answer.body for answer in answers if answer.body is not None]
         return _response(joined(bodies) if bodies else None, 200 if bodies else 204, request, headers)
 
-    async def _page(self, request: web.Request, path: str, exchange: Exchange, headers: dict[str, str]) -> web.Response:
+    async def _page(
+        self, request: web.BaseRequest, path: str, exchange: Exchange, headers: dict[str, str]
+    ) -> web.Response:
         if path not in self._pages:
             failure = Failure(404, "NOT_FOUND", "there is nothing here; the API is at POST /<API_KEY>/v1")
             return error_response(failure, 404, exchange, headers)
@@ -301,10 +312,10 @@ class JsonRpcApp:
             vary_by_coding(headers)
         return _response(page.body, page.status, request, headers)
 
-    def _base(self, request: web.Request) -> str:
+    def _base(self, request: web.BaseRequest) -> str:
         return base_of(request, behind_proxy=self._clients.trusts_peer(request))
 
-    def _not_post(self, request: web.Request, exchange: Exchange, headers: dict[str, str]) -> web.Response:
+    def _not_post(self, request: web.BaseRequest, exchange: Exchange, headers: dict[str, str]) -> web.Response:
         if request.method == hdrs.METH_OPTIONS and self._cors.enabled:
             del headers[hdrs.CONTENT_TYPE]
             headers.update(self._cors.preflight(request.headers))
@@ -328,27 +339,8 @@ def seconds(milliseconds: int) -> str:
     return str(-(-milliseconds // 1000))
 
 
-async def _content(
-    bodies: BodyReader, request: web.Request, owner: str, began: float
-) -> tuple[bytes | list[msgspec.Raw], BodyError | None, bool]:
-    """Return the body's items, or what is wrong with it, which answers the whole request once it is admitted.
-
-    And whether the body came soon after the headers, at the loop's time `began`: only then a refusal has its id.
-    """
-    soon = request.content.is_eof()
-    try:
-        body = await bodies.read(request, owner)
-    except BodyError as broken:
-        return b"", broken, soon
-    soon = (soon or is_soon(began)) and request.content.total_bytes <= SMALL
-    try:
-        return outline(body), None, soon
-    except Failure as failure:
-        return b"", BodyError(failure, 200), soon
-
-
 async def _refused(
-    request: web.Request, failure: Failure, exchange: Exchange, headers: dict[str, str], began: float
+    request: web.BaseRequest, failure: Failure, exchange: Exchange, headers: dict[str, str], began: float
 ) -> web.Response:
     """Return the answer of a request whose body was not requested; it has the id if the body is there all the same."""
     body, identity = await arrived(request, began), NULL
@@ -362,17 +354,6 @@ async def _refused(
     return response if body is not None else _closing(response)
 
 
-def _unacceptable(request: web.Request) -> tuple[Failure, int] | None:
-    """Return what is wrong with a request whatever it asks, with the HTTP status for that."""
-    expectation = request.headers.get(hdrs.EXPECT)
-    if expectation is not None and expectation.lower() != "100-continue":
-        return Failure(400, "INVALID_REQUEST", 'the only expectation understood is "100-continue"'), 417
-    if request.version < HttpVersion11 and hdrs.TRANSFER_ENCODING in request.headers:
-        # RFC 9112, section 6.1: a proxy that forwards such a message may see its end elsewhere.
-        return Failure(400, "INVALID_REQUEST", "HTTP/1.0 has no chunks; send Content-Length, or HTTP/1.1"), 400
-    return None
-
-
 def _closing(response: web.Response) -> web.Response:
     response.force_close()
     return response
@@ -382,7 +363,7 @@ def _status_of(failure: Failure) -> int:
     return failure.code if failure.code in MIRRORED else 200
 
 
-def _single(answer: Answer, request: web.Request, headers: dict[str, str]) -> web.Response:
+def _single(answer: Answer, request: web.BaseRequest, headers: dict[str, str]) -> web.Response:
     if answer.headers:
         headers.update(answer.headers)
     if answer.retry_after_ms and answer.status in MIRRORED:
@@ -390,7 +371,9 @@ def _single(answer: Answer, request: web.Request, headers: dict[str, str]) -> we
     return _response(answer.body, answer.status, request, headers)
 
 
-def _response(body: bytes | Parts | None, status: int, request: web.Request, headers: dict[str, str]) -> web.Response:
+def _response(
+    body: bytes | Parts | None, status: int, request: web.BaseRequest, headers: dict[str, str]
+) -> web.Response:
     if body is None:
         headers.pop(hdrs.CONTENT_TYPE, None)
     elif not isinstance(body, bytes):

@@ -55,6 +55,11 @@ class Handler(web.RequestHandler):
         if not is_answered and not waiter.done():
             waiter.set_result(None)
 
+    def resume_reading(self, resume_parser: bool = True) -> None:
+        """Go on reading, if that was paused: every body that is read asks for it."""
+        if self._reading_paused or self._buffer_paused:
+            super().resume_reading(resume_parser)
+
     def connection_lost(self, exc: BaseException | None) -> None:
         """End what was begun for the client."""
         begun, self._begun = self._begun, None
