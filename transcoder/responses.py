@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 _METHODS = frozenset({hdrs.METH_POST, hdrs.METH_GET})
 _FIRST_WITH_BODY = 200
-_BODILESS = frozenset({204, 205, 304})
+_BODILESS = frozenset({204, 304})
+_PHRASES = {status.value: status.phrase for status in HTTPStatus}
 _MOST_HEADS = 256
 
 
@@ -72,7 +73,7 @@ class WholeResponse(web.Response):
 
 @lru_cache(maxsize=_MOST_HEADS)
 def _head(status: int, *names: str) -> str:
-    lines = [f"HTTP/1.1 {status} {HTTPStatus(status).phrase}", *(f"{name}: %s" for name in names)]
+    lines = [f"HTTP/1.1 {status} {_PHRASES.get(status, '')}", *(f"{name}: %s" for name in names)]
     return "\r\n".join([*lines, "Content-Length: %d", "Date: %s", "", ""])
 
 
