@@ -21,7 +21,7 @@ from transcoder.pages import JSON
 from transcoder.requests import GRACE, NULL
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Coroutine, Iterator
 
     from runtime.settings import HttpSettings
     from transcoder.exchange import Clients
@@ -294,13 +294,13 @@ class Connection(Handler, KnowsRaw):
         is_idle = self._waiter is not None and not self._messages and not self._is_addressed and not self._paused
         return not is_idle or (first and self._request_count == 0)
 
-    async def finish_response(
+    def finish_response(
         self, request: web.BaseRequest, resp: web.StreamResponse, start_time: float | None
-    ) -> tuple[web.StreamResponse, bool]:
+    ) -> Coroutine[Any, Any, tuple[web.StreamResponse, bool]]:
         """Send the answer; the last one when the face closes, unless further requests have come already."""
         if self._connections.is_leaving and not self._messages:
             resp.force_close()
-        return await super().finish_response(request, resp, start_time)
+        return super().finish_response(request, resp, start_time)
 
     def is_last(self) -> bool:
         """Return whether the face closes."""

@@ -17,7 +17,7 @@ from aiohttp.http import RawRequestMessage
 from transcoder.responses import WholeResponse
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Generator
+    from collections.abc import Awaitable, Coroutine, Generator
 
     from aiohttp import StreamReader
     from aiohttp.abc import AbstractStreamWriter
@@ -145,9 +145,10 @@ class Handler(web.RequestHandler):
             request._task = task
         return request
 
-    async def _go_on(self, request: web.BaseRequest) -> web.StreamResponse:
+    def _go_on(self, request: web.BaseRequest) -> Awaitable[web.StreamResponse]:
         begun, self._begun = self._begun, None
-        return await (self._answer(request) if begun is None else begun)
+        answering: Awaitable[web.StreamResponse] = self._answer(request) if begun is None else begun
+        return answering
 
 
 class _Begun:
