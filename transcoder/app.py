@@ -11,7 +11,7 @@ import logging
 import re
 from functools import partial
 from time import monotonic
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from aiohttp import HttpVersion11, hdrs, web
 
@@ -40,16 +40,15 @@ from transcoder.pages import JSON, Pages, accepts_gzip, base_of, document_respon
 from transcoder.requests import (
     NULL,
     SMALL,
-    BodyError,
     BodyReader,
     OpenBodies,
     arrived,
     identity_of,
-    is_soon,
     outline,
     too_busy,
     unacceptable,
 )
+from transcoder.responses import WholeResponse
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -73,7 +72,6 @@ MOST_OPEN_PER_DEMO_CLIENT = 4
 MOST_OPEN_ON_DEMO = 128
 """Most bodies that are still arriving; those that come with their headers do not count."""
 
-P = ParamSpec("P")
 T = TypeVar("T")
 
 _API = re.compile(r"/(?:([^/]*)/)?v1")
@@ -149,12 +147,12 @@ class JsonRpcApp:
         demo = OpenBodies(MOST_OPEN_PER_DEMO_CLIENT, MOST_OPEN_ON_DEMO)
         self._demo_bodies = BodyReader(min(SMALL, settings.max_body_bytes), *pace, demo)
 
-    def traced(self, tracer: Tracer) -> Callable[[web.Request], Awaitable[web.Response]]:
+    def traced(self, tracer: Tracer) -> Callable[[web.BaseRequest], Awaitable[web.Response]]:
         """Return a `handle` that puts a span around each request to the API, of which its calls are part."""
         handle, self._exchange = trace_requests(tracer, self.handle, _API.fullmatch)
         return handle
 
-    async def handle(self, request: web.Request) -> web.Response:
+    async def handle(self, request: web.BaseRequest) -> web.Response:
         """Answer any request; every failure becomes a JSON error object."""
         began = asyncio.get_running_loop().time()
         given = request.headers
@@ -189,7 +187,7 @@ class JsonRpcApp:
         return response
 
     async def _post(
-        self, request: web.Request, segment: str | None, exchange: Exchange, headers: dict[str, str], began: float
+        self, request: web.BaseRequest, segment: str | None, exchange: Exchange, headers: dict[str, str], began: float
     ) -> web.Response:
         """Answer a request to the API. Raises Failure for one that is refused before its body is read."""
         if not segment:
@@ -202,19 +200,24 @@ class JsonRpcApp:
                 check_key(segment)
                 await self._admission.find(segment, exchange)
             bodies, owner = self._bodies, segment
-        if not self._in_flight.has_room(segment):
-            raise too_busy(self._in_flight, segment)
-        content, broken, soon = await _content(bodies, request, owner, began)
+        self._check_room(segment)
+        content, broken, soon = await bodies.items(request, owner, began)
         base = partial(self._base, request)
         answer = None
         try:
+            self._check_room(segment)
             if broken is None and segment != DEMO and not isinstance(content, list):
                 exchange.present(segment)
                 try:
-                    answer = await self._fly(request, segment, self._batch.run_single, content, exchange, base)
+                    begun = self._batch.begin(content, exchange, base)
                 except NotAdmitted:
                     pass
                 else:
+                    answer = (
+                        begun
+                        if isinstance(begun, Answer)
+                        else await self._fly(request, segment, self._batch.finish(begun, exchange))
+                    )
                     if answer.headers is not None:
                         if answer.status == 401:
                             self._admission.forget(segment)
@@ -236,7 +239,13 @@ class JsonRpcApp:
                 response = error_response(broken.failure, broken.status, exchange, headers)
                 return response if request.content.is_eof() else _closing(response)
             if answer is None:
-                answer = await self._fly(request, segment, self._batch.run_single, content, exchange, base)
+                self._check_room(segment)
+                begun = self._batch.begin(content, exchange, base)
+                answer = (
+                    begun
+                    if isinstance(begun, Answer)
+                    else await self._fly(request, segment, self._batch.finish(begun, exchange))
+                )
             if answer.headers is None:
                 await self._admission.report(admitted.principal, [answer.reason], exchange)
         except Failure as failure:
@@ -245,7 +254,7 @@ class JsonRpcApp:
             return response if soon and request.content.is_eof() else _closing(response)
         return _single(answer, request, headers)
 
-    async def _check_demo(self, request: web.Request, exchange: Exchange, headers: dict[str, str]) -> None:
+    async def _check_demo(self, request: web.BaseRequest, exchange: Exchange, headers: dict[str, str]) -> None:
         """Look at the client's quota before its body is read, unless that has come already. Raises Failure (429)."""
         if request.content.is_eof():
             return
@@ -254,23 +263,25 @@ class JsonRpcApp:
             headers.update(quota_headers(left))
             raise over_quota(left)
 
-    async def _fly(
-        self, request: web.Request, segment: str, execute: Callable[P, Awaitable[T]], *what: P.args, **more: P.kwargs
-    ) -> T:
-        """Return what executing an admitted request returns; it is in flight meanwhile. Raises Failure (503, 429)."""
-        if not self._in_flight.enter(segment):
+    def _check_room(self, segment: str) -> None:
+        """Raise Failure (503, 429) where no more requests may be in flight."""
+        if not self._in_flight.has_room(segment):
             raise too_busy(self._in_flight, segment)
+
+    async def _fly(self, request: web.BaseRequest, segment: str, work: Awaitable[T]) -> T:
+        """Return what the work of an admitted request returns, in flight meanwhile; there has to be room for it."""
+        self._in_flight.enter(segment)
         connection, admitted = request.protocol, self._admitted
         admitted.add(connection)
         try:
-            return await execute(*what, **more)
+            return await work
         finally:
             self._in_flight.leave(segment)
             admitted.discard(connection)
 
     async def _many(
         self,
-        request: web.Request,
+        request: web.BaseRequest,
         segment: str,
         items: list[msgspec.Raw],
         admitted: AdmitResponse,
@@ -280,7 +291,10 @@ class JsonRpcApp:
     ) -> web.Response:
         observe_batch(len(items))
         accepted, over = items[: admitted.admitted], items[admitted.admitted :]
-        answers = await self._fly(request, segment, self._batch.run, accepted, exchange, base) if accepted else []
+        answers = []
+        if accepted:
+            self._check_room(segment)
+            answers = await self._fly(request, segment, self._batch.run(accepted, exchange, base))
         headers[COST_HEADER] = str(sum(1 if answer.cost is None else answer.cost for answer in answers))
         await self._admission.report(
             admitted.principal, [answer.reason for answer in answers if answer.cost is None], exchange
@@ -293,7 +307,9 @@ class JsonRpcApp:
         bodies = [answer.body for answer in answers if answer.body is not None]
         return _response(joined(bodies) if bodies else None, 200 if bodies else 204, request, headers)
 
-    async def _page(self, request: web.Request, path: str, exchange: Exchange, headers: dict[str, str]) -> web.Response:
+    async def _page(
+        self, request: web.BaseRequest, path: str, exchange: Exchange, headers: dict[str, str]
+    ) -> web.Response:
         if path not in self._pages:
             failure = Failure(404, "NOT_FOUND", "there is nothing here; the API is at POST /<API_KEY>/v1")
             return error_response(failure, 404, exchange, headers)
@@ -308,14 +324,14 @@ class JsonRpcApp:
             vary_by_coding(headers)
         return _response(page.body, page.status, request, headers)
 
-    def _base(self, request: web.Request) -> str:
+    def _base(self, request: web.BaseRequest) -> str:
         return base_of(request, behind_proxy=self._clients.trusts_peer(request))
 
-    def _not_post(self, request: web.Request, exchange: Exchange, headers: dict[str, str]) -> web.Response:
+    def _not_post(self, request: web.BaseRequest, exchange: Exchange, headers: dict[str, str]) -> web.Response:
         if request.method == hdrs.METH_OPTIONS and self._cors.enabled:
             del headers[hdrs.CONTENT_TYPE]
             headers.update(self._cors.preflight(request.headers))
-            return web.Response(status=204, headers=headers)
+            return WholeResponse(None, 204, headers)
         headers[hdrs.ALLOW] = "POST, OPTIONS" if self._cors.enabled else "POST"
         failure = Failure(400, "INVALID_REQUEST", "send JSON-RPC 2.0 requests with POST")
         return error_response(failure, 405, exchange, headers)
@@ -327,7 +343,7 @@ def error_response(
     """Return one error object as a whole HTTP answer."""
     if failure.retry_after_ms and status in MIRRORED:
         headers[hdrs.RETRY_AFTER] = seconds(failure.retry_after_ms)
-    return web.Response(body=failure.body(identity, exchange.request_id), status=status, headers=headers)
+    return WholeResponse(failure.body(identity, exchange.request_id), status, headers)
 
 
 def seconds(milliseconds: int) -> str:
@@ -335,27 +351,8 @@ def seconds(milliseconds: int) -> str:
     return str(-(-milliseconds // 1000))
 
 
-async def _content(
-    bodies: BodyReader, request: web.Request, owner: str, began: float
-) -> tuple[bytes | list[msgspec.Raw], BodyError | None, bool]:
-    """Return the body's items, or what is wrong with it, which answers the whole request once it is admitted.
-
-    And whether the body came soon after the headers, at the loop's time `began`: only then a refusal has its id.
-    """
-    soon = request.content.is_eof()
-    try:
-        body = await bodies.read(request, owner)
-    except BodyError as broken:
-        return b"", broken, soon
-    soon = (soon or is_soon(began)) and request.content.total_bytes <= SMALL
-    try:
-        return outline(body), None, soon
-    except Failure as failure:
-        return b"", BodyError(failure, 200), soon
-
-
 async def _refused(
-    request: web.Request, failure: Failure, exchange: Exchange, headers: dict[str, str], began: float
+    request: web.BaseRequest, failure: Failure, exchange: Exchange, headers: dict[str, str], began: float
 ) -> web.Response:
     """Return the answer of a request whose body was not requested; it has the id if the body is there all the same."""
     body, identity = await arrived(request, began), NULL
@@ -378,20 +375,20 @@ def _status_of(failure: Failure) -> int:
     return failure.code if failure.code in MIRRORED else 200
 
 
-def _single(answer: Answer, request: web.Request, headers: dict[str, str]) -> web.Response:
+def _single(answer: Answer, request: web.BaseRequest, headers: dict[str, str]) -> web.Response:
     if answer.headers:
         headers.update(answer.headers)
     if answer.retry_after_ms and answer.status in MIRRORED:
         headers[hdrs.RETRY_AFTER] = seconds(answer.retry_after_ms)
-    if isinstance(answer.body, bytes):
-        return web.Response(body=answer.body, status=answer.status, headers=headers)
     return _response(answer.body, answer.status, request, headers)
 
 
-def _response(body: bytes | Parts | None, status: int, request: web.Request, headers: dict[str, str]) -> web.Response:
+def _response(
+    body: bytes | Parts | None, status: int, request: web.BaseRequest, headers: dict[str, str]
+) -> web.Response:
     if body is None:
         headers.pop(hdrs.CONTENT_TYPE, None)
     elif not isinstance(body, bytes):
         compressed = accepts_gzip(request.headers.get(hdrs.ACCEPT_ENCODING))
         return document_response(body, status, headers, compressed=compressed)
-    return web.Response(body=body, status=status, headers=headers)
+    return WholeResponse(body, status, headers)

@@ -16,6 +16,7 @@ from runtime.listening import client_network
 from runtime.logs import LogLimit
 from transcoder.errors import Failure, internal
 from transcoder.exchange import REQUEST_ID, SERVER, request_id_from
+from transcoder.handler import Handler
 from transcoder.pages import JSON
 from transcoder.requests import GRACE, NULL
 
@@ -183,7 +184,7 @@ def _address(client: str) -> str:
     return client.partition("/")[0]
 
 
-class Connection(web.RequestHandler, KnowsRaw):
+class Connection(Handler, KnowsRaw):
     """One connection, known to `Connections`; over TLS `raw` is the transport below."""
 
     __slots__ = ("_body", "_connections", "_is_addressed", "_unparsed", "client", "raw")
@@ -250,14 +251,14 @@ class Connection(web.RequestHandler, KnowsRaw):
         self._connections.flow(self)
 
     def is_idle(self) -> bool:
-        """Return whether no request has come whole, or the rest of a refused one is being dropped."""
-        return not self._request_in_progress and not self._messages
+        """Return whether no request has come whole and no answer leaves; the rest of a refused one may be dropped."""
+        return not self._request_in_progress and not self._messages and not self._paused
 
     def is_unadmitted(self, admitted: set[Any]) -> bool:
         """Return whether there is a request that is neither admitted nor being answered."""
         if self._request_in_progress:
             return self._current_request is not None and self not in admitted
-        return bool(self._messages)
+        return bool(self._messages) and self not in admitted
 
     def idle_since(self) -> float:
         """Return a time that is the smaller the longer it has been idle."""
@@ -290,7 +291,7 @@ class Connection(web.RequestHandler, KnowsRaw):
         What a client has sent since the face began to close is the beginning of a request: the answer to one before
         would have closed the connection.
         """
-        is_idle = self._waiter is not None and not self._messages and not self._is_addressed
+        is_idle = self._waiter is not None and not self._messages and not self._is_addressed and not self._paused
         return not is_idle or (first and self._request_count == 0)
 
     def finish_response(
@@ -299,17 +300,16 @@ class Connection(web.RequestHandler, KnowsRaw):
         """Send the answer; the last one when the face closes, unless further requests have come already."""
         if self._connections.is_leaving and not self._messages:
             resp.force_close()
-        finishing = super().finish_response(request, resp, start_time)
-        return finishing if self.raw is None else self._finish_over_tls(finishing)
+        return super().finish_response(request, resp, start_time)
 
-    async def _finish_over_tls(
-        self, finishing: Coroutine[Any, Any, tuple[web.StreamResponse, bool]]
-    ) -> tuple[web.StreamResponse, bool]:
-        """Send the answer, and watch what the client has not taken of it: TLS has handed it on and reports nothing."""
-        finished = await finishing
-        if self.unsent():
+    def is_last(self) -> bool:
+        """Return whether the face closes."""
+        return self._connections.is_leaving
+
+    def watch_unsent(self) -> None:
+        """Over TLS, watch what the client has not taken: TLS has handed it on and reports nothing."""
+        if self.raw is not None and self.unsent():
             self._connections.stall(self, self.unsent())
-        return finished
 
     def handle_error(
         self,

@@ -203,8 +203,8 @@ class Answer:
 
 
 @dataclass(slots=True)
-class _Started:
-    """A call in progress."""
+class Started:
+    """A call in progress, to be finished by what began it."""
 
     method: Method | Discovered
     call: Any
@@ -223,14 +223,43 @@ class Batch:
         self._index = index
         self._discovery = discovery
 
-    async def run_single(self, item: bytes, exchange: Exchange, base: Callable[[], str]) -> Answer:
-        """Return the answer of the only item of a request, with the headers that the server gave it.
+    def begin(self, raw: bytes | msgspec.Raw, exchange: Exchange, base: Callable[[], str]) -> Started | Answer:
+        """Begin an item, with `base` for its URL; return its answer where that is there at once.
 
         Raises NotAdmitted for `rpc.discover` in an exchange that the server has not admitted.
         """
-        entry = self._start(item, exchange, base)
-        if isinstance(entry, Answer):
-            return entry
+        try:
+            item = read_item(raw)
+        except InvalidItem as invalid:
+            return refused(invalid.failure, invalid.identity, exchange)
+        try:
+            if item.method == DISCOVER:
+                return self._discover(item, exchange, base)
+            method = self._index.find(item.method)
+            if method.kept is not None:
+                begun = method.kept.begin(item.params, method.read, method.render, exchange.metadata)
+                if isinstance(begun, Asked):
+                    return Started(method, begun.call, item.identity, begun)
+                given = _answered(begun.result, 200, item.identity)
+                # Kept is what cost its admission alone.
+                given.headers, given.cost = _headers(begun.metadata), 1
+                return given
+            request = method.read(item.params)
+            if method.names_itself:
+                request.method = item.method  # type: ignore[attr-defined]  # every such request has it (options.proto)
+            call = method.call(request, timeout=method.timeout, metadata=exchange.metadata)
+        except UsageError:
+            return refused(given_up(), item.identity, exchange)
+        except Failure as failure:
+            return refused(failure, item.identity, exchange)
+        except NotAdmitted:
+            raise
+        except Exception:
+            return _defect(item.method, item.identity, exchange)
+        return Started(method, call, item.identity)
+
+    async def finish(self, entry: Started, exchange: Exchange) -> Answer:
+        """Return the answer of the only item of a request, begun here, with the headers that the server gave it."""
         try:
             answer = await self._finish(entry, exchange)
             metadata = await entry.call.trailing_metadata()
@@ -249,7 +278,7 @@ class Batch:
         Every call leaves before the first answer is awaited. When the HTTP client goes away (this coroutine is
         cancelled) the calls still in progress are cancelled.
         """
-        started = [self._start(item, exchange, base) for item in items]
+        started = [self.begin(item, exchange, base) for item in items]
         answers: list[Answer] = []
         try:
             for entry in started:
@@ -261,43 +290,12 @@ class Batch:
                 answers.append(answer)
         except asyncio.CancelledError:
             for entry in started[len(answers) :]:
-                if isinstance(entry, _Started):
+                if isinstance(entry, Started):
                     entry.call.cancel()
             raise
         return answers
 
-    def _start(self, raw: bytes | msgspec.Raw, exchange: Exchange, base: Callable[[], str]) -> _Started | Answer:
-        try:
-            item = read_item(raw)
-        except InvalidItem as invalid:
-            return refused(invalid.failure, invalid.identity, exchange)
-        try:
-            if item.method == DISCOVER:
-                return self._discover(item, exchange, base)
-            method = self._index.find(item.method)
-            if method.kept is not None:
-                begun = method.kept.begin(item.params, method.read, method.render, exchange.metadata)
-                if isinstance(begun, Asked):
-                    return _Started(method, begun.call, item.identity, begun)
-                given = _answered(begun.result, 200, item.identity)
-                # Kept is what cost its admission alone.
-                given.headers, given.cost = _headers(begun.metadata), 1
-                return given
-            request = method.read(item.params)
-            if method.names_itself:
-                request.method = item.method  # type: ignore[attr-defined]  # every such request has it (options.proto)
-            call = method.call(request, timeout=method.timeout, metadata=exchange.metadata)
-        except UsageError:
-            return refused(given_up(), item.identity, exchange)
-        except Failure as failure:
-            return refused(failure, item.identity, exchange)
-        except NotAdmitted:
-            raise
-        except Exception:
-            return _defect(item.method, item.identity, exchange)
-        return _Started(method, call, item.identity)
-
-    async def _finish(self, started: _Started, exchange: Exchange) -> Answer:
+    async def _finish(self, started: Started, exchange: Exchange) -> Answer:
         method, identity = started.method, started.identity
         try:
             response = await started.call
@@ -315,7 +313,7 @@ class Batch:
             return _defect(method.name, identity, exchange)
         return _answered(result, status, identity)
 
-    def _discover(self, item: Item, exchange: Exchange, base: Callable[[], str]) -> _Started:
+    def _discover(self, item: Item, exchange: Exchange, base: Callable[[], str]) -> Started:
         if bytes(item.params) and parsed(item.params, "") not in ({}, [], None):
             raise Failure(400, "INVALID_ARGUMENT", "rpc.discover takes no parameters; send an empty object")
         if not exchange.admitted:
@@ -323,7 +321,7 @@ class Batch:
         call = self._discovery.begin(exchange)
         if exchange.span is not None:
             exchange.span.add_item(DISCOVER)
-        return _Started(Discovered(self._discovery, base()), call, item.identity)
+        return Started(Discovered(self._discovery, base()), call, item.identity)
 
 
 def takes_result(operation: Operation) -> bool:
@@ -343,7 +341,7 @@ def _headers(metadata: Iterable[tuple[str, Any]]) -> dict[str, str]:
     return {ANSWER_HEADERS[name]: value for name, value in metadata if name in ANSWER_HEADERS}
 
 
-async def _cost_of(started: _Started) -> int:
+async def _cost_of(started: Started) -> int:
     """Return the units that an admitted call was charged, as the server states it; 1 where it does not."""
     if isinstance(started.method, Method) and started.method.costs_one:
         return 1

@@ -89,8 +89,8 @@ ROUTE = "/{key}/v1"
 
 
 def trace_requests(
-    tracer: Tracer, handle: Callable[[web.Request], Awaitable[web.Response]], is_api: Callable[[str], object]
-) -> tuple[Callable[[web.Request], Awaitable[web.Response]], Callable[..., Exchange]]:
+    tracer: Tracer, handle: Callable[[web.BaseRequest], Awaitable[web.Response]], is_api: Callable[[str], object]
+) -> tuple[Callable[[web.BaseRequest], Awaitable[web.Response]], Callable[..., Exchange]]:
     """Return a `handle` that puts a span around each request to the API, and what makes exchanges that are part of it.
 
     `is_api` returns whether a path is the API's, by being true.
@@ -104,7 +104,7 @@ def trace_requests(
             exchange.trace(span)
         return exchange
 
-    async def traced(request: web.Request) -> web.Response:
+    async def traced(request: web.BaseRequest) -> web.Response:
         if request.method != "POST" or not is_api(request.rel_url.raw_path):
             running.set(None)
             return await handle(request)

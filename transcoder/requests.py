@@ -57,17 +57,6 @@ def too_busy(requests: FairShare, owner: str) -> Failure:
     return Failure(503, "UPSTREAM_UNAVAILABLE", message, retry_after_ms=1000)
 
 
-def unacceptable(request: web.Request) -> tuple[Failure, int] | None:
-    """Return what is wrong with a request whatever it asks, with the HTTP status for that."""
-    expectation = request.headers.get(hdrs.EXPECT)
-    if expectation is not None and expectation.lower() != "100-continue":
-        return Failure(400, "INVALID_REQUEST", 'the only expectation understood is "100-continue"'), 417
-    if request.version < HttpVersion11 and hdrs.TRANSFER_ENCODING in request.headers:
-        # RFC 9112, section 6.1: a proxy that forwards such a message may see its end elsewhere.
-        return Failure(400, "INVALID_REQUEST", "HTTP/1.0 has no chunks; send Content-Length, or HTTP/1.1"), 400
-    return None
-
-
 class OpenBodies:
     """Bodies that are still arriving: how many there may be, of one owner and in all."""
 
@@ -112,6 +101,26 @@ class BodyReader:
         self._min_rate = min_rate
         self._bodies = bodies
 
+    async def items(
+        self, request: web.BaseRequest, owner: str, began: float
+    ) -> tuple[bytes | list[msgspec.Raw], BodyError | None, bool]:
+        """Return what `outline` does of the body, or what is wrong with it, which answers the whole request.
+
+        And whether the body came soon after the headers, at the loop's time `began`: only then a refusal has its id.
+        Raises Failure where too many bodies are arriving.
+        """
+        payload = request.content
+        soon = payload.is_eof()
+        try:
+            body = await self.read(request, owner)
+        except BodyError as broken:
+            return b"", broken, soon
+        soon = (soon or is_soon(began)) and payload.total_bytes <= SMALL
+        try:
+            return outline(body), None, soon
+        except Failure as failure:
+            return b"", BodyError(failure, 200), soon
+
     async def read(self, request: web.BaseRequest, owner: str) -> bytes:
         """Return the whole body without its content encoding.
 
@@ -120,12 +129,14 @@ class BodyReader:
         """
         limit, payload = self._limit, request.content
         try:
-            length = request.content_length
-            if length is not None and length > limit:
-                raise TooLongError
             if payload.is_eof():
-                body = await payload.read()
+                if payload.total_bytes > limit:
+                    raise TooLongError
+                body = payload.read_nowait()
             else:
+                length = request.content_length
+                if length is not None and length > limit:
+                    raise TooLongError
                 with self._bodies.enter(owner):
                     body = await self._arriving(request)
             if len(body) > limit:
@@ -159,6 +170,17 @@ class BodyReader:
             body += chunk
             if len(body) > self._limit:
                 raise TooLongError
+
+
+def unacceptable(request: web.BaseRequest) -> tuple[Failure, int] | None:
+    """Return what is wrong with a request whatever it asks, with the HTTP status for that."""
+    expectation = request.headers.get(hdrs.EXPECT)
+    if expectation is not None and expectation.lower() != "100-continue":
+        return Failure(400, "INVALID_REQUEST", 'the only expectation understood is "100-continue"'), 417
+    if request.version < HttpVersion11 and hdrs.TRANSFER_ENCODING in request.headers:
+        # RFC 9112, section 6.1: a proxy that forwards such a message may see its end elsewhere.
+        return Failure(400, "INVALID_REQUEST", "HTTP/1.0 has no chunks; send Content-Length, or HTTP/1.1"), 400
+    return None
 
 
 def is_soon(began: float) -> bool:

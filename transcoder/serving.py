@@ -95,7 +95,6 @@ class Runner(web.AppRunner):
             self.app[CONNECTIONS],
             # One route has all paths: looking for it would take longer than most of what the face does.
             self.app[ANSWER],
-            request_factory=server.request_factory,
             handler_cancellation=server.handler_cancellation,
             loop=asyncio.get_running_loop(),
             **server._kwargs,
