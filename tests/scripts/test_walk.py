@@ -26,7 +26,7 @@ async def test_an_uncached_balance_sets_up_nothing_for_company(
 ) -> None:
     coroutines, tasks = await counted(JSON, endpoints, capsys)
     # Ten of them are aiohttp's, most of which write the answer.
-    assert coroutines <= 28
+    assert coroutines <= 25
     assert tasks <= 2
 
 
