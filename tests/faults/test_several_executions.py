@@ -354,9 +354,10 @@ async def test_hedged_executions_are_of_one_block(chain, faulty, open_driver, ta
     slow.fault = fast.fault = faults.first(1, late)
     view = ReadView()
     await check(chain, view, await contracts_of(driver).call_groups(GROUPS, view))
-    # The hedges of the three have timers of their own, which a loaded machine may let expire in several turns.
+    # The hedges of the three have timers of their own, which may expire in several turns. What is of another block than
+    # the others is asked once more.
     assert len(tally.requests) >= 2
-    assert sum(tally.requests) <= 2 * 3
+    assert sum(tally.requests) <= 3 * 3
 
 
 async def test_five_large_executions_are_one_request(chain, open_driver, tally):
