@@ -38,8 +38,20 @@ _LONGEST_STATUS = 1.0
 
 
 def can_fork() -> bool:
-    """Return whether this system has what a template needs: Linux, where descriptors of processes exist."""
-    return sys.platform == "linux" and hasattr(os, "pidfd_open")
+    """Return whether this system has what a template needs: descriptors of processes, which sandboxes may refuse."""
+    if sys.platform != "linux" or not hasattr(os, "pidfd_open"):
+        return False
+    try:
+        descriptor = os.pidfd_open(os.getpid())
+    except OSError:
+        return False
+    try:
+        signal.pidfd_send_signal(descriptor, 0)
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
+    return True
 
 
 class Forked:

@@ -188,7 +188,7 @@ class Replica:
         if state == "first":
             yield self._window(chain).arrive(1)
             world.store(question)
-            # Nobody waits for the write.
+            # The write is not waited for.
             world.env.process(self._ask_redis())
         elif state == "wait":
             yield world.env.timeout(max(0.0, when - world.env.now)) if when >= 0 else world.awaited(question)

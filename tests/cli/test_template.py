@@ -116,3 +116,13 @@ async def test_nothing_is_forked_beside_a_thread(tmp_path: Path) -> None:
             await template.fork(["--worker", "0"], (), LONGEST_LINE)
         with pytest.raises(OSError, match=r"."):
             await template.fork(["--worker", "1"], (), LONGEST_LINE)
+
+
+def test_a_sandbox_without_descriptors_of_processes_gets_fresh_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> int:
+        raise PermissionError
+
+    monkeypatch.setattr("signal.pidfd_send_signal", refuse)
+    assert not can_fork()
+    monkeypatch.setattr("os.pidfd_open", refuse)
+    assert not can_fork()
