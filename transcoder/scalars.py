@@ -213,8 +213,8 @@ def raw_elements(raw: msgspec.Raw, where: str, field: Field) -> list[msgspec.Raw
 
 
 def native(raw: msgspec.Raw, where: str, field: Field) -> NativeJson:
-    """Return a JSON value as the caller's own bytes."""
-    return NativeJson(json=bytes(raw))
+    """Return a JSON value as the caller wrote it."""
+    return NativeJson(json=bytes(raw).decode())
 
 
 def unknown(given: Iterable[str], known: tuple[str, ...], where: str, otherwise: str = "") -> Failure:

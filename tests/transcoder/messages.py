@@ -146,8 +146,10 @@ def _new_value(field: Field, *, wide: bool) -> st.SearchStrategy[Any]:
             # No typed member has such a name: those would win over the native ones, by design.
             names = TEXTS.map(lambda name: f"~{name}")
             objects = st.dictionaries(names, JSON_VALUES, min_size=1, max_size=3)
-            return objects.map(lambda value: NativeJson(json=dumped(value)))
-        return JSON_VALUES.filter(lambda value: value is not None).map(lambda value: NativeJson(json=dumped(value)))
+            return objects.map(lambda value: NativeJson(json=dumped(value).decode()))
+        return JSON_VALUES.filter(lambda value: value is not None).map(
+            lambda value: NativeJson(json=dumped(value).decode())
+        )
     return messages(descriptor.message_type, wide=wide)
 
 

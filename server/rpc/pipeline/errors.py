@@ -180,7 +180,7 @@ def _node_error(words: NodeWords, room: int) -> raw_pb2.NodeError:
     """Return what a node answered in about so many bytes: of longer `data` the beginning, as text."""
     error = raw_pb2.NodeError(code=words.code, message=words.message)
     if words.data is not None:
-        error.data.json = shorten_data(words.data, room - error.ByteSize() - _WRAPPING_BYTES)
+        error.data.json = shorten_data(words.data, room - error.ByteSize() - _WRAPPING_BYTES).decode()
     return error
 
 

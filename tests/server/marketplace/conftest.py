@@ -84,7 +84,7 @@ def request(name: str, **params: Any) -> Any:
         field = next(one for one in OPERATION.request.DESCRIPTOR.fields if one.json_name == key)
         setattr(message, field.name, str(value))
     if args is not None:
-        message.args.json = json.dumps(args).encode()  # type: ignore[attr-defined]
+        message.args.json = json.dumps(args)  # type: ignore[attr-defined]
     return message
 
 

@@ -108,7 +108,7 @@ class Faces:
             method=method, **{name: value for name, value in params.items() if name != "args"}
         )
         if "args" in params:
-            request.args.CopyFrom(common_pb2.NativeJson(json=json.dumps(params["args"]).encode()))
+            request.args.CopyFrom(common_pb2.NativeJson(json=json.dumps(params["args"])))
         servicer = MarketplaceServicer(self._catalogue, self._calls(chain))
 
         async def call() -> bytes:
