@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     Check = Callable[[str], str | None]
 
 _LONGEST_SHOWN = 64
+_PAGES = frozenset(("page_size", "page_token"))  # as AIP-158 calls them
 _REPEATED = 3  # google.protobuf.FieldDescriptorProto.Label.LABEL_REPEATED
 
 
@@ -72,9 +73,8 @@ def json_name(field: FieldDescriptor) -> str:
 
 @cache
 def message_names(operation: Operation) -> Mapping[str, str]:
-    """Return the parameters that JSON calls by a word of its own, with their names in messages (decisions/0062)."""
-    names = {json_name(field): field.name for field in operation.method.input_type.fields}
-    return {name: own for name, own in names.items() if name.lower() != own.replace("_", "")}
+    """Return the parameters of pages that JSON calls by the contract's words, with their names in messages."""
+    return {json_name(field): field.name for field in operation.method.input_type.fields if field.name in _PAGES}
 
 
 MAX_UINT256 = (1 << 256) - 1

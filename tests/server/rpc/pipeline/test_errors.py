@@ -61,14 +61,12 @@ def test_another_failure_names_only_what_it_says(kind: type[GatewayError]) -> No
     [
         ("getUsage", "limit", "page_size"),
         ("getLogs", "cursor", "page_token"),
-        ("getNetworkCalendar", "from", "from_date"),
+        ("getNetworkCalendar", "from", "from"),
         ("getLogs", "fromBlock", "fromBlock"),
         ("getTopPrices", "limit", "limit"),
     ],
 )
-def test_a_parameter_that_json_calls_by_another_word_is_named_as_the_caller_writes_it(
-    operation: str, name: str, own: str
-) -> None:
+def test_a_pages_parameter_is_named_as_the_caller_writes_it(operation: str, name: str, own: str) -> None:
     failure = InvalidArgument(f"{name} is wrong; the {name} is that of before", field=name)
     for trusted, metadata, shown in (
         (False, {}, own),
