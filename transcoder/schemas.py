@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from waypost.v1 import options_pb2
+from waypost.options.v1 import options_pb2
 
 from transcoder.comments import load_comments
 from transcoder.fields import TEXT_LENGTH, Field, fields_of, literals_of
