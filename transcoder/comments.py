@@ -1,4 +1,4 @@
-"""Comments of the proto files, as callers of JSON-RPC read them: in documents, by the full name of what they are about."""
+"""Comments of the proto files as callers of JSON-RPC read them, by the full name of what they are about."""
 
 from __future__ import annotations
 

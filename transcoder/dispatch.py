@@ -321,7 +321,7 @@ class Batch:
         call = self._discovery.begin(exchange)
         if exchange.span is not None:
             exchange.span.add_item(DISCOVER)
-        return Started(Discovered(self._discovery, base()), call, item.identity)
+        return Started(Discovered(self._discovery.operations(), base()), call, item.identity)
 
 
 def takes_result(operation: Operation) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 from waypost.options.v1 import options_pb2
@@ -34,12 +35,23 @@ PATTERNS = {
     options_pb2.FORMAT_URL: "^https?://",
 }
 
+# Other names (`@type`) are described as patterns: generators write names of properties as they are.
+_NAME = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*")
+NULL = {"title": "Null", "type": "null"}
+_INNER = {"items": "Item", "additionalProperties": "Value", "anyOf": "Form", "allOf": "Part"}
+
 
 class Schemas:
-    """Builds schemas and collects, under `components`, those of the messages that results refer to."""
+    """Builds schemas and collects, under `components`, those of the messages that results refer to.
 
-    def __init__(self) -> None:
+    `profile` is whose examples parameters have: those of the real chains (`mainnet`) or of the local ones (`devnet`).
+    Every schema has a title that no other one has, or none but its equals: tools name types by it. Nothing refers to
+    itself, which tools that resolve references do not survive.
+    """
+
+    def __init__(self, profile: str) -> None:
         self.components: dict[str, Schema] = {}
+        self._profile = profile
         self._comments = load_comments()
 
     def comment(self, name: str) -> str:
@@ -69,18 +81,22 @@ class Schemas:
         name = message.full_name.rpartition(".")[2]
         if name not in self.components:
             self.components[name] = {}  # claimed before it is built, so that nothing builds it twice
-            self.components[name] = self._message(message)
+            self.components[name] = titled(self._message(message), name)
         return {"$ref": f"#/components/schemas/{name}"}
 
     def _message(self, message: Descriptor) -> Schema:
         properties: dict[str, Schema] = {}
+        patterns: dict[str, Schema] = {}
         required: list[str] = []
         always: list[Schema] = []
         choices: dict[str, list[Schema]] = {}
         entries: Schema | None = None
         for field in fields_of(message):
             if not field.options.inline:
-                properties[field.json] = self.result(field)
+                if _NAME.fullmatch(field.json):
+                    properties[field.json] = self.result(field)
+                else:
+                    patterns[f"^{field.json}$"] = self.result(field)
                 if not field.presence or field.options.nullable:
                     required.append(field.json)
             elif field.is_map and field.entry is not None:
@@ -92,11 +108,13 @@ class Schemas:
                 else:
                     # An optional part is described, but need not be there (a row with an error has none).
                     always.append({"anyOf": [part, {}]} if field.optional else part)
-        schema: Schema = {"title": message.name, "type": "object", "properties": properties}
+        schema: Schema = {"type": "object", "properties": properties}
         if comment := self.comment(message.full_name):
             schema["description"] = comment
         if required:
             schema["required"] = required
+        if patterns:
+            schema["patternProperties"] = patterns
         if entries is not None:
             schema["additionalProperties"] = entries
         # An inline member's own members stand in this object; which ones depends on the chain family.
@@ -104,6 +122,12 @@ class Schemas:
         if always:
             schema["allOf"] = always
         return schema
+
+    def example(self, field: Field) -> Any:
+        """Return the profile's example of a parameter, None where there is none."""
+        options = field.options
+        written = (options.mainnet_example if self._profile == "mainnet" else "") or options.example
+        return json.loads(written) if written else None
 
     def _field(self, field: Field, *, request: bool) -> Schema:
         if field.entry is not None:
@@ -123,10 +147,8 @@ class Schemas:
         if request:
             if field.options.default_value:
                 schema["default"] = _default(field)
-            if field.options.example:
-                # The first is of the local chains, which most readers ask first.
-                written = (field.options.example, field.options.mainnet_example)
-                schema["examples"] = [json.loads(example) for example in written if example]
+            if (example := self.example(field)) is not None:
+                schema["examples"] = [example]
         return schema
 
     def _list(self, field: Field, *, request: bool) -> Schema:
@@ -140,16 +162,17 @@ class Schemas:
         return schema
 
     def _tree(self, field: Field) -> Schema:
-        """Return the schema of rows that are printed nested: a row, and rows of the same kind below it."""
+        """Return the schema of rows that are printed nested: a row, rows below it, and what stands below those."""
         row = field.descriptor.message_type
-        name = f"{row.name}Tree"
-        if name not in self.components:
-            self.components[name] = {}
+        tree, branch = f"{row.name}Tree", f"{row.name}Branch"
+        if tree not in self.components:
             flat = self._message(row)
             properties = {key: value for key, value in flat["properties"].items() if key != PARENT}
-            below = {"type": "array", "items": {"$ref": f"#/components/schemas/{name}"}}
-            self.components[name] = {**flat, "title": name, "properties": {**properties, field.options.children: below}}
-        return {"anyOf": [{"$ref": f"#/components/schemas/{name}"}, {"type": "null"}]}
+            twig = {"type": "object", "description": f"A {branch} again, as deep as rows are nested."}
+            for name, below in ((branch, twig), (tree, {"$ref": f"#/components/schemas/{branch}"})):
+                nested = {field.options.children: {"type": "array", "items": below}}
+                self.components[name] = titled({**flat, "properties": {**properties, **nested}}, name)
+        return {"anyOf": [{"$ref": f"#/components/schemas/{tree}"}, NULL]}
 
     def _one(self, field: Field, *, request: bool) -> Schema:
         kind = field.kind
@@ -207,10 +230,32 @@ def _integer(field: Field, *, request: bool) -> Schema:
     return {"type": "integer", "minimum": low, "maximum": high}
 
 
+def titled(schema: Schema, title: str) -> Schema:
+    """Return the schema with a title, and every schema within it with one that says where it stands."""
+    if "$ref" in schema or schema is NULL:
+        return schema
+    named: Schema = {"title": title, **schema}
+    for word in ("properties", "patternProperties"):
+        if word in schema:
+            named[word] = {name: titled(one, f"{pascal(name)}Of{title}") for name, one in schema[word].items()}
+    for word in ("items", "additionalProperties"):
+        if isinstance(schema.get(word), dict):
+            named[word] = titled(schema[word], f"{title}{_INNER[word]}")
+    for word in ("items", "anyOf", "allOf"):
+        if isinstance(schema.get(word), list):
+            named[word] = [titled(one, f"{title}{_INNER[word]}{place}") for place, one in enumerate(schema[word])]
+    return named
+
+
+def pascal(name: str) -> str:
+    """Return a name as types are written: `blockHeight` and `block_height` become `BlockHeight`."""
+    return "".join(word[:1].upper() + word[1:] for word in re.split(r"[^A-Za-z0-9]+", name))
+
+
 def _nullable(schema: Schema) -> Schema:
     if isinstance(schema.get("type"), str) and "enum" not in schema:
         return {**schema, "type": [schema["type"], "null"]}
-    return {"anyOf": [schema, {"type": "null"}]} if schema else schema
+    return {"anyOf": [schema, NULL]} if schema else schema
 
 
 def _default(field: Field) -> Any:

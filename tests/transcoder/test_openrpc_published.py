@@ -13,8 +13,8 @@ from runtime.operations import load_operations
 from server.chains.facts import load_facts
 from server.marketplace.folders import load_catalogue
 from server.rpc.marketplace import PublicationServicer
-from tests.transcoder.test_discover import meta_validator, references
-from transcoder.discover import openrpc
+from tests.transcoder.test_openrpc import meta_validator, references
+from transcoder.openrpc import openrpc
 
 if TYPE_CHECKING:
     from tests.transcoder.scripted import Face
@@ -34,7 +34,7 @@ async def publications(directory: Path | None = None) -> publication_pb2.ListPub
 
 @pytest.fixture(scope="module")
 async def document() -> dict[str, Any]:
-    return openrpc(CALLED, "http://localhost:8080", (await publications(APPS)).publications)
+    return openrpc(CALLED, "http://localhost:8080", (await publications(APPS)).publications, profile="devnet")
 
 
 @pytest.fixture(scope="module")

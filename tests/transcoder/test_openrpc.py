@@ -18,7 +18,7 @@ from referencing.jsonschema import DRAFT7
 from runtime.operations import Operation, load_operations
 from tests.each import each
 from tests.transcoder.messages import messages
-from transcoder.discover import openrpc
+from transcoder.openrpc import openrpc
 from transcoder.params import parameters_reader
 from transcoder.render import result_renderer
 
@@ -40,7 +40,7 @@ FEW = settings(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 
-EVERYTHING = openrpc(load_operations(), "http://localhost:8080")
+EVERYTHING = openrpc(load_operations(), "http://localhost:8080", profile="devnet")
 
 
 def load(name: str) -> Any:
