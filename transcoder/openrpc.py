@@ -14,7 +14,7 @@ from waypost.v1.common_pb2 import Reason
 
 from runtime.operations import literal
 from transcoder.fields import fields_of
-from transcoder.params import documented_order
+from transcoder.params import CALLED, documented_order, parameter_fields
 from transcoder.publications import publication_document
 from transcoder.schemas import Schemas, pascal, titled
 
@@ -132,7 +132,7 @@ def _method(operation: Operation, name: str, schemas: Schemas) -> Document:
             "schema": titled(_result(operation, schemas), f"ResultOf{pascal(operation.name)}"),
         },
         "errors": _references("errors", *ALWAYS, *(() if chainless else WITH_CHAIN)),
-        "examples": examples(params),
+        "examples": _pairings(params, operation, schemas),
     }
     if description:
         document["description"] = " ".join(description)
@@ -149,11 +149,16 @@ def _served(operation: Operation) -> Document:
 
 
 def _published(publication: Publication, operation: Operation, schemas: Schemas) -> Document:
-    return {
+    document = {
         **publication_document(publication, operation, schemas),
         **_served(operation),
         "errors": _references("errors", *ALWAYS, *WITH_CHAIN, *WHEN_CALLED),
     }
+    # The operation's examples are of the method that its own example names.
+    called = next(field for field in fields_of(operation.request.DESCRIPTOR) if field.name == CALLED)
+    if schemas.example(called) == publication.method:
+        document["examples"] = _pairings(document["params"], operation, schemas)
+    return document
 
 
 def _references(kind: str, *names: str) -> list[dict[str, str]]:
@@ -181,18 +186,16 @@ def _params(operation: Operation, schemas: Schemas) -> list[Document]:
     return documents
 
 
-def examples(params: Sequence[Document]) -> list[Document]:
+def _pairings(params: Sequence[Document], operation: Operation, schemas: Schemas) -> list[Document]:
     """Return pairings of the parameters' own examples: of the required ones, and of all where there are others."""
-    given = [(param, _example(param["schema"])) for param in params]
-    required = [{"name": param["name"], "value": value[0]} for param, value in given if param["required"] and value]
-    every = [{"name": param["name"], "value": value[0]} for param, value in given if value]
-    pairings = [{"name": "required parameters", "params": required}]
-    return pairings if every == required else [*pairings, {"name": "all parameters", "params": every}]
-
-
-def _example(schema: Document) -> list[Any]:
-    found: list[Any] = schema.get("examples") or schema.get("anyOf", [{}])[0].get("examples", [])
-    return found
+    values = {field.json: schemas.example(field) for field in parameter_fields(operation)}
+    every = [param for param in params if values[param["name"]] is not None]
+    required = [param for param in every if param["required"]]
+    wanted = {"required parameters": required} | ({"all parameters": every} if every != required else {})
+    return [
+        {"name": name, "params": [{"name": param["name"], "value": values[param["name"]]} for param in chosen]}
+        for name, chosen in wanted.items()
+    ]
 
 
 def _result(operation: Operation, schemas: Schemas) -> Document:

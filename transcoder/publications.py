@@ -196,17 +196,16 @@ def _params(
     place = _PLACE if publication.is_template else ()
     needed = {*place, "args"} if item["type"] == "function" and item["inputs"] else set(place)
     fields = {field.json: field for field in parameter_fields(operation)}
-    params = [
-        {
-            "name": name,
-            "description": schemas.comment(fields[name].descriptor.full_name),
-            "required": name in needed,
-            "schema": titled(_READS[publication.operation](item["inputs"]), f"ArgsOf{pascal(publication.method)}")
-            if name == "args"
-            else titled(schemas.parameter(fields[name]), f"{pascal(name)}Of{operation.request.DESCRIPTOR.name}"),
-        }
-        for name in (*place, *_TAKES[publication.operation])
-    ]
+    params = []
+    for name in (*place, *_TAKES[publication.operation]):
+        if name == "args":
+            schema = titled(_READS[publication.operation](item["inputs"]), f"ArgsOf{pascal(publication.method)}")
+        else:
+            schema = titled(schemas.parameter(fields[name]), f"{pascal(name)}Of{operation.request.DESCRIPTOR.name}")
+            # What answers for one method need not for another.
+            schema.pop("examples", None)
+        comment = schemas.comment(fields[name].descriptor.full_name)
+        params.append({"name": name, "description": comment, "required": name in needed, "schema": schema})
     return sorted(params, key=lambda param: not param["required"])
 
 
