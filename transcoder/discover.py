@@ -77,7 +77,8 @@ class Discovery:
             response_deserializer=publication_pb2.ListPublicationsResponse.FromString,
         )
         self._apps: OrderedDict[str, asyncio.Task[Document]] = OrderedDict()
-        self._latest = ""
+        # The list that the newest document of them was made of, and the one that came last.
+        self._printed = self._seen = ""
 
     async def prepare(self, _: Any = None) -> None:
         """Prepare the document of the operations, beside the event loop."""
@@ -87,17 +88,21 @@ class Discovery:
         """Return the document of the operations."""
         return operations_document(self._profile)
 
-    def begin(self, exchange: Exchange) -> Any:
-        """Request the list of published methods and return the call in progress. Raises Failure (503).
+    def charge(self, exchange: Exchange) -> Any:
+        """Begin the call by which the server charges who was admitted for a document. Raises Failure (503)."""
+        return self._list(exchange, self._seen)
 
-        Whoever is admitted is charged for a document by it.
-        """
-        request = publication_pb2.ListPublicationsRequest(known_version=self._latest)
-        return begin(self._ask, request, TIMEOUT, exchange)
+    def charged(self, published: publication_pb2.ListPublicationsResponse) -> Document:
+        """Return the document of the operations for the answer to `charge`."""
+        self._seen = published.version
+        return self.operations()
+
+    def _list(self, exchange: Exchange, known: str) -> Any:
+        return begin(self._ask, publication_pb2.ListPublicationsRequest(known_version=known), TIMEOUT, exchange)
 
     async def apps(self, exchange: Exchange) -> Document:
         """Return the document of the published methods. Raises Failure (503)."""
-        published = await finish(self.begin(exchange))
+        published = await finish(self._list(exchange, self._printed))
         version = published.version
         if version not in self._apps:
             work = asyncio.to_thread(apps_document, published.publications, self._profile)
@@ -106,7 +111,7 @@ class Discovery:
                 self._apps.popitem(last=False)
         # Others may wait for the same one: who goes away does not end it.
         document = await asyncio.shield(self._apps[version])
-        self._latest = version
+        self._printed = version
         return document
 
 
@@ -116,10 +121,10 @@ class Discovered:
     name = DISCOVER
     status_of = None
 
-    def __init__(self, document: Document, base: str) -> None:
-        self._document = document
+    def __init__(self, discovery: Discovery, base: str) -> None:
+        self._discovery = discovery
         self._base = base
 
-    def render(self, _: Any) -> Parts:
+    def render(self, response: Any) -> Parts:
         """Return the parts of `result`."""
-        return self._document.parts(self._base)
+        return self._discovery.charged(response).parts(self._base)

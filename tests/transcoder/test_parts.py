@@ -115,7 +115,7 @@ def gateway_errors() -> list[type[server_errors.GatewayError]]:
 def test_every_failure_of_the_server_has_the_code_of_its_reason(error: type[server_errors.GatewayError]) -> None:
     from transcoder.openrpc import openrpc
 
-    documented = openrpc((), "")["components"]["errors"][error.reason]["code"]
+    documented = openrpc((), "", profile="mainnet")["components"]["errors"][error.reason]["code"]
     from google.rpc.error_details_pb2 import ErrorInfo
 
     rich = Status()
