@@ -175,7 +175,8 @@ class JsonRpcApp:
             elif api is None:
                 response = await self._page(request, path, exchange, headers)
             elif request.method != hdrs.METH_POST:
-                response = self._not_post(request, exchange, headers)
+                message = "send JSON-RPC 2.0 requests with POST"
+                response = self._not_allowed(request, "POST", message, exchange, headers)
             else:
                 try:
                     response = await self._post(request, api[1], exchange, headers, began)
@@ -316,12 +317,9 @@ class JsonRpcApp:
         if path not in self._pages:
             failure = Failure(404, "NOT_FOUND", "there is nothing here; the API is at POST /<API_KEY>/v1")
             return error_response(failure, 404, exchange, headers)
-        if request.method == hdrs.METH_OPTIONS and self._cors.enabled:
-            return self._preflight(request, headers, "GET, HEAD")
         if request.method not in {hdrs.METH_GET, hdrs.METH_HEAD}:
-            headers[hdrs.ALLOW] = "GET, HEAD"
-            failure = Failure(400, "INVALID_REQUEST", f"{path} answers GET only; the API is at POST /<API_KEY>/v1")
-            return error_response(failure, 405, exchange, headers)
+            message = f"{path} answers GET only; the API is at POST /<API_KEY>/v1"
+            return self._not_allowed(request, "GET, HEAD", message, exchange, headers)
         page = await self._pages.answer(request, self._base(request), exchange)
         headers[hdrs.CONTENT_TYPE] = page.content_type
         headers.update(page.headers)
@@ -332,17 +330,15 @@ class JsonRpcApp:
     def _base(self, request: web.BaseRequest) -> str:
         return base_of(request, behind_proxy=self._clients.trusts_peer(request))
 
-    def _not_post(self, request: web.BaseRequest, exchange: Exchange, headers: dict[str, str]) -> web.Response:
+    def _not_allowed(
+        self, request: web.BaseRequest, methods: str, message: str, exchange: Exchange, headers: dict[str, str]
+    ) -> web.Response:
         if request.method == hdrs.METH_OPTIONS and self._cors.enabled:
-            return self._preflight(request, headers, "POST")
-        headers[hdrs.ALLOW] = "POST, OPTIONS" if self._cors.enabled else "POST"
-        failure = Failure(400, "INVALID_REQUEST", "send JSON-RPC 2.0 requests with POST")
-        return error_response(failure, 405, exchange, headers)
-
-    def _preflight(self, request: web.BaseRequest, headers: dict[str, str], methods: str) -> web.Response:
-        del headers[hdrs.CONTENT_TYPE]
-        headers.update(self._cors.preflight(request.headers, methods))
-        return WholeResponse(None, 204, headers)
+            del headers[hdrs.CONTENT_TYPE]
+            headers.update(self._cors.preflight(request.headers, methods))
+            return WholeResponse(None, 204, headers)
+        headers[hdrs.ALLOW] = f"{methods}, OPTIONS" if self._cors.enabled else methods
+        return error_response(Failure(400, "INVALID_REQUEST", message), 405, exchange, headers)
 
 
 def error_response(
