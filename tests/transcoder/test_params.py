@@ -132,7 +132,6 @@ async def test_params_are_objects_or_arrays(face: Face, params: Any) -> None:
         ("getBalance", ["e", "a"], {"chain": "e", "address": "a"}),
         ("getBalance", ["e", "a", None], {"chain": "e", "address": "a"}),
         ("getBalance", [None, "a"], {"address": "a"}),
-        # What is required comes first, whatever its number in the message.
         ("estimateGas", ["e", "t", "f", "0x1"], {"chain": "e", "to": "t", "from": "f", "value": "0x1"}),
         ("getHealth", [], {}),
     ],
