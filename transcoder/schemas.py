@@ -302,7 +302,10 @@ def _text(field: Field, *, request: bool) -> Schema:
 
 def _integer(field: Field, *, request: bool) -> Schema:
     if not request:
-        return {"type": "integer"}
+        is_text = field.options.format == options_pb2.FORMAT_INTEGER_TEXT
+        return {"type": "string", "pattern": PATTERNS[options_pb2.FORMAT_UINT]} if is_text else {"type": "integer"}
+    if field.is_block:
+        return _text(field, request=True)
     if field.options.one_of:
         return {"type": "integer", "enum": [int(text) for text in field.options.one_of]}
     low, high = narrowed(field)
@@ -317,6 +320,6 @@ def _nullable(schema: Schema) -> Schema:
 
 def _default(field: Field) -> Any:
     text = field.options.default_value
-    if field.kind in {"integer", "number", "boolean"} and not field.repeated:
+    if field.kind in {"integer", "number", "boolean"} and not field.repeated and not field.is_block:
         return json.loads(text)
     return text

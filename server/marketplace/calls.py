@@ -234,11 +234,7 @@ class EventQueries:
         topics = events[0].filter(accept_filters(arguments, events[0]))
         searcher = self._chains.capability(target.chain, SearchesEvents)
         page = await searcher.search_events(
-            BlockRange(
-                from_block=request.from_block if request.HasField("from_block") else None,
-                to_block=request.to_block if request.HasField("to_block") else None,
-                cursor=request.cursor if request.HasField("cursor") else None,
-            ),
+            BlockRange.of(request),
             target.address,
             topics,
             view,

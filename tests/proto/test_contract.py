@@ -41,6 +41,14 @@ SCALARS = {
 }
 
 
+FORMATS = {
+    options_pb2.FORMAT_CURSOR: "c",
+    options_pb2.FORMAT_INTEGER_TEXT: "s",
+    options_pb2.FORMAT_BLOCK: "s",
+    options_pb2.FORMAT_HEX_BLOCK: "s",
+}
+
+
 @dataclass(frozen=True)
 class Shape:
     """A JSON shape: a letter of the page, `[` array, `{` object, `<` dynamic object."""
@@ -126,7 +134,7 @@ def shape_of(field: FieldDescriptor, variant: str) -> Shape:
 def one(field: FieldDescriptor, variant: str) -> Shape:
     options = member(field)
     if field.message_type is None:
-        return Shape("c" if options.format == options_pb2.FORMAT_CURSOR else SCALARS[field.cpp_type])
+        return Shape(FORMATS.get(options.format) or SCALARS[field.cpp_type])
     if field.message_type.full_name == "google.protobuf.Timestamp":
         return Shape("i" if options.format == options_pb2.FORMAT_UNIX_SECONDS else "s")
     if field.message_type.name == "NativeJson":

@@ -197,7 +197,9 @@ def test_a_parameter_has_an_example_and_shows_whether_it_was_given(field: FieldD
         check_example(json.loads(options.mainnet_example), field)
         assert options.mainnet_example != options.example
     single = field.label != FieldDescriptor.LABEL_REPEATED
-    if single and (not options.required or field.cpp_type in NUMERIC) and field.enum_type is None:
+    if single and options.required and field.message_type is None:
+        assert not field.has_presence, "a request without it is wrong"
+    elif single and field.enum_type is None:
         assert field.has_presence, "0 or an empty text could not be told from none"
     assert not (options.required and options.default_value)
     assert not options.nullable
@@ -225,11 +227,13 @@ def check_example(value: Any, field: FieldDescriptor) -> None:
 
 def check_scalar(value: Any, field: FieldDescriptor) -> None:
     form = member(field).format
-    if field.cpp_type in NUMERIC:
+    if form in (options_pb2.FORMAT_BLOCK, options_pb2.FORMAT_HEX_BLOCK):
+        assert isinstance(value, int) or value == "latest"
+    elif field.cpp_type in NUMERIC:
         assert isinstance(value, NUMERIC[field.cpp_type])
     elif field.enum_type is not None:
         assert value in {t for v in field.enum_type.values for t in (literal(v).wire, *literal(v).aliases)}
-    elif form in (options_pb2.FORMAT_BLOCK, options_pb2.FORMAT_CURSOR):
+    elif form == options_pb2.FORMAT_CURSOR:
         assert isinstance(value, (int, str))
     else:
         assert isinstance(value, str)

@@ -153,6 +153,8 @@ def _new_value(field: Field, *, wide: bool) -> st.SearchStrategy[Any]:
 
 def _integers(descriptor: FieldDescriptor, field: Field, *, wide: bool) -> st.SearchStrategy[int]:
     low, high = field.bounds
+    if field.is_block:
+        return st.integers(0, high)
     safe = st.integers(low, high)
     if not wide or descriptor.cpp_type not in WIDE:
         return safe

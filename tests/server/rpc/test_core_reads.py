@@ -30,7 +30,7 @@ EVERY = pytest.mark.parametrize("slug", list(WORLD))
 @EVERY
 async def test_health(client: Client, full_devnet: Devnet, slug: str):
     health = await client.ask("getChainHealth", chain=slug)
-    assert (health.chain, health.status, health.type) == (slug, system_pb2.CHAIN_STATUS_OK, "EVM")
+    assert (health.chain, health.status, health.type) == (slug, system_pb2.CHAIN_STATUS_OK, system_pb2.CHAIN_KIND_EVM)
     assert health.block_height == int(await full_devnet.nodes[slug].call("eth_blockNumber"), 16)
     assert health.latency_ms > 0
     assert abs(health.timestamp.seconds - time.time()) < 30
@@ -111,7 +111,7 @@ async def test_blocks(client: Client, full_devnet: Devnet, slug: str):
     by_hash = await client.ask("getBlockByHash", items=[{"chain": slug, "hash": truth["hash"]}])
     full = await client.ask("getBlockTransactions", chain=slug, blockNumber=str(number))
     [row], [hash_row] = by_number.results, by_hash.results
-    assert (by_number.count, row.chain, row.height) == (1, slug, str(number))
+    assert (by_number.count, row.chain, row.height) == (1, slug, number)
     assert row.value == hash_row.value
     assert (row.value.evm.hash, list(row.value.evm.transactions)) == (truth["hash"], truth["transactions"])
     assert full.chain == slug

@@ -108,7 +108,7 @@ async def test_a_chain_without_nodes_is_an_error_row(client: Client):
     assert (dead.status, dead.HasField("value")) == (ERROR, False)
     assert (dead.error.code, dead.error.reason) == (503, REASON_UPSTREAM_UNAVAILABLE)
     assert alive.status == OK
-    assert answer.total_usd == alive.holdings.total_usd > 0
+    assert answer.total_usd == alive.value.total_usd > 0
     refusal = await client.refused("getPortfolio", address=known.VITALIK, chains=["starknet"])
     assert refusal.reason == "UPSTREAM_UNAVAILABLE"
 

@@ -16,12 +16,12 @@ class GetLogsRequest(_message.Message):
     TOPIC0_FIELD_NUMBER: _ClassVar[int]
     CURSOR_FIELD_NUMBER: _ClassVar[int]
     chain: str
-    from_block: str
-    to_block: str
+    from_block: int
+    to_block: int
     address: str
     topic0: str
     cursor: str
-    def __init__(self, chain: _Optional[str] = ..., from_block: _Optional[str] = ..., to_block: _Optional[str] = ..., address: _Optional[str] = ..., topic0: _Optional[str] = ..., cursor: _Optional[str] = ...) -> None: ...
+    def __init__(self, chain: _Optional[str] = ..., from_block: _Optional[int] = ..., to_block: _Optional[int] = ..., address: _Optional[str] = ..., topic0: _Optional[str] = ..., cursor: _Optional[str] = ...) -> None: ...
 
 class GetLogsResponse(_message.Message):
     __slots__ = ("chain", "count", "limit", "has_more", "cursor", "logs")
@@ -48,10 +48,10 @@ class GetTransfersRequest(_message.Message):
     CURSOR_FIELD_NUMBER: _ClassVar[int]
     chain: str
     address: str
-    from_block: str
-    to_block: str
+    from_block: int
+    to_block: int
     cursor: str
-    def __init__(self, chain: _Optional[str] = ..., address: _Optional[str] = ..., from_block: _Optional[str] = ..., to_block: _Optional[str] = ..., cursor: _Optional[str] = ...) -> None: ...
+    def __init__(self, chain: _Optional[str] = ..., address: _Optional[str] = ..., from_block: _Optional[int] = ..., to_block: _Optional[int] = ..., cursor: _Optional[str] = ...) -> None: ...
 
 class GetTransfersResponse(_message.Message):
     __slots__ = ("chain", "address", "count", "limit", "has_more", "cursor", "transfers")
