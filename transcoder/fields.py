@@ -7,12 +7,12 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from google.protobuf.descriptor import FieldDescriptor
+from waypost.options.v1 import options_pb2
 
 from runtime.operations import literal, member
 
 if TYPE_CHECKING:
     from google.protobuf.descriptor import Descriptor, EnumDescriptor
-    from waypost.options.v1 import options_pb2
 
 NATIVE = "waypost.v1.NativeJson"
 TIMESTAMP = "google.protobuf.Timestamp"
@@ -27,6 +27,7 @@ BOUNDS = {
     FieldDescriptor.CPPTYPE_INT64: (-SAFE, SAFE),
     FieldDescriptor.CPPTYPE_UINT64: (0, SAFE),
 }
+_BLOCKS = frozenset({options_pb2.FORMAT_BLOCK, options_pb2.FORMAT_HEX_BLOCK})
 WIDE = frozenset({FieldDescriptor.CPPTYPE_INT64, FieldDescriptor.CPPTYPE_UINT64})
 REAL = frozenset({FieldDescriptor.CPPTYPE_DOUBLE, FieldDescriptor.CPPTYPE_FLOAT})
 
@@ -78,6 +79,11 @@ class Field:
     def optional(self) -> bool:
         """Whether the field is marked `optional`."""
         return self.descriptor.containing_oneof is not None and self.choice is None
+
+    @property
+    def is_block(self) -> bool:
+        """Whether the field is a block number that may be the newest one."""
+        return self.options.format in _BLOCKS
 
     @property
     def most(self) -> int:

@@ -248,6 +248,8 @@ def _one(field: Field, source: str) -> str:
     kind, options = field.kind, field.options
     if kind == "string":
         return f"cursor({source})" if options.format == options_pb2.FORMAT_CURSOR else source
+    if kind == "integer" and options.format == options_pb2.FORMAT_INTEGER_TEXT:
+        return f"str({source})"
     if kind == "integer" and field.descriptor.cpp_type in WIDE:
         return f"(v if {-SAFE} <= (v := {source}) <= {SAFE} else wide(v, {where}))"
     if kind == "number" and field.descriptor.cpp_type in REAL:

@@ -235,11 +235,7 @@ class EventQueries:
         searcher = self._chains.capability(target.chain, SearchesEvents)
         limit = request.page_size or LIMIT
         page = await searcher.search_events(
-            BlockRange(
-                from_block=request.from_block if request.HasField("from_block") else None,
-                to_block=request.to_block if request.HasField("to_block") else None,
-                cursor=request.page_token or None,
-            ),
+            BlockRange.of(request),
             target.address,
             topics,
             view,

@@ -48,9 +48,9 @@ _SENDER = {
     for operation, default in (("call", "no account in particular"), ("simulateCall", "the zero address"))
 }
 _VALUE = Field("value", 5, "string", "Native coin to send with the call, in wei. Unset means none.", "optional")
-_HEIGHT = Field("height", 6, "string", "Block to call at, a number or latest, as which unset counts.", "optional")
-_FROM_BLOCK = Field("from_block", 7, "string", "Oldest block. Unset means 9,999 below to_block.", "optional")
-_TO_BLOCK = Field("to_block", 8, "string", "Newest block, a number or latest, as which unset counts.", "optional")
+_HEIGHT = Field("height", 6, "int64", "Block to call at. Unset or -1 means the newest one.", "optional")
+_FROM_BLOCK = Field("from_block", 7, "int64", "Oldest block, or -1. Unset means 9,999 below to_block.", "optional")
+_TO_BLOCK = Field("to_block", 8, "int64", "Newest block. Unset or -1 means the chain's newest.", "optional")
 _PAGE_TOKEN = Field(
     "page_token", 9, "string", "next_page_token of the page before, which holds its window.", json="cursor"
 )

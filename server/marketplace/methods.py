@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from runtime.operations import LATEST_BLOCK
 from server.contracts.address import checksum_address
 from server.contracts.events import CustomError, Event
 from server.contracts.interface import Function
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
     from waypost.v1 import marketplace_pb2
 
     from server.marketplace.catalogue import Catalogue, Deployment, MethodOperation, PublishedMethod
-
-LATEST = ("", "latest")
 
 # The members of the request that belong to some operations only: field -> JSON name, and the operations that read it.
 _RUNS: tuple[MethodOperation, ...] = ("call", "simulateCall")
@@ -31,7 +30,7 @@ _MEMBERS: Mapping[str, tuple[str, tuple[MethodOperation, ...]]] = {
     "page_token": ("cursor", _SEARCHES),
     "page_size": ("page_size", _SEARCHES),
 }
-# Members that the gateway itself fills in with `latest`: so written they are as good as absent.
+# Members that the gateway itself fills in with the newest block: so written they are as good as absent.
 _FILLED_IN = frozenset(("height", "to_block"))
 _SHOWN = 120
 
@@ -133,7 +132,7 @@ def check_members(published: PublishedMethod, request: marketplace_pb2.CallMetho
     for field, (name, operations) in _MEMBERS.items():
         if published.operation in operations or field not in given:
             continue
-        if field in _FILLED_IN and getattr(request, field) in LATEST:
+        if field in _FILLED_IN and getattr(request, field) == LATEST_BLOCK:
             continue
         raise InvalidArgument(
             f"{name} means nothing to a method that is {published.operation}; it belongs to {' and '.join(operations)}",
@@ -143,4 +142,4 @@ def check_members(published: PublishedMethod, request: marketplace_pb2.CallMetho
 
 def height_of(request: marketplace_pb2.CallMethodRequest) -> int | None:
     """Return the block to read at, None for the latest."""
-    return None if request.height in LATEST else int(request.height)
+    return None if request.height == LATEST_BLOCK or not request.HasField("height") else request.height

@@ -157,6 +157,8 @@ def _integers(descriptor: FieldDescriptor, field: Field, *, wide: bool) -> st.Se
     low, high = field.bounds
     if field.options.min > 0 and not field.presence:
         low = 1  # zero means none
+    if field.is_block:
+        return st.integers(0, high)
     safe = st.integers(low, high)
     if not wide or descriptor.cpp_type not in WIDE:
         return safe

@@ -106,6 +106,9 @@ def _one(field: Field, text: bytes, original: Any) -> Any:
     if field.kind == "string":
         assert isinstance(value, str) or field.options.format == options_pb2.FORMAT_CURSOR
         return str(value)
+    if field.options.format == options_pb2.FORMAT_INTEGER_TEXT:
+        assert str(int(value)) == value
+        return int(value)
     if field.kind == "integer":
         assert type(value) is int
         assert int(float(value)) == value

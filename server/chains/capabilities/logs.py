@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from runtime.operations import LATEST_BLOCK
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from waypost.v1 import log_pb2
+    from waypost.v1 import log_pb2, marketplace_pb2
 
     from server.chains.view import ReadView
 
@@ -24,6 +26,21 @@ class BlockRange:
     from_block: str | None
     to_block: str | None
     cursor: str | None
+
+    @classmethod
+    def of(
+        cls, request: log_pb2.GetLogsRequest | log_pb2.GetTransfersRequest | marketplace_pb2.CallMethodRequest
+    ) -> BlockRange:
+        """Return the range that a request names."""
+        return cls(
+            from_block=_written(request.from_block) if request.HasField("from_block") else None,
+            to_block=_written(request.to_block) if request.HasField("to_block") else None,
+            cursor=request.page_token or None,
+        )
+
+
+def _written(block: int) -> str:
+    return "latest" if block == LATEST_BLOCK else str(block)
 
 
 class ContractLog(NamedTuple):

@@ -53,13 +53,13 @@ _TRANSACTION = CachedDocument(
     "transaction",
     transaction_pb2.Transaction.SerializeToString,
     transaction_pb2.Transaction.FromString,
-    block_of=lambda transaction: int(transaction.cosmos.block_number),
+    block_of=lambda transaction: transaction.cosmos.block_number,
 )
 _RECEIPT = CachedDocument(
     "receipt",
     transaction_pb2.GetReceiptResponse.SerializeToString,
     transaction_pb2.GetReceiptResponse.FromString,
-    block_of=lambda receipt: int(receipt.cosmos.tx_response.height),
+    block_of=lambda receipt: receipt.cosmos.tx_response.height,
 )
 
 
@@ -159,7 +159,7 @@ def _tx(members: Members) -> receipt_pb2.CosmosTx:
 
 def _response(found: _Response, members: Members) -> receipt_pb2.CosmosTxResponse:
     return receipt_pb2.CosmosTxResponse(
-        height=str(int(found.height)),
+        height=int(found.height),
         txhash=found.txhash,
         code=found.code,
         gas_wanted=found.gas_wanted,

@@ -109,12 +109,6 @@ def _uint(text: str) -> str | None:
     return "write an unsigned integer below 2^256 in decimal digits"
 
 
-def _block(text: str) -> str | None:
-    if text == "latest" or (_is_whole(text, 16) and int(text) <= MAX_INTEGER):
-        return None
-    return "write a whole block number in decimal digits, or `latest`"
-
-
 def _symbol(text: str) -> str | None:
     if text in PRICED_SYMBOLS:
         return None
@@ -141,6 +135,12 @@ def _url(text: str) -> str | None:
     return None if parts.scheme in ("http", "https") and parts.hostname else advice
 
 
+# Largest block number by format: as far as JSON can write it.
+LARGEST_BLOCKS: Mapping[int, int] = {
+    options_pb2.FORMAT_BLOCK: MAX_INTEGER,
+    options_pb2.FORMAT_HEX_BLOCK: (1 << 56) - 1,
+}
+
 CHECKS: Mapping[int, Check] = {
     options_pb2.FORMAT_EVM_ADDRESS: _evm_address,
     options_pb2.FORMAT_EVM_HASH: _pattern(r"0x[0-9a-fA-F]{64}", "write 0x and 64 hex digits"),
@@ -148,8 +148,6 @@ CHECKS: Mapping[int, Check] = {
     options_pb2.FORMAT_HEX_QUANTITY: _pattern(r"0x[0-9a-fA-F]{1,64}", "write 0x and 1 to 64 hex digits"),
     options_pb2.FORMAT_DECIMAL: _pattern(r"[0-9]{1,78}(\.[0-9]{1,78})?", "write a decimal number such as 12.5"),
     options_pb2.FORMAT_UINT: _uint,
-    options_pb2.FORMAT_BLOCK: _block,
-    options_pb2.FORMAT_HEX_BLOCK: _pattern(r"latest|0x[0-9a-fA-F]{1,14}", "write a hex block number, or `latest`"),
     options_pb2.FORMAT_CURSOR: _pattern(
         r"[A-Za-z0-9:._=-]{1,256}", "write the cursor of the previous page as it was answered"
     ),

@@ -302,7 +302,7 @@ async def test_refusals_are_those_of_every_call(marketplace: Marketplace, stubs:
         {**whole, "args": []},
         {**whole, "chain": "solana"},
         {**whole, "value": "-1"},
-        {**whole, "height": "0x1"},
+        {**whole, "height": -2},
     ):
         assert await refusal(stubs.call(channel, method, params)) == invalid, params
     unknown = stubs.call(channel, method, {**whole, "chain": "atlantis"})

@@ -17,13 +17,13 @@ class GetLogsRequest(_message.Message):
     PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
     PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
     chain: str
-    from_block: str
-    to_block: str
+    from_block: int
+    to_block: int
     address: str
     topic0: str
     page_token: str
     page_size: int
-    def __init__(self, chain: _Optional[str] = ..., from_block: _Optional[str] = ..., to_block: _Optional[str] = ..., address: _Optional[str] = ..., topic0: _Optional[str] = ..., page_token: _Optional[str] = ..., page_size: _Optional[int] = ...) -> None: ...
+    def __init__(self, chain: _Optional[str] = ..., from_block: _Optional[int] = ..., to_block: _Optional[int] = ..., address: _Optional[str] = ..., topic0: _Optional[str] = ..., page_token: _Optional[str] = ..., page_size: _Optional[int] = ...) -> None: ...
 
 class GetLogsResponse(_message.Message):
     __slots__ = ("chain", "count", "page_size", "has_more", "next_page_token", "logs")
@@ -51,11 +51,11 @@ class GetTransfersRequest(_message.Message):
     PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
     chain: str
     address: str
-    from_block: str
-    to_block: str
+    from_block: int
+    to_block: int
     page_token: str
     page_size: int
-    def __init__(self, chain: _Optional[str] = ..., address: _Optional[str] = ..., from_block: _Optional[str] = ..., to_block: _Optional[str] = ..., page_token: _Optional[str] = ..., page_size: _Optional[int] = ...) -> None: ...
+    def __init__(self, chain: _Optional[str] = ..., address: _Optional[str] = ..., from_block: _Optional[int] = ..., to_block: _Optional[int] = ..., page_token: _Optional[str] = ..., page_size: _Optional[int] = ...) -> None: ...
 
 class GetTransfersResponse(_message.Message):
     __slots__ = ("chain", "address", "count", "page_size", "has_more", "next_page_token", "transfers")

@@ -128,12 +128,12 @@ class CallMethodRequest(_message.Message):
     args: _common_pb2.NativeJson
     from_address: str
     value: str
-    height: str
-    from_block: str
-    to_block: str
+    height: int
+    from_block: int
+    to_block: int
     page_token: str
     page_size: int
-    def __init__(self, method: _Optional[str] = ..., chain: _Optional[str] = ..., address: _Optional[str] = ..., args: _Optional[_Union[_common_pb2.NativeJson, _Mapping]] = ..., from_address: _Optional[str] = ..., value: _Optional[str] = ..., height: _Optional[str] = ..., from_block: _Optional[str] = ..., to_block: _Optional[str] = ..., page_token: _Optional[str] = ..., page_size: _Optional[int] = ...) -> None: ...
+    def __init__(self, method: _Optional[str] = ..., chain: _Optional[str] = ..., address: _Optional[str] = ..., args: _Optional[_Union[_common_pb2.NativeJson, _Mapping]] = ..., from_address: _Optional[str] = ..., value: _Optional[str] = ..., height: _Optional[int] = ..., from_block: _Optional[int] = ..., to_block: _Optional[int] = ..., page_token: _Optional[str] = ..., page_size: _Optional[int] = ...) -> None: ...
 
 class CallMethodResponse(_message.Message):
     __slots__ = ("chain", "address", "method", "abi_name", "deployment_name", "operation", "abi_type", "call", "simulation", "events")

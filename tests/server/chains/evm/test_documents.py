@@ -37,7 +37,7 @@ def transaction(**members: object) -> dict[str, object]:
 def test_a_block_before_london_has_no_base_fee():
     parsed = parse_block(block(miner=ADDRESS, difficulty="0x400000000"))
     assert not parsed.HasField("base_fee_per_gas")
-    assert (parsed.number, parsed.difficulty) == ("0", "17179869184")
+    assert (parsed.number, parsed.difficulty) == (0, "17179869184")
     assert not parsed.extra.json
 
 

@@ -53,6 +53,7 @@ class Format(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     FORMAT_BECH32: _ClassVar[Format]
     FORMAT_URL: _ClassVar[Format]
     FORMAT_TREE: _ClassVar[Format]
+    FORMAT_INTEGER_TEXT: _ClassVar[Format]
 RESULT_SHAPE_UNSPECIFIED: ResultShape
 RESULT_SHAPE_DATA_OBJECT: ResultShape
 RESULT_SHAPE_DATA_FIELD: ResultShape
@@ -88,6 +89,7 @@ FORMAT_COSMOS_HASH: Format
 FORMAT_BECH32: Format
 FORMAT_URL: Format
 FORMAT_TREE: Format
+FORMAT_INTEGER_TEXT: Format
 OPERATION_FIELD_NUMBER: _ClassVar[int]
 operation: _descriptor.FieldDescriptor
 MEMBER_FIELD_NUMBER: _ClassVar[int]
