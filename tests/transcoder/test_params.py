@@ -209,7 +209,7 @@ async def test_native_params_arrive_as_written(face: Face) -> None:
     native = '[ 1.50, 123456789012345678901234567890, {"b":1,"a":"\\u00e9"} , 1e400]'
     body = f'{{"jsonrpc":"2.0","id":1,"method":"chainRpc","params":{{"chain":"e","method":"m","params":{native}}}}}'
     assert "result" in (await face.post(body.encode()))[1]
-    assert face.server.asked[-1][1].params.json == native.encode()  # type: ignore[attr-defined]
+    assert face.server.asked[-1][1].params.json == native  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("value", ["0xa,0xb", " 0xa , 0xb ", ["0xa", "0xb"]])
@@ -228,7 +228,33 @@ async def test_malformed_lists(face: Face, value: Any) -> None:
 @pytest.mark.parametrize(("value", "text"), [(5, "5"), ("5", "5"), ("latest", "latest"), ("5:2", "5:2")])
 async def test_cursors_may_be_integers(face: Face, value: Any, text: str) -> None:
     assert "result" in await face.call("getLogs", {"chain": "e", "cursor": value})
-    assert face.server.asked[-1][1].cursor == text  # type: ignore[attr-defined]
+    assert face.server.asked[-1][1].page_token == text  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "message"),
+    [
+        ("getUsage", {"limit": 0}, "limit is 0; write a number of at least 1"),
+        ("getUsage", {"limit": "0"}, "limit is 0; write a number of at least 1"),
+        (
+            "getLogs",
+            {"chain": "e", "cursor": ""},
+            "cursor is ``; write the cursor of the previous page as it was answered",
+        ),
+    ],
+)
+async def test_what_means_none_in_messages_is_no_value_in_json(
+    face: Face, method: str, params: dict[str, Any], message: str
+) -> None:
+    error = (await face.call(method, params))["error"]
+    assert (error["code"], error["data"]["reason"], error["message"]) == (400, "INVALID_ARGUMENT", message)
+
+
+@pytest.mark.parametrize("name", ["pageSize", "page_size", "pageToken"])
+@pytest.mark.parametrize("method", ["getLogs", "getTransfers", "svc_a"])
+async def test_pages_are_asked_for_by_the_contracts_names_in_json(face: Face, method: str, name: str) -> None:
+    error = (await face.call(method, {name: 5}))["error"]
+    assert (error["data"]["reason"], error["data"]["field"]) == ("UNKNOWN_PARAMETER", name)
 
 
 @pytest.mark.parametrize(

@@ -130,7 +130,7 @@ class BlockReader(ReadsBlocks):
         if block_answer.block != NO_BLOCK:
             self._pool.forks.observe(block_answer.endpoint, block.height, block_hash)
             view.settle(block_answer.block, block_answer.endpoint)
-        native = common_pb2.NativeJson(json=payload)
+        native = common_pb2.NativeJson(json=payload.decode())
         message = block_pb2.BitcoinBlock(number=block.height, hash=block.hash, native=native)
         return block_pb2.Block(bitcoin=message), block.confirmations
 

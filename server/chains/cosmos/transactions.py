@@ -173,7 +173,7 @@ def _response(found: _Response, members: Members) -> receipt_pb2.CosmosTxRespons
 def _parties(receipt: receipt_pb2.CosmosReceipt, prefix: str) -> tuple[str | None, str | None]:
     """Return sender and receiver by the first message; None where it names no party, or several."""
     messages = receipt.tx.body.messages
-    first = members_of(messages[0].json) if messages else {}
+    first = members_of(messages[0].json.encode()) if messages else {}
     sender = _named(first, _SENDERS) or _only(first, _GIVERS)
     if sender is None and _text(first.get("@type", _NULL)) in _SIGNED_BY_OPERATOR:
         sender = _account_of(_named(first, ("validator_address",)) or "", prefix)

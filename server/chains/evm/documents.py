@@ -212,7 +212,7 @@ def parse_block(result: bytes) -> evm_pb2.EvmBlock:
     if "number" not in fields or not block.hash:
         raise ValueError("a block without number or hash")
     if extra:
-        block.extra.json = extra
+        block.extra.json = extra.decode()
     return block
 
 
@@ -273,5 +273,5 @@ def _build_transaction(fields: dict[str, Any], extra: bytes) -> evm_pb2.EvmTrans
     if not transaction.gas_price:
         transaction.gas_price = "0"
     if extra:
-        transaction.extra.json = extra
+        transaction.extra.json = extra.decode()
     return transaction

@@ -192,5 +192,5 @@ def parse_receipt(result: bytes) -> receipt_pb2.EvmReceipt:
     receipt = receipt_pb2.EvmReceipt(**fields)
     receipt.decoded_logs.extend(decode_logs(receipt.logs))
     if extra:
-        receipt.extra.json = extra
+        receipt.extra.json = extra.decode()
     return receipt

@@ -327,7 +327,7 @@ def _block(result: bytes, slot: int) -> block_pb2.SolanaBlock | None:
     block = msgspec.json.decode(result, type=_Block)
     if block.parentSlot > max(slot - 1, 0):
         raise ValueError("a block of a later slot")
-    native = common_pb2.NativeJson(json=result)
+    native = common_pb2.NativeJson(json=result.decode())
     return block_pb2.SolanaBlock(number=slot, hash=block.blockhash, native=native)
 
 
@@ -346,7 +346,7 @@ def _transaction(result: bytes, signature: str) -> transaction_pb2.SolanaTransac
         block_number=found.slot,
         from_address=found.transaction.message.accountKeys[0] if transfer is None else transfer.sender,
         to=None if transfer is None else transfer.receiver,
-        native=common_pb2.NativeJson(json=result),
+        native=common_pb2.NativeJson(json=result.decode()),
     )
 
 

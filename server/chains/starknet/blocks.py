@@ -105,13 +105,13 @@ def parse_block_transactions(result: bytes) -> block_pb2.StarknetBlockTransactio
         )
     except KeyError:
         raise ValueError("a block lacks members") from None
-    block.native.json = without(members, _TYPED_IN_BLOCK)
+    block.native.json = without(members, _TYPED_IN_BLOCK).decode()
     return block
 
 
 def _transaction(raw: msgspec.Raw) -> block_pb2.StarknetBlockTransaction:
     members = json_members(raw)
-    native = common_pb2.NativeJson(json=without(members, _TYPED_IN_TRANSACTION))
+    native = common_pb2.NativeJson(json=without(members, _TYPED_IN_TRANSACTION).decode())
     return block_pb2.StarknetBlockTransaction(hash=json_text(members["transaction_hash"]), native=native)
 
 
@@ -286,7 +286,7 @@ def _transaction_message(placed: Placed) -> transaction_pb2.Transaction:
         block_number=placed.block,
         from_address=None if owner is None else json_text(owner),
         to=_receiver(placed.transaction),
-        native=common_pb2.NativeJson(json=without(placed.transaction, _TYPED_OF_TRANSACTION)),
+        native=common_pb2.NativeJson(json=without(placed.transaction, _TYPED_OF_TRANSACTION).decode()),
     )
     return transaction_pb2.Transaction(starknet=message)
 
@@ -317,6 +317,6 @@ def _receipt_message(placed: Placed) -> transaction_pb2.GetReceiptResponse:
     message = receipt_pb2.StarknetReceipt(
         transaction_hash=json_text(placed.receipt["transaction_hash"]),
         block_number=placed.block,
-        native=common_pb2.NativeJson(json=without(placed.receipt, _TYPED_IN_RECEIPT)),
+        native=common_pb2.NativeJson(json=without(placed.receipt, _TYPED_IN_RECEIPT).decode()),
     )
     return transaction_pb2.GetReceiptResponse(starknet=message)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     Check = Callable[[str], str | None]
 
 _LONGEST_SHOWN = 64
+_PAGES = frozenset(("page_size", "page_token"))  # as AIP-158 calls them
 _REPEATED = 3  # google.protobuf.FieldDescriptorProto.Label.LABEL_REPEATED
 
 
@@ -65,9 +66,15 @@ def is_repeated(field: FieldDescriptor) -> bool:
 
 
 def json_name(field: FieldDescriptor) -> str:
-    """Return the name by which callers know the field."""
-    name: str = field.json_name  # type: ignore[attr-defined]  # missing in types-protobuf
+    """Return the name by which callers know the field: in JSON, where that has it."""
+    name: str = field.name if member(field).grpc_only else field.json_name  # type: ignore[attr-defined]  # not in stubs
     return name
+
+
+@cache
+def message_names(operation: Operation) -> Mapping[str, str]:
+    """Return the parameters of pages that JSON calls by the contract's words, with their names in messages."""
+    return {json_name(field): field.name for field in operation.method.input_type.fields if field.name in _PAGES}
 
 
 MAX_UINT256 = (1 << 256) - 1

@@ -87,7 +87,7 @@ def request(name: str, **params: Any) -> Any:
         number = LATEST_BLOCK if value == "latest" else value
         setattr(message, field.name, int(number) if is_number else str(value))
     if args is not None:
-        message.args.json = json.dumps(args).encode()  # type: ignore[attr-defined]
+        message.args.json = json.dumps(args)  # type: ignore[attr-defined]
     return message
 
 

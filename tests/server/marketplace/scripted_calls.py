@@ -107,7 +107,7 @@ class Faces:
         members = {name: value for name, value in params.items() if name != "args"}
         request = ParseDict({"method": method, **members}, marketplace_pb2.CallMethodRequest())
         if "args" in params:
-            request.args.CopyFrom(common_pb2.NativeJson(json=json.dumps(params["args"]).encode()))
+            request.args.CopyFrom(common_pb2.NativeJson(json=json.dumps(params["args"])))
         servicer = MarketplaceServicer(self._catalogue, self._calls(chain))
 
         async def call() -> bytes:

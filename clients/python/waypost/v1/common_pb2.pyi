@@ -72,8 +72,8 @@ REASON_KEY_NOT_ALLOWED: Reason
 class NativeJson(_message.Message):
     __slots__ = ("json",)
     JSON_FIELD_NUMBER: _ClassVar[int]
-    json: bytes
-    def __init__(self, json: _Optional[bytes] = ...) -> None: ...
+    json: str
+    def __init__(self, json: _Optional[str] = ...) -> None: ...
 
 class RowError(_message.Message):
     __slots__ = ("code", "message", "reason", "status")

@@ -52,7 +52,7 @@ async def test_a_block_is_the_nodes_own_bytes(
     block = (await driver.read_block_by_number(number, view)).bitcoin
     block_hash = json.loads(await ask(http, node, "getblockhash", number))
     assert (block.number, block.hash) == (number, block_hash)
-    assert block.native.json == await ask(http, node, "getblock", block_hash, 1)
+    assert block.native.json.encode() == await ask(http, node, "getblock", block_hash, 1)
     assert json.loads(block.native.json)["confirmations"] == known.HEIGHT - number + 1
     assert view.block == known.HEIGHT
     assert tally.requests == ["bcoin-core"] * 2
