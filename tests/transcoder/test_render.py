@@ -114,7 +114,7 @@ def test_enum_literals() -> None:
 
 
 def test_native_members_follow_the_typed_ones_and_never_replace_them() -> None:
-    block = block_pb2.Block(bitcoin=block_pb2.BitcoinBlock(number="7", hash="00ab"))
+    block = block_pb2.Block(bitcoin=block_pb2.BitcoinBlock(number=7, hash="00ab"))
     block.bitcoin.native.json = '{"hash":"other","confirmations":3,"difficulty":1.50,"big":12345678901234567890123}'
     text = orjson.dumps(members_renderer(block.DESCRIPTOR)(block))
     assert text == (b'{"number":"7","hash":"00ab","confirmations":3,"difficulty":1.50,"big":12345678901234567890123}')
