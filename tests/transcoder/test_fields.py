@@ -39,7 +39,7 @@ def page() -> Descriptor:
 
 def test_a_field_of_grpc_alone_is_none_of_json() -> None:
     assert [field.name for field in fields_of(page())] == ["cursor"]
-    assert Schemas().item(page())["properties"].keys() == {"cursor"}
+    assert Schemas("devnet").item(page())["properties"].keys() == {"cursor"}
     answer: Any = GetMessageClass(page())(cursor="7", page_size=5)
     assert members_renderer(page())(answer) == {"cursor": "7"}
 
