@@ -26,7 +26,7 @@ from server.errors import (
 from server.upstream.connector import CallPolicy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from server.chains.cosmos.answers import SdkVersion
     from server.chains.facts import ChainFacts
@@ -197,6 +197,27 @@ class CosmosNodes:
         named: Any = params
         answer, _ = await read_validated(self.comet, method, named, read, policy, deadline=view.deadline)
         return answer
+
+    async def ask_either(self, rest: Callable[[], Awaitable[Answer]], comet: Callable[[], Awaitable[Answer]]) -> Answer:
+        """Return what `rest` reads of the REST gateway, else what `comet` reads of the CometBFT RPC.
+
+        The second is asked where the chain has no REST endpoint, or none of them answers or can. Raises as `rest`
+        where both fail, and NotFound where the REST endpoints are gone and the others do not have it.
+        """
+        if not self.rest.labels or not self.comet.labels:
+            return await (rest if self.rest.labels or not self.comet.labels else comet)()
+        try:
+            return await rest()
+        except (UpstreamUnavailable, NotSupported) as error:
+            refusal = error
+        try:
+            return await comet()
+        except NotFound:
+            if isinstance(refusal, UpstreamUnavailable):
+                raise
+        except GatewayError:
+            pass
+        raise refusal
 
     async def _get(
         self,
