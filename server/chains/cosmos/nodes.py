@@ -16,6 +16,7 @@ from server.chains.shared.validated_reads import Doubtful, ask_validated, read_v
 from server.chains.view import NO_BLOCK, BlockAnswer, read_newest
 from server.errors import (
     ArchiveRequired,
+    DeadlineExceeded,
     GatewayError,
     HeightMissing,
     InvalidArgument,
@@ -201,19 +202,22 @@ class CosmosNodes:
     async def ask_either(self, rest: Callable[[], Awaitable[Answer]], comet: Callable[[], Awaitable[Answer]]) -> Answer:
         """Return what `rest` reads of the REST gateway, else what `comet` reads of the CometBFT RPC.
 
-        The second is asked where the chain has no REST endpoint, or none of them answers or can. Raises as `rest`
-        where both fail, and NotFound where the REST endpoints are gone and the others do not have it.
+        The second is asked where the chain has no REST endpoint, or where none of them answers, in time or at all, or
+        none can. Raises as `rest` where both fail, but NotFound where the first did not answer and the second does not
+        have it.
         """
-        if not self.rest.labels or not self.comet.labels:
-            return await (rest if self.rest.labels or not self.comet.labels else comet)()
+        if not self.rest.labels and self.comet.labels:
+            return await comet()
         try:
             return await rest()
-        except (UpstreamUnavailable, NotSupported) as error:
+        except (UpstreamUnavailable, DeadlineExceeded, NotSupported) as error:
+            if not self.comet.labels:
+                raise
             refusal = error
         try:
             return await comet()
         except NotFound:
-            if isinstance(refusal, UpstreamUnavailable):
+            if not isinstance(refusal, NotSupported):
                 raise
         except GatewayError:
             pass

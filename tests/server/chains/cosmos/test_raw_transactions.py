@@ -31,7 +31,6 @@ from tests.e2e.gateway import RunningGateway, run_gateway_on
 from tests.faults.families.relay import Answer, Ask, honest, relay
 from tests.operations import Operations
 from tests.serving import serve_app
-from tests.tallies import EndpointTally
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -40,6 +39,7 @@ if TYPE_CHECKING:
     from waypost.v1 import transaction_pb2
 
     from devnet.cosmos.process import CosmosChains
+    from tests.tallies import EndpointTally
 
 pytestmark = pytest.mark.devnet
 
