@@ -269,7 +269,7 @@ async def test_an_answer_of_the_rest_gateway_replaces_a_decoded_one(
         assert asked() == (3, 2)
 
 
-LIES: dict[str, Callable[[Any], None]] = {
+WRONG: dict[str, Callable[[Any], None]] = {
     "other bytes": lambda result: result.update(tx=base64.b64encode(b"other").decode()),
     "no base64": lambda result: result.update(tx="%"),
     "a height that is none": lambda result: result.update(height="-1"),
@@ -280,7 +280,7 @@ LIES: dict[str, Callable[[Any], None]] = {
 }
 
 
-def lying(change: Callable[[Any], None]) -> Callable[[Ask], Awaitable[Answer]]:
+def changing(change: Callable[[Any], None]) -> Callable[[Ask], Awaitable[Answer]]:
     async def serve(ask: Ask) -> Answer:
         reply = (await ask.answer()).json
         for one in reply if isinstance(reply, list) else [reply]:
@@ -293,13 +293,13 @@ def lying(change: Callable[[Any], None]) -> Callable[[Ask], Awaitable[Answer]]:
     return serve
 
 
-@pytest.mark.parametrize("lie", LIES)
-async def test_lies_of_an_rpc_are_not_believed(node: Node, plain: aiohttp.ClientSession, lie: str) -> None:
+@pytest.mark.parametrize("wrong", WRONG)
+async def test_wrong_answers_of_an_rpc_are_not_believed(node: Node, plain: aiohttp.ClientSession, wrong: str) -> None:
     async with (
         relay(node.urls["comet"], plain) as one,
         node.drive(rest=None, comet=one.url) as driver,
     ):
-        one.fault = lying(LIES[lie])
+        one.fault = changing(WRONG[wrong])
         with pytest.raises(UpstreamUnavailable):
             await driver.read_receipt(sent(node), ReadView())
 
@@ -311,7 +311,7 @@ async def test_an_outcome_is_written_as_the_rest_gateway_does(node: Node, plain:
         relay(node.urls["comet"], plain) as one,
         node.drive(rest=None, comet=one.url) as driver,
     ):
-        one.fault = lying(lambda result: result["tx_result"].update(results))
+        one.fault = changing(lambda result: result["tx_result"].update(results))
         found = (await driver.read_receipt(sent(node), ReadView())).cosmos.tx_response
     assert found.raw_log == log
     assert json.loads(found.native.json) == {
