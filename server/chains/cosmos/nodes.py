@@ -6,6 +6,7 @@ the last one may be empty. Some caches and proxies ignore the key and always ans
 
 from __future__ import annotations
 
+import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -213,7 +214,7 @@ class CosmosNodes:
         except (UpstreamUnavailable, DeadlineExceeded, NotSupported) as error:
             if not self.comet.labels:
                 raise
-            refusal = error
+            refusal = copy.copy(error)
         try:
             return await comet()
         except NotFound:

@@ -1,7 +1,7 @@
 """Transactions as a CometBFT node keeps them: found by hash, their bytes taken apart, written as a REST gateway does.
 
-The bytes are the transaction that was asked for, because their SHA-256 is its hash, so one node is enough to believe
-that they cannot be decoded.
+The bytes are those of the transaction that was asked for, because their SHA-256 is its hash: where they cannot be
+decoded no other node is asked.
 """
 
 from __future__ import annotations
@@ -163,5 +163,5 @@ def _logs(log: str) -> list[_MessageLog]:
     """Return the logs of the messages, which nodes before SDK 0.50 write into a transaction's log."""
     try:
         return msgspec.json.decode(log, type=list[_MessageLog])
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, RecursionError):
         return []

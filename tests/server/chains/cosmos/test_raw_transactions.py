@@ -28,7 +28,7 @@ from server.errors import NotFound, NotSupported, UpstreamUnavailable
 from server.upstream import open_session
 from server.upstream.cache import Cache
 from tests.e2e.gateway import RunningGateway, run_gateway_on
-from tests.faults.families.relay import Answer, Ask, honest, relay
+from tests.faults.families.relay import Answer, Ask, honest, is_silent, relay
 from tests.operations import Operations
 from tests.serving import serve_app
 
@@ -237,6 +237,13 @@ async def test_where_the_rest_gateway_is_gone_the_rpc_answers(node: Node) -> Non
                 await driver.read_receipt(sent(node), ReadView())
 
 
+async def test_where_the_rest_gateway_hangs_the_rpc_answers(node: Node, plain: aiohttp.ClientSession) -> None:
+    async with relay(node.urls["rest"], plain) as one, node.drive(rest=one.url) as driver:
+        right = await driver.read_receipt(sent(node), ReadView())
+        one.fault = is_silent
+        assert written(await driver.read_receipt(sent(node), ReadView())) == written(right)
+
+
 async def test_what_the_rest_gateway_does_not_have_is_not_asked_again(node: Node, tally: EndpointTally) -> None:
     async with node.drive(tally) as driver:
         with pytest.raises(NotFound):
@@ -302,6 +309,17 @@ async def test_wrong_answers_of_an_rpc_are_not_believed(node: Node, plain: aioht
         one.fault = changing(WRONG[wrong])
         with pytest.raises(UpstreamUnavailable):
             await driver.read_receipt(sent(node), ReadView())
+
+
+@pytest.mark.parametrize("log", ["", "out of gas", "{}", "[1]", '[{"other":' + "[" * 100_000])
+async def test_a_log_that_is_no_list_of_logs_stays_text(node: Node, plain: aiohttp.ClientSession, log: str) -> None:
+    async with (
+        relay(node.urls["comet"], plain) as one,
+        node.drive(rest=None, comet=one.url) as driver,
+    ):
+        one.fault = changing(lambda result: result["tx_result"].update(log=log))
+        found = (await driver.read_receipt(sent(node), ReadView())).cosmos.tx_response
+    assert (found.raw_log, json.loads(found.native.json)["logs"]) == (log, [])
 
 
 async def test_an_outcome_is_written_as_the_rest_gateway_does(node: Node, plain: aiohttp.ClientSession) -> None:
