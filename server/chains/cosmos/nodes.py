@@ -204,15 +204,15 @@ class CosmosNodes:
         """Return what `rest` reads of the REST gateway, else what `comet` reads of the CometBFT RPC.
 
         The second is asked where the chain has no REST endpoint, or where none of them answers, in time or at all, or
-        none can. Raises as `rest` where both fail, but NotFound where the first did not answer and the second does not
-        have it.
+        none can: not where they answer with what cannot be the answer, which is not to pass unnoticed. Raises as
+        `rest` where both fail, but NotFound where the first did not answer and the second does not have it.
         """
         if not self.rest.labels and self.comet.labels:
             return await comet()
         try:
             return await rest()
         except (UpstreamUnavailable, DeadlineExceeded, NotSupported) as error:
-            if not self.comet.labels:
+            if not self.comet.labels or (isinstance(error, UpstreamUnavailable) and error.is_unsound):
                 raise
             refusal = copy.copy(error)
         try:

@@ -63,17 +63,13 @@ async def front(target: str, plain: aiohttp.ClientSession, mixed: Mixed) -> Asyn
 
 @asynccontextmanager
 async def drive(
-    model: CosmosChains,
-    plain: aiohttp.ClientSession,
-    mixed: Mixed,
-    machines: int,
-    kinds: tuple[str, ...] = ("rest", "comet"),
+    model: CosmosChains, plain: aiohttp.ClientSession, mixed: Mixed, machines: int
 ) -> AsyncIterator[Operations]:
-    """The gateway's driver on these interfaces of so many machines, all of them behind the same mix-up."""
+    """The gateway's driver on so many machines, all of them behind the same mix-up."""
     async with AsyncExitStack() as stack:
         endpoints = []
         for number in range(machines):
-            for one in (one for one in model.endpoints["cosmoshub"] if one.kind in kinds):
+            for one in model.endpoints["cosmoshub"]:
                 url = await stack.enter_async_context(front(one.url.rstrip("/"), plain, mixed))
                 endpoints.append({"label": f"{one.kind}{number}", "url": url, "kind": one.kind})
         settings = Settings.model_validate({"profile": "devnet", "chains": {"cosmoshub": {"endpoints": endpoints}}})
@@ -111,7 +107,7 @@ async def test_another_transaction_is_not_believed(
     async with drive(model, plain, mixed, 2) as two:
         assert await getattr(two, what)(wanted, ReadView()) == await getattr(driver, what)(wanted, ReadView())
     assert len(mixed.asked) == 2
-    async with drive(model, plain, Mixed(wanted, other, 9), 1, kinds=("rest",)) as alone:
+    async with drive(model, plain, Mixed(wanted, other, 9), 1) as alone:
         with pytest.raises(UpstreamUnavailable):
             await getattr(alone, what)(wanted, ReadView())
 
