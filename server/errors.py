@@ -294,11 +294,14 @@ class PriceUnavailable(GatewayError):
     reason = "PRICE_UNAVAILABLE"
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class UpstreamUnavailable(GatewayError):
-    """No configured node answered."""
+    """No configured node answered; with `is_unsound` some did, with what cannot be the answer."""
 
     status = StatusCode.UNAVAILABLE
     reason = "UPSTREAM_UNAVAILABLE"
+
+    is_unsound: bool = False
 
 
 class TooMuchWork(UpstreamUnavailable):

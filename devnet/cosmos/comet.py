@@ -133,6 +133,32 @@ def block_results(ledger: Ledger, params: Json) -> Json:
     }
 
 
+def header(ledger: Ledger, params: Json) -> Json:
+    """Answer the header of a block by height."""
+    return {"header": _header_json(_at(ledger, params))}
+
+
+def tx(ledger: Ledger, params: Json) -> Json:
+    """Answer a transaction by hash (base64 in a POST): its bytes, its place and how it ended."""
+    try:
+        wanted = base64.b64decode(params.get("hash", ""), validate=True).hex().upper()
+    except (binascii.Error, ValueError):
+        raise RpcError(-32602, "Invalid params", "error converting json params to arguments") from None
+    place = ledger.places.get(wanted)
+    if place is None:
+        raise RpcError(-32603, "Internal error", f"tx ({wanted}) not found")
+    height, index = place
+    found = ledger.block(height)
+    assert found is not None
+    return {
+        "hash": wanted,
+        "height": str(height),
+        "index": index,
+        "tx_result": _result(found.results[index]),
+        "tx": encoded(found.transactions[index]),
+    }
+
+
 def abci_info(ledger: Ledger, params: Json) -> Json:
     """Answer what the application reports about itself."""
     chain = ledger.chain
@@ -166,15 +192,20 @@ def _at(ledger: Ledger, params: Json) -> Block:
     return found
 
 
+def _header_json(found: Block) -> Json:
+    head: Json = MessageToDict(
+        found.header, preserving_proto_field_name=True, always_print_fields_with_no_presence=True
+    )
+    head |= {name: _hex(getattr(found.header, name)) for name in _HASHES}
+    return head | {"time": _time(found), "last_block_id": _id_json(found.header.last_block_id)}
+
+
 def _block_json(found: Block) -> Json:
-    header = MessageToDict(found.header, preserving_proto_field_name=True, always_print_fields_with_no_presence=True)
-    header |= {name: _hex(getattr(found.header, name)) for name in _HASHES}
     last = found.header.last_block_id
-    header |= {"time": _time(found), "last_block_id": _id_json(last)}
     return {
         "block_id": _id_json(block_id(found.hash)),
         "block": {
-            "header": header,
+            "header": _header_json(found),
             "data": {"txs": [encoded(data) for data in found.transactions]},
             "evidence": {"evidence": []},
             "last_commit": {
@@ -220,4 +251,6 @@ _METHODS = {
     "block": (block, ("height",)),
     "block_by_hash": (block_by_hash, ("hash",)),
     "block_results": (block_results, ("height",)),
+    "header": (header, ("height",)),
+    "tx": (tx, ("hash", "prove")),
 }

@@ -304,7 +304,8 @@ def _outcome(ledger: Ledger, height: int, index: int) -> tuple[Json | None, Json
         "gas_wanted": str(result.gas_wanted),
         "gas_used": str(result.gas_used),
         "tx": None if tx is None else {"@type": "/cosmos.tx.v1beta1.Tx", **tx},
-        "timestamp": _time(found),
+        # In whole seconds, unlike that of a block.
+        "timestamp": found.time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "events": list(result.events),
     }
     return tx, response

@@ -99,6 +99,7 @@ def tx_json(tx: Tx) -> Json:
     """Return a transaction as the REST gateway prints it: defaults included, absent messages null."""
     printed: Json = MessageToDict(tx, preserving_proto_field_name=True, always_print_fields_with_no_presence=True)
     printed["auth_info"].setdefault("tip", None)
+    printed["body"].setdefault("timeout_timestamp", None)
     return printed
 
 

@@ -111,7 +111,10 @@ class _Listed(NamedTuple):
 
 
 class BlockReader(ReadsBlocks, ReadsBlockTransactions, ReadsBlockResults):
-    """Reads blocks of one chain: by height from the REST gateway, by hash and with results from the CometBFT RPC."""
+    """Reads blocks of one chain: by height from the REST gateway, by hash and with results from the CometBFT RPC.
+
+    The transactions of a block are read from the second as well where the first does not answer.
+    """
 
     def __init__(self, nodes: CosmosNodes, cache: ChainCache) -> None:
         self._nodes = nodes
@@ -202,13 +205,17 @@ class BlockReader(ReadsBlocks, ReadsBlockTransactions, ReadsBlockResults):
             return await self._listed(number, view, count=len(results)), results
 
     async def _listed(self, number: int, view: ReadView, count: int | None = None) -> _Listed:
-        def read(body: bytes) -> _Listed:
-            found = _found(body, number)
+        self._check(number)
+
+        def read(found: _Found) -> _Listed:
             hashes = [_digest(text) for text in found.body.data.txs or []]
             made_at = timestamp_of(found.body.header.time)
             return _Listed(found.hash, made_at, hashes if count is None else _of_length(count, hashes))
 
-        return await self._by_height(number, view, read)
+        return await self._nodes.ask_either(
+            lambda: self._by_height(number, view, lambda body: read(_found(body, number))),
+            lambda: self._by_height_of_comet(number, view, lambda body: read(_found(body, number, _hex_of_hex))),
+        )
 
     async def _by_height(self, number: int, view: ReadView, read: Callable[[bytes], Answer]) -> Answer:
         """Return what `read` makes of the block of that height."""
@@ -216,6 +223,13 @@ class BlockReader(ReadsBlocks, ReadsBlockTransactions, ReadsBlockResults):
         path, policy = f"{_BY_HEIGHT}/{number}", CallPolicy(null_elsewhere=True, min_block=number)
         try:
             return await self._nodes.get_document(_BY_HEIGHT, view, read, path=path, policy=policy)
+        except NotFound as error:
+            raise self._missing(number, error) from None
+
+    async def _by_height_of_comet(self, number: int, view: ReadView, read: Callable[[bytes], Answer]) -> Answer:
+        policy = CallPolicy(null_elsewhere=True, min_block=number)
+        try:
+            return await self._nodes.call("block", {"height": str(number)}, view, read, policy)
         except NotFound as error:
             raise self._missing(number, error) from None
 
@@ -244,12 +258,23 @@ class BlockReader(ReadsBlocks, ReadsBlockTransactions, ReadsBlockResults):
         return absent(f"{self._nodes.slug} has no block {number}, or not yet", error)
 
 
-def _found(body: bytes, number: int) -> _Found:
-    """Return the block of that height in an answer of the REST gateway; ValueError, or msgspec's error, for others."""
+def _hex_of_base64(text: str) -> str:
+    return base64.b64decode(text, validate=True).hex().upper()
+
+
+def _hex_of_hex(text: str) -> str:
+    return bytes.fromhex(text).hex().upper()
+
+
+def _found(body: bytes, number: int, hex_of: Callable[[str], str] = _hex_of_base64) -> _Found:
+    """Return the block of that height in a node's answer; ValueError, or msgspec's error, for others.
+
+    `hex_of` reads the hash as the node writes it: the REST gateway in base64, the CometBFT RPC in hex.
+    """
     block = msgspec.json.decode(body, type=_Block)
     if block.block is None or block.block.header.height != str(number):
         raise ValueError("another block than the one asked for")
-    return _Found(block.block, base64.b64decode(block.block_id.hash, validate=True).hex().upper())
+    return _Found(block.block, hex_of(block.block_id.hash))
 
 
 def _document(body: bytes, found: _Found) -> block_pb2.Block:

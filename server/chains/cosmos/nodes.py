@@ -6,6 +6,7 @@ the last one may be empty. Some caches and proxies ignore the key and always ans
 
 from __future__ import annotations
 
+import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -16,6 +17,7 @@ from server.chains.shared.validated_reads import Doubtful, ask_validated, read_v
 from server.chains.view import NO_BLOCK, BlockAnswer, read_newest
 from server.errors import (
     ArchiveRequired,
+    DeadlineExceeded,
     GatewayError,
     HeightMissing,
     InvalidArgument,
@@ -26,7 +28,7 @@ from server.errors import (
 from server.upstream.connector import CallPolicy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from server.chains.cosmos.answers import SdkVersion
     from server.chains.facts import ChainFacts
@@ -197,6 +199,30 @@ class CosmosNodes:
         named: Any = params
         answer, _ = await read_validated(self.comet, method, named, read, policy, deadline=view.deadline)
         return answer
+
+    async def ask_either(self, rest: Callable[[], Awaitable[Answer]], comet: Callable[[], Awaitable[Answer]]) -> Answer:
+        """Return what `rest` reads of the REST gateway, else what `comet` reads of the CometBFT RPC.
+
+        The second is asked where the chain has no REST endpoint, or where none of them answers, in time or at all, or
+        none can: not where they answer with what cannot be the answer, which is not to pass unnoticed. Raises as
+        `rest` where both fail, but NotFound where the first did not answer and the second does not have it.
+        """
+        if not self.rest.labels and self.comet.labels:
+            return await comet()
+        try:
+            return await rest()
+        except (UpstreamUnavailable, DeadlineExceeded, NotSupported) as error:
+            if not self.comet.labels or (isinstance(error, UpstreamUnavailable) and error.is_unsound):
+                raise
+            refusal = copy.copy(error)
+        try:
+            return await comet()
+        except NotFound:
+            if not isinstance(refusal, NotSupported):
+                raise
+        except GatewayError:
+            pass
+        raise refusal
 
     async def _get(
         self,

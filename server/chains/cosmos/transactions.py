@@ -1,4 +1,4 @@
-"""Transactions by hash, with how they ended."""
+"""Transactions by hash, with how they ended: of a REST gateway, else of a CometBFT RPC and decoded here."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from waypost.v1 import receipt_pb2, transaction_pb2
 from server.chains.capabilities.blocks import ReadsReceipts, ReadsTransactions
 from server.chains.cosmos.answers import Gas, Height, Members, members_of, native, rest_of, timestamp_of
 from server.chains.cosmos.names import decode_bech32, encode_bech32, parse_hash
+from server.chains.cosmos.raw_transactions import read_raw_transaction
 from server.chains.shared.cache import CachedDocument
 from server.errors import NotFound
 from server.upstream.absence import absent
@@ -63,6 +64,12 @@ _RECEIPT = CachedDocument(
 )
 
 
+# Its own kind: a REST gateway may know types that are not decoded here, and its answer replaces this one.
+_DECODED = CachedDocument(
+    "decoded-receipt", _RECEIPT.encode, transaction_pb2.GetReceiptResponse.FromString, block_of=_RECEIPT.block_of
+)
+
+
 class _Body(msgspec.Struct):
     messages: list[msgspec.Raw]
 
@@ -87,7 +94,7 @@ class _Answer(msgspec.Struct):
 
 
 class TransactionReader(ReadsTransactions, ReadsReceipts):
-    """Reads transactions of one chain from the REST gateway, whose node must keep an index of them."""
+    """Reads transactions of one chain, of nodes that keep an index of them."""
 
     def __init__(self, nodes: CosmosNodes, cache: ChainCache) -> None:
         self._nodes = nodes
@@ -100,19 +107,39 @@ class TransactionReader(ReadsTransactions, ReadsReceipts):
     async def read_transaction(self, text: str, view: ReadView) -> transaction_pb2.Transaction:
         """Return the transaction with its block and the parties that its first message names."""
         wanted = self.transaction_hash(text)
-        return await self._cache.read_document(
-            view, _TRANSACTION, wanted.encode(), lambda: self._read_transaction(wanted, view)
-        )
+
+        async def from_rest() -> transaction_pb2.Transaction:
+            return await self._cache.read_document(
+                view, _TRANSACTION, wanted.encode(), lambda: self._read_transaction(wanted, view)
+            )
+
+        async def from_comet() -> transaction_pb2.Transaction:
+            return self._transaction_of((await self._decode(wanted, view)).cosmos)
+
+        return await self._nodes.ask_either(from_rest, from_comet)
 
     async def read_receipt(self, text: str, view: ReadView) -> transaction_pb2.GetReceiptResponse:
         """Return how the transaction ended."""
         wanted = self.transaction_hash(text)
-        return await self._cache.read_document(
-            view, _RECEIPT, wanted.encode(), lambda: self._read_receipt(wanted, view)
-        )
+
+        async def from_rest() -> transaction_pb2.GetReceiptResponse:
+            return await self._cache.read_document(
+                view, _RECEIPT, wanted.encode(), lambda: self._read_receipt(wanted, view)
+            )
+
+        return await self._nodes.ask_either(from_rest, lambda: self._decode(wanted, view))
+
+    async def _decode(self, wanted: str, view: ReadView) -> transaction_pb2.GetReceiptResponse:
+        async def read() -> transaction_pb2.GetReceiptResponse:
+            receipt = await read_raw_transaction(self._nodes, wanted, view, lambda body: _receipt(body, wanted))
+            return transaction_pb2.GetReceiptResponse(cosmos=receipt)
+
+        return await self._cache.read_document(view, _DECODED, wanted.encode(), read)
 
     async def _read_transaction(self, wanted: str, view: ReadView) -> transaction_pb2.Transaction:
-        receipt = await self._read(wanted, view)
+        return self._transaction_of(await self._read(wanted, view))
+
+    def _transaction_of(self, receipt: receipt_pb2.CosmosReceipt) -> transaction_pb2.Transaction:
         sender, receiver = _parties(receipt, self._nodes.facts.bech32)
         return transaction_pb2.Transaction(
             cosmos=transaction_pb2.CosmosTransaction(

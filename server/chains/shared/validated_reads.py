@@ -143,7 +143,7 @@ def _explain(pool: Pool, what: str, reply: Reply) -> GatewayError:
         if type(refusal) is not UpstreamUnavailable:
             return copy.copy(refusal)
     return UpstreamUnavailable(
-        f"endpoint {reply.endpoint} of {pool.chain} answered {what} with what cannot be its answer"
+        f"endpoint {reply.endpoint} of {pool.chain} answered {what} with what cannot be its answer", is_unsound=True
     )
 
 

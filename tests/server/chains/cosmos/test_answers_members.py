@@ -142,7 +142,7 @@ async def test_who_sends_and_who_receives(
             [row] = (await gateway.ask("getTransactionByHash", [item]))["result"]["data"]["results"]
             assert (row["transaction"]["from"], row["transaction"]["to"]) == (sender, receiver)
             asked = transaction_pb2.GetTransactionByHashRequest(items=[item])
-            typed = (await gateway.ask_grpc(OPERATIONS["getTransactionByHash"], asked)).results[0].transaction.cosmos
+            typed = (await gateway.ask_grpc(OPERATIONS["getTransactionByHash"], asked)).results[0].value.cosmos
             assert (typed.from_address or None, typed.to or None) == (sender, receiver)
 
 

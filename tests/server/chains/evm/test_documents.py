@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from server.chains.evm.documents import parse_block, parse_block_transactions
+from server.chains.evm.documents import parse_block, parse_block_transactions, parse_transaction
 
 HASH = "0x" + "ab" * 32
 ADDRESS = "0x" + "0" * 39 + "1"
@@ -63,6 +63,20 @@ def test_legacy_and_deposit_transactions():
     assert json.loads(parsed.transactions[0].extra.json) == {"v": "0x1b", "r": "0x1", "s": "0x2"}
     assert [(one.type, one.gas_price) for one in parsed.transactions] == [(0, "7"), (0x7E, "0")]
     assert json.loads(parsed.transactions[1].extra.json) == {"sourceHash": HASH, "mint": "0", "isSystemTx": False}
+
+
+@pytest.mark.parametrize(
+    ("place", "block_hash"),
+    [
+        ({"blockNumber": "0x0", "blockHash": HASH}, HASH),  # the genesis block is one
+        ({"blockNumber": None, "blockHash": None}, ""),
+        ({"blockNumber": None, "blockHash": HASH}, ""),
+        ({"blockNumber": "0x7"}, ""),
+    ],
+)
+def test_a_transaction_is_in_a_block_by_number_and_hash(place, block_hash):
+    parsed = parse_transaction(json.dumps(transaction(**place)).encode())
+    assert (parsed.block_hash, parsed.block_number) == (block_hash, 0)
 
 
 @pytest.mark.parametrize(
