@@ -10,6 +10,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cli.addresses import ListenRefusal
 from runtime.config_errors import ConfigError
 from runtime.settings import load_settings
 from runtime.settings.loading import SHORT, variable_of
@@ -131,8 +132,11 @@ def config_path(arguments: argparse.Namespace) -> Path | None:
 
 
 def print_config_error(error: ConfigError, stream: TextIO) -> None:
-    """Print every mistake of the configuration, two lines each."""
+    """Print every mistake of the configuration, two lines each; of an address that cannot be had one line."""
     for mistake in error.every():
+        if isinstance(mistake, ListenRefusal):
+            print(f"config error: {mistake}", file=stream)
+            continue
         stated = f"{mistake.key} = {mistake.value}" if mistake.value else mistake.key
         origin = f"  (from {mistake.origin})" if mistake.origin else ""
         print(f"config error: {stated}{origin}\n         fix: {mistake.fix}", file=stream)
@@ -147,20 +151,3 @@ def storage_refusal(error: BaseException, settings: Settings) -> ConfigError:
     cause, fix = explain_failure(error, url)
     stated = f"the {settings.profile} database ({describe_database(url)}) cannot be used: {cause}; {fix}"
     return ConfigError("storage.url", "(hidden)", stated)
-
-
-def listen_refusal(error: OSError) -> ConfigError:
-    """Return the mistake behind a gRPC address that cannot be bound; the error's text is `setting: what is wrong`."""
-    setting, _, wrong = str(error).partition(": ")
-    return ConfigError(setting, "", f"{wrong} Choose another (--grpc-port).")
-
-
-def http_refusal(host: str, port: int, error: OSError) -> ConfigError:
-    """Return the mistake behind an address that the JSON-RPC face cannot bind."""
-    fix = f"the JSON-RPC face cannot listen there ({error.strerror}): choose another (--http-port)"
-    return ConfigError("http.port", f"{host}:{port}", fix)
-
-
-def metrics_refusal(listen: str, error: OSError) -> ConfigError:
-    """Return the mistake behind an address that metrics cannot be served on."""
-    return ConfigError("metrics.listen", listen, f"metrics cannot be served there ({error.strerror}): choose another")

@@ -8,6 +8,7 @@ import sys
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
+from cli.addresses import all_listeners, refuse_taken
 from cli.control import Control, open_control
 from cli.faces import Ports
 from cli.options import (
@@ -117,7 +118,8 @@ def run(arguments: argparse.Namespace) -> int:
     check_configured(settings)
     if arguments.worker is not None:
         return run_process(lambda stop: _work(arguments, settings, stop, generation), settings.log)
-    return run_process(lambda stop: _serve(arguments, settings, stop, content), settings.log)
+    refuse_taken(all_listeners(settings), shared=settings.workers > 1)
+    return run_process(lambda stop: _serve(arguments, settings, stop, content), settings.log, says_stopped=True)
 
 
 async def _serve(arguments: argparse.Namespace, settings: Settings, stop: Stop, content: bytes | None) -> int:

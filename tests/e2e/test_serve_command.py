@@ -40,6 +40,7 @@ async def test_both_faces_answer_and_sigterm_ends_it(config: Path, tmp_path: Pat
         events = [json.loads(line)["event"] for line in running.err.splitlines()]
         assert "serving" in events
         assert "draining" in events
+        assert running.out.endswith("\nstopped\n")
         assert "local/v1" not in running.err
 
 
@@ -139,13 +140,25 @@ async def test_a_taken_port_is_refused(config: Path, tmp_path: Path) -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = str(taken.getsockname()[1])
-        for option, other, key in (("--http-port", "--grpc-port", "http.port"), ("--grpc-port", "--http-port", "grpc")):
-            async with waypost("serve", "--config", str(config), option, port, other, "0", folder=tmp_path) as running:
+        http, grpc_port = ("--http-port", str(free_port())), ("--grpc-port", str(free_port()))
+        metrics = {"WAYPOST_METRICS__LISTEN": f"127.0.0.1:{port}"}
+        cases: list[tuple[tuple[str, ...], dict[str, str], str, str]] = [
+            (("--http-port", port, *grpc_port), {}, "http.port", "--http-port"),
+            (("--grpc-port", port, *http), {}, "grpc.port", "--grpc-port"),
+            (("--grpc-port", port, *http, "--workers", "2"), {}, "grpc.port", "--grpc-port"),
+            ((*http, *grpc_port), metrics, "metrics.listen", "metrics.listen"),
+            ((*http, *grpc_port, "--workers", "2"), metrics, "metrics.listen", "metrics.listen"),
+        ]
+        for arguments, variables, setting, remedy in cases:
+            async with waypost(
+                "serve", "--config", str(config), *arguments, folder=tmp_path, anew=True, **variables
+            ) as running:
                 assert await running.ended(60) == 1
-                assert f"config error: {key}" in running.err
-                assert option in running.err
-                assert "Traceback" not in running.err
-                assert "draining" not in running.err
+                # One line of ours alone: neither of gRPC nor of a log.
+                (line,) = running.err.splitlines()
+                assert line.startswith(f"config error: {setting} = 127.0.0.1:{port}: ")
+                assert f"choose another ({remedy})" in line
+                assert running.out == ""
 
 
 async def test_the_devnet_is_started_and_its_lines_work(tmp_path: Path) -> None:
