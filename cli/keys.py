@@ -40,13 +40,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     create.add_argument("name", help="who or what the key is for")
     listing = actions.add_parser("list", help="list the keys, revoked ones included")
     change = actions.add_parser("set", help="change what a key may do; every process follows within 5 seconds")
-    rotate = actions.add_parser("rotate", help="give a key a new text and print it; its number and terms stay")
-    rotate.add_argument(
-        "--keep", type=_moment, metavar="TIME", help="let the old text work so long, such as 24h (default: not at all)"
+    rotate = actions.add_parser("rotate", help="give a key a new text and print it; the old one works on for a while")
+    ending = rotate.add_mutually_exclusive_group()
+    ending.add_argument(
+        "--overlap",
+        type=lambda given: None if given.strip().lower() == "none" else _moment(given),
+        default="24h",
+        metavar="TIME",
+        help="let the old text work so long, or to a day (or `none`; default: %(default)s)",
+    )
+    ending.add_argument(
+        "--replace",
+        action="store_true",
+        help="end the text that the last rotation made, which was lost or has leaked; the one before works on",
     )
     revoke = actions.add_parser("revoke", help="revoke a key; every process refuses it within 5 seconds")
     for action in (change, rotate, revoke):
-        action.add_argument("key", help="number of the key, the beginning shown by list, or the key itself")
+        action.add_argument(
+            "key", metavar="NAME|ID", help="name or number of the key, the beginning shown by list, or the key itself"
+        )
     change.add_argument("--name", help="who or what the key is for", default=argparse.SUPPRESS)
     for action, unset in ((create, ""), (change, "; the word takes it back")):
         _add_terms(action, unset)
@@ -189,7 +201,7 @@ def _print(text: str, action: str) -> bool:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         done = {
             "create": "the key is made but lost, revoke it",
-            "rotate": "the key has a new text, which is lost: rotate it again",
+            "rotate": "the key has a new text, which is lost: rotate it again with --replace, or with --overlap none",
             "set": "the key is changed",
             "revoke": "the key is revoked",
         }.get(action, "it is read")
@@ -224,10 +236,13 @@ async def _run(arguments: argparse.Namespace, settings: Settings) -> tuple[str, 
                 text = json.dumps({"id": number, "name": arguments.name, "key": key}) if arguments.json else key
                 notes.append(f"key {number} for {arguments.name}; keep it now, it cannot be shown again")
             elif arguments.action == "rotate":
-                record, key = await store.rotate_key(arguments.key, arguments.keep)
-                text = json.dumps({**_row(record), "key": key}) if arguments.json else key
-                until = "at once" if arguments.keep is None else f"at {_time(arguments.keep)}"
-                notes.append(f"key {record.id} ({record.name}); the old text ends {until}; keep this one now")
+                overlap = None if arguments.replace else arguments.overlap
+                record, key = await store.rotate_key(arguments.key, overlap, replaces=arguments.replace)
+                row = _row(record)
+                text = json.dumps({**row, "key": key}) if arguments.json else key
+                until = f"works until {row['previousUntil']}" if row["previousUntil"] else "works no longer"
+                made = f"key {record.id} ({record.name}) has a new text; the one before {until}"
+                notes.append(f"{made}; keep the new one now, it cannot be shown again")
             elif arguments.action == "set":
                 if not terms:
                     raise ValueError("nothing to change: give --name, --rate, --burst, --expires, --allow, ...")
@@ -276,6 +291,8 @@ def _list(records: list[KeyRecord], *, as_json: bool) -> str:
         for what in ("operations", "chains"):
             if row[what] is not None:
                 lines.append(f"      only these {what}: {', '.join(row[what])}")
+        if row["previousUntil"]:
+            lines.append(f"      the text before works until {row['previousUntil']}")
         if row["notes"]:
             lines.append(f"      {row['notes']}")
     return "\n".join(lines)
@@ -283,6 +300,8 @@ def _list(records: list[KeyRecord], *, as_json: bool) -> str:
 
 def _row(record: KeyRecord) -> dict[str, Any]:
     rights = record.rights
+    ends = [moment for moment in (record.previous_until, record.expires_at) if moment is not None]
+    overlaps = record.previous_until is not None and min(ends) > datetime.now(UTC)
     operations, chains = (None, None) if rights is None else (rights.operations, rights.chains)
     return {
         "id": record.id,
@@ -293,6 +312,7 @@ def _row(record: KeyRecord) -> dict[str, Any]:
         "created": _time(record.created_at),
         "revoked": _time(record.revoked_at) if record.revoked_at else None,
         "expires": _time(record.expires_at) if record.expires_at else None,
+        "previousUntil": _time(min(ends)) if overlaps else None,
         "operations": None if operations is None else sorted(operations),
         "chains": None if chains is None else sorted(chains),
         "notes": record.notes,
