@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy.exc import DBAPIError
 
-from cli.options import add_config, add_network, read_settings, storage_refusal
+from cli.options import add_config, add_json, add_network, read_settings, storage_refusal
+from cli.terminal import Cell, fail, note, table
 from runtime.config_errors import nearest
 from runtime.operations import load_operations
 from server.access.keys import KeyNotFound, KeyStore
@@ -65,7 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     for action in (create, listing, change, rotate, revoke):
         add_config(action)
         add_network(action)
-        action.add_argument("--json", action="store_true", help="print JSON")
+        add_json(action)
 
 
 # Terms of a key by the names of their arguments, which are absent where nothing was said.
@@ -164,33 +165,29 @@ def _known(text: str, known: Collection[str], what: str, where: str) -> list[str
 def run(arguments: argparse.Namespace) -> int:
     """Run the action; the exit code is 1 when it was refused."""
     if getattr(arguments, "name", "").strip().lower() in RESERVED:
-        print(f"{arguments.name} is the gateway's own name: choose another", file=sys.stderr)
-        return 1
+        return fail(f"{arguments.name} is the gateway's own name: choose another", as_json=arguments.json)
     settings = read_settings(arguments)
     try:
         text, notes = asyncio.run(_run(arguments, settings))
     except Uncertain as error:
         mistake = storage_refusal(error.failure, settings)
         unknown = "whether the key is revoked is not known, see `waypost keys list`"
-        print(f"config error: {mistake.key} = {mistake.value}: {unknown}: {mistake.fix}", file=sys.stderr)
-        return 1
+        return fail(f"config error: {mistake.key} = {mistake.value}: {unknown}: {mistake.fix}", as_json=arguments.json)
     except STORAGE_FAILURES as error:
         still = "the key is NOT revoked and still works: " if arguments.action == "revoke" else ""
         mistake = storage_refusal(error, settings)
-        print(f"config error: {mistake.key} = {mistake.value}: {still}{mistake.fix}", file=sys.stderr)
-        return 1
+        return fail(f"config error: {mistake.key} = {mistake.value}: {still}{mistake.fix}", as_json=arguments.json)
     except (KeyNotFound, ValueError) as error:
-        print(f"{error}; looked in {_database(settings)}", file=sys.stderr)
-        return 1
+        return fail(f"{error}; looked in {_database(settings)}", as_json=arguments.json)
     # Printed last: a failing output is no failing database.
-    if text and not _print(text, arguments.action):
+    if text and not _print(text, arguments.action, as_json=arguments.json):
         return 1
-    for note in (*notes, f"in {_database(settings)}"):
-        print(note, file=sys.stderr)
+    for line in (*notes, f"in {_database(settings)}"):
+        note(line, as_json=arguments.json)
     return 0
 
 
-def _print(text: str, action: str) -> bool:
+def _print(text: str, action: str, *, as_json: bool) -> bool:
     """Print the answer; where standard output takes none (a file on a full disk) report what is done all the same."""
     try:
         print(text, flush=True)
@@ -205,7 +202,7 @@ def _print(text: str, action: str) -> bool:
             "set": "the key is changed",
             "revoke": "the key is revoked",
         }.get(action, "it is read")
-        print(f"the answer cannot be printed ({error.strerror}): {done}", file=sys.stderr)
+        fail(f"the answer cannot be printed ({error.strerror}): {done}", as_json=as_json)
         return False
     return True
 
@@ -278,24 +275,30 @@ def _list(records: list[KeyRecord], *, as_json: bool) -> str:
         return json.dumps(rows, indent=2)
     if not rows:
         return ""
-    lines = [
-        f"{'id':>4}  {'key':<12} {'rate':>8} {'burst':>7}  {'created':<20}  {'revoked':<20}  {'expires':<20}  name"
-    ]
-    for row in rows:
-        rate, burst = row["rate"] or "default", row["burst"] or "default"
-        shown, revoked, expires = row["key"] + "...", row["revoked"] or "-", row["expires"] or "never"
-        lines.append(
-            f"{row['id']:>4}  {shown:<12} {rate:>8} {burst:>7}  {row['created']}  {revoked:<20}  {expires:<20}"
-            f"  {row['name']}"
+    cells = [
+        (
+            str(row["id"]),
+            Cell(row["key"] + "...", "name"),
+            str(row["rate"] or "default"),
+            str(row["burst"] or "default"),
+            row["created"],
+            Cell(row["revoked"] or "-", "bad" if row["revoked"] else ""),
+            Cell(row["expires"] or "never", "doubtful" if row["expires"] else ""),
+            row["name"],
         )
-        for what in ("operations", "chains"):
-            if row[what] is not None:
-                lines.append(f"      only these {what}: {', '.join(row[what])}")
-        if row["previousUntil"]:
-            lines.append(f"      the text before works until {row['previousUntil']}")
-        if row["notes"]:
-            lines.append(f"      {row['notes']}")
-    return "\n".join(lines)
+        for row in rows
+    ]
+    headings = ("id", "key", "rate", "burst", "created", "revoked", "expires", "name")
+    return table(headings, cells, right={0, 2, 3}, details=[_details(row) for row in rows])
+
+
+def _details(row: dict[str, Any]) -> list[str]:
+    details = [
+        f"only these {what}: {', '.join(row[what])}" for what in ("operations", "chains") if row[what] is not None
+    ]
+    if row["previousUntil"]:
+        details.append(f"the text before works until {row['previousUntil']}")
+    return [*details, row["notes"]] if row["notes"] else details
 
 
 def _row(record: KeyRecord) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cli.addresses import ListenRefusal
+from cli.terminal import fail, paint
 from runtime.config_errors import ConfigError
 from runtime.settings import load_settings
 from runtime.settings.loading import SHORT, variable_of
@@ -131,15 +132,27 @@ def config_path(arguments: argparse.Namespace) -> Path | None:
     return Path(named) if named else None
 
 
-def print_config_error(error: ConfigError, stream: TextIO) -> None:
-    """Print every mistake of the configuration, two lines each; of an address that cannot be had one line."""
+def add_json(parser: argparse.ArgumentParser) -> None:
+    """Add `--json`."""
+    parser.add_argument("--json", action="store_true", help="print JSON, errors too")
+
+
+def print_config_error(error: ConfigError, stream: TextIO, *, as_json: bool = False) -> None:
+    """Print every mistake of the configuration, two lines each; of an address that cannot be had one line.
+
+    As JSON they are one document on one line.
+    """
+    if as_json:
+        fail("the configuration is refused", as_json=True, mistakes=error.every())
+        return
+    kind = paint("config error:", "bad", stream)
     for mistake in error.every():
         if isinstance(mistake, ListenRefusal):
-            print(f"config error: {mistake}", file=stream)
+            print(f"{kind} {mistake}", file=stream)
             continue
         stated = f"{mistake.key} = {mistake.value}" if mistake.value else mistake.key
         origin = f"  (from {mistake.origin})" if mistake.origin else ""
-        print(f"config error: {stated}{origin}\n         fix: {mistake.fix}", file=stream)
+        print(f"{kind} {stated}{origin}\n         fix: {mistake.fix}", file=stream)
 
 
 def storage_refusal(error: BaseException, settings: Settings) -> ConfigError:
