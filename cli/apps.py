@@ -99,7 +99,7 @@ def _print_apps(catalogue: Catalogue, apps: list[App], *, as_json: bool) -> None
         [f"{name} is overloaded: calling it answers 400 OVERLOADED" for name in row["overloaded"]] for row in rows
     ]
     if rows:
-        print(table(("app", "methods", "kind", "name"), cells, right={1}, details=overloaded))
+        print(table(("app", "methods", "kind", "name"), cells, right={1}, details=overloaded, bare=True))
 
 
 def _describe(app: App, catalogue: Catalogue) -> dict[str, Any]:

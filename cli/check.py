@@ -20,8 +20,12 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterable
 
+    from cli.terminal import Style
     from runtime.settings import EndpointSettings, Settings
     from server.chains.facts import ChainFacts, PublicEndpoint
+
+
+_STYLES: dict[str, Style] = {"configured": "good", "built-in": "", "none": "doubtful"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -44,10 +48,10 @@ def run(arguments: argparse.Namespace) -> int:
     for name, value in report["settings"].items():
         print(f"{name:<14} {value}")
     print()
-    print(table(("chain", "source", "endpoints"), [_chain_cells(row) for row in report["chains"]]))
+    print(table(("chain", "source", "endpoints"), [_chain_cells(row) for row in report["chains"]], bare=True))
     print()
     cells = [(row["name"], row["source"], ", ".join(row["endpoints"]) or "off") for row in report["sources"]]
-    print(table(("off-chain", "source", "endpoints"), cells))
+    print(table(("off-chain", "source", "endpoints"), cells, bare=True))
     print(paint("\nThe configuration is valid.", "good"))
     return 0
 
@@ -56,12 +60,8 @@ def _chain_cells(row: dict[str, Any]) -> tuple[str, Cell, str]:
     kinds = ", ".join(f"{count} {kind}" for kind, count in row["kinds"].items()) or "no endpoint"
     labels = ", ".join(row["endpoints"])
     unread = "" if row["answers"] else "  [no operation reads this chain yet]"
-    style = {"configured": Cell("configured", "good"), "none": Cell("none", "doubtful")}
-    return (
-        row["chain"],
-        style.get(row["source"], Cell(row["source"])),
-        f"{kinds}{': ' if labels else ''}{labels}{unread}",
-    )
+    source = Cell(row["source"], _STYLES[row["source"]])
+    return row["chain"], source, f"{kinds}{': ' if labels else ''}{labels}{unread}"
 
 
 def validate(settings: Settings) -> None:

@@ -93,7 +93,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json.dumps([_row(one) for one in found], indent=2))
     else:
-        print(table(("protocol", "contract", "address", "code"), [_cells(one) for one in found]))
+        print(table(("protocol", "contract", "address", "code"), [_cells(one) for one in found], bare=True))
         print(f"\n{arguments.chain}: {len(found)} addresses, {len(found) - len(missing)} with code, {_count(missing)}")
     return 1 if missing else 0
 

@@ -49,7 +49,7 @@ class Cell(str):
 def is_styled(stream: TextIO | None = None) -> bool:
     """Return whether the stream (standard output by default) is a terminal that shows colours, and may."""
     stream = sys.stdout if stream is None else stream
-    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") not in ("dumb", "")
+    return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM", "dumb") not in ("dumb", "")
 
 
 def paint(text: str, style: Style, stream: TextIO | None = None) -> str:
@@ -63,8 +63,9 @@ def table(
     *,
     right: Collection[int] = (),
     details: Sequence[Sequence[str]] = (),
+    bare: bool = False,
 ) -> str:
-    """Return rows in columns under their headings, for standard output.
+    """Return rows in columns under their headings, for standard output; a `bare` one has these on a terminal alone.
 
     `right` are the columns aligned to the right, `details` the lines below each row.
     """
@@ -80,7 +81,8 @@ def table(
         return _BETWEEN.join(padded).rstrip()
 
     def lines() -> Iterator[str]:
-        yield line(headings, "bold")
+        if not bare or is_styled():
+            yield line(headings, "bold")
         if is_styled() and (sys.stdout.encoding or "").lower().startswith("utf"):
             yield paint(_BETWEEN.join(_RULE * width for width in widths), "dim")
         for place, row in enumerate(rows):

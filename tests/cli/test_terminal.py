@@ -61,7 +61,8 @@ def test_a_terminal_has_colours_and_lines_and_all_else_is_the_same(
     assert ESCAPE.search(shown)
     heading, rule, *rows = ESCAPE.sub("", shown).splitlines()
     assert set(rule) == {"\u2500", " "}
-    assert [heading, *rows] == plain.splitlines()
+    assert heading.split() == ["app", "methods", "kind", "name"]
+    assert rows == plain.splitlines()
 
 
 @pytest.mark.parametrize("variables", [{"TERM": "dumb"}, {"TERM": "xterm", "NO_COLOR": "1"}, {}])
