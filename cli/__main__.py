@@ -25,6 +25,7 @@ COMMANDS: dict[str, str] = {
     "keys": "create, list, change and revoke API keys",
     "usage": "show what each key has used",
     "check": "validate a configuration and say what each chain will use",
+    "doctor": "look for what keeps a gateway from serving, with the fix of each fault",
     "registry": "check the protocol registry against a chain's nodes",
     "apps": "list and validate published contracts, print their .proto files",
     "call": "ask a running gateway over gRPC and print the answer as JSON",
