@@ -39,8 +39,9 @@ generate: .venv/dev.stamp ## regenerate the committed stubs from proto/
 	@touch .generated/waypost/py.typed
 	@mv generated .replaced && mv .generated generated && rm -rf .replaced
 
-operations: .venv/dev.stamp ## rewrite the README's table of operations
+operations: .venv/dev.stamp ## rewrite the README's table of operations and the reference of docs/cli.md
 	@$(BIN)/python -m scripts.operations_table
+	@$(BIN)/python -m scripts.command_reference
 
 run: .venv/run.stamp ## serve on local chains (NETWORK=mainnet: on public endpoints; FULL=1: with Starknet)
 	@exec ./waypost serve --network $(NETWORK) $(if $(FULL),--full)

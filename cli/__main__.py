@@ -30,6 +30,7 @@ COMMANDS: dict[str, str] = {
     "apps": "list and validate published contracts, print their .proto files",
     "call": "ask a running gateway over gRPC and print the answer as JSON",
     "methods": "list the operations with their state",
+    "completion": "print a script by which a shell completes the command",
 }
 
 

@@ -7,6 +7,7 @@ import json
 import shlex
 import signal
 import socket
+import tomllib
 from typing import TYPE_CHECKING
 
 import aiohttp
@@ -159,6 +160,23 @@ async def test_a_taken_port_is_refused(config: Path, tmp_path: Path) -> None:
                 assert line.startswith(f"config error: {setting} = 127.0.0.1:{port}: ")
                 assert f"choose another ({remedy})" in line
                 assert running.out == ""
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+async def test_the_doctor_finds_all_well_beside_a_gateway(config: Path, tmp_path: Path, workers: str) -> None:
+    ports = {"WAYPOST_HTTP_PORT": str(free_port()), "WAYPOST_GRPC_PORT": str(free_port())}
+    ports["WAYPOST_METRICS__LISTEN"] = f"127.0.0.1:{free_port()}"
+    async with waypost("serve", "--config", str(config), "--workers", workers, folder=tmp_path, **ports) as running:
+        await base_of(running)
+        async with waypost("doctor", "--config", str(config), "--json", folder=tmp_path, **ports) as doctor:
+            assert await doctor.ended(60) == 0, doctor.out
+            checks = json.loads(doctor.out)["checks"]
+            assert doctor.err == ""
+    assert {one["state"] for one in checks} == {"ok"}
+    served = [one["check"] for one in checks if one["found"].endswith("is served by a gateway")]
+    assert served == ["port http.port", "port grpc.port", "port metrics.listen"]
+    chains = {one["check"].removeprefix("chain ") for one in checks if one["check"].startswith("chain ")}
+    assert chains == tomllib.loads(config.read_text())["chains"].keys()
 
 
 async def test_the_devnet_is_started_and_its_lines_work(tmp_path: Path) -> None:
