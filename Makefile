@@ -9,7 +9,8 @@ MINUTES ?= 10
 BEFORE ?=
 PACKAGES := runtime server transcoder cli devnet bench scripts
 BIN := .venv/bin
-PROTOS := $(shell find proto -name '*.proto' | sort)
+PROTOS := $(shell find proto proto_internal -name '*.proto' | sort)
+CLIENT := clients/python/waypost
 
 help: ## show this help
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -19,7 +20,7 @@ help: ## show this help
 	@$(PYTHON) -c 'import sys; sys.exit("Waypost needs Python 3.11 or newer" if sys.version_info < (3, 11) else 0)'
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r locks/run.txt
-	@echo 'import sys; sys.path[:0] = ["$(CURDIR)", "$(CURDIR)/generated"]' > $$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])')/waypost-tree.pth
+	@echo 'import sys; sys.path[:0] = ["$(CURDIR)", "$(CURDIR)/clients/python", "$(CURDIR)/generated"]' > $$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])')/waypost-tree.pth
 	@touch $@
 
 .venv/dev.stamp: locks/dev.txt .venv/run.stamp
@@ -30,14 +31,15 @@ help: ## show this help
 setup: .venv/run.stamp ## set up what serving needs
 setup-dev: .venv/dev.stamp ## set up what developing needs
 
-# Written beside and swapped in at the end: nothing that runs meanwhile finds the stubs gone.
+# Written beside and swapped in at the end: what runs meanwhile finds its stubs. The public ones belong to the Python
+# client; what the gateway's own processes ask of each other, and the descriptors, to the gateway alone.
 generate: .venv/dev.stamp ## regenerate the committed stubs from proto/
 	@rm -rf .generated && mkdir .generated
-	@$(BIN)/python -m grpc_tools.protoc -I proto -I third_party/googleapis --python_out=.generated --pyi_out=.generated --grpc_python_out=.generated $(PROTOS)
+	@$(BIN)/python -m grpc_tools.protoc -I proto -I proto_internal -I third_party/googleapis --python_out=.generated --pyi_out=.generated --grpc_python_out=.generated $(PROTOS)
 	@$(BIN)/buf build --as-file-descriptor-set -o .generated/descriptors.binpb
-	@find .generated/waypost -type d -exec touch {}/__init__.py \;
-	@touch .generated/waypost/py.typed
-	@mv generated .replaced && mv .generated generated && rm -rf .replaced
+	@find .generated -mindepth 1 -type d -not -path .generated/waypost -exec touch {}/__init__.py \;
+	@for part in v1 options; do rm -rf $(CLIENT)/$$part && mv .generated/waypost/$$part $(CLIENT)/$$part; done; rmdir .generated/waypost
+	@rm -rf generated && mv .generated generated
 
 operations: .venv/dev.stamp ## rewrite the README's table of operations and the reference of docs/cli.md
 	@$(BIN)/python -m scripts.operations_table

@@ -22,6 +22,7 @@ fi
 for part in runtime transcoder server cli generated; do
     cp -R "$tree/$part" "$prefix/$part"
 done
+cp -R "$tree/clients/python/waypost" "$prefix/generated/waypost"
 cp "$tree/waypost" "$tree/LICENSE" "$prefix/"
 find "$prefix" -name __pycache__ -path "$prefix/[!.]*" -prune -exec rm -rf {} +
 

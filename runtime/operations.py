@@ -13,12 +13,12 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import waypost
+import waypost_internal
 from google.protobuf import descriptor_pool
 from google.protobuf.descriptor_pb2 import FileDescriptorSet
 from google.protobuf.message_factory import GetMessageClass
 from waypost import v1
-from waypost.v1 import options_pb2
+from waypost.options.v1 import options_pb2
 
 if TYPE_CHECKING:
     from google.protobuf.descriptor import EnumValueDescriptor, FieldDescriptor, FileDescriptor, MethodDescriptor
@@ -30,7 +30,7 @@ def read_file_set() -> FileDescriptorSet:
 
     Raises FileNotFoundError without generated/descriptors.binpb.
     """
-    package = next(iter(waypost.__path__))
+    package = next(iter(waypost_internal.__path__))
     return FileDescriptorSet.FromString((Path(package).parent / "descriptors.binpb").read_bytes())
 
 

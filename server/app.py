@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from grpc_health.v1 import health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2_grpc
-from waypost.internal.v1 import access_pb2_grpc, publication_pb2_grpc
+from waypost_internal.v1 import access_pb2_grpc, publication_pb2_grpc
 
 from runtime.metrics import watch_in_flight
 from runtime.operations import load_operations

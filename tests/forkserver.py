@@ -121,7 +121,7 @@ def _server() -> socket.socket:
     process = subprocess.Popen(
         [sys.executable, "-m", "tests.forkserver", str(theirs.fileno())],
         cwd=ROOT,
-        env={"PATH": os.environ["PATH"], "PYTHONPATH": "generated:."},
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": "clients/python:generated:."},
         pass_fds=(theirs.fileno(),),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     import msgspec
-    from waypost.internal.v1.access_pb2 import AdmitResponse
+    from waypost_internal.v1.access_pb2 import AdmitResponse
 
     from runtime.settings import HttpSettings
     from runtime.tracing import Tracer

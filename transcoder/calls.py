@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from grpc import StatusCode
 from grpc.aio import AioRpcError, UsageError
-from waypost.internal.v1 import access_pb2
+from waypost_internal.v1 import access_pb2
 
 from transcoder.errors import STATUSES, Failure, from_status
 from transcoder.exchange import CREDENTIAL
@@ -71,7 +71,7 @@ def given_up() -> Failure:
     return Failure(*STATUSES[StatusCode.CANCELLED])
 
 
-SERVICE = "/waypost.internal.v1.AccessService/"
+SERVICE = "/waypost_internal.v1.AccessService/"
 TIMEOUT = 5.0
 
 # What a key may look like; anything else must not become gRPC metadata.

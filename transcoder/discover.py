@@ -11,9 +11,9 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 import orjson
-from waypost.internal.v1 import publication_pb2
-from waypost.v1 import options_pb2
+from waypost.options.v1 import options_pb2
 from waypost.v1.common_pb2 import Reason
+from waypost_internal.v1 import publication_pb2
 
 from runtime.operations import literal
 from transcoder.calls import begin
@@ -57,7 +57,7 @@ WITH_CHAIN = ("CHAIN_UNKNOWN", "CHAIN_UNSUPPORTED", "NOT_AVAILABLE", "NOT_FOUND"
 WHEN_CALLED = ("REVERTED", "OVERLOADED", "RANGE_TOO_LARGE", "ARCHIVE_REQUIRED")
 
 DISCOVER = "rpc.discover"
-PUBLICATIONS = "/waypost.internal.v1.PublicationService/ListPublications"
+PUBLICATIONS = "/waypost_internal.v1.PublicationService/ListPublications"
 TIMEOUT = 5.0
 
 

@@ -12,7 +12,7 @@ from runtime.operations import literal, member
 
 if TYPE_CHECKING:
     from google.protobuf.descriptor import Descriptor, EnumDescriptor
-    from waypost.v1 import options_pb2
+    from waypost.options.v1 import options_pb2
 
 NATIVE = "waypost.v1.NativeJson"
 TIMESTAMP = "google.protobuf.Timestamp"

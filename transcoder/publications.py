@@ -15,7 +15,7 @@ from transcoder.params import parameter_fields
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from waypost.internal.v1.publication_pb2 import Publication
+    from waypost_internal.v1.publication_pb2 import Publication
 
     from runtime.operations import Operation
     from transcoder.schemas import Schemas

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import orjson
-from waypost.v1 import options_pb2
+from waypost.options.v1 import options_pb2
 
 from transcoder.fields import REAL, SAFE, WIDE, Field, UnsupportedField, fields_of, holds_native, literals_of
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 from google.protobuf.timestamp_pb2 import Timestamp
-from waypost.v1 import options_pb2
+from waypost.options.v1 import options_pb2
 from waypost.v1.common_pb2 import NativeJson
 
 from runtime.config_errors import nearest

@@ -7,7 +7,7 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from waypost.v1 import options_pb2
+from waypost.options.v1 import options_pb2
 
 from runtime.operations import load_operations, read_file_set
 from transcoder.fields import TEXT_LENGTH, Field, fields_of, literals_of

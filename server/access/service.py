@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from waypost.internal.v1 import access_pb2, access_pb2_grpc
+from waypost_internal.v1 import access_pb2, access_pb2_grpc
 
 from runtime.metrics import count_refusal
 from server.access.admission import decode

@@ -150,7 +150,7 @@ def proto_text(file: AppFile) -> str:
         "",
         f"package {file.package};",
         "",
-        f'option go_package = "github.com/waypost/waypost/gen/go/{"/".join(parts)};{go_name}";',
+        f'option go_package = "{"/".join(parts)};{go_name}";',
         "option java_multiple_files = true;",
         f'option java_package = "dev.waypost.apps.{".".join(parts[1:])}";',
         "",

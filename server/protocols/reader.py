@@ -8,7 +8,8 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
-from waypost.v1 import options_pb2, position_pb2, position_summary_pb2
+from waypost.options.v1 import options_pb2
+from waypost.v1 import position_pb2, position_summary_pb2
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping

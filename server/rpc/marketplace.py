@@ -5,8 +5,8 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Protocol
 
-from waypost.internal.v1 import publication_pb2, publication_pb2_grpc
 from waypost.v1 import common_pb2, marketplace_outcome_pb2, marketplace_pb2, marketplace_pb2_grpc
+from waypost_internal.v1 import publication_pb2, publication_pb2_grpc
 
 from runtime.config_errors import nearest
 from server.errors import NotFound

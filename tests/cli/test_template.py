@@ -29,7 +29,7 @@ THREAD = "import threading, time\nthreading.Thread(target=time.sleep, args=(60,)
 def environment(folder: Path, **more: str) -> dict[str, str]:
     return {
         "PATH": os.environ["PATH"],
-        "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "generated")]),
+        "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "clients" / "python"), str(ROOT / "generated")]),
         "WAYPOST_STORAGE__URL": f"sqlite:///{folder}/waypost.db",
         **more,
     }

@@ -22,7 +22,7 @@ import grpc
 import pytest
 from google.protobuf.json_format import MessageToDict
 from google.rpc import error_details_pb2, status_pb2
-from waypost.v1 import options_pb2
+from waypost.options.v1 import options_pb2
 
 from runtime.operations import literal, load_operations, public_files
 from tests.e2e.gateway import KEY

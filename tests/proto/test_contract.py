@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
-from waypost.v1 import options_pb2
+from waypost.options.v1 import options_pb2
 
 from runtime.operations import Operation, load_operations, member
 from tests.each import each

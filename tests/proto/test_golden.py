@@ -9,7 +9,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from waypost.v1 import common_pb2, options_pb2
+from waypost.options.v1 import options_pb2
+from waypost.v1 import common_pb2
 
 from runtime.operations import Operation, literal, load_operations, member, public_files
 

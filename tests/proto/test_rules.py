@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from eth_utils.address import is_checksum_address
 from google.protobuf import descriptor_pb2
 from google.protobuf.descriptor import Descriptor, FieldDescriptor, MethodDescriptor
-from waypost.v1 import options_pb2
+from waypost.options.v1 import options_pb2
 
 from runtime.operations import literal, load_operations, member, public_files
 from tests.each import each
@@ -24,6 +24,12 @@ ROOT = Path(__file__).parents[2]
 # The slugs of contract section 2.3.
 CHAINS = {line.split()[0] for line in (ROOT / "tests" / "golden" / "chains.txt").read_text().splitlines()}
 GRPC_ONLY = "waypost/v1/batch.proto"
+# Classes of java.lang with names that a message could have.
+JAVA_LANG = """
+    Boolean Byte Character Class ClassLoader Cloneable Comparable Deprecated Double Enum Error Exception Float Integer
+    Iterable Long Math Module ModuleLayer Number Object Override Package Process Readable Record Runnable Runtime Short
+    String System Thread Throwable Void
+"""
 NUMERIC: dict[int, Any] = {
     FieldDescriptor.CPPTYPE_INT32: int,
     FieldDescriptor.CPPTYPE_INT64: int,
@@ -298,9 +304,22 @@ def test_results_that_are_a_bare_value_have_one_field() -> None:
             assert len(operation.response.DESCRIPTOR.fields) == 1, operation.name
 
 
-def test_files_name_their_package_for_go_and_java() -> None:
+def test_files_name_their_package_in_every_language() -> None:
+    outer = set()
     for file in public_files():
         options = descriptor_pb2.FileOptions.FromString(file.GetOptions().SerializeToString())
-        assert options.go_package == "github.com/waypost/waypost/gen/go/waypost/v1;waypostv1", file.name
-        assert options.java_package == "dev.waypost.v1", file.name
-        assert options.java_multiple_files, file.name
+        assert options.go_package == "github.com/waypost/waypost/clients/go/waypost/v1;waypostv1", file.name
+        assert (options.java_package, options.java_multiple_files) == ("dev.waypost.v1", True), file.name
+        assert options.java_outer_classname.endswith("Proto"), f"{file.name}: the class could hide one of java.lang"
+        assert (options.csharp_namespace, options.php_namespace) == ("Waypost.V1", "Waypost\\V1"), file.name
+        assert (options.ruby_package, options.swift_prefix) == ("Waypost::V1", "WaypostV1"), file.name
+        assert options.objc_class_prefix == "WPT", file.name
+        outer.add(options.java_outer_classname)
+    assert len(outer) == len(public_files())
+    assert not outer & {message.name for file in public_files() for message in file.message_types_by_name.values()}
+
+
+def test_no_message_or_enum_hides_a_name_that_java_imports_by_itself() -> None:
+    for file in public_files():
+        for name in (*file.message_types_by_name, *file.enum_types_by_name):
+            assert name not in JAVA_LANG.split(), name

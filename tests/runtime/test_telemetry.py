@@ -111,7 +111,7 @@ def test_nothing_is_imported_while_traces_are_off() -> None:
     }
     assert importing == {"runtime/spans.py", "runtime/telemetry.py"}
     check = "import sys, cli.gateway; sys.exit(sum(name.startswith('opentelemetry') for name in sys.modules))"
-    path = {"PYTHONPATH": f"{ROOT}:{ROOT / 'generated'}"}
+    path = {"PYTHONPATH": f"{ROOT}:{ROOT / 'clients' / 'python'}:{ROOT / 'generated'}"}
     assert subprocess.run([sys.executable, "-P", "-c", check], env=path, cwd=ROOT, check=False).returncode == 0
 
 

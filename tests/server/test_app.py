@@ -12,9 +12,9 @@ from google.rpc import error_details_pb2, status_pb2
 from grpc import StatusCode
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
-from waypost.internal.v1 import access_pb2, access_pb2_grpc
 from waypost.v1.account_pb2 import GetBalanceRequest, GetBalanceResponse
 from waypost.v1.account_pb2_grpc import AccountServiceStub
+from waypost_internal.v1 import access_pb2, access_pb2_grpc
 
 from runtime.operations import load_operations
 from server.app import Gateway, ListenError
@@ -295,11 +295,11 @@ async def test_reflection_lists_what_works_and_hides_what_is_internal(channel: A
         descriptor_pb2.FileDescriptorProto.FromString(proto).name
         for proto in found.file_descriptor_response.file_descriptor_proto
     }
-    assert {"waypost/v1/account.proto", "waypost/v1/options.proto"} <= names
+    assert {"waypost/v1/account.proto", "waypost/options/v1/options.proto"} <= names
     typed = await reflected(channel, file_containing_symbol="waypost_apps.erc20.v1.Erc20Service.Erc20apiCallBalanceOf")
     (proto,) = typed.file_descriptor_response.file_descriptor_proto
     assert descriptor_pb2.FileDescriptorProto.FromString(proto).name == "waypost_apps/erc20/v1/erc20.proto"
-    for symbol in ("waypost.internal.v1.AccessService", "waypost.v1.AccountService.NoRpc", "waypost.v1", ""):
+    for symbol in ("waypost_internal.v1.AccessService", "waypost.v1.AccountService.NoRpc", "waypost.v1", ""):
         hidden = await reflected(channel, file_containing_symbol=symbol)
         assert hidden.error_response.error_code == StatusCode.NOT_FOUND.value[0], symbol
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from waypost.internal.v1 import access_pb2, publication_pb2
+from waypost_internal.v1 import access_pb2, publication_pb2
 
 from runtime.operations import cost_of
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
-LIST = "/waypost.internal.v1.PublicationService/ListPublications"
+LIST = "/waypost_internal.v1.PublicationService/ListPublications"
 COST = 20
 
 
 async def test_a_document_is_charged_to_its_principal_and_to_no_other(gateway: Gateway) -> None:
     _, key = await gateway.keys.create_key("a", 0.001, 100)
     admit = gateway.channel().unary_unary(
-        "/waypost.internal.v1.AccessService/Admit",
+        "/waypost_internal.v1.AccessService/Admit",
         access_pb2.AdmitRequest.SerializeToString,
         access_pb2.AdmitResponse.FromString,
     )
@@ -48,7 +48,7 @@ async def test_a_document_is_charged_to_its_principal_and_to_no_other(gateway: G
 
 async def test_the_demo_pays_by_the_item_and_an_ipv6_client_by_its_network(gateway: Gateway) -> None:
     admit = gateway.channel().unary_unary(
-        "/waypost.internal.v1.AccessService/Admit",
+        "/waypost_internal.v1.AccessService/Admit",
         access_pb2.AdmitRequest.SerializeToString,
         access_pb2.AdmitResponse.FromString,
     )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from google.protobuf.message_factory import GetMessageClass
 from google.protobuf.timestamp_pb2 import Timestamp
 from hypothesis import strategies as st
-from waypost.v1 import options_pb2
+from waypost.options.v1 import options_pb2
 from waypost.v1.common_pb2 import NativeJson
 
 from runtime.operations import literal, public_files
@@ -37,7 +37,7 @@ def all_messages() -> list[Descriptor]:
             walk(nested)
 
     for file in public_files():
-        if file.name not in ("waypost/v1/options.proto", "waypost/v1/batch.proto"):
+        if file.name not in ("waypost/options/v1/options.proto", "waypost/v1/batch.proto"):
             for message in file.message_types_by_name.values():
                 walk(message)
     return [message for message in found if message.full_name != "waypost.v1.NativeJson"]

@@ -13,7 +13,7 @@ import msgspec
 import orjson
 from google.protobuf.message_factory import GetMessageClass
 from google.protobuf.timestamp_pb2 import Timestamp
-from waypost.v1 import options_pb2
+from waypost.options.v1 import options_pb2
 from waypost.v1.common_pb2 import NativeJson
 
 from runtime.operations import literal

@@ -15,7 +15,7 @@ from google.protobuf.any_pb2 import Any as Packed
 from google.protobuf.duration_pb2 import Duration
 from google.rpc.error_details_pb2 import BadRequest, ErrorInfo, RetryInfo
 from google.rpc.status_pb2 import Status
-from waypost.internal.v1 import access_pb2, publication_pb2
+from waypost_internal.v1 import access_pb2, publication_pb2
 
 from runtime.operations import load_operations
 from transcoder.app import create_app
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     Script = Callable[[Message, Any], Awaitable[Message]]
 
 KEY = "wp_good"
-ACCESS = "waypost.internal.v1.AccessService"
-PUBLICATION = "waypost.internal.v1.PublicationService"
+ACCESS = "waypost_internal.v1.AccessService"
+PUBLICATION = "waypost_internal.v1.PublicationService"
 
 
 @dataclass

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import jsonschema  # type: ignore[import-untyped]
 import pytest
-from waypost.internal.v1 import publication_pb2
+from waypost_internal.v1 import publication_pb2
 
 from runtime.operations import load_operations
 from server.chains.facts import load_facts

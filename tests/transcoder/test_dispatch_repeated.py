@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import orjson
 import pytest
-from waypost.v1 import funding_pb2, options_pb2
+from waypost.options.v1 import options_pb2
+from waypost.v1 import funding_pb2
 
 from runtime.operations import load_operations
 from transcoder.dispatch import LEAST_REPEATED, MOST_REPEATED, Method, Repeated

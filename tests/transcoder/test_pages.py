@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from waypost.internal.v1 import publication_pb2
+from waypost_internal.v1 import publication_pb2
 
 from tests.transcoder.scripted import KEY, Face, Options, Server, serving
 from transcoder import discover

@@ -13,7 +13,7 @@ from grpc import StatusCode
 from grpc.aio import AioRpcError, Metadata
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from waypost.internal.v1 import access_pb2
+from waypost_internal.v1 import access_pb2
 
 from runtime.bounds import DEEPEST, nests_too_deeply
 from runtime.operations import load_operations

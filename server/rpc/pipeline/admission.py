@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 PRINCIPAL = "x-waypost-principal"
 _BEARER = "bearer "
 # What is no caller's request, though it is about one.
-_ABOUT_CALLERS = "/waypost.internal.v1.AccessService/"
+_ABOUT_CALLERS = "/waypost_internal.v1.AccessService/"
 
 
 class AdmissionStage:

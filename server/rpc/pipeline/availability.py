@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from waypost.v1 import options_pb2
+from waypost.options.v1 import options_pb2
 
 from runtime.operations import member
 from server.chains.registry import advise_chain

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     # What a call over a socket passes before its message is read; something to await where that takes a while.
     Identify = Callable[["RequestState"], Awaitable[None] | None]
 
-INTERNAL = "/waypost.internal."
+INTERNAL = "/waypost_internal."
 CACHE_STATUS = "x-waypost-cache"
 _trace_id = re.compile(r"[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}").fullmatch
 COST = "x-waypost-cost"

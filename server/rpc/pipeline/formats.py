@@ -11,7 +11,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from waypost.v1 import options_pb2
+from waypost.options.v1 import options_pb2
 
 from runtime.operations import member
 from server.catalog.tokens import PRICED_SYMBOLS

@@ -14,7 +14,7 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from waypost.v1 import options_pb2
+from waypost.options.v1 import options_pb2
 
 from runtime.metrics import cache_lookups, count_cache
 from runtime.operations import member

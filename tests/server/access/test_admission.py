@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from waypost.internal.v1.access_pb2 import AdmitRequest, GetReadinessRequest
+from waypost_internal.v1.access_pb2 import AdmitRequest, GetReadinessRequest
 
 from server.access.admission import LOCAL, Admission, ConcurrencyLimiter, Policy, decode
 from server.access.directory import KeyDirectory

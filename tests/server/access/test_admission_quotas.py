@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
-from waypost.internal.v1 import access_pb2
+from waypost_internal.v1 import access_pb2
 
 from runtime.settings import SLOWEST_RATE
 from server.access.admission import LOCAL, UNLIMITED, Policy, Principal, decode

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import SecretStr
 from redis.asyncio import Redis
-from waypost.internal.v1 import access_pb2, access_pb2_grpc
+from waypost_internal.v1 import access_pb2, access_pb2_grpc
 
 from runtime.settings import GrpcSettings, QuotaSettings, Settings, StorageSettings
 from server.access import leased_quotas

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 
-PATH = "/waypost.internal.v1.PublicationService/ListPublications"
+PATH = "/waypost_internal.v1.PublicationService/ListPublications"
 CREDENTIAL = "0123456789abcdef0123456789abcdef"
 
 

@@ -197,7 +197,7 @@ async def test_nothing_committed_is_lost_when_the_process_is_killed(url: str):
             str(start),
             cwd=ROOT,
             stdout=asyncio.subprocess.PIPE,
-            env=os.environ | {"PYTHONPATH": "generated:."},
+            env=os.environ | {"PYTHONPATH": "clients/python:generated:."},
         )
         assert process.stdout is not None
         committed = start - 1

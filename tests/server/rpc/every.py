@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.json_format import ParseDict
-from waypost.v1 import options_pb2
+from waypost.options.v1 import options_pb2
 
 from devnet import known, known_bitcoin, known_cosmos, known_solana, known_starknet
 from devnet.cosmos.world import CHAINS as COSMOS

@@ -13,12 +13,12 @@ from google.rpc import error_details_pb2, status_pb2
 from grpc import StatusCode
 from grpc_health.v1 import health_pb2
 from grpc_reflection.v1alpha import reflection_pb2
-from waypost.internal.v1 import access_pb2
 from waypost.v1 import batch_pb2, block_pb2, cosmos_pb2, usage_pb2
 from waypost.v1.account_pb2 import GetBalanceRequest, GetBalanceResponse
 from waypost.v1.account_pb2_grpc import AccountServiceStub
 from waypost.v1.batch_pb2_grpc import BatchServiceStub
 from waypost.v1.system_pb2 import GetHealthRequest
+from waypost_internal.v1 import access_pb2
 
 from runtime.operations import load_operations
 from server.rpc import batch as module

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from google.protobuf.descriptor import FieldDescriptor
-from waypost.v1 import options_pb2
+from waypost.options.v1 import options_pb2
 
 from devnet.cosmos.world import CHAINS as COSMOS
 from devnet.cosmos.world import address, operator

@@ -65,7 +65,12 @@ async def test_processes_that_start_together_take_turns(url: str, tmp_path: Path
     script = f"import asyncio; from server.storage.database import open_database; asyncio.run(open_database({url!r}))"
     running = [
         await asyncio.create_subprocess_exec(
-            sys.executable, "-c", script, cwd=ROOT, stderr=subprocess.PIPE, env={"PYTHONPATH": "generated:."}
+            sys.executable,
+            "-c",
+            script,
+            cwd=ROOT,
+            stderr=subprocess.PIPE,
+            env={"PYTHONPATH": "clients/python:generated:."},
         )
         for _ in range(3)
     ]

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from waypost.v1 import options_pb2
+from waypost.options.v1 import options_pb2
 
 from server.catalog.tokens import PRICED_SYMBOLS
 from server.rpc.pipeline.formats import CHECKS

@@ -205,7 +205,7 @@ async def test_a_response_of_no_message_is_internal(rig: Rig) -> None:
 
 
 async def test_internal_services_do_not_exist_here(rig: Rig) -> None:
-    call = rig.channel.unary_unary("/waypost.internal.v1.AccessService/Admit")
+    call = rig.channel.unary_unary("/waypost_internal.v1.AccessService/Admit")
     with pytest.raises(grpc.aio.AioRpcError) as caught:
         await call(b"", timeout=5)
     assert caught.value.code() is StatusCode.UNIMPLEMENTED

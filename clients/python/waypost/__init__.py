@@ -1,0 +1,1 @@
+"""Typed stubs of Waypost's protos."""

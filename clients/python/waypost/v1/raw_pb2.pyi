@@ -1,0 +1,37 @@
+from waypost.options.v1 import options_pb2 as _options_pb2
+from waypost.v1 import common_pb2 as _common_pb2
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from typing import ClassVar as _ClassVar, Mapping as _Mapping, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class ChainRpcRequest(_message.Message):
+    __slots__ = ("chain", "method", "params")
+    CHAIN_FIELD_NUMBER: _ClassVar[int]
+    METHOD_FIELD_NUMBER: _ClassVar[int]
+    PARAMS_FIELD_NUMBER: _ClassVar[int]
+    chain: str
+    method: str
+    params: _common_pb2.NativeJson
+    def __init__(self, chain: _Optional[str] = ..., method: _Optional[str] = ..., params: _Optional[_Union[_common_pb2.NativeJson, _Mapping]] = ...) -> None: ...
+
+class NodeError(_message.Message):
+    __slots__ = ("code", "message", "data")
+    CODE_FIELD_NUMBER: _ClassVar[int]
+    MESSAGE_FIELD_NUMBER: _ClassVar[int]
+    DATA_FIELD_NUMBER: _ClassVar[int]
+    code: int
+    message: str
+    data: _common_pb2.NativeJson
+    def __init__(self, code: _Optional[int] = ..., message: _Optional[str] = ..., data: _Optional[_Union[_common_pb2.NativeJson, _Mapping]] = ...) -> None: ...
+
+class ChainRpcResponse(_message.Message):
+    __slots__ = ("chain", "method", "result")
+    CHAIN_FIELD_NUMBER: _ClassVar[int]
+    METHOD_FIELD_NUMBER: _ClassVar[int]
+    RESULT_FIELD_NUMBER: _ClassVar[int]
+    chain: str
+    method: str
+    result: _common_pb2.NativeJson
+    def __init__(self, chain: _Optional[str] = ..., method: _Optional[str] = ..., result: _Optional[_Union[_common_pb2.NativeJson, _Mapping]] = ...) -> None: ...
