@@ -7,13 +7,13 @@ import json
 import shlex
 import signal
 import socket
-import tomllib
 from typing import TYPE_CHECKING
 
 import aiohttp
 import pytest
 
 from devnet.ports import free_port
+from runtime.settings import load_settings
 from tests.collector import run_collector
 from tests.e2e.commands import CREDENTIAL, HEIGHT, base_of, children, is_running, post, waypost
 
@@ -176,7 +176,7 @@ async def test_the_doctor_finds_all_well_beside_a_gateway(config: Path, tmp_path
     served = [one["check"] for one in checks if one["found"].endswith("is served by a gateway")]
     assert served == ["port http.port", "port grpc.port", "port metrics.listen"]
     chains = {one["check"].removeprefix("chain ") for one in checks if one["check"].startswith("chain ")}
-    assert chains == tomllib.loads(config.read_text())["chains"].keys()
+    assert chains == load_settings(config, environ={}).chains.keys()
 
 
 async def test_the_devnet_is_started_and_its_lines_work(tmp_path: Path) -> None:

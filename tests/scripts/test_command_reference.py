@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
+
 from cli.__main__ import COMMANDS
 from scripts.command_reference import PAGE, main, render
+
+
+@pytest.fixture(autouse=True)
+def _default_port(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("WAYPOST_GRPC_PORT", raising=False)
 
 
 def test_the_reference_is_current() -> None:
