@@ -126,5 +126,6 @@ def _try(family: int, address: tuple[object, ...], *, shared: bool) -> OSError |
                 probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
             probe.bind(address)
     except OSError as error:
-        return error
+        # gRPC finds another way where the system has no such family of addresses.
+        return None if error.errno == errno.EAFNOSUPPORT else error
     return None

@@ -26,6 +26,7 @@ from cli.options import (
 from cli.process import run_process
 from cli.reloader import listen_for_reload
 from cli.template import run_template
+from cli.terminal import paint
 from cli.worker import Parent
 from cli.worker_reload import WorkerControl, WorkersReload, read_configuration, read_content
 from cli.workers import run_workers
@@ -60,21 +61,21 @@ def greeting(settings: Settings, ports: Ports, examples: Sequence[str] = ()) -> 
     http, grpc = base.rpartition("/")[0], f"{_reachable(settings.grpc.host)}:{ports.grpc}"
     if settings.profile == "devnet":
         lines = [
-            "Waypost is serving local chains.",
+            paint("Waypost is serving local chains.", "good"),
             f"  Base URL  {base}  (POST {base}/v1)",
             f"  gRPC      {grpc}  (metadata x-api-key: {DEVNET_KEY})",
             f"  OpenRPC   {http}/openrpc.json",
         ]
     else:
         lines = [
-            "Waypost is serving.",
+            paint("Waypost is serving.", "good"),
             f"  Base URL  {http}/<key>  (`./waypost keys create NAME` makes a key; without one: {base})",
             f"  gRPC      {grpc}  (metadata x-api-key: <key>)",
             f"  OpenRPC   {http}/openrpc.json",
         ]
         examples = examples or (f"curl -s {base}/v1 -H 'content-type: application/json' -d '{_DEMO}'",)
     if examples:
-        lines += ["", "Try:", *(f"  {line}" for line in examples)]
+        lines += ["", paint("Try:", "bold"), *(f"  {line}" for line in examples)]
     return "\n".join([*lines, "", "Ctrl-C ends it."])
 
 

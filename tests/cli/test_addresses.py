@@ -82,14 +82,22 @@ def test_every_listener_of_the_settings_is_looked_at() -> None:
     ]
 
 
-@pytest.mark.parametrize("command", ["serve", "server"])
+@pytest.mark.parametrize(
+    ("command", "option", "named"),
+    [
+        (["serve", "--network", "devnet"], "--grpc-port", "grpc.port"),
+        (["serve", "--network", "devnet", "--workers", "2"], "--http-port", "http.port"),
+        (["server"], "--grpc-port", "grpc.port"),
+        (["transcoder"], "--http-port", "http.port"),
+    ],
+)
 def test_nothing_is_started_where_a_port_is_taken(
-    command: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    command: list[str], option: str, named: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.delenv("WAYPOST_CONFIG", raising=False)
     with taken() as port:
-        assert main([command, "--network", "devnet", "--grpc-port", str(port)]) == 1
+        assert main([*command, option, str(port)]) == 1
     captured = capfd.readouterr()
     assert captured.out == ""
     (line,) = captured.err.splitlines()
-    assert line.startswith(f"config error: grpc.port = 127.0.0.1:{port}: the gRPC face")
+    assert line.startswith(f"config error: {named} = 127.0.0.1:{port}: the ")

@@ -6,13 +6,17 @@ import json
 import socket
 import sqlite3
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from time import time
 from typing import TYPE_CHECKING, Any
 
+import grpc
 import pytest
+from grpc_health.v1 import health_pb2_grpc
+from grpc_health.v1.health import HealthServicer
 
 from cli import doctor
 from cli.__main__ import main
@@ -170,6 +174,18 @@ def test_a_port_of_something_else_is_found_and_a_gateway_s_is_not(
         assert found["port http.port"]["state"] == "failed"
         assert "another process uses that port" in found["port http.port"]["found"]
         assert "--http-port" in found["port http.port"]["fix"]
+        monkeypatch.setenv("WAYPOST_HTTP_PORT", str(free()))
+        monkeypatch.setenv("WAYPOST_GRPC_PORT", other.split(":")[2].split("/")[0])
+        assert examine(config, capsys, code=1)["port grpc.port"]["state"] == "failed"
+        # A gRPC server alone, without the JSON-RPC face.
+        server = grpc.server(ThreadPoolExecutor(1))
+        health_pb2_grpc.add_HealthServicer_to_server(HealthServicer(), server)
+        monkeypatch.setenv("WAYPOST_GRPC_PORT", str(server.add_insecure_port("127.0.0.1:0")))
+        server.start()
+        found = examine(config, capsys, code=0)
+        server.stop(None).wait()
+        assert found["port grpc.port"]["found"].endswith("is served by a gateway")
+        assert found["port http.port"]["found"].endswith("is free")
 
 
 def test_a_database_of_another_profile_or_that_is_none_is_found(
