@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import sys
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -84,7 +85,8 @@ def table(
         if not bare or is_styled():
             yield line(headings, "bold")
         if is_styled() and (sys.stdout.encoding or "").lower().startswith("utf"):
-            yield paint(_BETWEEN.join(_RULE * width for width in widths), "dim")
+            rule = _BETWEEN.join(_RULE * width for width in widths)
+            yield paint(rule[: shutil.get_terminal_size().columns], "dim")
         for place, row in enumerate(rows):
             yield line(row)
             for detail in details[place] if details else ():

@@ -202,6 +202,12 @@ async def test_the_devnet_is_started_and_its_lines_work(tmp_path: Path) -> None:
             folder=tmp_path,
         ) as call:
             assert await call.ended() == 0, call.err
+        ports = {"WAYPOST_HTTP_PORT": str(free_port()), "WAYPOST_GRPC_PORT": str(free_port())}
+        async with waypost("doctor", "--network", "devnet", "--json", folder=tmp_path, **ports) as doctor:
+            assert await doctor.ended(60) == 0, doctor.out
+            checks = {one["check"]: one["found"] for one in json.loads(doctor.out)["checks"]}
+            assert "local chains run" in checks["devnet"]
+            assert "chain ethereum" in checks
         nodes = children(running.process.pid)
         running.signal(signal.SIGINT)
         assert await running.ended() == 0
