@@ -41,8 +41,9 @@ generate: .venv/dev.stamp ## regenerate the committed stubs from proto/
 	@for part in v1 options; do rm -rf $(CLIENT)/$$part && mv .generated/waypost/$$part $(CLIENT)/$$part; done; rmdir .generated/waypost
 	@rm -rf generated && mv .generated generated
 
-operations: .venv/dev.stamp ## rewrite the README's table of operations
+operations: .venv/dev.stamp ## rewrite the README's table of operations and the reference of docs/cli.md
 	@$(BIN)/python -m scripts.operations_table
+	@$(BIN)/python -m scripts.command_reference
 
 run: .venv/run.stamp ## serve on local chains (NETWORK=mainnet: on public endpoints; FULL=1: with Starknet)
 	@exec ./waypost serve --network $(NETWORK) $(if $(FULL),--full)

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import json
 import sys
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, NoReturn, Protocol, cast
 
 from cli.options import print_config_error
 from runtime.config_errors import ConfigError
 from runtime.version import VERSION
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
 
 COMMANDS: dict[str, str] = {
@@ -24,10 +25,12 @@ COMMANDS: dict[str, str] = {
     "keys": "create, list, change and revoke API keys",
     "usage": "show what each key has used",
     "check": "validate a configuration and say what each chain will use",
+    "doctor": "look for what keeps a gateway from serving, with the fix of each fault",
     "registry": "check the protocol registry against a chain's nodes",
     "apps": "list and validate published contracts, print their .proto files",
     "call": "ask a running gateway over gRPC and print the answer as JSON",
     "methods": "list the operations with their state",
+    "completion": "print a script by which a shell completes the command",
 }
 
 
@@ -48,16 +51,27 @@ def load_command(name: str) -> Command:
     return cast("Command", importlib.import_module(f"cli.{name}"))
 
 
-def build_parser(chosen: str | None) -> argparse.ArgumentParser:
-    """Return the parser of the whole command; only the chosen subcommand is given its arguments."""
-    parser = argparse.ArgumentParser(
+class JsonParser(argparse.ArgumentParser):
+    """A parser whose errors are JSON; those of its subcommands are of the same kind."""
+
+    def error(self, message: str) -> NoReturn:
+        """Print wrong usage and end the process with exit code 2."""
+        usage = " ".join(self.format_usage().removeprefix("usage: ").split())
+        print(json.dumps({"error": {"message": message, "usage": usage}}), file=sys.stderr)
+        sys.exit(2)
+
+
+def build_parser(chosen: Collection[str], *, as_json: bool = False) -> argparse.ArgumentParser:
+    """Return the parser of the whole command; only the chosen subcommands are given their arguments."""
+    kind = JsonParser if as_json else argparse.ArgumentParser
+    parser = kind(
         prog="waypost", description="Waypost: one gateway to 24 chains, over gRPC and JSON-RPC.", allow_abbrev=False
     )
     parser.add_argument("--version", action="version", version=f"Waypost {VERSION}")
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, purpose in COMMANDS.items():
         subparser = subparsers.add_parser(name, help=purpose, description=purpose, allow_abbrev=False)
-        if name == chosen:
+        if name in chosen:
             load_command(name).add_arguments(subparser)
     return parser
 
@@ -80,12 +94,12 @@ def parse(parser: argparse.ArgumentParser, given: Sequence[str]) -> argparse.Nam
 def main(argv: Sequence[str] | None = None) -> int:
     """Run `waypost` with the arguments and return the exit code: 0 done, 1 failed, 2 wrong usage, 130 interrupted."""
     given = list(sys.argv[1:] if argv is None else argv)
-    chosen = next((argument for argument in given if not argument.startswith("-")), None)
-    arguments = parse(build_parser(chosen), given)
+    chosen = [argument for argument in given if not argument.startswith("-")][:1]
+    arguments = parse(build_parser(chosen, as_json="--json" in given), given)
     try:
         return load_command(arguments.command).run(arguments)
     except ConfigError as error:
-        print_config_error(error, sys.stderr)
+        print_config_error(error, sys.stderr, as_json=getattr(arguments, "json", False))
         return 1
     except KeyboardInterrupt:
         return 130

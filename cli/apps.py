@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cli.options import add_config, read_settings
+from cli.options import add_config, add_json, read_settings
+from cli.terminal import fail, table
 from runtime.config_errors import nearest
 from server.catalog.data_file import FilesRefused
 from server.chains.facts import load_facts
@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     for action in (listing, proto):
         add_config(action)
     for action in (listing, check):
-        action.add_argument("--json", action="store_true", help="print JSON")
+        add_json(action)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -60,8 +60,9 @@ def _check(directory: Path, *, as_json: bool) -> int:
         if as_json:
             rows = [{"file": one.file, "entry": one.entry, "fix": one.fix} for one in refused.mistakes]
             print(json.dumps({"mistakes": rows}, indent=2))
-        for mistake in () if as_json else refused.mistakes:
-            print(mistake, file=sys.stderr)
+            return 1
+        for mistake in refused.mistakes:
+            fail(str(mistake), as_json=False)
         return 1
     apps = [app for app in catalogue.apps.values() if app.app_id not in built_in]
     if not apps and not as_json:
@@ -75,8 +76,7 @@ def _print_proto(catalogue: Catalogue, app_id: str) -> int:
     if app is None:
         near = nearest(app_id, catalogue.apps)
         hint = f"did you mean {near}?" if near else f"apps are: {', '.join(catalogue.apps)}"
-        print(f"no app with the appId {app_id} is published; {hint}", file=sys.stderr)
-        return 1
+        return fail(f"no app with the appId {app_id} is published; {hint}", as_json=False)
     print(proto_text(design_app(app, catalogue)), end="")
     return 0
 
@@ -86,11 +86,20 @@ def _print_apps(catalogue: Catalogue, apps: list[App], *, as_json: bool) -> None
     if as_json:
         print(json.dumps({"apps": rows}, indent=2))
         return
-    for row in rows:
-        kind = "template" if row["isTemplate"] else f"{row['deployments']} deployed"
-        print(f"{row['appId']:<16}{row['methods']:>5} methods  {kind:<12}  {row['name']}")
-        for name in row["overloaded"]:
-            print(f"  {name} is overloaded: calling it answers 400 OVERLOADED")
+    cells = [
+        (
+            row["appId"],
+            str(row["methods"]),
+            "template" if row["isTemplate"] else f"{row['deployments']} deployed",
+            row["name"],
+        )
+        for row in rows
+    ]
+    overloaded = [
+        [f"{name} is overloaded: calling it answers 400 OVERLOADED" for name in row["overloaded"]] for row in rows
+    ]
+    if rows:
+        print(table(("app", "methods", "kind", "name"), cells, right={1}, details=overloaded, bare=True))
 
 
 def _describe(app: App, catalogue: Catalogue) -> dict[str, Any]:

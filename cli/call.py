@@ -14,6 +14,7 @@ import msgspec
 import orjson
 
 from cli.options import DEVNET_KEY
+from cli.terminal import paint_json
 from runtime.config_errors import nearest
 from runtime.operations import load_operations
 from transcoder.calls import KEY
@@ -83,7 +84,7 @@ def run(arguments: argparse.Namespace) -> int:
             return _fail(explain(error, arguments.target, given))
         except Unprintable as error:
             return _fail(Failure(500, "INTERNAL", str(error)))
-    print((result if arguments.compact else msgspec.json.format(result, indent=2)).decode())
+    print(paint_json((result if arguments.compact else msgspec.json.format(result, indent=2)).decode()))
     return 0
 
 
@@ -191,5 +192,6 @@ def _fail(failure: Failure) -> int:
     shown |= {name: fact for name, fact in failure.facts.items() if name not in shown}
     if failure.node is not None:
         shown["node"] = json.loads(orjson.dumps(printed_node(failure.node)))
-    print(json.dumps({"error": shown}, indent=2, ensure_ascii=False), file=sys.stderr)
+    text = json.dumps({"error": shown}, indent=2, ensure_ascii=False)
+    print(paint_json(text, sys.stderr), file=sys.stderr)
     return 1

@@ -7,7 +7,8 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from cli.apps import configured_catalogue
-from cli.options import add_config, add_network, config_path, read_settings
+from cli.options import add_config, add_json, add_network, config_path, read_settings
+from cli.terminal import Cell, paint, table
 from runtime.operations import load_operations
 from runtime.settings import SOURCES
 from server.apis.endpoints import source_endpoints
@@ -19,23 +20,25 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterable
 
+    from cli.terminal import Style
     from runtime.settings import EndpointSettings, Settings
     from server.chains.facts import ChainFacts, PublicEndpoint
+
+
+_STYLES: dict[str, Style] = {"configured": "good", "built-in": "", "none": "doubtful"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `waypost check`."""
     add_config(parser)
     add_network(parser)
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    add_json(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Report; a wrong configuration is a ConfigError, which the command answers with exit code 1."""
     settings = read_settings(arguments)
-    check_configured(settings)
-    open_calendar(settings, load_facts())
-    configured_catalogue(settings)
+    validate(settings)
     report = describe(settings)
     if arguments.json:
         print(json.dumps(report, indent=2))
@@ -45,18 +48,27 @@ def run(arguments: argparse.Namespace) -> int:
     for name, value in report["settings"].items():
         print(f"{name:<14} {value}")
     print()
-    width = max(len(row["chain"]) for row in report["chains"])
-    for row in report["chains"]:
-        kinds = ", ".join(f"{count} {kind}" for kind, count in row["kinds"].items()) or "no endpoint"
-        labels = ", ".join(row["endpoints"])
-        unread = "" if row["answers"] else "  [no operation reads this chain yet]"
-        print(f"{row['chain']:<{width}}  {row['source']:<10}  {kinds}{': ' if labels else ''}{labels}{unread}")
+    print(table(("chain", "source", "endpoints"), [_chain_cells(row) for row in report["chains"]], bare=True))
     print()
-    for row in report["sources"]:
-        labels = ", ".join(row["endpoints"])
-        print(f"{row['name']:<{width}}  {row['source']:<10}  {labels or 'off'}")
-    print("\nThe configuration is valid.")
+    cells = [(row["name"], row["source"], ", ".join(row["endpoints"]) or "off") for row in report["sources"]]
+    print(table(("off-chain", "source", "endpoints"), cells, bare=True))
+    print(paint("\nThe configuration is valid.", "good"))
     return 0
+
+
+def _chain_cells(row: dict[str, Any]) -> tuple[str, Cell, str]:
+    kinds = ", ".join(f"{count} {kind}" for kind, count in row["kinds"].items()) or "no endpoint"
+    labels = ", ".join(row["endpoints"])
+    unread = "" if row["answers"] else "  [no operation reads this chain yet]"
+    source = Cell(row["source"], _STYLES[row["source"]])
+    return row["chain"], source, f"{kinds}{': ' if labels else ''}{labels}{unread}"
+
+
+def validate(settings: Settings) -> None:
+    """Return where chains, calendar and published apps are what settings may name; raises ConfigError."""
+    check_configured(settings)
+    open_calendar(settings, load_facts())
+    configured_catalogue(settings)
 
 
 def describe(settings: Settings) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import grpc
 from aiohttp import web
 
-from cli.options import http_refusal, metrics_refusal
+from cli.addresses import http_listener, metrics_listeners, refusal
 from cli.reloader import FixedFaces
 from runtime.config_errors import ConfigError
 from runtime.exposition import figures_socket, serve_figures, start_metrics
@@ -175,7 +175,7 @@ async def open_http(
             site = TlsSite(runner, http.host, http.port, tls, room, backlog=BACKLOG, reuse_port=shared)
         await site.start()
     except OSError as error:
-        raise http_refusal(http.host, http.port, error) from None
+        raise refusal(http_listener(settings), error) from None
     return runner
 
 
@@ -206,5 +206,5 @@ async def open_observability(stack: AsyncExitStack, settings: Settings, worker: 
         else:
             runner, _ = await start_metrics(listen, tls=follow(stack, "metrics", settings.metrics.tls))
     except OSError as error:
-        raise metrics_refusal(listen, error) from None
+        raise refusal(metrics_listeners(settings.metrics)[0], error) from None
     stack.push_async_callback(runner.cleanup)

@@ -6,8 +6,9 @@ import asyncio
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 
+from cli.addresses import ListenRefusal
 from cli.faces import Ending, Ports, leave_http, open_http, open_observability
-from cli.options import listen_refusal, storage_refusal
+from cli.options import storage_refusal
 from runtime.heap import settle_heap
 from runtime.logs import get_logger
 from server.app import Gateway, ListenError
@@ -52,7 +53,8 @@ async def run_gateway(
         try:
             grpc_port = await gateway.start()
         except ListenError as error:
-            raise listen_refusal(error) from None
+            setting, _, wrong = str(error).partition(": ")
+            raise ListenRefusal(setting, "", f"{wrong} Choose another (--grpc-port).") from None
         runner = (
             await open_http(
                 stack,

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy.exc import DBAPIError
 
-from cli.options import add_config, add_network, read_settings, storage_refusal
+from cli.options import add_config, add_json, add_network, read_settings, storage_refusal
+from cli.terminal import Cell, fail, note, table
 from runtime.config_errors import nearest
 from runtime.operations import load_operations
 from server.access.keys import KeyNotFound, KeyStore
@@ -40,20 +41,32 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     create.add_argument("name", help="who or what the key is for")
     listing = actions.add_parser("list", help="list the keys, revoked ones included")
     change = actions.add_parser("set", help="change what a key may do; every process follows within 5 seconds")
-    rotate = actions.add_parser("rotate", help="give a key a new text and print it; its number and terms stay")
-    rotate.add_argument(
-        "--keep", type=_moment, metavar="TIME", help="let the old text work so long, such as 24h (default: not at all)"
+    rotate = actions.add_parser("rotate", help="give a key a new text and print it; the old one works on for a while")
+    ending = rotate.add_mutually_exclusive_group()
+    ending.add_argument(
+        "--overlap",
+        type=lambda given: None if given.strip().lower() == "none" else _moment(given),
+        default="24h",
+        metavar="TIME",
+        help="let the old text work so long, or to a day (or `none`; default: %(default)s)",
+    )
+    ending.add_argument(
+        "--replace",
+        action="store_true",
+        help="end the text that the last rotation made, which was lost or has leaked; the one before works on",
     )
     revoke = actions.add_parser("revoke", help="revoke a key; every process refuses it within 5 seconds")
     for action in (change, rotate, revoke):
-        action.add_argument("key", help="number of the key, the beginning shown by list, or the key itself")
+        action.add_argument(
+            "key", metavar="NAME|ID", help="name or number of the key, the beginning shown by list, or the key itself"
+        )
     change.add_argument("--name", help="who or what the key is for", default=argparse.SUPPRESS)
     for action, unset in ((create, ""), (change, "; the word takes it back")):
         _add_terms(action, unset)
     for action in (create, listing, change, rotate, revoke):
         add_config(action)
         add_network(action)
-        action.add_argument("--json", action="store_true", help="print JSON")
+        add_json(action)
 
 
 # Terms of a key by the names of their arguments, which are absent where nothing was said.
@@ -152,33 +165,29 @@ def _known(text: str, known: Collection[str], what: str, where: str) -> list[str
 def run(arguments: argparse.Namespace) -> int:
     """Run the action; the exit code is 1 when it was refused."""
     if getattr(arguments, "name", "").strip().lower() in RESERVED:
-        print(f"{arguments.name} is the gateway's own name: choose another", file=sys.stderr)
-        return 1
+        return fail(f"{arguments.name} is the gateway's own name: choose another", as_json=arguments.json)
     settings = read_settings(arguments)
     try:
         text, notes = asyncio.run(_run(arguments, settings))
     except Uncertain as error:
         mistake = storage_refusal(error.failure, settings)
         unknown = "whether the key is revoked is not known, see `waypost keys list`"
-        print(f"config error: {mistake.key} = {mistake.value}: {unknown}: {mistake.fix}", file=sys.stderr)
-        return 1
+        return fail(f"config error: {mistake.key} = {mistake.value}: {unknown}: {mistake.fix}", as_json=arguments.json)
     except STORAGE_FAILURES as error:
         still = "the key is NOT revoked and still works: " if arguments.action == "revoke" else ""
         mistake = storage_refusal(error, settings)
-        print(f"config error: {mistake.key} = {mistake.value}: {still}{mistake.fix}", file=sys.stderr)
-        return 1
+        return fail(f"config error: {mistake.key} = {mistake.value}: {still}{mistake.fix}", as_json=arguments.json)
     except (KeyNotFound, ValueError) as error:
-        print(f"{error}; looked in {_database(settings)}", file=sys.stderr)
-        return 1
+        return fail(f"{error}; looked in {_database(settings)}", as_json=arguments.json)
     # Printed last: a failing output is no failing database.
-    if text and not _print(text, arguments.action):
+    if text and not _print(text, arguments.action, as_json=arguments.json):
         return 1
-    for note in (*notes, f"in {_database(settings)}"):
-        print(note, file=sys.stderr)
+    for line in (*notes, f"in {_database(settings)}"):
+        note(line, as_json=arguments.json)
     return 0
 
 
-def _print(text: str, action: str) -> bool:
+def _print(text: str, action: str, *, as_json: bool) -> bool:
     """Print the answer; where standard output takes none (a file on a full disk) report what is done all the same."""
     try:
         print(text, flush=True)
@@ -189,11 +198,11 @@ def _print(text: str, action: str) -> bool:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         done = {
             "create": "the key is made but lost, revoke it",
-            "rotate": "the key has a new text, which is lost: rotate it again",
+            "rotate": "the key has a new text, which is lost: rotate it again with --replace, or with --overlap none",
             "set": "the key is changed",
             "revoke": "the key is revoked",
         }.get(action, "it is read")
-        print(f"the answer cannot be printed ({error.strerror}): {done}", file=sys.stderr)
+        fail(f"the answer cannot be printed ({error.strerror}): {done}", as_json=as_json)
         return False
     return True
 
@@ -224,10 +233,13 @@ async def _run(arguments: argparse.Namespace, settings: Settings) -> tuple[str, 
                 text = json.dumps({"id": number, "name": arguments.name, "key": key}) if arguments.json else key
                 notes.append(f"key {number} for {arguments.name}; keep it now, it cannot be shown again")
             elif arguments.action == "rotate":
-                record, key = await store.rotate_key(arguments.key, arguments.keep)
-                text = json.dumps({**_row(record), "key": key}) if arguments.json else key
-                until = "at once" if arguments.keep is None else f"at {_time(arguments.keep)}"
-                notes.append(f"key {record.id} ({record.name}); the old text ends {until}; keep this one now")
+                overlap = None if arguments.replace else arguments.overlap
+                record, key = await store.rotate_key(arguments.key, overlap, replaces=arguments.replace)
+                row = _row(record)
+                text = json.dumps({**row, "key": key}) if arguments.json else key
+                until = f"works until {row['previousUntil']}" if row["previousUntil"] else "works no longer"
+                made = f"key {record.id} ({record.name}) has a new text; the one before {until}"
+                notes.append(f"{made}; keep the new one now, it cannot be shown again")
             elif arguments.action == "set":
                 if not terms:
                     raise ValueError("nothing to change: give --name, --rate, --burst, --expires, --allow, ...")
@@ -263,26 +275,36 @@ def _list(records: list[KeyRecord], *, as_json: bool) -> str:
         return json.dumps(rows, indent=2)
     if not rows:
         return ""
-    lines = [
-        f"{'id':>4}  {'key':<12} {'rate':>8} {'burst':>7}  {'created':<20}  {'revoked':<20}  {'expires':<20}  name"
-    ]
-    for row in rows:
-        rate, burst = row["rate"] or "default", row["burst"] or "default"
-        shown, revoked, expires = row["key"] + "...", row["revoked"] or "-", row["expires"] or "never"
-        lines.append(
-            f"{row['id']:>4}  {shown:<12} {rate:>8} {burst:>7}  {row['created']}  {revoked:<20}  {expires:<20}"
-            f"  {row['name']}"
+    cells = [
+        (
+            str(row["id"]),
+            Cell(row["key"] + "...", "name"),
+            str(row["rate"] or "default"),
+            str(row["burst"] or "default"),
+            row["created"],
+            Cell(row["revoked"] or "-", "bad" if row["revoked"] else ""),
+            Cell(row["expires"] or "never", "doubtful" if row["expires"] else ""),
+            row["name"],
         )
-        for what in ("operations", "chains"):
-            if row[what] is not None:
-                lines.append(f"      only these {what}: {', '.join(row[what])}")
-        if row["notes"]:
-            lines.append(f"      {row['notes']}")
-    return "\n".join(lines)
+        for row in rows
+    ]
+    headings = ("id", "key", "rate", "burst", "created", "revoked", "expires", "name")
+    return table(headings, cells, right={0, 2, 3}, details=[_details(row) for row in rows])
+
+
+def _details(row: dict[str, Any]) -> list[str]:
+    details = [
+        f"only these {what}: {', '.join(row[what])}" for what in ("operations", "chains") if row[what] is not None
+    ]
+    if row["previousUntil"]:
+        details.append(f"the text before works until {row['previousUntil']}")
+    return [*details, row["notes"]] if row["notes"] else details
 
 
 def _row(record: KeyRecord) -> dict[str, Any]:
     rights = record.rights
+    ends = [moment for moment in (record.previous_until, record.expires_at) if moment is not None]
+    overlaps = record.previous_until is not None and min(ends) > datetime.now(UTC)
     operations, chains = (None, None) if rights is None else (rights.operations, rights.chains)
     return {
         "id": record.id,
@@ -293,6 +315,7 @@ def _row(record: KeyRecord) -> dict[str, Any]:
         "created": _time(record.created_at),
         "revoked": _time(record.revoked_at) if record.revoked_at else None,
         "expires": _time(record.expires_at) if record.expires_at else None,
+        "previousUntil": _time(min(ends)) if overlaps else None,
         "operations": None if operations is None else sorted(operations),
         "chains": None if chains is None else sorted(chains),
         "notes": record.notes,

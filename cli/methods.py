@@ -6,7 +6,8 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from cli.apps import configured_catalogue
-from cli.options import add_config, read_settings
+from cli.options import add_config, add_json, read_settings
+from cli.terminal import paint
 from runtime.operations import load_operations
 from server.marketplace.catalogue import signature
 
@@ -22,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `waypost methods`."""
     parser.add_argument("--available", action="store_true", help="only the operations that this build answers")
     parser.add_argument("--published", action="store_true", help="the published contract methods instead")
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    add_json(parser)
     add_config(parser)
 
 
@@ -30,12 +31,12 @@ def run(arguments: argparse.Namespace) -> int:
     """List the operations by group, or the contract methods that stand behind `svc_*`."""
     if arguments.published:
         methods = configured_catalogue(read_settings(arguments)).methods.values()
-        print(json.dumps([publication(method) for method in methods], indent=2) if arguments.json else names(methods))
+        print(json.dumps([publication(method) for method in methods], indent=2) if arguments.json else _names(methods))
         return 0
     rows = sorted(map(describe, load_operations()), key=lambda row: str(row["group"]))
     if arguments.available:
         rows = [row for row in rows if row["available"]]
-    print(json.dumps(rows, indent=2) if arguments.json else table(rows))
+    print(json.dumps(rows, indent=2) if arguments.json else _groups(rows))
     return 0
 
 
@@ -51,7 +52,7 @@ def publication(method: PublishedMethod) -> dict[str, Any]:
     }
 
 
-def names(methods: Collection[PublishedMethod]) -> str:
+def _names(methods: Collection[PublishedMethod]) -> str:
     """Return the published names with their signatures, a line each."""
     width = max((len(method.name) for method in methods), default=0)
     return "\n".join(f"{method.name:<{width}}  {signature(method.abi_item)}" for method in methods)
@@ -74,7 +75,7 @@ def describe(operation: Operation) -> dict[str, Any]:
     }
 
 
-def table(rows: list[dict[str, Any]]) -> str:
+def _groups(rows: list[dict[str, Any]]) -> str:
     """Return the rows as aligned text under their groups' names."""
     lines: list[str] = []
     width = max((len(row["name"]) for row in rows), default=0)
@@ -82,8 +83,12 @@ def table(rows: list[dict[str, Any]]) -> str:
     for row in rows:
         if row["group"] != group:
             group = row["group"]
-            lines += ["", group or "Others"] if lines else [group or "Others"]
+            lines += ["" for _ in lines[:1]] + [paint(group or "Others", "bold")]
         on = ", ".join(row["available"])
-        state = {"available": f"available on {on}", "partly": f"available on {on} so far", "planned": "not yet"}
+        state = {
+            "available": f"available on {on}",
+            "partly": paint(f"available on {on} so far", "doubtful"),
+            "planned": paint("not yet", "bad"),
+        }
         lines.append(f"  {row['name']:<{width}}  {state[row['state']]}")
     return "\n".join(lines)

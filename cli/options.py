@@ -10,6 +10,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cli.addresses import ListenRefusal
+from cli.terminal import fail, paint
 from runtime.config_errors import ConfigError
 from runtime.settings import load_settings
 from runtime.settings.loading import SHORT, variable_of
@@ -130,12 +132,27 @@ def config_path(arguments: argparse.Namespace) -> Path | None:
     return Path(named) if named else None
 
 
-def print_config_error(error: ConfigError, stream: TextIO) -> None:
-    """Print every mistake of the configuration, two lines each."""
+def add_json(parser: argparse.ArgumentParser) -> None:
+    """Add `--json`."""
+    parser.add_argument("--json", action="store_true", help="print JSON, errors too")
+
+
+def print_config_error(error: ConfigError, stream: TextIO, *, as_json: bool = False) -> None:
+    """Print every mistake of the configuration, two lines each; of an address that cannot be had one line.
+
+    As JSON they are one document on one line.
+    """
+    if as_json:
+        fail("the configuration is refused", as_json=True, mistakes=error.every())
+        return
+    kind = paint("config error:", "bad", stream)
     for mistake in error.every():
+        if isinstance(mistake, ListenRefusal):
+            print(f"{kind} {mistake}", file=stream)
+            continue
         stated = f"{mistake.key} = {mistake.value}" if mistake.value else mistake.key
         origin = f"  (from {mistake.origin})" if mistake.origin else ""
-        print(f"config error: {stated}{origin}\n         fix: {mistake.fix}", file=stream)
+        print(f"{kind} {stated}{origin}\n         fix: {mistake.fix}", file=stream)
 
 
 def storage_refusal(error: BaseException, settings: Settings) -> ConfigError:
@@ -147,20 +164,3 @@ def storage_refusal(error: BaseException, settings: Settings) -> ConfigError:
     cause, fix = explain_failure(error, url)
     stated = f"the {settings.profile} database ({describe_database(url)}) cannot be used: {cause}; {fix}"
     return ConfigError("storage.url", "(hidden)", stated)
-
-
-def listen_refusal(error: OSError) -> ConfigError:
-    """Return the mistake behind a gRPC address that cannot be bound; the error's text is `setting: what is wrong`."""
-    setting, _, wrong = str(error).partition(": ")
-    return ConfigError(setting, "", f"{wrong} Choose another (--grpc-port).")
-
-
-def http_refusal(host: str, port: int, error: OSError) -> ConfigError:
-    """Return the mistake behind an address that the JSON-RPC face cannot bind."""
-    fix = f"the JSON-RPC face cannot listen there ({error.strerror}): choose another (--http-port)"
-    return ConfigError("http.port", f"{host}:{port}", fix)
-
-
-def metrics_refusal(listen: str, error: OSError) -> ConfigError:
-    """Return the mistake behind an address that metrics cannot be served on."""
-    return ConfigError("metrics.listen", listen, f"metrics cannot be served there ({error.strerror}): choose another")

@@ -101,12 +101,15 @@ class Failed(Exception):
     """A serving process cannot go on; the message is for its operator."""
 
 
-def run_process(main: Callable[[Stop], Awaitable[int]], log: LogSettings) -> int:
+def run_process(main: Callable[[Stop], Awaitable[int]], log: LogSettings, *, says_stopped: bool = False) -> int:
     """Run `main` with logs configured and signals taken; return its exit code.
+
+    With `says_stopped` the end that a signal asked for is printed, once nothing of it is left.
 
     After a second signal the process ends as soon as `main` has returned, without waiting for anything else.
     """
     configure_logs(log)
+    is_stopped = False
 
     async def run() -> int:
         stop = Stop()
@@ -121,6 +124,13 @@ def run_process(main: Callable[[Stop], Awaitable[int]], log: LogSettings) -> int
             sys.stdout.flush()
             sys.stderr.flush()
             os._exit(INTERRUPTED)
+        nonlocal is_stopped
+        is_stopped = stop.requested.is_set()
         return code
 
-    return run_loop(run())
+    code = run_loop(run())
+    if says_stopped and is_stopped and code == 0:
+        # Unbuffered: the terminal may be gone, and what a buffer keeps would fail once more at the interpreter's end.
+        with suppress(OSError):
+            os.write(sys.stdout.fileno(), b"stopped\n")
+    return code

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from cli.options import add_config, add_network, read_settings
+from cli.options import add_config, add_json, add_network, read_settings
+from cli.terminal import Cell, fail, table
 from server.catalog.protocols import load_address_book
 from server.chains.capabilities.contracts import ReadsPrograms
 from server.chains.registry import Chains
@@ -77,7 +77,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     verify.add_argument("--chain", required=True, metavar="SLUG", help="the chain whose addresses are checked")
     add_config(verify)
     add_network(verify)
-    verify.add_argument("--json", action="store_true", help="print JSON")
+    add_json(verify)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -86,16 +86,14 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         found = asyncio.run(verify(settings, arguments.chain))
     except (ChainUnknown, NotAvailable) as error:
-        print(error.message, file=sys.stderr)
-        return 1
+        return fail(error.message, as_json=arguments.json)
     if not found:
-        print(f"nothing is registered on {arguments.chain}", file=sys.stderr)
-        return 1
+        return fail(f"nothing is registered on {arguments.chain}", as_json=arguments.json)
     missing = lacking(found)
     if arguments.json:
         print(json.dumps([_row(one) for one in found], indent=2))
     else:
-        _print_table(found)
+        print(table(("protocol", "contract", "address", "code"), [_cells(one) for one in found], bare=True))
         print(f"\n{arguments.chain}: {len(found)} addresses, {len(found) - len(missing)} with code, {_count(missing)}")
     return 1 if missing else 0
 
@@ -117,17 +115,11 @@ async def verify(settings: Settings, slug: str) -> list[Deployed]:
             await chains.close()
 
 
-def _print_table(found: Sequence[Deployed]) -> None:
-    rows = [(one.protocol, one.key, one.address, _state(one)) for one in found]
-    widths = [max(len(row[column]) for row in rows) for column in range(3)]
-    for protocol, key, address, state in rows:
-        print(f"{protocol:<{widths[0]}}  {key:<{widths[1]}}  {address:<{widths[2]}}  {state}")
-
-
-def _state(one: Deployed) -> str:
+def _cells(one: Deployed) -> tuple[str, str, str, Cell]:
+    state = Cell(f"{one.size} bytes", "good") if one.size else Cell("NO CODE", "bad")
     if one.size is None:
-        return f"UNKNOWN: {one.trouble}"
-    return f"{one.size} bytes" if one.size else "NO CODE"
+        state = Cell(f"UNKNOWN: {one.trouble}", "doubtful")
+    return one.protocol, one.key, one.address, state
 
 
 def _count(missing: Sequence[Deployed]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ from cli.options import (
     add_config,
     add_grpc_port,
     add_http_port,
+    add_json,
     add_network,
     config_path,
     given_overrides,
@@ -19,6 +21,7 @@ from cli.options import (
     print_config_error,
 )
 from cli.reloader import mistakes_of
+from cli.terminal import fail
 from runtime.config_errors import ConfigError
 from runtime.settings import Settings
 from runtime.settings.loading import read_environment, read_file
@@ -40,6 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--socket", metavar="PATH", type=Path, help="the gateway's control socket (default: found by the others)"
     )
+    add_json(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -51,30 +55,31 @@ def run(arguments: argparse.Namespace) -> int:
         except (FileNotFoundError, ConnectionRefusedError):
             continue
         except PermissionError:
-            print(f"waypost: the control socket {path} belongs to another user", file=sys.stderr)
-            return 1
+            return fail(f"waypost: the control socket {path} belongs to another user", as_json=arguments.json)
         except (OSError, ValueError) as error:
-            print(f"waypost: the gateway did not answer on {path}: {error}", file=sys.stderr)
-            return 1
-        return _print(outcome)
-    print(
+            return fail(f"waypost: the gateway did not answer on {path}: {error}", as_json=arguments.json)
+        return _print(outcome, as_json=arguments.json)
+    return fail(
         f"waypost: no gateway answers on {' or '.join(map(str, paths))}; name its configuration or ports as it was "
         "started with, or its control socket (--socket)",
-        file=sys.stderr,
+        as_json=arguments.json,
     )
-    return 1
 
 
-def _print(outcome: dict[str, Any]) -> int:
+def _print(outcome: dict[str, Any], *, as_json: bool) -> int:
+    if outcome["ok"] and as_json:
+        print(json.dumps({"generation": outcome["generation"], "changed": outcome["changed"]}))
+        return 0
     if outcome["ok"]:
         changed = ", ".join(outcome["changed"]) or "nothing differs"
         print(f"reloaded (generation {outcome['generation']}): {changed}")
         return 0
     mistakes = mistakes_of(outcome)
-    if mistakes is not None:
+    if mistakes is not None and not as_json:
         print_config_error(mistakes, sys.stderr)
-    print(f"waypost: nothing was changed{': ' + outcome['error'] if 'error' in outcome else ''}", file=sys.stderr)
-    return 1
+    why = f": {outcome['error']}" if "error" in outcome else ""
+    every = () if mistakes is None else mistakes.every()
+    return fail(f"waypost: nothing was changed{why}", as_json=as_json, mistakes=every)
 
 
 def _paths(arguments: argparse.Namespace) -> list[Path]:

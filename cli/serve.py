@@ -8,6 +8,7 @@ import sys
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
+from cli.addresses import all_listeners, refuse_taken
 from cli.control import Control, open_control
 from cli.faces import Ports
 from cli.options import (
@@ -25,6 +26,7 @@ from cli.options import (
 from cli.process import run_process
 from cli.reloader import listen_for_reload
 from cli.template import run_template
+from cli.terminal import paint
 from cli.worker import Parent
 from cli.worker_reload import WorkerControl, WorkersReload, read_configuration, read_content
 from cli.workers import run_workers
@@ -59,21 +61,21 @@ def greeting(settings: Settings, ports: Ports, examples: Sequence[str] = ()) -> 
     http, grpc = base.rpartition("/")[0], f"{_reachable(settings.grpc.host)}:{ports.grpc}"
     if settings.profile == "devnet":
         lines = [
-            "Waypost is serving local chains.",
+            paint("Waypost is serving local chains.", "good"),
             f"  Base URL  {base}  (POST {base}/v1)",
             f"  gRPC      {grpc}  (metadata x-api-key: {DEVNET_KEY})",
             f"  OpenRPC   {http}/openrpc.json",
         ]
     else:
         lines = [
-            "Waypost is serving.",
+            paint("Waypost is serving.", "good"),
             f"  Base URL  {http}/<key>  (`./waypost keys create NAME` makes a key; without one: {base})",
             f"  gRPC      {grpc}  (metadata x-api-key: <key>)",
             f"  OpenRPC   {http}/openrpc.json",
         ]
         examples = examples or (f"curl -s {base}/v1 -H 'content-type: application/json' -d '{_DEMO}'",)
     if examples:
-        lines += ["", "Try:", *(f"  {line}" for line in examples)]
+        lines += ["", paint("Try:", "bold"), *(f"  {line}" for line in examples)]
     return "\n".join([*lines, "", "Ctrl-C ends it."])
 
 
@@ -117,7 +119,8 @@ def run(arguments: argparse.Namespace) -> int:
     check_configured(settings)
     if arguments.worker is not None:
         return run_process(lambda stop: _work(arguments, settings, stop, generation), settings.log)
-    return run_process(lambda stop: _serve(arguments, settings, stop, content), settings.log)
+    refuse_taken(all_listeners(settings), shared=settings.workers > 1)
+    return run_process(lambda stop: _serve(arguments, settings, stop, content), settings.log, says_stopped=True)
 
 
 async def _serve(arguments: argparse.Namespace, settings: Settings, stop: Stop, content: bytes | None) -> int:

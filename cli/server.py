@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from cli.addresses import grpc_listeners, metrics_listeners, refuse_taken
 from cli.control import Control
 from cli.gateway import run_gateway
 from cli.options import add_config, add_grpc_port, add_network, read_settings
@@ -40,4 +41,5 @@ def run(arguments: argparse.Namespace) -> int:
         await stop.unless_hurried(run_gateway(settings, stop, announce, Control(read), http=False))
         return 0
 
-    return run_process(main, settings.log)
+    refuse_taken([*grpc_listeners(settings), *metrics_listeners(settings.metrics)])
+    return run_process(main, settings.log, says_stopped=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from cli.addresses import http_listener, metrics_listeners, refuse_taken
 from cli.control import Control
 from cli.faces import Ports, run_transcoder
 from cli.options import add_config, add_http_port, read_settings
@@ -41,4 +42,5 @@ def run(arguments: argparse.Namespace) -> int:
         await stop.unless_hurried(run_transcoder(settings, stop, announce, Control(read)))
         return 0
 
-    return run_process(main, settings.log)
+    refuse_taken([http_listener(settings), *metrics_listeners(settings.metrics)])
+    return run_process(main, settings.log, says_stopped=True)

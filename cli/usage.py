@@ -6,12 +6,12 @@ import asyncio
 import csv
 import io
 import json
-import sys
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from cli.keys import span
 from cli.options import add_config, add_network, read_settings, storage_refusal
+from cli.terminal import Cell, fail, note, table
 from server.access.keys import KeyStore
 from server.storage.database import open_database
 from server.storage.failures import STORAGE_FAILURES, describe_database
@@ -70,11 +70,9 @@ def run(arguments: argparse.Namespace) -> int:
     except STORAGE_FAILURES as error:
         raise storage_refusal(error, settings) from None
     except LookupError as error:
-        print(f"{error}; looked in {_database(settings)}", file=sys.stderr)
-        return 1
+        return fail(f"{error}; looked in {_database(settings)}", as_json=arguments.json)
     except OverflowError:
-        print("--since reaches back before time; write one such as 24h, 7d or 52w", file=sys.stderr)
-        return 1
+        return fail("--since reaches back before time; write one such as 24h, 7d or 52w", as_json=arguments.json)
     rows = [_row(one, by, names) for one in sums]
     if arguments.json:
         print(json.dumps(rows, indent=2))
@@ -85,8 +83,8 @@ def run(arguments: argparse.Namespace) -> int:
     notes = [f"since {first:%Y-%m-%dT%H}:00Z; of the last seconds nothing is in yet", f"in {_database(settings)}"]
     if by == "hour" and arguments.since > timedelta(days=HOURS_DAYS):
         notes.insert(0, f"hours are kept for {HOURS_DAYS} days; older rows are whole days")
-    for note in notes:
-        print(note, file=sys.stderr)
+    for text in notes:
+        note(text, as_json=arguments.json)
     return 0
 
 
@@ -143,13 +141,9 @@ def _table(rows: list[dict[str, Any]], by: str) -> str:
     labels = [f"{row[by]} ({row['name']})" if row.get("name") else row[by] or "-" for row in rows]
     figures = [[f"{figure:,}" for figure in _printed(row)] for row in rows]
     summed = [f"{sum(column):,}" for column in zip(*map(_printed, rows), strict=True)]
-    lines = [[by, *_COLUMNS], *([label, *of] for label, of in zip(labels, figures, strict=True)), ["all", *summed]]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    return "\n".join(
-        f"{line[0]:<{widths[0]}}"
-        + "".join(f"  {text:>{width}}" for text, width in zip(line[1:], widths[1:], strict=True))
-        for line in lines
-    )
+    lines = [[label, *of] for label, of in zip(labels, figures, strict=True)]
+    lines.append([Cell(text, "bold") for text in ("all", *summed)])
+    return table([by, *_COLUMNS], lines, right=range(1, len(_COLUMNS) + 1))
 
 
 def _database(settings: Settings) -> str:

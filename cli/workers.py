@@ -14,8 +14,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cli.addresses import metrics_listeners, refusal
 from cli.faces import RUNTIME_FOLDER, follow
-from cli.options import metrics_refusal, worker_environment
+from cli.options import worker_environment
 from cli.template import Template, can_fork
 from cli.worker import Worker, WorkerCounts
 from runtime.config_errors import ConfigError
@@ -101,7 +102,7 @@ async def _open_metrics(stack: AsyncExitStack, metrics: MetricsSettings, listen:
         figures = MergedFigures(Path(folder), count).read
         runner, _ = await start_metrics(listen, figures, tls=follow(stack, "metrics", metrics.tls))
     except OSError as error:
-        raise metrics_refusal(listen, error) from None
+        raise refusal(metrics_listeners(metrics)[0], error) from None
     stack.push_async_callback(runner.cleanup)
     return folder
 

@@ -282,7 +282,7 @@ async def _cancel(tasks: list[asyncio.Task[None]]) -> None:
 
 
 def _note_running(devnet: Devnet) -> Path:
-    """Leave a note for `python -m devnet status` and return its path."""
+    """Leave a note for `python -m devnet status` and `waypost doctor`; return its path."""
     RUNNING.mkdir(parents=True, exist_ok=True)
     path = RUNNING / f"{os.getpid()}-{id(devnet)}.json"
     note = {
@@ -290,6 +290,7 @@ def _note_running(devnet: Devnet) -> Path:
         "nodes": devnet.summary(),
         "sources": devnet.sources(),
         "left_out": devnet.left_out,
+        "settings": devnet.settings_overrides(),
     }
     write_whole(path, json.dumps(note))
     return path

@@ -30,6 +30,11 @@ async def describe_running() -> str:
     )
 
 
+def running_settings() -> dict[str, Any] | None:
+    """Return what a gateway's settings need to use the devnet that runs on this tree, None where none runs."""
+    return next((note["settings"] for note in _running_notes() if "settings" in note), None)
+
+
 async def describe(
     nodes: Sequence[dict[str, object]],
     sources: Sequence[dict[str, str]] = (),

@@ -31,7 +31,8 @@ HEAD = """\
 
 Waypost starts with no configuration at all: it then reads every chain from its public endpoints. What differs is
 written in a TOML file, in environment variables, or both. `./waypost check --config waypost.toml` validates it and says
-what each chain will use; a mistake is refused at the start with the key, the value and the fix.
+what each chain will use; a mistake is refused at the start with the key, the value and the fix. All commands:
+[cli.md](cli.md).
 
 1. Command-line options (`--network`, `--http-port`, `--grpc-port`, `--workers`, `--grpc-target`) win over
 2. environment variables: `WAYPOST_<SECTION>__<KEY>`, for example `WAYPOST_LOG__LEVEL=debug`; they win over

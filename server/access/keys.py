@@ -22,7 +22,7 @@ from server.storage.tables import keys
 from server.storage.transactions import write_in_turn
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Callable, Collection
     from typing import Any, Unpack
 
     from sqlalchemy import Row
@@ -50,7 +50,8 @@ class Rights:
 class KeyRecord:
     """A key as the store knows it. `rate` and `burst` are None where the configured default applies.
 
-    From `expires_at` on it opens nothing, None means never; `rights` are None where it may do everything.
+    From `expires_at` on it opens nothing, None means never; `rights` are None where it may do everything. The text that
+    it had before it was rotated works until `previous_until`, None where there is none.
     """
 
     id: int
@@ -63,6 +64,7 @@ class KeyRecord:
     expires_at: datetime | None = None
     rights: Rights | None = None
     notes: str | None = None
+    previous_until: datetime | None = None
 
 
 class KeyLimits(TypedDict, total=False):
@@ -83,7 +85,7 @@ class KeyTerms(KeyLimits, total=False):
 
 
 class KeyNotFound(LookupError):
-    """No key, or more than one, goes by the id or prefix; the message states which."""
+    """No key, or more than one, goes by the id, name or prefix; the message states which."""
 
 
 def new_key() -> str:
@@ -119,29 +121,54 @@ class KeyStore:
             assert made is not None
             return int(made[0]), key
 
-    async def set_key(self, id_or_prefix: int | str, **terms: Unpack[KeyTerms]) -> KeyRecord:
+    async def set_key(self, key_name: int | str, **terms: Unpack[KeyTerms]) -> KeyRecord:
         """Change the terms that are given, all or none, and return the key; its text stays.
 
         Raises KeyNotFound; ValueError for terms that no key can have, and for a revoked key.
         """
-        return await self._change(id_or_prefix, _columns(terms))
+        columns = _columns(terms)
+        return await self._change(key_name, lambda _: columns)
 
-    async def rotate_key(self, id_or_prefix: int | str, keep_until: datetime | None = None) -> tuple[KeyRecord, str]:
+    async def rotate_key(
+        self, key_name: int | str, keep_until: datetime | None = None, *, replaces: bool = False
+    ) -> tuple[KeyRecord, str]:
         """Give a key a new text and return both; id, terms, quota and usage go on.
 
-        The text before works until `keep_until`, None: no longer. Raises KeyNotFound; ValueError for a revoked key.
-        """
-        key = new_key()
-        row: dict[str, Any] = {"hash": digest(key), "prefix": key[:_SHOWN], "previous_until": keep_until}
-        row["previous_hash"] = None if keep_until is None else keys.c.hash
-        return await self._change(id_or_prefix, row), key
+        The text before works until `keep_until`, None: no longer. A key has one text before: while that works, one more
+        has to end at once, either both that there are (`keep_until` None) or, with `replaces`, the newest one.
 
-    async def _change(self, id_or_prefix: int | str, values: dict[str, Any]) -> KeyRecord:
+        Raises KeyNotFound; ValueError for a revoked key, a `keep_until` that is past, and where it is not stated which
+        text ends, or there is no text before for `replaces`.
+        """
+        key, now = new_key(), datetime.now(UTC)
+
+        def decide(found: KeyRecord) -> dict[str, Any]:
+            row = {"hash": digest(key), "prefix": key[:_SHOWN]}
+            overlaps = found.previous_until is not None and found.previous_until > now
+            if replaces:
+                if not overlaps:
+                    raise ValueError(
+                        f"key {found.id} ({found.name}) has no text before that still works: just rotate it"
+                    )
+                return row
+            if keep_until is not None and keep_until <= now:
+                raise ValueError("the old text works until a time in the future, or not at all (`none`)")
+            if keep_until is not None and overlaps:
+                until = f"{found.previous_until:%Y-%m-%dT%H:%M:%SZ}"
+                raise ValueError(
+                    f"key {found.id} ({found.name}) was rotated already, and its text before works until {until}: "
+                    "rotate it after that; or end both texts now (--overlap none), or the newer one (--replace)"
+                )
+            return row | {"previous_until": keep_until, "previous_hash": None if keep_until is None else keys.c.hash}
+
+        return await self._change(key_name, decide), key
+
+    async def _change(self, key_name: int | str, decide: Callable[[KeyRecord], dict[str, Any]]) -> KeyRecord:
         async with write_in_turn(self._engine) as connection:
-            found = await _find(connection, id_or_prefix)
+            found = await _find(connection, key_name)
             if found.revoked_at is not None:
                 raise ValueError(f"key {found.id} ({found.name}) is revoked; create a new one")
-            edited = {**values, "edits": func.coalesce(keys.c.edits, 0) + 1}
+            edited = {**decide(found), "edits": func.coalesce(keys.c.edits, 0) + 1}
             await connection.execute(update(keys).where(keys.c.id == found.id).values(edited))
             await _announce(connection)
             return await _find(connection, found.id)
@@ -152,23 +179,23 @@ class KeyStore:
             rows = await connection.execute(select(keys).order_by(keys.c.id))
             return [_record(row) for row in rows]
 
-    async def revoke_key(self, id_or_prefix: int | str) -> KeyRecord:
-        """Revoke a key by id or by the beginning of its text and return it; revoking twice keeps the first time.
+    async def revoke_key(self, key_name: int | str) -> KeyRecord:
+        """Revoke a key by id, name or the beginning of its text and return it; revoking twice keeps the first time.
 
         Every server process refuses it within 5 seconds. On a full disk the space set aside for it is used. Raises
         KeyNotFound; `sqlalchemy.exc.SQLAlchemyError` when the database refuses, and then the key still works.
         """
         try:
-            return await self._revoke(id_or_prefix)
+            return await self._revoke(key_name)
         except DBAPIError as error:
             if not is_full(error):
                 raise
         give_up_beside(self._engine.url)
-        return await self._revoke(id_or_prefix, spends_reserve=True)
+        return await self._revoke(key_name, spends_reserve=True)
 
-    async def _revoke(self, id_or_prefix: int | str, *, spends_reserve: bool = False) -> KeyRecord:
+    async def _revoke(self, key_name: int | str, *, spends_reserve: bool = False) -> KeyRecord:
         async with write_in_turn(self._engine) as connection:
-            found = await _find(connection, id_or_prefix)
+            found = await _find(connection, key_name)
             if found.revoked_at is not None:
                 return found
             if spends_reserve:
@@ -177,10 +204,10 @@ class KeyStore:
             await _announce(connection)
             return await _find(connection, found.id)
 
-    async def find_key(self, id_or_prefix: int | str) -> KeyRecord:
-        """Return a key by id, by what is shown of it, or by its text; raises KeyNotFound."""
+    async def find_key(self, key_name: int | str) -> KeyRecord:
+        """Return a key by id, by name, by what is shown of it, or by its text; raises KeyNotFound."""
         async with self._engine.connect() as connection:
-            return await _find(connection, id_or_prefix)
+            return await _find(connection, key_name)
 
     async def version(self) -> tuple[int, int, int]:
         """Return figures that change with every key made, revoked or edited: highest id, revoked keys, edits."""
@@ -207,19 +234,24 @@ async def _announce(connection: AsyncConnection) -> None:
         await connection.execute(select(func.pg_notify(CHANNEL, "")))
 
 
-async def _find(connection: AsyncConnection, id_or_prefix: int | str) -> KeyRecord:
-    text = str(id_or_prefix).strip()
+async def _find(connection: AsyncConnection, key_name: int | str) -> KeyRecord:
+    text = str(key_name).strip()
     if text.isascii() and text.isdigit():
         # Beyond what the column holds no key can be; PostgreSQL refuses to compare it.
         matches = keys.c.id == min(int(text[:12]), 2**31 - 1)
     elif is_key_text(text):
         matches = or_(keys.c.hash == digest(text), keys.c.previous_hash == digest(text))
     else:
-        matches = keys.c.prefix == text
-    found = [_record(row) for row in await connection.execute(select(keys).where(matches))]
-    if len(found) != 1:
-        raise KeyNotFound("no key has that id or prefix" if not found else "several keys have that prefix: give the id")
-    return found[0]
+        matches = or_(keys.c.prefix == text, keys.c.name == text)
+    found = [_record(row) for row in await connection.execute(select(keys).where(matches).order_by(keys.c.id))]
+    # One that was made in the place of another, which was revoked, often has its name.
+    chosen = [one for one in found if one.revoked_at is None] if len(found) > 1 else found
+    if len(chosen) == 1:
+        return chosen[0]
+    if not found:
+        raise KeyNotFound("no key has that id, name or prefix")
+    numbers = ", ".join(str(one.id) for one in chosen or found)
+    raise KeyNotFound(f"several keys have that name or prefix: give one of the ids {numbers}")
 
 
 def _columns(terms: KeyTerms) -> dict[str, Any]:
@@ -259,7 +291,8 @@ def _record(row: Row[Any]) -> KeyRecord:
     operations, chains = _words(row.operations), _words(row.chains)
     rights = None if operations is None and chains is None else Rights(operations, chains)
     own = (row.id, row.name, row.prefix, row.rate, row.burst, row.created_at, row.revoked_at)
-    return KeyRecord(*own, row.expires_at, rights, row.notes)
+    previous_until = None if row.previous_hash is None else row.previous_until
+    return KeyRecord(*own, row.expires_at, rights, row.notes, previous_until)
 
 
 def _words(text: str | None) -> frozenset[str] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import sqlite3
 from contextlib import suppress
@@ -15,7 +16,7 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import DBAPIError, OperationalError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
-from server.storage.migrations import upgrade
+from server.storage.migrations import inspect_revision, upgrade
 from server.storage.tables import reserve
 from server.storage.transactions import is_busy, write_in_turn
 
@@ -68,6 +69,34 @@ async def open_database(url: str, profile: str | None = None, *, spends_reserve:
         await engine.dispose()
         raise
     return engine
+
+
+async def inspect_database(url: str, profile: str) -> str | None:
+    """Return the schema revision of the database behind the URL, None where it is new or its file not made yet.
+
+    Nothing is made or changed. Raises what `open_database` raises where a process of that profile could not use it.
+    """
+    target = make_url(url)
+    target = target.set(drivername=_DRIVERS.get(target.get_backend_name(), target.drivername))
+    if target.get_backend_name() == "sqlite" and target.database and not _is_made(Path(target.database)):
+        return None
+    engine = create_async_engine(target, hide_parameters=True)
+    try:
+        async with engine.connect() as connection:
+            return await connection.run_sync(inspect_revision, profile)
+    finally:
+        await engine.dispose()
+
+
+def _is_made(path: Path) -> bool:
+    """Return whether a database's file exists; raises OSError where it cannot be written, or not be made."""
+    # What does not exist is made in the nearest folder that does.
+    place = path if path.exists() else next(parent for parent in path.absolute().parents if parent.exists())
+    if place != path and not place.is_dir():
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
+    if not os.access(place, os.R_OK | os.W_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    return place == path
 
 
 async def _upgrade_in_turn(engine: AsyncEngine, profile: str | None) -> None:

@@ -114,13 +114,54 @@ def test_terms_are_set_and_a_key_rotates(capsys: pytest.CaptureFixture[str]) -> 
     (row,) = rows(capsys)
     terms = ("expires", "operations", "chains", "notes", "rate", "name")
     assert [row[term] for term in terms] == [None, None, ["base"], "of team a", 7, "alice"]
-    assert main(["keys", "rotate", first, "--keep", "24h"]) == 0
-    second = capsys.readouterr().out.strip()
+    assert main(["keys", "rotate", first]) == 0
+    captured = capsys.readouterr()
+    second = captured.out.strip()
     assert second.startswith("wp_")
     assert second != first
+    tomorrow = f"{datetime.now(UTC) + timedelta(hours=24):%Y-%m-%dT%H:%M}"
+    assert f"key 1 (alice) has a new text; the one before works until {tomorrow}" in captured.err
+    (rotated,) = rows(capsys)
+    assert (str(rotated["previousUntil"])[:16], rotated["id"]) == (tomorrow, 1)
+    assert {**rotated, "key": "", "previousUntil": ""} == {**row, "key": "", "previousUntil": ""}
+    assert main(["keys", "list"]) == 0
+    assert f"the text before works until {tomorrow}" in capsys.readouterr().out
     assert main(["keys", "revoke", second]) == 0
     assert main(["keys", "set", "1", "--rate", "default"]) == 1
     assert "is revoked" in capsys.readouterr().err
+
+
+def test_a_second_rotation_names_the_text_that_ends(capsys: pytest.CaptureFixture[str]) -> None:
+    create(capsys, "alice")
+    texts = []
+    for arguments, code in (
+        (["--overlap", "2d"], 0),
+        ([], 1),
+        (["--replace"], 0),
+        (["--overlap", "none"], 0),
+        (["--replace"], 1),
+        (["--overlap", "2020-01-01"], 1),
+    ):
+        before = rows(capsys)
+        assert main(["keys", "rotate", "alice", "--json", *arguments]) == code
+        captured = capsys.readouterr()
+        if code:
+            assert (captured.out, rows(capsys)) == ("", before)
+            continue
+        made = json.loads(captured.out)
+        texts.append(made["key"])
+        assert (made["id"], made["previousUntil"] is None) == (1, arguments == ["--overlap", "none"])
+    assert len(set(texts)) == 3
+    with pytest.raises(SystemExit):
+        main(["keys", "rotate", "alice", "--replace", "--overlap", "1h"])
+
+
+def test_a_text_never_outlives_its_key(capsys: pytest.CaptureFixture[str]) -> None:
+    create(capsys, "alice", "--expires", "2h")
+    assert main(["keys", "rotate", "alice"]) == 0
+    capsys.readouterr()
+    (row,) = rows(capsys)
+    assert row["previousUntil"] == row["expires"]
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ import aiohttp
 import pytest
 
 from devnet.ports import free_port
+from runtime.settings import load_settings
 from tests.collector import run_collector
 from tests.e2e.commands import CREDENTIAL, HEIGHT, base_of, children, is_running, post, waypost
 
@@ -40,6 +41,7 @@ async def test_both_faces_answer_and_sigterm_ends_it(config: Path, tmp_path: Pat
         events = [json.loads(line)["event"] for line in running.err.splitlines()]
         assert "serving" in events
         assert "draining" in events
+        assert running.out.endswith("\nstopped\n")
         assert "local/v1" not in running.err
 
 
@@ -139,13 +141,42 @@ async def test_a_taken_port_is_refused(config: Path, tmp_path: Path) -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = str(taken.getsockname()[1])
-        for option, other, key in (("--http-port", "--grpc-port", "http.port"), ("--grpc-port", "--http-port", "grpc")):
-            async with waypost("serve", "--config", str(config), option, port, other, "0", folder=tmp_path) as running:
+        http, grpc_port = ("--http-port", str(free_port())), ("--grpc-port", str(free_port()))
+        metrics = {"WAYPOST_METRICS__LISTEN": f"127.0.0.1:{port}"}
+        cases: list[tuple[tuple[str, ...], dict[str, str], str, str]] = [
+            (("--http-port", port, *grpc_port), {}, "http.port", "--http-port"),
+            (("--grpc-port", port, *http), {}, "grpc.port", "--grpc-port"),
+            (("--grpc-port", port, *http, "--workers", "2"), {}, "grpc.port", "--grpc-port"),
+            ((*http, *grpc_port), metrics, "metrics.listen", "metrics.listen"),
+            ((*http, *grpc_port, "--workers", "2"), metrics, "metrics.listen", "metrics.listen"),
+        ]
+        for arguments, variables, setting, remedy in cases:
+            async with waypost(
+                "serve", "--config", str(config), *arguments, folder=tmp_path, anew=True, **variables
+            ) as running:
                 assert await running.ended(60) == 1
-                assert f"config error: {key}" in running.err
-                assert option in running.err
-                assert "Traceback" not in running.err
-                assert "draining" not in running.err
+                # One line of ours alone: neither of gRPC nor of a log.
+                (line,) = running.err.splitlines()
+                assert line.startswith(f"config error: {setting} = 127.0.0.1:{port}: ")
+                assert f"choose another ({remedy})" in line
+                assert running.out == ""
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+async def test_the_doctor_finds_all_well_beside_a_gateway(config: Path, tmp_path: Path, workers: str) -> None:
+    ports = {"WAYPOST_HTTP_PORT": str(free_port()), "WAYPOST_GRPC_PORT": str(free_port())}
+    ports["WAYPOST_METRICS__LISTEN"] = f"127.0.0.1:{free_port()}"
+    async with waypost("serve", "--config", str(config), "--workers", workers, folder=tmp_path, **ports) as running:
+        await base_of(running)
+        async with waypost("doctor", "--config", str(config), "--json", folder=tmp_path, **ports) as doctor:
+            assert await doctor.ended(60) == 0, doctor.out
+            checks = json.loads(doctor.out)["checks"]
+            assert doctor.err == ""
+    assert {one["state"] for one in checks} == {"ok"}
+    served = [one["check"] for one in checks if one["found"].endswith("is served by a gateway")]
+    assert served == ["port http.port", "port grpc.port", "port metrics.listen"]
+    chains = {one["check"].removeprefix("chain ") for one in checks if one["check"].startswith("chain ")}
+    assert chains == load_settings(config, environ={}).chains.keys()
 
 
 async def test_the_devnet_is_started_and_its_lines_work(tmp_path: Path) -> None:
@@ -171,6 +202,12 @@ async def test_the_devnet_is_started_and_its_lines_work(tmp_path: Path) -> None:
             folder=tmp_path,
         ) as call:
             assert await call.ended() == 0, call.err
+        ports = {"WAYPOST_HTTP_PORT": str(free_port()), "WAYPOST_GRPC_PORT": str(free_port())}
+        async with waypost("doctor", "--network", "devnet", "--json", folder=tmp_path, **ports) as doctor:
+            assert await doctor.ended(60) == 0, doctor.out
+            checks = {one["check"]: one["found"] for one in json.loads(doctor.out)["checks"]}
+            assert "local chains run" in checks["devnet"]
+            assert "chain ethereum" in checks
         nodes = children(running.process.pid)
         running.signal(signal.SIGINT)
         assert await running.ended() == 0

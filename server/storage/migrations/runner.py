@@ -93,6 +93,22 @@ def _apply(connection: Connection, profile: str | None) -> None:
     _claim(connection, before, profile)
 
 
+def inspect_revision(connection: Connection, profile: str) -> str | None:
+    """Return the database's revision, None of a new one; nothing is changed.
+
+    Raises NewerDatabase and WrongProfile as `upgrade` does.
+    """
+    found = _revision(connection)
+    if found is None:
+        return None
+    if found not in _known_revisions() and _recorded(connection, _COMPATIBLE) not in _known_revisions():
+        raise NewerDatabase(found, _newest_revision())
+    owner = _UNMARKED_PROFILE if found < _FIRST_MARKED else _recorded(connection, "profile")
+    if owner not in (None, profile):
+        raise WrongProfile(str(owner), profile)
+    return found
+
+
 def _revision(connection: Connection) -> str | None:
     """Return the revision of the database, None of a new one."""
     if not inspect(connection).has_table(_VERSIONS):
@@ -103,7 +119,11 @@ def _revision(connection: Connection) -> str | None:
 
 def _newest_revision() -> str:
     """Return the newest revision that this process knows, by the names of their files."""
-    return max(file.name[1:5] for file in Path(__file__).parent.glob("versions/v[0-9]*.py"))
+    return max(_known_revisions())
+
+
+def _known_revisions() -> set[str]:
+    return {file.name[1:5] for file in Path(__file__).parent.glob("versions/v[0-9]*.py")}
 
 
 def compatible_with(script: ScriptDirectory) -> str:

@@ -11,7 +11,7 @@ import pytest
 
 from server.access.admission import Admission, ConcurrencyLimiter, Policy, Principal, decode
 from server.access.directory import FRESH_SECONDS, KeyDirectory
-from server.access.keys import KeyStore, Rights, new_key
+from server.access.keys import KeyNotFound, KeyStore, Rights, digest, new_key
 from server.access.quotas import Quotas
 from server.errors import KeyInvalid, UpstreamUnavailable
 from server.storage.database import open_database
@@ -89,6 +89,56 @@ async def test_a_rotated_key_keeps_number_and_terms_and_its_old_text_for_a_while
     assert [await directory.find(key) is None for key in (first, second, third)] == [True, True, False]
     assert (await admission.identify(third)).id == f"key:{number}"
     await directory.close()
+
+
+async def test_of_three_texts_the_operator_states_which_one_ends(store: KeyStore) -> None:
+    number, first = await store.create_key("a")
+    until = datetime.now(UTC) + SOON
+    with pytest.raises(ValueError, match="just rotate it"):
+        await store.rotate_key(number, replaces=True)
+    with pytest.raises(ValueError, match="in the future"):
+        await store.rotate_key(number, datetime.now(UTC))
+    record, second = await store.rotate_key("a", until)
+    assert record.previous_until == until
+    live = await store.live_keys()
+    assert (live[digest(first)].expires_at, live[digest(second)].expires_at) == (until, None)
+    before = await store.version()
+    with pytest.raises(ValueError, match="was rotated already"):
+        await store.rotate_key(number, until)
+    assert await store.version() == before
+    assert await texts(store, first, second) == {first, second}
+    record, third = await store.rotate_key(number, replaces=True)
+    assert record.previous_until == until
+    assert await texts(store, first, second, third) == {first, third}
+    record, fourth = await store.rotate_key(first)
+    assert record.previous_until is None
+    assert await texts(store, first, third, fourth) == {fourth}
+    # Once the text before has ended, rotating is as at first.
+    await store.rotate_key(number, datetime.now(UTC) + timedelta(seconds=0.05))
+    await asyncio.sleep(0.06)
+    _, last = await store.rotate_key(number, until)
+    assert last in await texts(store, last)
+
+
+async def texts(store: KeyStore, *keys: str) -> set[str]:
+    """Return those of the keys that work."""
+    live = await store.live_keys()
+    return {key for key in keys if digest(key) in live}
+
+
+async def test_a_key_is_found_by_its_name_where_one_alone_that_works_has_it(store: KeyStore) -> None:
+    first, _ = await store.create_key("a")
+    assert (await store.revoke_key("a")).id == first
+    assert (await store.revoke_key("a")).id == first
+    second, _ = await store.create_key("a")
+    assert (await store.find_key("a")).id == second
+    third, _ = await store.create_key("a")
+    with pytest.raises(KeyNotFound, match=f"give one of the ids {second}, {third}"):
+        await store.revoke_key("a")
+    # A number is an id, whatever keys are called.
+    fourth, _ = await store.create_key(str(first))
+    assert (await store.find_key(str(first))).id == first
+    assert (await store.find_key(fourth)).name == str(first)
 
 
 async def test_a_key_ends_when_it_expires(store: KeyStore) -> None:
