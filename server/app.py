@@ -8,7 +8,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from grpc_health.v1 import health_pb2_grpc
-from grpc_reflection.v1alpha import reflection_pb2_grpc
 from waypost_internal.v1 import access_pb2_grpc, publication_pb2_grpc
 
 from runtime.metrics import watch_in_flight
@@ -39,13 +38,14 @@ from server.rpc.pipeline.admission import AdmissionStage
 from server.rpc.pipeline.boundary import CallBoundary
 from server.rpc.pipeline.interceptor import StagesInterceptor, build_execution
 from server.rpc.pipeline.response_cache import ResponseCache
+from server.rpc.reflection import reflection_servicer, working_services
 from server.rpc.registration import (
     HandlerCollector,
     PathHandlers,
     build_servicers,
     public_handlers,
 )
-from server.rpc.unauthenticated import HealthServicer, Unauthenticated, reflection_servicer, working_services
+from server.rpc.unauthenticated import HealthServicer, Unauthenticated
 from server.storage.database import open_database
 from server.storage.usage_records import UsageRecords
 from server.upstream.cache import open_cache
@@ -124,14 +124,12 @@ class Gateway:
         publications = PublicationServicer(catalogue)
         publication_pb2_grpc.add_PublicationServiceServicer_to_server(publications, collector)  # type: ignore[no-untyped-call]
         staged = dict(collector.handlers)
-        health, reflection, bounds = HandlerCollector(), HandlerCollector(), Unauthenticated()
+        health, bounds = HandlerCollector(), Unauthenticated()
         health_pb2_grpc.add_HealthServicer_to_server(self._health, health)
-        if settings.grpc.reflection:
-            listed = reflection_servicer(operations, typed)
-            reflection_pb2_grpc.add_ServerReflectionServicer_to_server(listed, reflection)
+        reflection = reflection_servicer(operations, typed).handlers() if settings.grpc.reflection else {}
         collector.handlers.update((path, bounds.bound(path, handler)) for path, handler in health.handlers.items())
         apps = typed.handlers(partial(answer_call, published))
-        apps |= {path: bounds.bound(path, handler) for path, handler in reflection.handlers.items()}
+        apps |= {path: bounds.bound(path, handler) for path, handler in reflection.items()}
         self._handlers = PathHandlers(collector.handlers, apps)
 
         credential = settings.grpc.credential
