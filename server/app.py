@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from grpc_health.v1 import health_pb2_grpc
 from waypost_internal.v1 import access_pb2_grpc, publication_pb2_grpc
 
+from runtime.listening import Proxies
 from runtime.metrics import watch_in_flight
 from runtime.operations import load_operations
 from runtime.renewal import WatchedCertificate
@@ -32,6 +33,7 @@ from server.marketplace.calls import PublishedCalls
 from server.marketplace.folders import open_catalogue
 from server.marketplace.typed import CALL_METHOD, TypedServices
 from server.rpc.batch import BatchServicer
+from server.rpc.demo import DemoKey
 from server.rpc.marketplace import PublicationServicer, answer_call
 from server.rpc.pipeline.accounting import AccountingObserver
 from server.rpc.pipeline.admission import AdmissionStage
@@ -139,10 +141,12 @@ class Gateway:
         self.responses = responses = (
             None if cache is None else ResponseCache(cache, settings.cache.max_bytes, canonical)
         )
-        boundary = CallBoundary(secret, AdmissionStage(admission, responses, usage), usage)
+        stage = AdmissionStage(admission, responses, usage)
+        boundary = CallBoundary(secret, stage, usage)
         execution = build_execution(chains.families, admission, responses)
         by_path |= typed.operations(by_path[CALL_METHOD])
-        self._public = StagesInterceptor(boundary, execution, by_path, private=False)
+        demo = DemoKey(admission, stage, Proxies(settings.http.trusted_proxies))
+        self._public = StagesInterceptor(boundary, execution, by_path, private=False, demo=demo)
         self._private = StagesInterceptor(boundary, execution, by_path, private=True)
         self._channel = InProcessChannel(self._private.compose_in_process(staged))
         self._directory.listen(database)

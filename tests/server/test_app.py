@@ -82,7 +82,7 @@ async def until_refused(stub: Any, key: str) -> None:
         ((("x-api-key", ""),), "KEY_MISSING"),
         ((("authorization", "Basic abc"),), "KEY_MISSING"),
         ((("authorization", "Bearer "),), "KEY_MISSING"),
-        ((("x-api-key", "demo"),), "KEY_INVALID"),
+        ((("x-api-key", "Demo"),), "KEY_INVALID"),
         ((("x-api-key", "wp_" + "a" * 43),), "KEY_INVALID"),
         ((("authorization", "Bearer nonsense"),), "KEY_INVALID"),
         # What only a trusted caller may send is not believed.
