@@ -66,7 +66,7 @@ async def ended(call: Any) -> tuple[StatusCode, str, str]:
 
 async def test_a_request_has_four_mebibytes_and_no_more(stub: Any) -> None:
     code, reason, _ = await ended(stub.GetBalance(request_of(REQUEST_BYTES), metadata=KEY, timeout=20))
-    assert (code, reason) == (StatusCode.INVALID_ARGUMENT, "INVALID_ARGUMENT")
+    assert (code, reason) == (StatusCode.INVALID_ARGUMENT, "BODY_TOO_LARGE")
     code, reason, text = await ended(stub.GetBalance(request_of(REQUEST_BYTES + 1), metadata=KEY, timeout=20))
     assert (code, reason) == (StatusCode.RESOURCE_EXHAUSTED, "")
     assert text == f"SERVER: Received message larger than max ({REQUEST_BYTES + 1} vs. {REQUEST_BYTES})"

@@ -86,7 +86,7 @@ class NftServiceServicer(object):
 
     def GetNftMetadata(self, request, context):
         """Returns one token's owner, document address and parsed document. Use it to show a token; a token that was never
-        minted answers 404.
+        minted answers 404. An answer may be longer than 4 MiB.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
