@@ -110,6 +110,12 @@ def test_everything_has_a_comment_that_is_a_sentence() -> None:
         assert text.rstrip().endswith((".", ":")), f"{file}: {text!r} is no sentence"
 
 
+def test_comments_name_no_section_and_the_page_of_sections_every_operation() -> None:
+    assert not [text for file, _, text in commented() if file.startswith("waypost/v1/") and "contract section" in text]
+    page = (ROOT / "docs" / "contract.md").read_text()
+    assert not [operation.name for operation in load_operations() if f"`{operation.name}`" not in page]
+
+
 def test_rpc_comments_say_what_they_return_and_when_to_use_them() -> None:
     image = descriptor_pb2.FileDescriptorSet.FromString((ROOT / "generated" / "descriptors.binpb").read_bytes())
     for file in image.file:

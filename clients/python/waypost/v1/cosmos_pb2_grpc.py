@@ -84,7 +84,7 @@ class CosmosServiceServicer(object):
 
     def GetAccount(self, request, context):
         """Returns an account's number, sequence and public key. Use it before building a transaction; an address that was
-        never used answers 404.
+        never used answers NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -58,7 +58,7 @@ class TransactionServiceServicer(object):
 
     def GetReceipt(self, request, context):
         """Returns how a transaction ended. Use it for status, gas and logs; on EVM chains well-known events come decoded. A
-        transaction that is not in a block yet answers 404 with reason PENDING. An answer may be longer than 4 MiB.
+        transaction that is not in a block yet answers NOT_FOUND with reason PENDING. An answer may be longer than 4 MiB.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
