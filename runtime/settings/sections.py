@@ -156,8 +156,7 @@ class HttpSettings(Section):
     port: Port = Field(default=8080, description="Port of the JSON-RPC face; 0 picks a free one.")
     trusted_proxies: Networks = Field(
         default=(),
-        description="Networks of the reverse proxies whose X-Forwarded-For is believed when the demo limits a client, "
-        "on both faces. "
+        description="Networks of the reverse proxies whose X-Forwarded-For is believed when the demo limits a client. "
         "They may have any number of connections.",
     )
     max_body_bytes: int = Field(
@@ -279,9 +278,7 @@ class QuotaSettings(Section):
     mode: Annotated[Literal["shared"], BeforeValidator(_refuse_per_process)] = Field(
         default="shared", description="Of earlier versions, without effect: quotas are always shared. Leave it out."
     )
-    demo_rate: Rate = Field(
-        default=1, description="Units per second for one client address on the demo, over both faces."
-    )
+    demo_rate: Rate = Field(default=1, description="Units per second for one client address on the demo.")
     demo_burst: int = Field(default=1, ge=1, le=1000, description="Units that one demo client may use at once.")
 
     @model_validator(mode="after")
