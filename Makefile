@@ -40,6 +40,7 @@ generate: .venv/dev.stamp ## regenerate the committed stubs from proto/
 	@find .generated -mindepth 1 -type d -not -path .generated/waypost -exec touch {}/__init__.py \;
 	@for part in v1 options; do rm -rf $(CLIENT)/$$part && mv .generated/waypost/$$part $(CLIENT)/$$part; done; rmdir .generated/waypost
 	@rm -rf generated && mv .generated generated
+	@$(BIN)/python -m scripts.service_config
 
 operations: .venv/dev.stamp ## rewrite the README's table of operations and the reference of docs/cli.md
 	@$(BIN)/python -m scripts.operations_table

@@ -9,11 +9,11 @@ import struct
 import sys
 from contextlib import closing, suppress
 from functools import lru_cache
-from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 
 # A listening socket that is closed resets what the kernel has accepted for it and the process has not, and what is in
@@ -104,3 +104,40 @@ def client_network(text: str) -> str:
     if isinstance(address, IPv6Address):
         return str(IPv6Network((int(address) >> _IPV6_PREFIX << _IPV6_PREFIX, _IPV6_PREFIX)))
     return text if address is None else str(address)
+
+
+class Proxies:
+    """The networks of our own reverse proxies, whose word on where a request came from is believed."""
+
+    def __init__(self, trusted: Sequence[str]) -> None:
+        self._trusted = tuple(ip_network(network, strict=False) for network in trusted)
+        self.trusts = lru_cache(maxsize=1024)(self._trusts_text)
+
+    def client_of(self, peer: str, forwarded: Callable[[], Iterable[str]]) -> str:
+        """Return the last address in X-Forwarded-For that is no trusted proxy's, else the peer's.
+
+        `peer` is the socket's address, `forwarded` returns the values of the header in their order.
+        """
+        if not self._trusted:
+            return peer
+        address = parse_address(peer)
+        if address is None or not self._holds(address):
+            return peer
+        hops = ",".join(forwarded()).split(",")
+        # Each proxy appends the peer it saw: read from the right, what a trusted hop wrote is trusted, no further.
+        for hop in reversed(hops):
+            seen = parse_address(hop.strip())
+            if seen is None:
+                break
+            address = seen
+            if not self._holds(address):
+                break
+        return str(address)
+
+    def _trusts_text(self, text: str) -> bool:
+        """Return whether an address, as a socket has it, is a trusted proxy's."""
+        address = parse_address(text) if self._trusted else None
+        return address is not None and self._holds(address)
+
+    def _holds(self, address: IPv4Address | IPv6Address) -> bool:
+        return any(address in network for network in self._trusted)

@@ -8,9 +8,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from grpc_health.v1 import health_pb2_grpc
-from grpc_reflection.v1alpha import reflection_pb2_grpc
 from waypost_internal.v1 import access_pb2_grpc, publication_pb2_grpc
 
+from runtime.listening import Proxies
 from runtime.metrics import watch_in_flight
 from runtime.operations import load_operations
 from runtime.renewal import WatchedCertificate
@@ -33,19 +33,21 @@ from server.marketplace.calls import PublishedCalls
 from server.marketplace.folders import open_catalogue
 from server.marketplace.typed import CALL_METHOD, TypedServices
 from server.rpc.batch import BatchServicer
+from server.rpc.demo import DemoKey
 from server.rpc.marketplace import PublicationServicer, answer_call
 from server.rpc.pipeline.accounting import AccountingObserver
 from server.rpc.pipeline.admission import AdmissionStage
 from server.rpc.pipeline.boundary import CallBoundary
 from server.rpc.pipeline.interceptor import StagesInterceptor, build_execution
 from server.rpc.pipeline.response_cache import ResponseCache
+from server.rpc.reflection import reflection_servicer, working_services
 from server.rpc.registration import (
     HandlerCollector,
     PathHandlers,
     build_servicers,
     public_handlers,
 )
-from server.rpc.unauthenticated import HealthServicer, Unauthenticated, reflection_servicer, working_services
+from server.rpc.unauthenticated import HealthServicer, Unauthenticated
 from server.storage.database import open_database
 from server.storage.usage_records import UsageRecords
 from server.upstream.cache import open_cache
@@ -124,14 +126,12 @@ class Gateway:
         publications = PublicationServicer(catalogue)
         publication_pb2_grpc.add_PublicationServiceServicer_to_server(publications, collector)  # type: ignore[no-untyped-call]
         staged = dict(collector.handlers)
-        health, reflection, bounds = HandlerCollector(), HandlerCollector(), Unauthenticated()
+        health, bounds = HandlerCollector(), Unauthenticated()
         health_pb2_grpc.add_HealthServicer_to_server(self._health, health)
-        if settings.grpc.reflection:
-            listed = reflection_servicer(operations, typed)
-            reflection_pb2_grpc.add_ServerReflectionServicer_to_server(listed, reflection)
+        reflection = reflection_servicer(operations, typed).handlers() if settings.grpc.reflection else {}
         collector.handlers.update((path, bounds.bound(path, handler)) for path, handler in health.handlers.items())
         apps = typed.handlers(partial(answer_call, published))
-        apps |= {path: bounds.bound(path, handler) for path, handler in reflection.handlers.items()}
+        apps |= {path: bounds.bound(path, handler) for path, handler in reflection.items()}
         self._handlers = PathHandlers(collector.handlers, apps)
 
         credential = settings.grpc.credential
@@ -141,10 +141,12 @@ class Gateway:
         self.responses = responses = (
             None if cache is None else ResponseCache(cache, settings.cache.max_bytes, canonical)
         )
-        boundary = CallBoundary(secret, AdmissionStage(admission, responses, usage), usage)
+        stage = AdmissionStage(admission, responses, usage)
+        boundary = CallBoundary(secret, stage, usage)
         execution = build_execution(chains.families, admission, responses)
         by_path |= typed.operations(by_path[CALL_METHOD])
-        self._public = StagesInterceptor(boundary, execution, by_path, private=False)
+        demo = DemoKey(admission, stage, Proxies(settings.http.trusted_proxies))
+        self._public = StagesInterceptor(boundary, execution, by_path, private=False, demo=demo)
         self._private = StagesInterceptor(boundary, execution, by_path, private=True)
         self._channel = InProcessChannel(self._private.compose_in_process(staged))
         self._directory.listen(database)

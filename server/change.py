@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from grpc_reflection.v1alpha import reflection_pb2_grpc
-
 from runtime.settings.changes import changed_keys, refuse_fixed
 from server.access.admission import policies_of
 from server.catalog.calendar import open_calendar
@@ -17,9 +15,8 @@ from server.marketplace.folders import open_catalogue
 from server.marketplace.methods import Methods
 from server.marketplace.typed import CALL_METHOD, TypedServices
 from server.rpc.marketplace import MarketplaceServicer, answer_call
-from server.rpc.registration import HandlerCollector, PathHandlers
+from server.rpc.reflection import reflection_servicer, working_services
 from server.rpc.system import SystemServicer
-from server.rpc.unauthenticated import HealthServicer, reflection_servicer, working_services
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,7 +32,9 @@ if TYPE_CHECKING:
     from server.rpc.marketplace import PublicationServicer
     from server.rpc.pipeline.interceptor import StagesInterceptor
     from server.rpc.pipeline.response_cache import ResponseCache
-    from server.rpc.unauthenticated import Reflection, Unauthenticated
+    from server.rpc.reflection import Reflection
+    from server.rpc.registration import PathHandlers
+    from server.rpc.unauthenticated import HealthServicer, Unauthenticated
     from server.upstream.cache import Cache
 
 
@@ -58,9 +57,8 @@ class Publishing:
         typed = published.typed
         handlers = typed.handlers(partial(answer_call, self.calls))
         if published.reflection is not None:
-            collector = HandlerCollector()
-            reflection_pb2_grpc.add_ServerReflectionServicer_to_server(published.reflection, collector)
-            handlers |= {path: self.bounds.bound(path, handler) for path, handler in collector.handlers.items()}
+            reflection = published.reflection.handlers()
+            handlers |= {path: self.bounds.bound(path, handler) for path, handler in reflection.items()}
         by_path = typed.operations(self.by_path[CALL_METHOD])
         left = self.handlers.replace_apps(handlers)
         for path in left:

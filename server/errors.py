@@ -2,6 +2,7 @@
 
     GatewayError
     ├── InvalidArgument        400  a parameter is missing or malformed
+    ├── BodyTooLarge           400  the request is longer than its operation can need
     ├── ChainUnsupported       400  the chain exists but lacks the operation
     ├── NotSupported           400  chain or node cannot do what was asked
     │   ├── VersionRefused     400  the nodes refuse that version of transactions
@@ -115,6 +116,13 @@ class InvalidArgument(GatewayError):
 
     status = StatusCode.INVALID_ARGUMENT
     reason = "INVALID_ARGUMENT"
+
+
+class BodyTooLarge(GatewayError):
+    """The request is longer than its operation, or its caller, may write."""
+
+    status = StatusCode.INVALID_ARGUMENT
+    reason = "BODY_TOO_LARGE"
 
 
 class ChainUnsupported(GatewayError):

@@ -278,7 +278,7 @@ class QuotaSettings(Section):
     mode: Annotated[Literal["shared"], BeforeValidator(_refuse_per_process)] = Field(
         default="shared", description="Of earlier versions, without effect: quotas are always shared. Leave it out."
     )
-    demo_rate: Rate = Field(default=1, description="Units per second for one client address on the demo route.")
+    demo_rate: Rate = Field(default=1, description="Units per second for one client address on the demo.")
     demo_burst: int = Field(default=1, ge=1, le=1000, description="Units that one demo client may use at once.")
 
     @model_validator(mode="after")

@@ -185,7 +185,7 @@ def _crowded(message: str) -> RateLimited:
 
 RESERVED_KEYS = {
     "local": "the key `local` works on the devnet only; create a key with `waypost keys create`",
-    "demo": "`demo` is no API key; the demo is a route of the HTTP face, gRPC callers need a key",
+    DEMO: "`demo` opens the public faces alone: `/demo/v1`, and over gRPC the metadata `x-api-key: demo`",
 }
 """Words that are never keys in the store, and why they open nothing: `local` is the fixed key of the devnet."""
 
@@ -235,7 +235,10 @@ class Admission:
         if fixed is not None:
             return fixed
         if not api_key:
-            raise KeyMissing("no API key was given; send it as metadata `x-api-key` or `authorization: Bearer <key>`")
+            raise KeyMissing(
+                "no API key was given; send it as metadata `x-api-key` or `authorization: Bearer <key>`,"
+                " or `demo` to try it out"
+            )
         if api_key in RESERVED_KEYS:
             raise KeyInvalid(RESERVED_KEYS[api_key])
         record = self._directory.peek(api_key)
@@ -265,7 +268,7 @@ class Admission:
         return known[1]
 
     def demo_client(self, address: str) -> Principal:
-        """Return the principal of a client address on the demo route; all of an IPv6 /64 are one client."""
+        """Return the principal of a client address on the demo, of both faces; all of an IPv6 /64 are one client."""
         return Principal(f"demo:{client_network(address)}", self._demo)
 
     def _owner(self, record: KeyRecord) -> Principal:

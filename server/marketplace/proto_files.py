@@ -14,14 +14,20 @@ from dataclasses import field as made_by
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
-from google.protobuf.descriptor_pb2 import FieldDescriptorProto, FileDescriptorProto, MethodOptions
+from google.protobuf.descriptor_pb2 import (
+    DescriptorProto,
+    FieldDescriptorProto,
+    FileDescriptorProto,
+    MethodOptions,
+    ServiceDescriptorProto,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from google.protobuf.descriptor_pb2 import DescriptorProto
-
     from server.marketplace.catalogue import App, PublishedMethod
+
+    Path = tuple[int, ...]
 
 _PARTS = re.compile(r"[A-Za-z0-9]+")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
@@ -30,6 +36,12 @@ _TYPES = {
     for name in ("string", "bytes", "bool", "int32", "int64", "uint32", "uint64")
 }
 _WIDTH = 120
+# Numbers of fields in descriptor.proto, which paths to comments are made of.
+_MESSAGE = FileDescriptorProto.MESSAGE_TYPE_FIELD_NUMBER
+_SERVICE = FileDescriptorProto.SERVICE_FIELD_NUMBER
+_METHOD = ServiceDescriptorProto.METHOD_FIELD_NUMBER
+_FIELD = DescriptorProto.FIELD_FIELD_NUMBER
+_NESTED = DescriptorProto.NESTED_TYPE_FIELD_NUMBER
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,12 +212,18 @@ def _comment_lines(text: str, depth: int) -> list[str]:
 
 
 def file_descriptor(file: AppFile) -> FileDescriptorProto:
-    """Return the file's descriptor; what `protoc` makes of its text, comments and language options aside."""
+    """Return the file's descriptor with its comments; what `protoc` makes of its text, language options aside.
+
+    The places of comments are numbered in their order: the text itself is not there.
+    """
     proto = FileDescriptorProto(name=file.path, package=file.package, syntax="proto3")
     service = proto.service.add(name=file.service)
-    for rpc in file.rpcs:
+    _add_comment(proto, file.comment, _SERVICE, 0)
+    for number, rpc in enumerate(file.rpcs):
+        _add_comment(proto, rpc.comment, _SERVICE, 0, _METHOD, number)
         for message in (rpc.request, rpc.response):
-            _fill(proto.message_type.add(), message, f".{file.package}")
+            path = (_MESSAGE, len(proto.message_type))
+            _fill(proto, proto.message_type.add(), message, f".{file.package}", path)
         service.method.add(
             name=rpc.name,
             input_type=f".{file.package}.{rpc.request.name}",
@@ -215,13 +233,20 @@ def file_descriptor(file: AppFile) -> FileDescriptorProto:
     return proto
 
 
-def _fill(proto: DescriptorProto, message: Message, scope: str) -> None:
+def _fill(file: FileDescriptorProto, proto: DescriptorProto, message: Message, scope: str, path: Path) -> None:
     proto.name = message.name
     scope = f"{scope}.{message.name}"
-    for nested in message.nested:
-        _fill(proto.nested_type.add(), nested, scope)
-    for field in message.fields:
+    _add_comment(file, message.comment, *path)
+    for number, nested in enumerate(message.nested):
+        _fill(file, proto.nested_type.add(), nested, scope, (*path, _NESTED, number))
+    for number, field in enumerate(message.fields):
+        _add_comment(file, field.comment, *path, _FIELD, number)
         _add_field(proto, field, scope)
+
+
+def _add_comment(file: FileDescriptorProto, text: str, *path: int) -> None:
+    places = file.source_code_info.location
+    places.add(path=path, span=(len(places), 0, 0), leading_comments=f" {text}\n")
 
 
 def _add_field(proto: DescriptorProto, field: Field, scope: str) -> None:

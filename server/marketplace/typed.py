@@ -23,9 +23,8 @@ from server.marketplace.proto_files import file_descriptor
 from server.marketplace.values import FIELD, MAX_BYTES, bound_arguments, json_text
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-    from google.protobuf.descriptor_pb2 import FileDescriptorProto
     from google.protobuf.message import Message
 
     from runtime.operations import Operation
@@ -43,15 +42,17 @@ _TYPED: ContextVar[Any] = ContextVar("waypost_typed_request")
 
 
 class TypedServices:
-    """One service per app. `files` are their descriptors, `names` the services' full names."""
+    """One service per app. `files` are their serialised descriptors by name, `names` the services' full names."""
 
     def __init__(self, catalogue: Catalogue) -> None:
         layouts = [design_app(app, catalogue) for app in catalogue.apps.values()]
         self.names: Sequence[str] = [layout.service_name for layout in layouts]
-        self.files: Sequence[FileDescriptorProto] = [file_descriptor(layout) for layout in layouts]
+        self.files: Mapping[str, bytes] = {
+            layout.path: file_descriptor(layout).SerializeToString() for layout in layouts
+        }
         pool = DescriptorPool()
-        for file in self.files:
-            pool.Add(file)  # type: ignore[no-untyped-call]
+        for file in self.files.values():
+            pool.AddSerializedFile(file)  # type: ignore[no-untyped-call]
         self._rpcs = {
             f"/{layout.service_name}/{rpc.name}": _TypedRpc(rpc.method, pool, f"{layout.package}.{rpc.name}")
             for layout in layouts

@@ -1,4 +1,4 @@
-"""What needs no key: grpc.health.v1, server reflection, and the bounds within which both are served.
+"""What needs no key: grpc.health.v1, and the bounds within which it and server reflection are served.
 
 gRPC has one limit of message size for a whole server, and these messages are tiny: of what may come at once, a few
 messages are read at a time, each within seconds, and those beyond a few kilobytes are refused. The rest of the open
@@ -11,34 +11,23 @@ import asyncio
 from collections import Counter
 from contextlib import contextmanager
 from dataclasses import dataclass
-from ipaddress import IPv6Address, IPv6Network
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 import grpc
-from google.protobuf import descriptor_pb2
-from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message import DecodeError
-from google.rpc import error_details_pb2
 from grpc_health.v1 import health_pb2, health_pb2_grpc
-from grpc_reflection.v1alpha import reflection_pb2
-from grpc_reflection.v1alpha._async import ReflectionServicer
-from waypost.v1 import batch_pb2
 
+from runtime.listening import client_network
 from runtime.metrics import count_refusal
-from runtime.operations import read_file_set
-from server.errors import DeadlineExceeded, GatewayError, InvalidArgument, UpstreamUnavailable
+from server.errors import BodyTooLarge, DeadlineExceeded, GatewayError, InvalidArgument, UpstreamUnavailable
 from server.rpc.pipeline.boundary import state_starter
 from server.rpc.pipeline.call import Method
 from server.rpc.pipeline.errors import answer_failure
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+    from collections.abc import AsyncIterator, Iterable, Iterator
 
-    from google.protobuf.descriptor import FileDescriptor
-
-    from runtime.operations import Operation
-    from server.marketplace.typed import TypedServices
     from server.rpc.pipeline.call import Context
 
 
@@ -81,18 +70,22 @@ class Unauthenticated:
 
         async def answer(_: Any, context: Context) -> Any:
             try:
-                with self._call(context) as client:
-                    return await handler.unary_unary(await self._only(handler, context, client), context)
+                client = client_of(context.peer())
+                with self.open_call(client):
+                    message = await self.read_only(context, client)
+                    return await handler.unary_unary(_parse(handler, message), context)
             except GatewayError as failure:
                 await refuse(context, failure)
 
         async def stream(_: Any, context: Context) -> AsyncIterator[Any]:
             try:
-                with self._call(context) as client:
+                client = client_of(context.peer())
+                with self.open_call(client):
                     if handler.request_streaming:
                         answers = handler.stream_stream(self._messages(handler, context, client), context)
                     else:
-                        answers = handler.unary_stream(await self._only(handler, context, client), context)
+                        message = await self.read_only(context, client)
+                        answers = handler.unary_stream(_parse(handler, message), context)
                     async for message in answers:
                         yield message
             except GatewayError as failure:
@@ -103,34 +96,26 @@ class Unauthenticated:
         return grpc.stream_unary_rpc_method_handler(answer, None, handler.response_serializer)
 
     @contextmanager
-    def _call(self, context: Context) -> Iterator[str]:
-        client = client_of(context.peer())
+    def open_call(self, client: str) -> Iterator[None]:
+        """Count a call of the client as open. Raises UpstreamUnavailable where there are too many."""
         if self._open[client] >= self._bounds.calls_per_client or self._open.total() >= self._bounds.calls:
             raise UpstreamUnavailable(
                 "too many calls without a key are open; end some, or try again shortly", retry_after_ms=1000
             )
         self._open[client] += 1
         try:
-            yield client
+            yield
         finally:
             self._open[client] -= 1
             if not self._open[client]:
                 del self._open[client]
                 self._reads_by_client.pop(client, None)
 
-    async def _only(self, handler: grpc.RpcMethodHandler[Any, Any], context: Context, client: str) -> Any:
-        message = await self._read(handler, context, client)
-        if message is grpc.aio.EOF:
-            raise InvalidArgument("the call holds no message")
-        return message
+    async def read(self, context: Context, client: str) -> bytes | None:
+        """Return the next message of an open call as it came, None at the end of them.
 
-    async def _messages(
-        self, handler: grpc.RpcMethodHandler[Any, Any], context: Context, client: str
-    ) -> AsyncIterator[Any]:
-        while (message := await self._read(handler, context, client)) is not grpc.aio.EOF:
-            yield message
-
-    async def _read(self, handler: grpc.RpcMethodHandler[Any, Any], context: Context, client: str) -> Any:
+        Raises DeadlineExceeded for one that does not come in time, BodyTooLarge for a long one.
+        """
         bounds = self._bounds
         turn = self._reads_by_client.setdefault(client, asyncio.Semaphore(bounds.reads_per_client))
         try:
@@ -142,28 +127,43 @@ class Unauthenticated:
                 retry_after_ms=1000,
             ) from None
         if raw is grpc.aio.EOF:
-            return raw
-        if len(raw) > bounds.message_bytes:
-            raise InvalidArgument(f"the message has {len(raw)} bytes; here it may have {bounds.message_bytes}")
-        try:
-            return handler.request_deserializer(raw)
-        except DecodeError:
-            raise InvalidArgument("the message is not of this method; is the client of another version?") from None
+            return None
+        message: bytes = raw
+        if len(message) > bounds.message_bytes:
+            raise BodyTooLarge(f"the message has {len(message)} bytes; here it may have {bounds.message_bytes}")
+        return message
+
+    async def read_only(self, context: Context, client: str) -> bytes:
+        """Return the one message of a call, as `read` does. Raises InvalidArgument where there is none."""
+        message = await self.read(context, client)
+        if message is None:
+            raise InvalidArgument("the call holds no message")
+        return message
+
+    async def _messages(
+        self, handler: grpc.RpcMethodHandler[Any, Any], context: Context, client: str
+    ) -> AsyncIterator[Any]:
+        while (message := await self.read(context, client)) is not None:
+            yield _parse(handler, message)
+
+
+def _parse(handler: grpc.RpcMethodHandler[Any, Any], message: bytes) -> Any:
+    try:
+        return handler.request_deserializer(message)
+    except DecodeError:
+        raise InvalidArgument("the message is not of this method; is the client of another version?") from None
+
+
+def address_of(peer: str) -> str:
+    """Return the address in gRPC's name of a peer: `192.0.2.1` of `ipv4:192.0.2.1:5000`, empty for a Unix socket."""
+    host = unquote(peer).partition(":")[2].rpartition(":")[0]
+    # An interface (`fe80::1%eth0`) is no part of a network's address.
+    return host.strip("[]").partition("%")[0]
 
 
 def client_of(peer: str) -> str:
-    """Return the client's address of gRPC's name of a peer (`ipv4:192.0.2.1:5000`), an IPv6 one as its /64 network."""
-    kind, _, rest = unquote(peer).partition(":")
-    host = rest.rpartition(":")[0]
-    if kind != "ipv6":
-        return host
-    try:
-        address = IPv6Address(host.strip("[]").partition("%")[0])
-    except ValueError:
-        return host
-    if address.ipv4_mapped is not None:
-        return str(address.ipv4_mapped)
-    return str(IPv6Network((address, 64), strict=False))
+    """Return the client's address of gRPC's name of a peer, an IPv6 one as its /64 network."""
+    return client_network(address_of(peer))
 
 
 SERVING = health_pb2.HealthCheckResponse.SERVING
@@ -231,79 +231,3 @@ class HealthServicer(health_pb2_grpc.HealthServicer):  # type: ignore[misc]  # g
     def _notify(self) -> None:
         self._changed.set()
         self._changed = asyncio.Event()
-
-
-REFLECTION = reflection_pb2.DESCRIPTOR.services_by_name["ServerReflection"].full_name
-HEALTH = health_pb2.DESCRIPTOR.services_by_name["Health"].full_name
-# Carries calls of the operations; it has none of its own.
-_BATCH = batch_pb2.DESCRIPTOR.services_by_name["BatchService"].full_name
-
-
-class Reflection(ReflectionServicer):  # type: ignore[misc]  # grpc has no types
-    """The library's servicer, which also finds rpcs by name (`waypost.v1.AccountService.GetBalance`).
-
-    Listed are services with at least one working rpc, health and reflection itself (decisions 2.9). The library has
-    v1alpha; grpcurl, Postman and buf fall back to it.
-    """
-
-    def _file_containing_symbol(self, request: Any, fully_qualified_name: str) -> Any:
-        answer = super()._file_containing_symbol(request, fully_qualified_name)
-        parent = fully_qualified_name.rpartition(".")[0]
-        if parent and answer.HasField("error_response"):
-            # Python's descriptor pool does not know rpcs as symbols, only the services that hold them.
-            found = super()._file_containing_symbol(request, parent)
-            name = fully_qualified_name.rpartition(".")[2]
-            if found.HasField("file_descriptor_response") and self._has_rpc(parent, name):
-                return found
-        return answer
-
-    def _has_rpc(self, service: str, name: str) -> bool:
-        try:
-            return name in self._pool.FindServiceByName(service).methods_by_name
-        except KeyError:
-            return False
-
-
-def working_services(operations: Iterable[Operation]) -> tuple[str, ...]:
-    """Return the full names of the services of which this build answers at least one rpc, in order of first mention."""
-    return (*dict.fromkeys(operation.service for operation in operations if operation.available), _BATCH)
-
-
-def reflection_servicer(operations: Iterable[Operation], typed: TypedServices) -> Reflection:
-    """Return the reflection of the working services and the apps' own; nothing internal can be looked up through it."""
-    operations = tuple(operations)
-    listed = working_services(operations)
-    pool = DescriptorPool()
-    # The generated modules carry no JSON names, the committed set does: clients print `blockHeight` and `@type`.
-    committed = {file.name: file for file in read_file_set().file}
-    added: set[str] = set()
-    for operation in operations:
-        if operation.service in listed:
-            _add(operation.method.containing_service.file, pool, added, committed)
-    _add(batch_pb2.DESCRIPTOR, pool, added, committed)
-    _add(health_pb2.DESCRIPTOR, pool, added, committed)
-    _add(reflection_pb2.DESCRIPTOR, pool, added, committed)
-    _add(error_details_pb2.DESCRIPTOR, pool, added, committed)  # so that clients can print the details of an error
-    for proto in typed.files:
-        pool.Add(proto)  # type: ignore[no-untyped-call]
-    return Reflection((*listed, *typed.names, HEALTH, REFLECTION), pool=pool)
-
-
-def _add(
-    file: FileDescriptor,
-    pool: DescriptorPool,
-    added: set[str],
-    committed: Mapping[str, descriptor_pb2.FileDescriptorProto],
-) -> None:
-    if file.name in added:
-        return
-    added.add(file.name)
-    for dependency in file.dependencies:
-        _add(dependency, pool, added, committed)
-    proto = descriptor_pb2.FileDescriptorProto()
-    if file.name in committed:
-        proto.CopyFrom(committed[file.name])
-        proto.ClearField("source_code_info")
-    else:
-        file.CopyToProto(proto)  # type: ignore[no-untyped-call]
-    pool.Add(proto)  # type: ignore[no-untyped-call]

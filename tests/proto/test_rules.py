@@ -110,6 +110,12 @@ def test_everything_has_a_comment_that_is_a_sentence() -> None:
         assert text.rstrip().endswith((".", ":")), f"{file}: {text!r} is no sentence"
 
 
+def test_comments_name_no_section_and_the_page_of_sections_every_operation() -> None:
+    assert not [text for file, _, text in commented() if file.startswith("waypost/v1/") and "contract section" in text]
+    page = (ROOT / "docs" / "contract.md").read_text()
+    assert not [operation.name for operation in load_operations() if f"`{operation.name}`" not in page]
+
+
 def test_rpc_comments_say_what_they_return_and_when_to_use_them() -> None:
     image = descriptor_pb2.FileDescriptorSet.FromString((ROOT / "generated" / "descriptors.binpb").read_bytes())
     for file in image.file:
@@ -120,6 +126,34 @@ def test_rpc_comments_say_what_they_return_and_when_to_use_them() -> None:
                 text = " ".join(place.leading_comments.split())
                 assert text.startswith("Returns "), text
                 assert ". Use it " in text, text
+
+
+def test_the_comment_says_of_exactly_the_long_answers_that_they_may_be_long() -> None:
+    image = descriptor_pb2.FileDescriptorSet.FromString((ROOT / "generated" / "descriptors.binpb").read_bytes())
+    said = {
+        f"/{file.package}.{service.name}/{service.method[place.path[3]].name}"
+        for file in image.file
+        for place in file.source_code_info.location
+        if len(place.path) == 4 and place.path[0] == 6 and place.path[2] == 2
+        for service in (file.service[place.path[1]],)
+        if "An answer may be longer than 4 MiB." in " ".join(place.leading_comments.split())
+    }
+    assert said == {operation.path for operation in load_operations() if operation.options.large_response}
+    # What holds whole blocks, transactions, logs, code or a node's own answers.
+    assert {path.rpartition("/")[2] for path in said} == {
+        "CallMethod",
+        "ChainRpc",
+        "GetBlockByHash",
+        "GetBlockByNumber",
+        "GetBlockResults",
+        "GetBlockTransactions",
+        "GetLogs",
+        "GetNftMetadata",
+        "GetReceipt",
+        "GetTransactionByHash",
+        "SimulateCall",
+        "TraceTransaction",
+    }
 
 
 @each(methods(), name=lambda method: method.full_name)

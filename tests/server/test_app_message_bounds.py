@@ -66,7 +66,7 @@ async def ended(call: Any) -> tuple[StatusCode, str, str]:
 
 async def test_a_request_has_four_mebibytes_and_no_more(stub: Any) -> None:
     code, reason, _ = await ended(stub.GetBalance(request_of(REQUEST_BYTES), metadata=KEY, timeout=20))
-    assert (code, reason) == (StatusCode.INVALID_ARGUMENT, "INVALID_ARGUMENT")
+    assert (code, reason) == (StatusCode.INVALID_ARGUMENT, "BODY_TOO_LARGE")
     code, reason, text = await ended(stub.GetBalance(request_of(REQUEST_BYTES + 1), metadata=KEY, timeout=20))
     assert (code, reason) == (StatusCode.RESOURCE_EXHAUSTED, "")
     assert text == f"SERVER: Received message larger than max ({REQUEST_BYTES + 1} vs. {REQUEST_BYTES})"
@@ -141,7 +141,7 @@ async def test_a_long_message_without_a_key_is_refused(health: Any) -> None:
     stub = stub_of(health_pb2_grpc.HealthStub, health)
     for call in (stub.Check, lambda request, timeout: stub.Watch(request, timeout=timeout).read()):
         got = await ended(call(health_pb2.HealthCheckRequest(service="s" * 200), timeout=5))
-        assert got[:2] == (StatusCode.INVALID_ARGUMENT, "INVALID_ARGUMENT")
+        assert got[:2] == (StatusCode.INVALID_ARGUMENT, "BODY_TOO_LARGE")
     assert (await stub.Check(health_pb2.HealthCheckRequest(), timeout=5)).status == 1
     nonsense = health.unary_unary("/grpc.health.v1.Health/Check")
     assert (await ended(nonsense(b"\xff\xff", timeout=5)))[:2] == (StatusCode.INVALID_ARGUMENT, "INVALID_ARGUMENT")

@@ -76,7 +76,7 @@ class AdmissionStage:
                             return partial(wait, grant, principal)
                         _settle(state, principal, grant)
                 except GatewayError as refusal:
-                    _count_refusal(state, refusal)
+                    count_refused(state, refusal)
                     raise
             return answer(principal, request, state)
 
@@ -89,7 +89,7 @@ class AdmissionStage:
             try:
                 check_operation(method, rights)
             except GatewayError as refusal:
-                _count_refusal(state, refusal)
+                count_refused(state, refusal)
                 raise
             kept = find(path, request, state, rights.chains) if find is not None else None
             return inner if kept is None else kept
@@ -100,16 +100,16 @@ class AdmissionStage:
             try:
                 _settle(state, principal, await granted)
             except GatewayError as refusal:
-                _count_refusal(state, refusal)
+                count_refused(state, refusal)
                 raise
             answered = answer(principal, request, state)
             return answered if isinstance(answered, bytes) else await answered(request, context, state)
 
         async def look_up(request: bytes, context: Context, state: RequestState) -> bytes:
             try:
-                state.principal = await admission.identify(_key_of(state))
+                state.principal = await admission.identify(key_of(state))
             except GatewayError as refusal:
-                _count_refusal(state, refusal)
+                count_refused(state, refusal)
                 raise
             admitted = admit(request, context, state)
             return admitted if isinstance(admitted, bytes) else await admitted(request, context, state)
@@ -127,15 +127,15 @@ class AdmissionStage:
             principal = state.principal
             if principal is None:
                 try:
-                    principal = state.principal = await admission.identify(_key_of(state))
+                    principal = state.principal = await admission.identify(key_of(state))
                 except GatewayError as refusal:
-                    _count_refusal(state, refusal)
+                    count_refused(state, refusal)
                     raise
             try:
                 return await inner(request, context, state)
             except GatewayError as failure:
                 if not state.units:
-                    await self._charge_refused(principal, state, failure.reason)
+                    await self.charge_refused(principal, state, failure.reason)
                 raise
 
         def admit(request: bytes, context: Context, state: RequestState) -> Step:
@@ -144,7 +144,8 @@ class AdmissionStage:
 
         return admit
 
-    async def _charge_refused(self, principal: Principal, state: RequestState, reason: str) -> None:
+    async def charge_refused(self, principal: Principal, state: RequestState, reason: str) -> None:
+        """Charge the unit of a request that is refused before it is a call. Raises RateLimited beyond the quota."""
         charged = self._admission.quotas.charge(principal, 1)
         grant = charged if isinstance(charged, Grant) else await charged
         try:
@@ -152,7 +153,7 @@ class AdmissionStage:
                 _settle(state, principal, grant)
             state.units = 1
         except RateLimited as refusal:
-            _count_refusal(state, refusal)
+            count_refused(state, refusal)
             reason = refusal.reason
             raise
         finally:
@@ -172,11 +173,11 @@ class AdmissionStage:
         def identify(state: RequestState) -> Awaitable[None] | None:
             if state.trusted and _vouched(state) is not None:
                 return None
-            key = _key_of(state)
+            key = key_of(state)
             try:
                 state.principal = admission.peek(key)
             except GatewayError as refusal:
-                _count_refusal(state, refusal)
+                count_refused(state, refusal)
                 raise
             return None if state.principal is not None else find_out(key, state)
 
@@ -184,7 +185,7 @@ class AdmissionStage:
             try:
                 state.principal = await admission.identify(key)
             except GatewayError as refusal:
-                _count_refusal(state, refusal)
+                count_refused(state, refusal)
                 raise
 
         return identify
@@ -273,7 +274,8 @@ def _policy_text(policy: Policy) -> str:
     return f'"{policy.name}";q={policy.limit};w={policy.window_seconds}'
 
 
-def _count_refusal(state: RequestState, refusal: GatewayError) -> None:
+def count_refused(state: RequestState, refusal: GatewayError) -> None:
+    """Count a call that is refused for its key or quota."""
     count_refusal("jsonrpc" if state.trusted else "grpc", refusal.reason)
 
 
@@ -282,7 +284,8 @@ def _vouched(state: RequestState) -> Principal | None:
     return decode(text) if isinstance(text, str) else None
 
 
-def _key_of(state: RequestState) -> str:
+def key_of(state: RequestState) -> str:
+    """Return the key that the call's metadata bring, empty where there is none."""
     key = state.metadata.get("x-api-key")
     return key if key and isinstance(key, str) else _bearer_token(state)
 

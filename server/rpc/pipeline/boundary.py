@@ -284,9 +284,13 @@ class Entrance:
         """Return the handler that answers the call with the failure; as one of a stream it may leave messages be."""
 
         async def refuse(messages: Any, context: Context) -> NoReturn:
-            await _fail(self._name, state, context, failure, self._usage)
+            await self.fail(state, context, failure)
 
         return grpc.stream_unary_rpc_method_handler(refuse)
+
+    async def fail(self, state: RequestState, context: Context, failure: BaseException) -> NoReturn:
+        """End the call with the failure; always raises."""
+        await _fail(self._name, state, context, failure, self._usage)
 
 
 async def _fail(

@@ -18,8 +18,9 @@ from google.protobuf.message import DecodeError
 from runtime.logs import CALL
 from runtime.operations import DEFAULT_DEADLINE_MS
 from server.chains.view import ReadView
-from server.errors import DeadlineExceeded, InvalidArgument, ResponseTooLarge
-from server.inprocess.channel import MAX_RESPONSE_BYTES
+from server.errors import BodyTooLarge, DeadlineExceeded, InvalidArgument, ResponseTooLarge
+from server.inprocess.channel import MAX_REQUEST_BYTES, MAX_RESPONSE_BYTES
+from server.rpc.pipeline.sizes import request_bound
 from server.upstream.cache import CacheContext
 
 if TYPE_CHECKING:
@@ -206,6 +207,7 @@ class Execution:
         longest = max(LONGEST_SECONDS, default)
         parse, serialise = method.handler.request_deserializer, method.handler.response_serializer
         max_bytes = self._max_response_bytes
+        longest_request = MAX_REQUEST_BYTES if operation is None else request_bound(operation)
         checks = [check for stage in self._stages if (check := stage.check(method)) is not None]
         servicer = method.handler.unary_unary
         for stage in reversed(self._stages):
@@ -215,6 +217,11 @@ class Execution:
         keep = cache.keep if cache is not None and cache.keeps(method) else None
 
         async def execute(request: bytes, context: Context, state: RequestState) -> bytes:
+            if len(request) > longest_request:
+                raise BodyTooLarge(
+                    f"the request of {name} has {len(request)} bytes as a message, at most {longest_request} fit;"
+                    " ask for less at once"
+                )
             principal = state.principal
             if limiter is not None and principal is not None:
                 limiter.enter(principal)

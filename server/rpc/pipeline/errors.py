@@ -21,6 +21,7 @@ from server.errors import (
     Pending,
     RangeTooLarge,
     Reverted,
+    TooMuchWork,
     UpstreamUnavailable,
     VersionRefused,
 )
@@ -40,6 +41,11 @@ DOMAIN = "waypost"
 STATUS_DETAILS = "grpc-status-details-bin"
 # The delay of RetryInfo, for the retry policies of gRPC's own clients (gRFC A6), which do not read that.
 RETRY_PUSHBACK = "grpc-retry-pushback-ms"
+_NO_RETRY = "-1"
+# Retries are for what passes soon; a longer delay is the caller's to decide about, by RetryInfo.
+_LONGEST_PUSHBACK_MS = 10_000
+# The same again would fail again, at the same expense.
+_NOT_AGAIN = (TooMuchWork,)
 # Message and details travel as HTTP/2 headers, of which clients read 8 KiB by default; percent-encoding triples.
 MAX_MESSAGE_BYTES = 1500
 # The details travel in base64: this and the message stay within the 8 KiB together.
@@ -87,10 +93,24 @@ async def answer_failure(name: str, state: RequestState, context: Context, failu
         error = Internal(f"internal error; quote the request id {state.request_id} to the operator")
     state.error = error
     trailing = (*state.trailing_metadata(), (STATUS_DETAILS, _serialise(error, state)))
-    if error.retry_after_ms is not None:
-        trailing = (*trailing, (RETRY_PUSHBACK, str(error.retry_after_ms)))
+    delay = _pushback(error, context)
+    if delay is not None:
+        trailing = (*trailing, (RETRY_PUSHBACK, delay))
     await context.abort(error.status, clip(_worded(error, state)[0]), trailing)
     raise AssertionError("abort always raises")
+
+
+def _pushback(failure: GatewayError, context: Context) -> str | None:
+    """Return when gRPC's own retries are to come, `-1` for not at all, None where they choose for themselves."""
+    if isinstance(failure, _NOT_AGAIN):
+        return _NO_RETRY
+    delay = failure.retry_after_ms
+    if delay is None:
+        return None
+    remaining = context.time_remaining()
+    # Who waits beyond the own deadline learns that it passed, and not why.
+    most = _LONGEST_PUSHBACK_MS if remaining is None else min(_LONGEST_PUSHBACK_MS, remaining * 1000)
+    return str(delay) if delay < most else _NO_RETRY
 
 
 def describe(failure: GatewayError, state: RequestState) -> status_pb2.Status:

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 import grpc
 
 from runtime.heap import Garbage
+from server.access.admission import DEMO
 from server.errors import GatewayError
 from server.marketplace.design import ROOT
-from server.rpc.pipeline.admission import Costs
+from server.rpc.pipeline.admission import Costs, key_of
 from server.rpc.pipeline.availability import Availability
 from server.rpc.pipeline.call import ENTERED, INTERNAL, Execution, Method
 from server.rpc.pipeline.permissions import Permissions
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from runtime.operations import Operation
     from server.access.admission import Admission
     from server.inprocess.context import Beginning
+    from server.rpc.demo import DemoKey
     from server.rpc.pipeline.boundary import CallBoundary, Entrance
     from server.rpc.pipeline.call import RequestState, Stage
     from server.rpc.pipeline.response_cache import ResponseCache
@@ -46,17 +48,24 @@ def build_execution(families: Mapping[str, str], admission: Admission, cache: Re
 class StagesInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[misc]  # grpc has no types
     """Puts boundary, admission and stages in front of every rpc of Waypost; health and reflection pass untouched.
 
-    With `private` false, rpcs outside the public surface do not exist. Composed handlers take and return serialised
-    bytes.
+    With `private` false, rpcs outside the public surface do not exist. `demo` serves callers of the demo's key, which
+    is none without it. Composed handlers take and return serialised bytes.
     """
 
     def __init__(
-        self, boundary: CallBoundary, execution: Execution, operations: Mapping[str, Operation], *, private: bool
+        self,
+        boundary: CallBoundary,
+        execution: Execution,
+        operations: Mapping[str, Operation],
+        *,
+        private: bool,
+        demo: DemoKey | None = None,
     ) -> None:
         self._boundary = boundary
         self._execution = execution
         self._operations = operations
         self._private = private
+        self._demo = demo
         self._composed: dict[str, tuple[grpc.RpcMethodHandler[Any, Any] | None, Entrance | None]] = {}
         self._refusal: Callable[[], Awaitable[GatewayError]] | None = None
         self._garbage = Garbage()
@@ -81,6 +90,10 @@ class StagesInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[misc]  # gr
         state = entrance.start(handler_call_details.invocation_metadata, False)
         if self._refusal is not None:
             return self._refuse(entrance, state, await self._refusal(), handler_call_details)
+        if self._demo is not None and handler is not None and key_of(state) == DEMO:
+            self._count_garbage(handler_call_details)
+            ENTERED.set(state)
+            return self._demo.admit(state, entrance, handler)
         if entrance.identify is not None:
             try:
                 waiting = entrance.identify(state)
@@ -95,9 +108,12 @@ class StagesInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[misc]  # gr
     def _refuse(
         self, entrance: Entrance, state: RequestState, refusal: GatewayError, details: grpc.HandlerCallDetails
     ) -> grpc.RpcMethodHandler[Any, Any]:
+        self._count_garbage(details)
+        return entrance.refuse(state, refusal)
+
+    def _count_garbage(self, details: grpc.HandlerCallDetails) -> None:
         # gRPC leaves a cycle of each call that passes an interceptor, and the call's metadata in it.
         self._garbage.count(sum(len(name) + len(value) for name, value in details.invocation_metadata or ()))
-        return entrance.refuse(state, refusal)
 
     def refuse(self, refusal: Callable[[], Awaitable[GatewayError]]) -> None:
         """Answer every call that comes from now on with the failure that `refusal` returns; its message is not read."""

@@ -14,6 +14,7 @@ from runtime.operations import LATEST_BLOCK, literal, member
 from server.errors import InvalidArgument
 from server.rpc.pipeline.call import Stage
 from server.rpc.pipeline.formats import CHECKS, LARGEST_BLOCKS, is_repeated, item_root, json_name, shown
+from server.rpc.pipeline.sizes import DEFAULT_MAX_CHARACTERS, DEFAULT_MAX_ELEMENTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
     Absent = Callable[[Any, str], None]
     ValueRule = Callable[[Any, str], None]
 
-DEFAULT_MAX_CHARACTERS = 4096
-DEFAULT_MAX_ELEMENTS = 1000
 _TEXTS = (FieldDescriptor.CPPTYPE_STRING,)
 _NUMBERS = (
     FieldDescriptor.CPPTYPE_INT32,

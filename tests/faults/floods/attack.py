@@ -1,6 +1,7 @@
 """Floods of a gRPC face, each over some connections for some seconds: `python -m ... PORT KIND [tls]`.
 
-A process of its own, so that it takes no time from those whose calls are counted meanwhile. None brings a key.
+A process of its own, so that it takes no time from those whose calls are counted meanwhile. None brings a key,
+but for the word `demo`.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ CONNECTIONS = 10 if FULL else 6
 # A rest after each write: a flood, but one that leaves the machine some time to answer any caller.
 _REST = 0.0 if FULL else 0.002
 _CALL = request_headers(PATH)
+_DEMO = request_headers(PATH, ("x-api-key", "demo"))
 
 
 def main(port: int, kind: str, *, tls: bool = False) -> None:
@@ -114,14 +116,16 @@ def _write(connection: Connection, end: float, some: Callable[[int], bytes], str
         time.sleep(_REST)
 
 
-def _resets(connection: Connection, end: float) -> None:
+def _resets(block: bytes) -> Callable[[Connection, float], None]:
+    """Return a flood of calls with that header block, each reset at once."""
+
     def some(first: int) -> bytes:
         return b"".join(
-            frame(HEADERS, END_HEADERS, stream, _CALL) + frame(RST_STREAM, 0, stream, CANCEL)
+            frame(HEADERS, END_HEADERS, stream, block) + frame(RST_STREAM, 0, stream, CANCEL)
             for stream in range(first, first + 100, 2)
         )
 
-    _write(connection, end, some, 50)
+    return lambda connection, end: _write(connection, end, some, 50)
 
 
 def _opened(connection: Connection, end: float) -> None:
@@ -152,11 +156,11 @@ def _continuations(connection: Connection, end: float) -> None:
     _write(connection, end, lambda stream: frame(CONTINUATION, 0, 1, piece), 1)
 
 
-def _messages(path: str, size: int) -> Callable[[Connection, float], None]:
+def _messages(block: bytes, size: int) -> Callable[[Connection, float], None]:
     """Return a flood of one message of `size` bytes a connection, of which the last byte never comes."""
 
     def flood(connection: Connection, end: float) -> None:
-        connection.open(1, request_headers(path))
+        connection.open(1, block)
         piece = b"\0" + size.to_bytes(4, "big")
         left = size + len(piece)
         while left > 1 and time.monotonic() < end:
@@ -179,13 +183,15 @@ def _silence(connection: Connection, end: float) -> None:
 
 
 FLOODS: dict[str, tuple[Callable[[Connection, float], None], int]] = {
-    "resets": (_resets, CONNECTIONS),
+    "resets": (_resets(_CALL), CONNECTIONS),
+    "resets of the demo": (_resets(_DEMO), CONNECTIONS),
     "opened streams": (_opened, CONNECTIONS),
     "compressed headers": (_compressed, CONNECTIONS),
     "metadata": (_metadata, CONNECTIONS),
     "continuations": (_continuations, CONNECTIONS),
-    "messages": (_messages(PATH, 64 << 20), 25),
-    "messages to health": (_messages(HEALTH, (4 << 20) - 64), 60),
+    "messages": (_messages(_CALL, 64 << 20), 25),
+    "messages to health": (_messages(request_headers(HEALTH), (4 << 20) - 64), 60),
+    "messages to the demo": (_messages(_DEMO, (4 << 20) - 64), 60),
     "connections": (_silence, 3000 if FULL else 1000),
 }
 """By name: what one connection does, and how many there are."""

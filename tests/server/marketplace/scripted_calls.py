@@ -86,8 +86,8 @@ class Faces:
         self._catalogue = catalogue
         self._typed = TypedServices(catalogue)
         self._pool = DescriptorPool()
-        for file in self._typed.files:
-            self._pool.Add(file)  # type: ignore[no-untyped-call]
+        for file in self._typed.files.values():
+            self._pool.AddSerializedFile(file)  # type: ignore[no-untyped-call]
 
     async def typed(self, path: str, request: dict[str, Any] | str, node: dict[str, Any]) -> dict[str, Any]:
         """Return what a typed call asks the chain and answers; the request as protobuf's JSON, or as bytes in hex."""

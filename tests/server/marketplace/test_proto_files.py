@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from google.protobuf.descriptor_pb2 import FileDescriptorSet
+from google.protobuf.descriptor_pb2 import FileDescriptorProto, FileDescriptorSet
 
 from cli.__main__ import main
 from server.marketplace.design import design_app
@@ -43,7 +43,8 @@ def test_there_is_an_rpc_for_every_method_that_can_be_called(files: list[AppFile
 def test_protoc_makes_the_descriptors_that_are_served(files: list[AppFile], root: Path, tmp_path: Path) -> None:
     compiled = tmp_path / "set.binpb"
     paths = [str(root / file.path) for file in files]
-    command = [sys.executable, "-m", "grpc_tools.protoc", "-I", str(root), "-o", str(compiled), *paths]
+    command = [sys.executable, "-m", "grpc_tools.protoc", "--include_source_info", "-I", str(root), "-o", str(compiled)]
+    command += paths
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stderr) == (0, "")
     descriptors = {file.name: file for file in FileDescriptorSet.FromString(compiled.read_bytes()).file}
@@ -55,7 +56,16 @@ def test_protoc_makes_the_descriptors_that_are_served(files: list[AppFile], root
         for descriptor in (built, served):
             for message in descriptor.message_type:
                 clear_json_names(message)
+        assert comments(built) == comments(served)
+        for descriptor in (built, served):
+            descriptor.ClearField("source_code_info")
         assert built == served
+
+
+def comments(file: FileDescriptorProto) -> dict[tuple[int, ...], str]:
+    """Return the comments of services, rpcs, messages and fields by what they stand above, in one line each."""
+    found = {tuple(place.path): " ".join(place.leading_comments.split()) for place in file.source_code_info.location}
+    return {path: text for path, text in found.items() if text and len(path) > 1}
 
 
 def clear_json_names(message: object) -> None:

@@ -70,7 +70,7 @@ class BlockServiceServicer(object):
 
     def GetBlockTransactions(self, request, context):
         """Returns the full transactions of one block. Use it to walk a block with call data and fees; hashes alone come
-        cheaper with GetBlockByNumber.
+        cheaper with GetBlockByNumber. An answer may be longer than 4 MiB.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -78,7 +78,7 @@ class BlockServiceServicer(object):
 
     def GetBlockByNumber(self, request, context):
         """Returns up to 50 blocks by number, chains mixed as wanted. Use it for headers and transaction hashes; a block that
-        cannot be had has an error in its row.
+        cannot be had has an error in its row. An answer may be longer than 4 MiB.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -86,7 +86,8 @@ class BlockServiceServicer(object):
 
     def GetBlockByHash(self, request, context):
         """Returns up to 50 blocks by hash, chains mixed as wanted. Use it when a block must be exactly the one meant,
-        whatever a reorganisation did; a block that cannot be had has an error in its row.
+        whatever a reorganisation did; a block that cannot be had has an error in its row. An answer may be longer than 4
+        MiB.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -53,7 +53,7 @@ class ContractServiceServicer(object):
 
     def SimulateCall(self, request, context):
         """Returns what a contract call would return, without submitting anything. Use it for view functions that no other
-        operation covers; a call that reverts is refused with the decoded reason.
+        operation covers; a call that reverts is refused with the decoded reason. An answer may be longer than 4 MiB.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

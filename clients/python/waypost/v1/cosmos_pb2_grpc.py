@@ -84,7 +84,7 @@ class CosmosServiceServicer(object):
 
     def GetAccount(self, request, context):
         """Returns an account's number, sequence and public key. Use it before building a transaction; an address that was
-        never used answers 404.
+        never used answers NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -133,7 +133,8 @@ class CosmosServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def GetBlockResults(self, request, context):
-        """Returns what executing a block did: outcomes, gas and events. Use it for events outside transactions too.
+        """Returns what executing a block did: outcomes, gas and events. Use it for events outside transactions too. An answer
+        may be longer than 4 MiB.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

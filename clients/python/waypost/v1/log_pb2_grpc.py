@@ -54,6 +54,7 @@ class LogServiceServicer(object):
     def GetLogs(self, request, context):
         """Returns event logs, newest first, at most 1000 per call. Use it to read a contract's history; give the cursor of an
         answer to get the next, older page. A page may hold fewer logs than the limit, even none, while has_more is true.
+        An answer may be longer than 4 MiB.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

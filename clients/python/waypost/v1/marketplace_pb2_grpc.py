@@ -72,7 +72,7 @@ class MarketplaceServiceServicer(object):
 
     def CallMethod(self, request, context):
         """Returns what a published method answers: outputs of a function, the outcome of a simulation, or a page of events.
-        Use it under the method's own name, `svc_...`; an unpublished name answers 404.
+        Use it with a published name, `svc_...`; an unpublished one answers NOT_FOUND. An answer may be longer than 4 MiB.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -52,8 +52,8 @@ class NameServiceServicer(object):
     """
 
     def ResolveEns(self, request, context):
-        """Returns the address that an ENS name points to, wherever its records lie. Use it before reading by name; a name that
-        does not resolve answers 404, a text that is no name 400.
+        """Returns the address that an ENS name points to, wherever its records lie. Use it before reading by name; a name
+        that does not resolve answers NOT_FOUND, a text that is no name INVALID_ARGUMENT.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -61,7 +61,7 @@ class NameServiceServicer(object):
 
     def ReverseEns(self, request, context):
         """Returns the primary ENS name of an address, checked forwards. Use it to show addresses; an address without a
-        primary name answers 404.
+        primary name answers NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -86,7 +86,7 @@ class NftServiceServicer(object):
 
     def GetNftMetadata(self, request, context):
         """Returns one token's owner, document address and parsed document. Use it to show a token; a token that was never
-        minted answers 404.
+        minted answers NOT_FOUND. An answer may be longer than 4 MiB.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -94,7 +94,7 @@ class NftServiceServicer(object):
 
     def GetNftTokenOwner(self, request, context):
         """Returns the owner of an ERC-721 token. Use it when only ownership matters; a token that was never minted answers
-        404.
+        NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -109,7 +109,7 @@ class NftServiceServicer(object):
 
     def GetNftTokens(self, request, context):
         """Returns up to 100 token ids of an ERC-721 collection that an account holds. Use it to list a wallet's tokens; a
-        contract that does not list its tokens answers 400.
+        contract that does not list its tokens fails with NOT_ENUMERABLE.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -63,7 +63,7 @@ class PriceServiceServicer(object):
 
     def GetPrice(self, request, context):
         """Returns the current price of one token in US dollars and euros, the median of its live sources. Use it for one
-        symbol; several at once are GetPrices. Without a live price it answers 503.
+        symbol; several at once are GetPrices. Without a live price it fails with PRICE_UNAVAILABLE.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

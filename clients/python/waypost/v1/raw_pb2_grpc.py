@@ -48,7 +48,8 @@ class RawServiceServicer(object):
 
     def ChainRpc(self, request, context):
         """Returns what a chain's node answers to one of its own read methods. Use it for what no other operation covers;
-        methods that write, sign or administer, and log searches over more than 10,000 blocks, are refused.
+        methods that write, sign or administer, and log searches over more than 10,000 blocks, are refused. An answer may
+        be longer than 4 MiB.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -94,7 +94,7 @@ class RegistryServiceServicer(object):
 
     def GetRegistryAddress(self, request, context):
         """Returns the address of one contract of a protocol on a chain. Use it to look up a single address; an unknown
-        contract answers 404.
+        contract answers NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -58,7 +58,7 @@ class TransactionServiceServicer(object):
 
     def GetReceipt(self, request, context):
         """Returns how a transaction ended. Use it for status, gas and logs; on EVM chains well-known events come decoded. A
-        transaction that is not in a block yet answers 404 with reason PENDING.
+        transaction that is not in a block yet answers NOT_FOUND with reason PENDING. An answer may be longer than 4 MiB.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -66,7 +66,7 @@ class TransactionServiceServicer(object):
 
     def GetTransactionByHash(self, request, context):
         """Returns up to 50 transactions by hash, chains mixed as wanted. Use it for what was sent; how it ended is
-        GetReceipt. A transaction that cannot be had has an error in its row.
+        GetReceipt. A transaction that cannot be had has an error in its row. An answer may be longer than 4 MiB.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -74,7 +74,7 @@ class TransactionServiceServicer(object):
 
     def TraceTransaction(self, request, context):
         """Returns the internal calls of a transaction, nested as they were made. Use it to follow value and failures inside a
-        transaction; it needs a node with the debug or trace interface.
+        transaction; it needs a node with the debug or trace interface. An answer may be longer than 4 MiB.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -121,7 +121,7 @@ class YieldServiceServicer(object):
 
     def GetYieldsYieldAImpliedApy(self, request, context):
         """Returns the yearly rate that a wallet's principal tokens earn from its entry price to expiry. Use it for positions
-        in yield-a; a wallet without an entry answers 404.
+        in yield-a; a wallet without an entry answers NOT_FOUND.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

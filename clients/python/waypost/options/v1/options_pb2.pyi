@@ -98,7 +98,7 @@ LITERAL_FIELD_NUMBER: _ClassVar[int]
 literal: _descriptor.FieldDescriptor
 
 class Operation(_message.Message):
-    __slots__ = ("name", "aliases", "result", "params", "families", "chains", "available", "cost", "cache_seconds", "http_status_from", "deadline_ms", "group")
+    __slots__ = ("name", "aliases", "result", "params", "families", "chains", "available", "cost", "cache_seconds", "http_status_from", "deadline_ms", "group", "max_request_bytes", "large_response")
     NAME_FIELD_NUMBER: _ClassVar[int]
     ALIASES_FIELD_NUMBER: _ClassVar[int]
     RESULT_FIELD_NUMBER: _ClassVar[int]
@@ -111,6 +111,8 @@ class Operation(_message.Message):
     HTTP_STATUS_FROM_FIELD_NUMBER: _ClassVar[int]
     DEADLINE_MS_FIELD_NUMBER: _ClassVar[int]
     GROUP_FIELD_NUMBER: _ClassVar[int]
+    MAX_REQUEST_BYTES_FIELD_NUMBER: _ClassVar[int]
+    LARGE_RESPONSE_FIELD_NUMBER: _ClassVar[int]
     name: str
     aliases: _containers.RepeatedScalarFieldContainer[str]
     result: ResultShape
@@ -123,7 +125,9 @@ class Operation(_message.Message):
     http_status_from: str
     deadline_ms: int
     group: str
-    def __init__(self, name: _Optional[str] = ..., aliases: _Optional[_Iterable[str]] = ..., result: _Optional[_Union[ResultShape, str]] = ..., params: _Optional[_Union[ParamsShape, str]] = ..., families: _Optional[_Iterable[_Union[Family, str]]] = ..., chains: _Optional[_Iterable[str]] = ..., available: _Optional[_Iterable[_Union[Family, str]]] = ..., cost: _Optional[int] = ..., cache_seconds: _Optional[int] = ..., http_status_from: _Optional[str] = ..., deadline_ms: _Optional[int] = ..., group: _Optional[str] = ...) -> None: ...
+    max_request_bytes: int
+    large_response: bool
+    def __init__(self, name: _Optional[str] = ..., aliases: _Optional[_Iterable[str]] = ..., result: _Optional[_Union[ResultShape, str]] = ..., params: _Optional[_Union[ParamsShape, str]] = ..., families: _Optional[_Iterable[_Union[Family, str]]] = ..., chains: _Optional[_Iterable[str]] = ..., available: _Optional[_Iterable[_Union[Family, str]]] = ..., cost: _Optional[int] = ..., cache_seconds: _Optional[int] = ..., http_status_from: _Optional[str] = ..., deadline_ms: _Optional[int] = ..., group: _Optional[str] = ..., max_request_bytes: _Optional[int] = ..., large_response: bool = ...) -> None: ...
 
 class Member(_message.Message):
     __slots__ = ("format", "required", "min", "max", "max_length", "default_value", "nullable", "inline", "csv", "one_of", "min_length", "example", "children", "subject", "order", "mainnet_example", "grpc_only")
