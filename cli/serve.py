@@ -29,6 +29,7 @@ from cli.worker import Parent
 from cli.worker_reload import WorkerControl, WorkersReload, read_configuration, read_content
 from cli.workers import run_workers
 from runtime.config_errors import ConfigError
+from runtime.places import COMMAND
 from server.chains.registry import check_configured
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def greeting(settings: Settings, ports: Ports, examples: Sequence[str] = ()) -> 
     else:
         lines = [
             "Waypost is serving.",
-            f"  Base URL  {http}/<key>  (`./waypost keys create NAME` makes a key; without one: {base})",
+            f"  Base URL  {http}/<key>  (`{COMMAND} keys create NAME` makes a key; without one: {base})",
             f"  gRPC      {grpc}  (metadata x-api-key: <key>)",
             f"  OpenRPC   {http}/openrpc.json",
         ]
@@ -198,7 +199,7 @@ async def _local_chains(settings: Settings, stop: Stop, *, full: bool) -> AsyncI
     try:
         from cli.devnet import run_local_chains
     except ModuleNotFoundError:
-        fix = "this installation has no local chains: use `make run` in the tree, or configure [chains]"
+        fix = "this installation has no local chains: install `waypost-gateway[devnet]`, or configure [chains]"
         raise ConfigError("profile", "devnet", fix) from None
 
     async with run_local_chains(stop, full=full) as devnet:
