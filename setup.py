@@ -19,9 +19,6 @@ PARTS = {
 }
 FILES = {"generated/descriptors.binpb": "descriptors.binpb"}
 UNWANTED = ("__pycache__", "*.pyc", "*.md", "node_modules")
-# Of two builds from the same sources each byte is the same.
-os.environ.setdefault("SOURCE_DATE_EPOCH", "315532800")
-os.umask(0o022)
 
 
 class BuildTree(build_py):
@@ -43,4 +40,8 @@ class BuildTree(build_py):
             path.chmod(0o755 if path.is_dir() else 0o644)
 
 
-setup(cmdclass={"build_py": BuildTree})
+if __name__ == "__main__":
+    # Of two builds from the same sources each byte is the same.
+    os.environ.setdefault("SOURCE_DATE_EPOCH", "315532800")
+    os.umask(0o022)
+    setup(cmdclass={"build_py": BuildTree})
