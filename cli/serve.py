@@ -28,7 +28,6 @@ from cli.template import run_template
 from cli.worker import Parent
 from cli.worker_reload import WorkerControl, WorkersReload, read_configuration, read_content
 from cli.workers import run_workers
-from runtime.config_errors import ConfigError
 from runtime.places import COMMAND
 from server.chains.registry import check_configured
 
@@ -195,12 +194,7 @@ async def _local_chains(settings: Settings, stop: Stop, *, full: bool) -> AsyncI
     if settings.profile != "devnet" or settings.chains:
         yield {}
         return
-    # Imported here: everything else serves without the devnet's packages.
-    try:
-        from cli.devnet import run_local_chains
-    except ModuleNotFoundError:
-        fix = "this installation has no local chains: install `waypost-gateway[devnet]`, or configure [chains]"
-        raise ConfigError("profile", "devnet", fix) from None
+    from cli.devnet import run_local_chains  # here: only this command and profile need it
 
     async with run_local_chains(stop, full=full) as devnet:
         yield None if devnet is None else devnet.settings_overrides()

@@ -13,7 +13,6 @@ import venv
 import zipfile
 from asyncio.subprocess import PIPE
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -26,6 +25,7 @@ from tests.e2e.commands import ROOT, Waypost, base_of, post
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
+    from pathlib import Path
 
 pytestmark = [pytest.mark.devnet, pytest.mark.slow]
 
