@@ -7,7 +7,7 @@ NETWORK ?= devnet
 FULL ?=
 MINUTES ?= 10
 BEFORE ?=
-PACKAGES := runtime server transcoder cli devnet bench scripts
+PACKAGES := runtime server transcoder cli devnet bench scripts waypost_gateway
 BIN := .venv/bin
 PROTOS := $(shell find proto proto_internal -name '*.proto' | sort)
 CLIENT := clients/python/waypost
@@ -15,11 +15,11 @@ CLIENT := clients/python/waypost
 help: ## show this help
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
 
-.venv/run.stamp: locks/run.txt
+.venv/run.stamp: locks/devnet.txt
 	@echo "setting up .venv (about half a minute) ..."
 	@$(PYTHON) -c 'import sys; sys.exit("Waypost needs Python 3.11 or newer" if sys.version_info < (3, 11) else 0)'
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r locks/run.txt
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r locks/devnet.txt
 	@echo 'import sys; sys.path[:0] = ["$(CURDIR)", "$(CURDIR)/clients/python", "$(CURDIR)/generated"]' > $$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])')/waypost-tree.pth
 	@touch $@
 
@@ -28,7 +28,7 @@ help: ## show this help
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r locks/dev.txt
 	@touch $@
 
-setup: .venv/run.stamp ## set up what serving needs
+setup: .venv/run.stamp ## set up what serving needs, with the local chains
 setup-dev: .venv/dev.stamp ## set up what developing needs
 
 # Written beside and swapped in at the end: what runs meanwhile finds its stubs. The public ones belong to the Python
@@ -42,7 +42,7 @@ generate: .venv/dev.stamp ## regenerate the committed stubs from proto/
 	@rm -rf generated && mv .generated generated
 	@$(BIN)/python -m scripts.service_config
 
-operations: .venv/dev.stamp ## rewrite the README's table of operations and the reference of docs/cli.md
+operations: .venv/dev.stamp ## rewrite docs/operations.md and the README's list of groups, and the reference of docs/cli.md
 	@$(BIN)/python -m scripts.operations_table
 	@$(BIN)/python -m scripts.command_reference
 
@@ -109,9 +109,9 @@ chart: .venv/dev.stamp ## render the Helm chart for the tests (needs helm)
 	@$(BIN)/python -m scripts.chart
 
 locks: ## rewrite all lock files of Python packages (needs uv)
-	@uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --extra run --extra otel --extra devnet --extra dev pyproject.toml -o locks/dev.txt
-	@uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --extra run --extra otel --extra devnet -c locks/dev.txt pyproject.toml -o locks/run.txt
-	@uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --extra run --extra otel -c locks/run.txt pyproject.toml -o locks/serve.txt
+	@uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --extra otel --extra devnet --extra dev pyproject.toml -o locks/dev.txt
+	@uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --extra otel --extra devnet -c locks/dev.txt pyproject.toml -o locks/devnet.txt
+	@uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --extra otel -c locks/devnet.txt pyproject.toml -o locks/run.txt
 	@for folder in devnet/starknet tests/server/chains/starknet/judge; do \
 		uv pip compile -q --python-version 3.11 --generate-hashes --no-header $$folder/requirements.in -o $$folder/requirements.txt; done
 

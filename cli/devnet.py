@@ -8,9 +8,6 @@ from typing import TYPE_CHECKING
 
 from cli.options import add_full
 from cli.process import Failed, run_process
-from devnet.install import InstallError
-from devnet.launcher import Devnet
-from devnet.local_chain import NodeError
 from runtime.settings import LogSettings
 
 if TYPE_CHECKING:
@@ -18,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable
 
     from cli.process import Stop
+    from devnet.launcher import Devnet
 
 
 @asynccontextmanager
@@ -28,6 +26,15 @@ async def run_local_chains(
 
     With `full` "all" are those too that are a large download. Raises Failed.
     """
+    # Here: everything else does without the devnet.
+    try:
+        from devnet.install import InstallError
+        from devnet.launcher import Devnet
+        from devnet.local_chain import NodeError
+    except ModuleNotFoundError:
+        raise Failed(
+            "this installation has no local chains: install `waypost-gateway[devnet]`, the extra that brings them"
+        ) from None
     context = Devnet.start(chains, progress=lambda line: print(line, flush=True), full=full)
     try:
         devnet = await stop.wait_for(context.__aenter__())

@@ -30,7 +30,7 @@ from cli.terminal import paint
 from cli.worker import Parent
 from cli.worker_reload import WorkerControl, WorkersReload, read_configuration, read_content
 from cli.workers import run_workers
-from runtime.config_errors import ConfigError
+from runtime.places import COMMAND
 from server.chains.registry import check_configured
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def greeting(settings: Settings, ports: Ports, examples: Sequence[str] = ()) -> 
     else:
         lines = [
             paint("Waypost is serving.", "good"),
-            f"  Base URL  {http}/<key>  (`./waypost keys create NAME` makes a key; without one: {base})",
+            f"  Base URL  {http}/<key>  (`{COMMAND} keys create NAME` makes a key; without one: {base})",
             f"  gRPC      {grpc}  (metadata x-api-key: <key>)",
             f"  OpenRPC   {http}/openrpc.json",
         ]
@@ -197,12 +197,7 @@ async def _local_chains(settings: Settings, stop: Stop, *, full: bool) -> AsyncI
     if settings.profile != "devnet" or settings.chains:
         yield {}
         return
-    # Imported here: everything else serves without the devnet's packages.
-    try:
-        from cli.devnet import run_local_chains
-    except ModuleNotFoundError:
-        fix = "this installation has no local chains: use `make run` in the tree, or configure [chains]"
-        raise ConfigError("profile", "devnet", fix) from None
+    from cli.devnet import run_local_chains  # here: only this command and profile need it
 
     async with run_local_chains(stop, full=full) as devnet:
         yield None if devnet is None else devnet.settings_overrides()

