@@ -1,0 +1,109 @@
+"""The Python client over both transports: every operation gives equal messages, refusals equal exceptions."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from google.protobuf.json_format import MessageToDict
+from waypost import AsyncWaypost, InvalidArgument, NotFound, WaypostError, error_of, value_of
+from waypost.v1.account_pb2 import GetBalanceRequest
+from waypost.v1.block_pb2 import GetBlockHeightRequest
+from waypost.v1.common_pb2 import NativeJson
+
+from scripts.python_client import attribute, snake
+from tests.e2e.gateway import KEY
+from tests.e2e.questions import QUESTIONS, REFUSED
+from tests.e2e.test_faces_agree import by_method, fill_in, still
+from tests.each import run_cases
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
+    from google.protobuf.message import Message
+
+    from tests.e2e.gateway import RunningGateway
+    from tests.e2e.questions import Question
+
+pytestmark = pytest.mark.devnet
+
+VITALIK = "0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045"
+TRIES = 5
+
+
+@pytest.fixture(scope="session")
+async def clients(gateway: RunningGateway) -> AsyncIterator[tuple[AsyncWaypost, AsyncWaypost]]:
+    """One client over gRPC, one over JSON-RPC, of the same gateway."""
+    async with AsyncWaypost(gateway.grpc_target, KEY) as grpc, AsyncWaypost(f"{gateway.http}/{KEY}/v1") as jsonrpc:
+        yield grpc, jsonrpc
+
+
+async def ask(client: AsyncWaypost, question: Question) -> Message:
+    """Ask by keyword arguments, as callers do."""
+    method = getattr(getattr(client, attribute(question.operation.service)), snake(question.operation.method.name))
+    given = {field.name: value for field, value in question.message().ListFields()}
+    answer: Message = await method(**given)
+    return answer
+
+
+def members(message: Message) -> dict[str, Any]:
+    """Return all that a message holds, native JSON parsed, without what changes from one call to the next."""
+    for native in natives(message):
+        parsed = json.dumps(value_of(native))
+        native.json = parsed.encode() if isinstance(native.json, bytes) else parsed  # type: ignore[assignment]
+    found: dict[str, Any] = still(MessageToDict(message, preserving_proto_field_name=False))
+    return found
+
+
+def natives(message: Message) -> Iterator[NativeJson]:
+    for field, value in message.ListFields():
+        if field.message_type is None:
+            continue
+        if field.message_type.GetOptions().map_entry:
+            parts = list(value.values()) if field.message_type.fields_by_name["value"].message_type else []
+        else:
+            parts = value if field.label == field.LABEL_REPEATED else [value]
+        for part in parts:
+            if isinstance(part, NativeJson):
+                yield part
+            else:
+                yield from natives(part)
+
+
+@by_method(QUESTIONS)
+async def test_answers_are_equal_messages(
+    questions: list[Question], gateway: RunningGateway, clients: tuple[AsyncWaypost, AsyncWaypost]
+) -> None:
+    async def check(question: Question) -> None:
+        question = await fill_in(question, gateway)
+        for _ in range(TRIES):
+            over_grpc, over_http = [members(await ask(client, question)) for client in clients]
+            if over_grpc == over_http:
+                break
+        assert over_http == over_grpc
+
+    await run_cases(questions, check)
+
+
+@by_method(REFUSED)
+async def test_refusals_are_equal_exceptions(
+    questions: list[Question], gateway: RunningGateway, clients: tuple[AsyncWaypost, AsyncWaypost]
+) -> None:
+    async def check(question: Question) -> None:
+        question = await fill_in(question, gateway)
+        errors = []
+        for client in clients:
+            with pytest.raises(WaypostError) as caught:
+                await ask(client, question)
+            errors.append(caught.value)
+        over_grpc, over_http = errors
+        assert type(over_grpc) is type(over_http)
+        assert over_grpc.reason
+        assert (over_grpc.message, over_grpc.field) == (over_http.message, over_http.field)
+        assert over_grpc.facts == over_http.facts
+        assert over_grpc.request_id
+        assert over_http.request_id
+        assert (over_grpc.node is None) == (over_http.node is None)
+
+    await run_cases(questions, check)
