@@ -7,6 +7,7 @@ counted by its name alone; an rpc is a method in snake case.
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from google.protobuf.descriptor import FieldDescriptor
 from waypost.v1 import common_pb2
 
 from runtime.operations import Operation, literal, load_operations, member, read_file_set
+from server.chains.facts import load_facts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -248,11 +250,19 @@ def _docstring(text: str, indent: int, arguments: list[str] | None = None) -> st
     return f'{space}"""{lines[0]}\n{body}\n{space}"""'
 
 
+def families() -> str:
+    """Return the module of the chains' families, which say what kind of block or transaction an answer holds."""
+    head = HEADER.format(about="The family of each chain, by its slug.")
+    known = {slug: facts.family for slug, facts in load_facts().items()}
+    return f"{head}FAMILIES = {json.dumps(known, indent=4)}\n"
+
+
 def render() -> dict[str, str]:
     """Return the text of every generated file by its name."""
     surface = Surface(comments())
     texts = {
         "__init__.py": '"""What `make generate` writes: services and reasons."""\n',
+        "families.py": families(),
         "rpcs.py": surface.rpcs(),
         "services.py": surface.services(is_async=False),
         "async_services.py": surface.services(is_async=True),

@@ -42,7 +42,8 @@ async def clients(gateway: RunningGateway) -> AsyncIterator[tuple[AsyncWaypost, 
 async def ask(client: AsyncWaypost, question: Question) -> Message:
     """Ask by keyword arguments, as callers do."""
     method = getattr(getattr(client, attribute(question.operation.service)), snake(question.operation.method.name))
-    given = {field.name: value for field, value in question.message().ListFields()}
+    given = dict.fromkeys(field.name for field in question.operation.method.input_type.fields)
+    given |= {field.name: value for field, value in question.message().ListFields()}
     answer: Message = await method(**given)
     return answer
 
@@ -50,10 +51,11 @@ async def ask(client: AsyncWaypost, question: Question) -> Message:
 def members(message: Message) -> dict[str, Any]:
     """Return all that a message holds, native JSON parsed, without what changes from one call to the next."""
     for native in natives(message):
-        parsed = json.dumps(value_of(native))
+        parsed = json.dumps(value_of(native), sort_keys=True)
         native.json = parsed.encode() if isinstance(native.json, bytes) else parsed  # type: ignore[assignment]
-    found: dict[str, Any] = still(MessageToDict(message, preserving_proto_field_name=False))
-    return found
+    found: dict[str, Any] = still(MessageToDict(message))
+    # A portfolio says when it was put together.
+    return {name: value for name, value in found.items() if name != "timestamp" or "totalUsd" not in found}
 
 
 def natives(message: Message) -> Iterator[NativeJson]:

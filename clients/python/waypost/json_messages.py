@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.timestamp_pb2 import Timestamp
+from waypost.generated.families import FAMILIES
 from waypost.methods import class_of, native_of, number_of, value_of, words_of
 from waypost.options.v1 import options_pb2
 from waypost.v1.common_pb2 import NativeJson
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from google.protobuf.descriptor import Descriptor, MethodDescriptor
     from google.protobuf.message import Message
 
@@ -97,13 +100,13 @@ def _written_one(field: FieldDescriptor, value: Any) -> Any:
     return value_of(value) if field.message_type.full_name == NATIVE else _written(value)
 
 
-def result_of(kind: type[Message], method: MethodDescriptor, result: Any) -> Message:
-    """Return the answer that a JSON-RPC `result`, as `parse` reads it, stands for."""
+def result_of(kind: type[Message], method: MethodDescriptor, result: Any, request: Message) -> Message:
+    """Return the answer to a request that a JSON-RPC `result`, as `parse` reads it, stands for."""
     data = result["data"]
     if operation(method).result == options_pb2.RESULT_SHAPE_DATA_FIELD:
         [field] = [field for field in kind.DESCRIPTOR.fields if not is_absent(field)]
         data = {_name(field): data}
-    return read(kind, data)
+    return read(kind, data, _words(value for _, value in request.ListFields()))
 
 
 def read(kind: type[Message], members: dict[str, Any], near: frozenset[str] = frozenset()) -> Message:
@@ -112,8 +115,7 @@ def read(kind: type[Message], members: dict[str, Any], near: frozenset[str] = fr
     `near` are the words of the objects around it, which may say which of several messages it is.
     """
     message = kind()
-    words = near | {_plain(value) for value in members.values() if isinstance(value, str)}
-    _fill(message, dict(members), members, words)
+    _fill(message, dict(members), members, near | _words(members.values()))
     return message
 
 
@@ -191,6 +193,12 @@ def printed(message: Descriptor) -> frozenset[str]:
         elif not _is_map(field) and field.message_type.full_name != NATIVE:
             names |= printed(field.message_type)
     return frozenset(names)
+
+
+def _words(values: Iterable[Any]) -> frozenset[str]:
+    """Return the texts among the values, and the family of those that are chains."""
+    texts = [value for value in values if isinstance(value, str)]
+    return frozenset({_plain(text) for text in texts} | {FAMILIES[text] for text in texts if text in FAMILIES})
 
 
 def _plain(word: str) -> str:

@@ -49,7 +49,7 @@ class JsonRpcTransport:
         until = time.monotonic() + timeout
         while True:
             try:
-                return _answer(method, self._post(body, until - time.monotonic()))
+                return _answer(method, request, self._post(body, until - time.monotonic()))
             except WaypostError as error:
                 pause = _pause(error, pauses, until)
                 if pause is None:
@@ -90,7 +90,7 @@ class AsyncJsonRpcTransport:
         until = time.monotonic() + timeout
         while True:
             try:
-                return _answer(method, await self._post(body, until - time.monotonic()))
+                return _answer(method, request, await self._post(body, until - time.monotonic()))
             except WaypostError as error:
                 pause = _pause(error, pauses, until)
                 if pause is None:
@@ -169,10 +169,10 @@ def _parsed(response: httpx2.Response) -> Any:
     return parsed
 
 
-def _answer(method: Method[Answer], parsed: Any) -> Answer:
+def _answer(method: Method[Answer], request: Message, parsed: Any) -> Answer:
     if "error" in parsed:
         raise _failure(parsed["error"])
-    answer = result_of(method.answer, _described(method.path), parsed["result"])
+    answer = result_of(method.answer, _described(method.path), parsed["result"], request)
     assert isinstance(answer, method.answer)
     return answer
 
@@ -184,7 +184,7 @@ def _answers(requests: list[Message], parsed: Any) -> list[Message | WaypostErro
     results: list[Message | WaypostError] = []
     for number, request in enumerate(requests):
         try:
-            results.append(_answer(_method_of(request), by_number[number]))
+            results.append(_answer(_method_of(request), request, by_number[number]))
         except WaypostError as error:
             results.append(error)
     return results
