@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from google.protobuf.json_format import MessageToDict
 from waypost import AsyncWaypost, InvalidArgument, NotFound, WaypostError, error_of, value_of
+from waypost.methods import native_of
 from waypost.v1.account_pb2 import GetBalanceRequest
 from waypost.v1.block_pb2 import GetBlockHeightRequest
 from waypost.v1.common_pb2 import NativeJson
 
+from runtime.operations import member
 from scripts.python_client import attribute, snake
 from tests.e2e.gateway import KEY
 from tests.e2e.questions import QUESTIONS, REFUSED
@@ -50,15 +52,20 @@ async def ask(client: AsyncWaypost, question: Question) -> Message:
 
 def members(message: Message) -> dict[str, Any]:
     """Return all that a message holds, native JSON parsed, without what changes from one call to the next."""
-    for native in natives(message):
-        parsed = json.dumps(value_of(native), sort_keys=True)
-        native.json = parsed.encode() if isinstance(native.json, bytes) else parsed  # type: ignore[assignment]
+    for native, typed in natives(message):
+        value = value_of(native)
+        if isinstance(value, dict):
+            # A node's own members of the names of typed ones stay in some natives; JSON has each name once.
+            value = {name: inner for name, inner in value.items() if name not in typed}
+        native.CopyFrom(native_of(json.dumps(value, sort_keys=True)))
+    if message.DESCRIPTOR.name == "GetPortfolioResponse":
+        message.ClearField("timestamp")  # when it was put together
     found: dict[str, Any] = still(MessageToDict(message))
-    # A portfolio says when it was put together.
-    return {name: value for name, value in found.items() if name != "timestamp" or "totalUsd" not in found}
+    return found
 
 
-def natives(message: Message) -> Iterator[NativeJson]:
+def natives(message: Message) -> Iterator[tuple[NativeJson, set[str]]]:
+    """Yield all native JSON below a message, with the names beside it where it is printed among them."""
     for field, value in message.ListFields():
         if field.message_type is None:
             continue
@@ -66,9 +73,10 @@ def natives(message: Message) -> Iterator[NativeJson]:
             parts = list(value.values()) if field.message_type.fields_by_name["value"].message_type else []
         else:
             parts = value if field.label == field.LABEL_REPEATED else [value]
+        beside = {one.json_name for one in message.DESCRIPTOR.fields} if member(field).inline else set()
         for part in parts:
             if isinstance(part, NativeJson):
-                yield part
+                yield part, beside
             else:
                 yield from natives(part)
 
