@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from google.protobuf.json_format import MessageToDict
-from waypost import AsyncWaypost, InvalidArgument, NotFound, WaypostError, error_of, value_of
+from waypost import AsyncWaypost, KeyInvalid, NotFound, Waypost, WaypostError, error_of, value_of
 from waypost.methods import native_of
 from waypost.v1.account_pb2 import GetBalanceRequest
 from waypost.v1.block_pb2 import GetBlockHeightRequest
 from waypost.v1.common_pb2 import NativeJson
 
+from devnet import known
+from devnet.evm.world import load_world
 from runtime.operations import member
 from scripts.python_client import attribute, snake
 from tests.e2e.gateway import KEY
@@ -30,7 +33,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.devnet
 
-VITALIK = "0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045"
+ETHEREUM = load_world()["ethereum"]
 TRIES = 5
 
 
@@ -117,3 +120,56 @@ async def test_refusals_are_equal_exceptions(
         assert (over_grpc.node is None) == (over_http.node is None)
 
     await run_cases(questions, check)
+
+
+async def test_a_batch_holds_answers_and_failures_in_their_order(clients: tuple[AsyncWaypost, AsyncWaypost]) -> None:
+    requests = [GetBalanceRequest(chain="ethereum", address=known.VITALIK) for _ in range(60)]
+    requests[55].address = "0x00"
+    for client in clients:
+        results = await client.execute([*requests, GetBlockHeightRequest(chain="bitcoin")])
+        assert [isinstance(one, WaypostError) for one in results] == [number == 55 for number in range(61)]
+        assert results[0].balance_raw == str(known.NATIVE_AT_HEAD)
+        assert (results[55].reason, results[55].field) == ("INVALID_ARGUMENT", "address")
+        assert results[60].chain == "bitcoin"
+
+
+async def test_rows_say_why_they_have_no_value(clients: tuple[AsyncWaypost, AsyncWaypost]) -> None:
+    items = [{"chain": "ethereum", "block": height} for height in (ETHEREUM.height, 99_999_999)]
+    for client in clients:
+        answer = await client.blocks.get_block_by_number(items=items)
+        found, missing = map(error_of, answer.results)
+        assert found is None
+        assert isinstance(missing, NotFound)
+        assert "99999999" in missing.message
+
+
+async def test_iterators_read_every_page(clients: tuple[AsyncWaypost, AsyncWaypost]) -> None:
+    block = str(ETHEREUM.height + known.CROWDED_AT)
+    for client in clients:
+        logs = client.logs.iterate_logs(chain="ethereum", from_block=block, to_block=block)
+        assert len([log.log_index async for log in logs]) >= known.CROWD
+
+
+async def test_the_client_without_an_event_loop_is_the_same(gateway: RunningGateway) -> None:
+    def balances() -> list[str]:
+        with Waypost(gateway.grpc_target, KEY) as grpc, Waypost(gateway.http, KEY, transport="jsonrpc") as jsonrpc:
+            answers = [
+                one.accounts.get_balance(chain="ethereum", address=known.VITALIK).balance_raw for one in (grpc, jsonrpc)
+            ]
+            for client in (grpc, jsonrpc):
+                [answer] = client.execute([GetBalanceRequest(chain="ethereum", address=known.VITALIK)])
+                answers.append(answer.balance_raw)
+                with pytest.raises(NotFound) as caught:
+                    client.transactions.get_receipt(chain="ethereum", hash="0x" + "ab" * 32)
+                assert caught.value.field == "hash"
+            return answers
+
+    assert await asyncio.to_thread(balances) == [str(known.NATIVE_AT_HEAD)] * 4
+
+
+async def test_a_key_is_refused_by_its_reason(gateway: RunningGateway) -> None:
+    for address in (gateway.grpc_target, f"{gateway.http}/wp_wrong/v1"):
+        key = None if address.startswith("http") else "wp_wrong"
+        async with AsyncWaypost(address, key) as client:
+            with pytest.raises(KeyInvalid):
+                await client.gas.compare_gas()

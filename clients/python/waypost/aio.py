@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Protocol, Self
 
+    import grpc
     from google.protobuf.message import Message
     from waypost.errors import WaypostError
     from waypost.target import Target, Transport
@@ -49,11 +50,12 @@ class AsyncWaypost(AsyncServices):
         roots: bytes | None = None,
         timeout: float | None = None,
         quota_wait: float = 0.0,
+        channel: grpc.aio.Channel | None = None,
     ) -> None:
         """Prepare a client; the arguments are those of `Waypost`."""
         super().__init__(self._ask)
         self._timeout, self._quota_wait = timeout, quota_wait
-        self._transport = _open(parse_target(address, key, transport, tls, roots))
+        self._transport = _open(parse_target(address, key, transport, tls, roots), channel)
 
     async def _ask(self, method: Method[Answer], fields: dict[str, Any], timeout: float | None) -> Answer:
         request = message_of(method.request, fields)
@@ -86,9 +88,9 @@ class AsyncWaypost(AsyncServices):
         await self.close()
 
 
-def _open(target: Target) -> AsyncTransport:
+def _open(target: Target, channel: grpc.aio.Channel | None) -> AsyncTransport:
     if target.transport == "grpc":
-        return AsyncGrpcTransport(target)
+        return AsyncGrpcTransport(target, channel)
     from waypost.jsonrpc import AsyncJsonRpcTransport
 
     return AsyncJsonRpcTransport(target)

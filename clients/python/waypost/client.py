@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Protocol, Self
 
+    import grpc
     from google.protobuf.message import Message
     from waypost.errors import WaypostError
     from waypost.target import Target, Transport
@@ -52,6 +53,7 @@ class Waypost(Services):
         roots: bytes | None = None,
         timeout: float | None = None,
         quota_wait: float = 0.0,
+        channel: grpc.Channel | None = None,
     ) -> None:
         """Prepare a client; the gateway is reached by the first call.
 
@@ -63,10 +65,11 @@ class Waypost(Services):
             roots: Certificates (PEM) to trust instead of the usual ones.
             timeout: Seconds for each call; by default what its operation is given.
             quota_wait: Seconds that a call refused by the quota may wait in all until it is repeated; 0 raises at once.
+            channel: A channel of the caller's own (interceptors, other credentials) to use for gRPC.
         """
         super().__init__(self._ask)
         self._timeout, self._quota_wait = timeout, quota_wait
-        self._transport = _open(parse_target(address, key, transport, tls, roots))
+        self._transport = _open(parse_target(address, key, transport, tls, roots), channel)
 
     def _ask(self, method: Method[Answer], fields: dict[str, Any], timeout: float | None) -> Answer:
         request = message_of(method.request, fields)
@@ -101,9 +104,9 @@ class Waypost(Services):
         self.close()
 
 
-def _open(target: Target) -> SyncTransport:
+def _open(target: Target, channel: grpc.Channel | None) -> SyncTransport:
     if target.transport == "grpc":
-        return GrpcTransport(target)
+        return GrpcTransport(target, channel)
     from waypost.jsonrpc import JsonRpcTransport
 
     return JsonRpcTransport(target)

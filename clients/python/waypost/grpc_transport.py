@@ -46,9 +46,13 @@ class GrpcTransport:
     """Calls over one channel, which any number of threads may share."""
 
     def __init__(self, target: Target, channel: grpc.Channel | None = None) -> None:
-        if channel is None and target.tls:
-            channel = grpc.secure_channel(target.address, target.credentials(), options=target.options)
-        self._channel = channel or grpc.insecure_channel(target.address, options=target.options)
+        if channel is None:
+            channel = (
+                grpc.secure_channel(target.address, target.credentials(), options=target.options)
+                if target.tls
+                else grpc.insecure_channel(target.address, options=target.options)
+            )
+        self._channel = channel
         self._metadata = target.metadata
         self._rpcs: dict[str, Any] = {}
 
@@ -80,10 +84,10 @@ class GrpcTransport:
 class AsyncGrpcTransport:
     """Calls over one channel of the event loop in which the first one is made."""
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, target: Target, channel: grpc.aio.Channel | None = None) -> None:
         self._target = target
         self._metadata = target.metadata
-        self._channel: Any = None
+        self._channel: Any = channel
         self._rpcs: dict[str, Any] = {}
 
     async def call(self, method: Method[Answer], request: Message, timeout: float) -> Answer:
