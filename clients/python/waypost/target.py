@@ -101,7 +101,7 @@ def is_local(address: str) -> bool:
     """Return whether an address, with or without a port, is of this machine."""
     if address.startswith(("unix:", "unix-abstract:")):
         return True
-    host = urlsplit(f"//{address.split('//')[-1].removeprefix('dns:///')}").hostname or ""
+    host = urlsplit(f"//{address.removeprefix('dns:///')}").hostname or ""
     if host == "localhost":
         return True
     try:

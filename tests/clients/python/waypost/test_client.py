@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import grpc
 import grpc_testing
 import pytest
-from google.protobuf.any_pb2 import Any as AnyMessage
 from google.protobuf.duration_pb2 import Duration
-from google.rpc.error_details_pb2 import BadRequest, ErrorInfo, RequestInfo, RetryInfo
-from google.rpc.status_pb2 import Status
+from google.rpc.error_details_pb2 import BadRequest, RetryInfo
 from waypost import (
     AsyncWaypost,
     DeadlineExceeded,
@@ -25,24 +22,16 @@ from waypost import (
 )
 from waypost.v1 import account_pb2, log_pb2, usage_pb2
 
+from tests.clients.python.failing import BALANCE, Failing, served, status
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from google.protobuf.message import Message
 
 GET_BALANCE = account_pb2.DESCRIPTOR.services_by_name["AccountService"].methods_by_name["GetBalance"]
 GET_LOGS = log_pb2.DESCRIPTOR.services_by_name["LogService"].methods_by_name["GetLogs"]
 GET_USAGE = usage_pb2.DESCRIPTOR.services_by_name["UsageService"].methods_by_name["GetUsage"]
-BALANCE = account_pb2.GetBalanceResponse(balance="1.5")
-
-
-def status(code: grpc.StatusCode, reason: str, *details: Message) -> bytes:
-    """Return a failure's details as the gateway sends them."""
-    packed = []
-    for detail in (ErrorInfo(reason=reason, domain="waypost"), RequestInfo(request_id="request-1"), *details):
-        packed.append(AnyMessage())
-        packed[-1].Pack(detail)
-    return Status(code=code.value[0], message="said so", details=packed).SerializeToString()
 
 
 class Case:
@@ -145,35 +134,6 @@ def test_an_iterator_asks_for_the_next_page_when_it_is_needed() -> None:
         places.append(case.answer(GET_LOGS, page).cursor)
     assert places == ["", "7", "5"]
     assert case.result.result(10) == [10, 20, 21]
-
-
-class Failing(grpc.GenericRpcHandler):
-    """Fails the first calls with UNAVAILABLE, then answers; counts all."""
-
-    def __init__(self, failures: int, *trailing: tuple[str, Any]) -> None:
-        self.failures, self.trailing, self.calls = failures, trailing, 0
-
-    def service(self, details: Any) -> Any:
-        return grpc.unary_unary_rpc_method_handler(self.answer)
-
-    def answer(self, _: bytes, context: grpc.ServicerContext) -> bytes:
-        self.calls += 1
-        if self.calls <= self.failures:
-            packed = status(grpc.StatusCode.UNAVAILABLE, "UPSTREAM_UNAVAILABLE")
-            context.set_trailing_metadata((("grpc-status-details-bin", packed), *self.trailing))
-            context.abort(grpc.StatusCode.UNAVAILABLE, "said so")
-        return BALANCE.SerializeToString()
-
-
-@contextmanager
-def served(handler: grpc.GenericRpcHandler) -> Iterator[str]:
-    server = grpc.server(ThreadPoolExecutor(2), handlers=[handler])
-    port = server.add_insecure_port("127.0.0.1:0")
-    server.start()
-    try:
-        yield f"127.0.0.1:{port}"
-    finally:
-        server.stop(None).wait()
 
 
 @pytest.mark.parametrize("pushback", [(), (("grpc-retry-pushback-ms", "5"),)])
