@@ -160,6 +160,7 @@ async def open_http(
         workers=workers,
         generation=generation,
         kept=kept,
+        profile=settings.profile,
     )
     runner = Runner(app, keepalive_timeout=KEEPALIVE_SECONDS)
     stack.push_async_callback(lambda: runner.close(ending.remaining()))

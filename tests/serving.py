@@ -28,7 +28,7 @@ async def serve_app(app: web.Application) -> AsyncIterator[str]:
 
 @asynccontextmanager
 async def serve_face(
-    channel: Any, settings: HttpSettings, credential: str | None = None, kept: Any = None
+    channel: Any, settings: HttpSettings, credential: str | None = None, kept: Any = None, profile: str = "mainnet"
 ) -> AsyncIterator[str]:
     """Serve the JSON-RPC face over the channel on a free port, as the command does; yields its URL."""
     # Here: what serves stand-ins alone does without the gateway.
@@ -37,7 +37,8 @@ async def serve_face(
     from transcoder.serving import Runner
 
     runner = Runner(
-        create_app(channel, settings, credential=credential, kept=kept), keepalive_timeout=KEEPALIVE_SECONDS
+        create_app(channel, settings, credential=credential, kept=kept, profile=profile),
+        keepalive_timeout=KEEPALIVE_SECONDS,
     )
     await runner.setup()
     try:

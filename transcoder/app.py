@@ -87,25 +87,28 @@ def create_app(
     workers: Callable[[], dict[str, int] | None] = lambda: None,
     generation: Callable[[], int | None] = lambda: None,
     kept: KeptAnswers | None = None,
+    profile: str = "mainnet",
 ) -> web.Application:
     """Return the application that answers JSON-RPC over the channel (in process or a socket).
 
     `credential` is the transcoder's secret for a server in another process; `is_stopping` returns whether this process
     is leaving, whatever the server reports; `workers` returns what readiness reports of the processes on the same
     ports, `generation` which of its settings this process has. `kept` are the answers that the server keeps, where it
-    is in this process. Serve it with `transcoder.serving`, which cancels the calls of clients that go away and answers
-    malformed HTTP in JSON too. Raises DuplicateName when two operations claim one JSON-RPC name.
+    is in this process. `profile` is whose examples documents have. Serve it with `transcoder.serving`: it cancels the
+    calls of clients that go away and answers malformed HTTP in JSON too. Raises DuplicateName when two operations claim
+    one JSON-RPC name.
     """
     clients = Clients(settings.trusted_proxies)
     connections = Connections(settings, clients)
     rpc = JsonRpcApp(
-        channel, settings, credential, is_stopping, workers, generation, clients, connections.admitted, kept
+        channel, settings, credential, is_stopping, workers, generation, clients, connections.admitted, kept, profile
     )
     tracer = installed()
     handle = rpc.handle if tracer is None else rpc.traced(tracer)
     app = web.Application(client_max_size=settings.max_body_bytes)
     app[ANSWER] = handle
     app[CONNECTIONS] = connections
+    app.on_startup.append(rpc.discovery.prepare)
     app.router.add_route("*", "/{path:.*}", handle, expect_handler=_leave_expectations)
     return app
 
@@ -128,12 +131,12 @@ class JsonRpcApp:
         clients: Clients,
         admitted: set[Any],
         kept: KeptAnswers | None = None,
+        profile: str = "mainnet",
     ) -> None:
-        operations = load_operations()
-        discovery = Discovery(operations, channel)
+        self.discovery = Discovery(channel, profile)
         self._admission = Admission(channel)
-        self._batch = Batch(Index(operations, channel, kept), discovery)
-        self._pages = Pages(self._admission, discovery, is_stopping, workers, generation)
+        self._batch = Batch(Index(load_operations(), channel, kept), self.discovery)
+        self._pages = Pages(self._admission, self.discovery, is_stopping, workers, generation)
         self._clients = clients
         self._cors = Cors(settings.cors_origins)
         self._credential = credential
@@ -172,7 +175,8 @@ class JsonRpcApp:
             elif api is None:
                 response = await self._page(request, path, exchange, headers)
             elif request.method != hdrs.METH_POST:
-                response = self._not_post(request, exchange, headers)
+                message = "send JSON-RPC 2.0 requests with POST"
+                response = self._not_allowed(request, "POST", message, exchange, headers)
             else:
                 try:
                     response = await self._post(request, api[1], exchange, headers, began)
@@ -314,10 +318,9 @@ class JsonRpcApp:
             failure = Failure(404, "NOT_FOUND", "there is nothing here; the API is at POST /<API_KEY>/v1")
             return error_response(failure, 404, exchange, headers)
         if request.method not in {hdrs.METH_GET, hdrs.METH_HEAD}:
-            headers[hdrs.ALLOW] = "GET, HEAD"
-            failure = Failure(400, "INVALID_REQUEST", f"{path} answers GET only; the API is at POST /<API_KEY>/v1")
-            return error_response(failure, 405, exchange, headers)
-        page = await self._pages.answer(path, self._base(request), request.headers, exchange)
+            message = f"{path} answers GET only; the API is at POST /<API_KEY>/v1"
+            return self._not_allowed(request, "GET, HEAD", message, exchange, headers)
+        page = await self._pages.answer(request, self._base(request), exchange)
         headers[hdrs.CONTENT_TYPE] = page.content_type
         headers.update(page.headers)
         if hdrs.ETAG in page.headers:
@@ -327,14 +330,15 @@ class JsonRpcApp:
     def _base(self, request: web.BaseRequest) -> str:
         return base_of(request, behind_proxy=self._clients.trusts_peer(request))
 
-    def _not_post(self, request: web.BaseRequest, exchange: Exchange, headers: dict[str, str]) -> web.Response:
+    def _not_allowed(
+        self, request: web.BaseRequest, methods: str, message: str, exchange: Exchange, headers: dict[str, str]
+    ) -> web.Response:
         if request.method == hdrs.METH_OPTIONS and self._cors.enabled:
             del headers[hdrs.CONTENT_TYPE]
-            headers.update(self._cors.preflight(request.headers))
+            headers.update(self._cors.preflight(request.headers, methods))
             return WholeResponse(None, 204, headers)
-        headers[hdrs.ALLOW] = "POST, OPTIONS" if self._cors.enabled else "POST"
-        failure = Failure(400, "INVALID_REQUEST", "send JSON-RPC 2.0 requests with POST")
-        return error_response(failure, 405, exchange, headers)
+        headers[hdrs.ALLOW] = f"{methods}, OPTIONS" if self._cors.enabled else methods
+        return error_response(Failure(400, "INVALID_REQUEST", message), 405, exchange, headers)
 
 
 def error_response(

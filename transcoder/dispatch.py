@@ -318,7 +318,7 @@ class Batch:
             raise Failure(400, "INVALID_ARGUMENT", "rpc.discover takes no parameters; send an empty object")
         if not exchange.admitted:
             raise NotAdmitted
-        call = self._discovery.begin(exchange)
+        call = self._discovery.charge(exchange)
         if exchange.span is not None:
             exchange.span.add_item(DISCOVER)
         return Started(Discovered(self._discovery, base()), call, item.identity)

@@ -181,6 +181,8 @@ class Clients:
 
 EXPOSED = "X-Request-Id, RateLimit, RateLimit-Policy, Retry-After, X-Waypost-Cache, X-Waypost-Cost"
 
+_PRIVATE_NETWORK = "Access-Control-Request-Private-Network"
+
 
 class Cors:
     """Decides which response headers a browser's origin gets."""
@@ -205,11 +207,14 @@ class Cors:
             "Vary": "Origin",
         }
 
-    def preflight(self, request: Mapping[str, str]) -> dict[str, str]:
-        """Return the headers of the answer to an `OPTIONS` preflight."""
+    def preflight(self, request: Mapping[str, str], methods: str) -> dict[str, str]:
+        """Return the headers of the answer to an `OPTIONS` preflight of a path that takes the methods."""
         headers = self.headers(request)
         if "Access-Control-Allow-Origin" in headers:
-            headers["Access-Control-Allow-Methods"] = "POST"
+            headers["Access-Control-Allow-Methods"] = methods
             headers["Access-Control-Allow-Headers"] = "Content-Type, X-Request-Id, Cache-Control, traceparent"
+            if _PRIVATE_NETWORK in request:
+                # Browsers ask so before a public page reaches an address of the private network.
+                headers["Access-Control-Allow-Private-Network"] = "true"
             headers["Access-Control-Max-Age"] = "600"
         return headers

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import orjson
 from aiohttp import hdrs, payload, web
 
-from transcoder.calls import finish
 from transcoder.errors import Failure
+from transcoder.llms import llms_text
+from transcoder.openrpc import APPS, PATH
 from transcoder.requests import NULL
 
 if TYPE_CHECKING:
@@ -156,7 +157,8 @@ HOME = """\
 Waypost: read-only data from 24 blockchains, over JSON-RPC 2.0 and gRPC.
 
 API        POST {base}/<API_KEY>/v1   (POST {base}/demo/v1 without a key, one request per second)
-OpenRPC    GET  {base}/openrpc.json   (also the method rpc.discover)
+OpenRPC    GET  {base}/openrpc.json   (also the method rpc.discover; published contracts: ?apps=all)
+Overview   GET  {base}/llms.txt       (every operation in one line, for language models)
 Alive      GET  {base}/livez
 Ready      GET  {base}/readyz
 
@@ -190,34 +192,46 @@ class Pages:
         self._workers = workers
         self._generation = generation
         self._discovery = discovery
-        self._answers = {"/": self._home, "/openrpc.json": self._openrpc, "/livez": self._live, "/readyz": self._ready}
+        self._answers = {
+            "/": self._home,
+            PATH: self._openrpc,
+            "/llms.txt": self._overview,
+            "/livez": self._live,
+            "/readyz": self._ready,
+        }
 
     def __contains__(self, path: str) -> bool:
         return path in self._answers
 
-    async def answer(self, path: str, base: str, headers: Mapping[str, str], exchange: Exchange) -> Page:
-        """Return the page; the path must be one of ours, and `headers` are the request's."""
-        return await self._answers[path](base, headers, exchange)
+    async def answer(self, request: web.BaseRequest, base: str, exchange: Exchange) -> Page:
+        """Return the page; the request's path must be one of ours."""
+        return await self._answers[request.rel_url.raw_path](base, request, exchange)
 
-    async def _home(self, base: str, _: Mapping[str, str], __: Exchange) -> Page:
+    async def _home(self, base: str, _: web.BaseRequest, __: Exchange) -> Page:
         return Page(200, TEXT, HOME.format(base=base).encode())
 
-    async def _openrpc(self, base: str, headers: Mapping[str, str], exchange: Exchange) -> Page:
+    async def _overview(self, base: str, _: web.BaseRequest, __: Exchange) -> Page:
+        return Page(200, TEXT, llms_text(base).encode())
+
+    async def _openrpc(self, base: str, request: web.BaseRequest, exchange: Exchange) -> Page:
+        headers = request.headers
         try:
-            published = await finish(self._discovery.begin(exchange))
+            asked = [f"apps={value}" for value in request.rel_url.query.getall("apps", ())]
+            if asked not in ([], [APPS]):
+                raise Failure(400, "INVALID_ARGUMENT", f"{PATH} takes no other parameter than {APPS}", field="apps")
+            document = await self._discovery.apps(exchange) if asked else self._discovery.operations()
         except Failure as failure:
-            return Page(503, JSON, failure.body(NULL, exchange.request_id))
-        document = self._discovery.document(published)
+            return Page(failure.code, JSON, failure.body(NULL, exchange.request_id))
         tag = document.tag(base, compressed=accepts_gzip(headers.get(hdrs.ACCEPT_ENCODING)))
         cached: dict[str, str] = {hdrs.ETAG: tag, hdrs.CACHE_CONTROL: "no-cache"}
         if _has(headers.get(hdrs.IF_NONE_MATCH), tag):
             return Page(304, JSON, None, cached)
         return Page(200, JSON, document.parts(base), cached)
 
-    async def _live(self, _base: str, _: Mapping[str, str], __: Exchange) -> Page:
+    async def _live(self, _base: str, _: web.BaseRequest, __: Exchange) -> Page:
         return Page(200, JSON, b'{"live":true}')
 
-    async def _ready(self, _: str, __: Mapping[str, str], exchange: Exchange) -> Page:
+    async def _ready(self, _: str, __: web.BaseRequest, exchange: Exchange) -> Page:
         try:
             readiness = await self._admission.readiness(exchange)
         except Failure as failure:

@@ -1,4 +1,4 @@
-"""`params` -> request message: an object, or one of the three forms of a multi-item operation (decisions 1.10).
+"""`params` -> request message: an object, an array of its values, or a multi-item operation's forms (decisions 1.10).
 
 One generated Python function per request message type, compiled on first use, takes an object's members and returns
 the message. Members that hold a `NativeJson` anywhere are read unparsed level by level, so that the caller's own bytes
@@ -138,7 +138,7 @@ def _function_name(message: Descriptor) -> str:
 
 
 _ANY: msgspec.json.Decoder[Any] = msgspec.json.Decoder()
-_RAW: msgspec.json.Decoder[dict[str, msgspec.Raw]] = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_RAW: msgspec.json.Decoder[Any] = msgspec.json.Decoder(dict[str, msgspec.Raw] | list[msgspec.Raw])
 
 
 # The field that takes the called name where one operation stands for many (Operation.name in options.proto).
@@ -149,6 +149,11 @@ def parameter_fields(operation: Operation) -> tuple[Field, ...]:
     """Return the request's fields that `params` may hold."""
     fields = fields_of(operation.request.DESCRIPTOR)
     return tuple(field for field in fields if field.name != CALLED) if operation.stands_for_many else fields
+
+
+def documented_order(operation: Operation) -> tuple[Field, ...]:
+    """Return the fields that `params` may hold as documents show them and positions mean them: required ones first."""
+    return tuple(sorted(parameter_fields(operation), key=lambda field: not field.options.required))
 
 
 def parameters_reader(operation: Operation) -> Parameters:
@@ -163,9 +168,13 @@ def parameters_reader(operation: Operation) -> Parameters:
 
 def _object_reader(operation: Operation) -> Parameters:
     message = operation.request.DESCRIPTOR
-    known = tuple(field.json for field in parameter_fields(operation))
+    known = tuple(field.json for field in documented_order(operation))
     names = ", ".join(known) or "none"
+    # The methods that one operation stands for take different parameters: only names say which.
     hides_some = operation.stands_for_many
+    wanted = f"params must be an object with named members ({names})"
+    if not hides_some:
+        wanted += " or an array of their values in this order"
     members = message_reader(message)
     decode = (_RAW if holds_native(message) else _ANY).decode
     empty = operation.request
@@ -183,7 +192,11 @@ def _object_reader(operation: Operation) -> Parameters:
             return members(value, "")
         if value is None or value == []:
             return empty()
-        wanted = f"params must be an object with named members ({names})"
+        if value.__class__ is list and not hides_some:
+            if len(value) > len(known):
+                several = f"params holds {len(value)} values; by position they are {names}"
+                raise Failure(400, "INVALID_ARGUMENT", several, field="params")
+            return members(dict(zip(known, value, strict=False)), "")
         raise Failure(400, "INVALID_ARGUMENT", f"{wanted}, not {scalars.described(value)}")
 
     return read
@@ -210,6 +223,9 @@ def _items_reader(operation: Operation) -> Parameters:
             value = value.get(items.json)
             if value.__class__ is str:
                 value = scalars.split(value, items.json, items.most)
+        elif value.__class__ is list and len(value) == 1 and value[0].__class__ is list:
+            # By position: no item is an array.
+            [value] = value
         if value is None:
             value = []
         if value.__class__ is not list:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from transcoder.params import parameter_fields
+from transcoder.schemas import NULL, pascal, titled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -41,10 +42,7 @@ def arguments(parameters: Sequence[Parameter]) -> Schema:
 
 def filters(parameters: Sequence[Parameter]) -> Schema:
     """Return what the array of an event's filters accepts: null for any value, and where an input is not indexed."""
-    items = [
-        {"anyOf": [_read(parameter), {"type": "null"}]} if parameter.get("indexed") else {"type": "null"}
-        for parameter in parameters
-    ]
+    items = [{"anyOf": [_read(parameter), NULL]} if parameter.get("indexed") else NULL for parameter in parameters]
     return {**row(items), "minItems": 0}
 
 
@@ -71,20 +69,21 @@ def event_arguments(parameters: Sequence[Parameter]) -> Schema:
 def row(items: list[Schema]) -> Schema:
     """Return the schema of an array with one schema for each place."""
     if not items:
-        return {"type": "array", "maxItems": 0}
+        return {"type": "array", "items": {}, "maxItems": 0}
     return {"type": "array", "items": items, "minItems": len(items), "maxItems": len(items)}
 
 
 def _read(parameter: Parameter) -> Schema:
-    return _titled(parameter, _schema(parameter, _argument_text, _tuple_argument))
+    return _described(parameter, _schema(parameter, _argument_text, _tuple_argument))
 
 
 def _printed(parameter: Parameter) -> Schema:
-    return _titled(parameter, _schema(parameter, _output_text, _tuple_output))
+    return _described(parameter, _schema(parameter, _output_text, _tuple_output))
 
 
-def _titled(parameter: Parameter, schema: Schema) -> Schema:
-    return {"title": str(parameter.get("name") or parameter["type"]), **schema}
+def _described(parameter: Parameter, schema: Schema) -> Schema:
+    words = (str(parameter["type"]), str(parameter.get("name", "")))
+    return {"description": " ".join(word for word in words if word), **schema}
 
 
 def _schema(
@@ -98,7 +97,7 @@ def _schema(
         return {"type": "array", "items": inner, **length}
     if written == "tuple":
         return members(parameter["components"])
-    return {**text(written), "description": written}
+    return text(written)
 
 
 def _tuple_argument(components: Sequence[Parameter]) -> Schema:
@@ -182,7 +181,12 @@ def publication_document(publication: Publication, operation: Operation, schemas
         "description": " ".join(description),
         "paramStructure": "by-name",
         "params": _params(publication, item, operation, schemas),
-        "result": {"name": "result", "schema": _result(publication.operation, item, operation, schemas)},
+        "result": {
+            "name": "result",
+            "schema": titled(
+                _result(publication.operation, item, operation, schemas), f"ResultOf{pascal(publication.method)}"
+            ),
+        },
     }
 
 
@@ -192,17 +196,16 @@ def _params(
     place = _PLACE if publication.is_template else ()
     needed = {*place, "args"} if item["type"] == "function" and item["inputs"] else set(place)
     fields = {field.json: field for field in parameter_fields(operation)}
-    params = [
-        {
-            "name": name,
-            "description": schemas.comment(fields[name].descriptor.full_name),
-            "required": name in needed,
-            "schema": _READS[publication.operation](item["inputs"])
-            if name == "args"
-            else schemas.parameter(fields[name]),
-        }
-        for name in (*place, *_TAKES[publication.operation])
-    ]
+    params = []
+    for name in (*place, *_TAKES[publication.operation]):
+        if name == "args":
+            schema = titled(_READS[publication.operation](item["inputs"]), f"ArgsOf{pascal(publication.method)}")
+        else:
+            schema = titled(schemas.parameter(fields[name]), f"{pascal(name)}Of{operation.request.DESCRIPTOR.name}")
+            # What answers for one method need not for another.
+            schema.pop("examples", None)
+        comment = schemas.comment(fields[name].descriptor.full_name)
+        params.append({"name": name, "description": comment, "required": name in needed, "schema": schema})
     return sorted(params, key=lambda param: not param["required"])
 
 

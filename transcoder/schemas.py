@@ -4,116 +4,19 @@ from __future__ import annotations
 
 import json
 import re
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from waypost.options.v1 import options_pb2
 
-from runtime.operations import load_operations, read_file_set
+from transcoder.comments import load_comments
 from transcoder.fields import TEXT_LENGTH, Field, fields_of, literals_of
 from transcoder.render import PARENT
 from transcoder.scalars import ALSO_INTEGERS, narrowed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from google.protobuf.descriptor import Descriptor
-    from google.protobuf.descriptor_pb2 import FileDescriptorProto
 
     Schema = dict[str, Any]
-
-# Field numbers within descriptor.proto, of which the paths of SourceCodeInfo are made.
-_FILE_MESSAGES, _FILE_ENUMS, _FILE_SERVICES = 4, 5, 6
-_MESSAGE_FIELDS, _MESSAGE_NESTED, _MESSAGE_ENUMS = 2, 3, 4
-_ENUM_VALUES = 2
-_SERVICE_METHODS = 2
-
-_RPC = re.compile(r"\b(?:\w+Service\.)?([A-Z][A-Za-z0-9]+)\b")
-_FIELD = re.compile(r"\b[a-z][a-z0-9]*(?:_[a-z0-9]+)+\b")
-
-
-@cache
-def load_comments() -> dict[str, str]:
-    """Return the comment of every message, field, enum, enum value, service and rpc by its full name, as one line.
-
-    Rpcs and fields that a comment mentions have their JSON-RPC names: `getPrice`, `balanceRaw`. The full name of an
-    enum value includes its enum's. Raises FileNotFoundError without generated/descriptors.binpb.
-    """
-    written, members = _read()
-    methods = {operation.method.name: operation.name for operation in load_operations()}
-    # A name that several messages write differently is left to those that have it.
-    everywhere = {name: only for name, (only, *others) in _writings(members).items() if not others}
-
-    def in_json(name: str, comment: str) -> str:
-        known = everywhere | members.get(name, {}) | members.get(name.rpartition(".")[0], {})
-        comment = _RPC.sub(lambda found: methods.get(found[1], found[0]), comment)
-        return _FIELD.sub(lambda found: known.get(found[0], found[0]), comment)
-
-    return {name: in_json(name, comment) for name, comment in written.items()}
-
-
-def _read() -> tuple[dict[str, str], dict[str, dict[str, str]]]:
-    """Return the comments as they stand in the files, and of every message its fields with their JSON names."""
-    comments: dict[str, str] = {}
-    members: dict[str, dict[str, str]] = {}
-    for file in read_file_set().file:
-        written = {
-            tuple(place.path): re.sub(r"\s+", " ", place.leading_comments).strip()
-            for place in file.source_code_info.location
-            if place.leading_comments
-        }
-        for path, name in _elements(file):
-            if path in written:
-                comments[name] = written[path]
-        for message in file.message_type:
-            members.update(_members(message, f"{file.package}.{message.name}"))
-    return comments, members
-
-
-def _members(message: Any, name: str) -> Iterator[tuple[str, dict[str, str]]]:
-    yield name, {field.name: field.json_name for field in message.field}
-    for nested in message.nested_type:
-        yield from _members(nested, f"{name}.{nested.name}")
-
-
-def _writings(members: dict[str, dict[str, str]]) -> dict[str, set[str]]:
-    writings: dict[str, set[str]] = {}
-    for fields in members.values():
-        for name, written in fields.items():
-            writings.setdefault(name, set()).add(written)
-    return writings
-
-
-def _elements(file: FileDescriptorProto) -> Iterator[tuple[tuple[int, ...], str]]:
-    scope = file.package
-    for index, message in enumerate(file.message_type):
-        yield from _message(message, (_FILE_MESSAGES, index), scope)
-    for index, enum in enumerate(file.enum_type):
-        yield from _enum(enum, (_FILE_ENUMS, index), scope)
-    for index, service in enumerate(file.service):
-        name = f"{scope}.{service.name}"
-        yield (_FILE_SERVICES, index), name
-        for number, method in enumerate(service.method):
-            yield (_FILE_SERVICES, index, _SERVICE_METHODS, number), f"{name}.{method.name}"
-
-
-def _message(message: Any, path: tuple[int, ...], scope: str) -> Iterator[tuple[tuple[int, ...], str]]:
-    name = f"{scope}.{message.name}"
-    yield path, name
-    for index, field in enumerate(message.field):
-        yield (*path, _MESSAGE_FIELDS, index), f"{name}.{field.name}"
-    for index, nested in enumerate(message.nested_type):
-        yield from _message(nested, (*path, _MESSAGE_NESTED, index), name)
-    for index, enum in enumerate(message.enum_type):
-        yield from _enum(enum, (*path, _MESSAGE_ENUMS, index), name)
-
-
-def _enum(enum: Any, path: tuple[int, ...], scope: str) -> Iterator[tuple[tuple[int, ...], str]]:
-    name = f"{scope}.{enum.name}"
-    yield path, name
-    for index, value in enumerate(enum.value):
-        yield (*path, _ENUM_VALUES, index), f"{name}.{value.name}"
-
 
 PATTERNS = {
     options_pb2.FORMAT_CHAIN: "^[a-z0-9]+$",
@@ -132,12 +35,23 @@ PATTERNS = {
     options_pb2.FORMAT_URL: "^https?://",
 }
 
+# Other names (`@type`) are described as patterns: generators write names of properties as they are.
+_NAME = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*")
+NULL = {"title": "Null", "type": "null"}
+_INNER = {"items": "Item", "additionalProperties": "Value", "anyOf": "Form", "allOf": "Part"}
+
 
 class Schemas:
-    """Builds schemas and collects, under `components`, those of the messages that results refer to."""
+    """Builds schemas and collects, under `components`, those of the messages that results refer to.
 
-    def __init__(self) -> None:
+    `profile` is whose examples parameters have: those of the real chains (`mainnet`) or of the local ones (`devnet`).
+    Every schema has a title that no other one has, or none but its equals: tools name types by it. Nothing refers to
+    itself, which tools that resolve references do not survive.
+    """
+
+    def __init__(self, profile: str) -> None:
         self.components: dict[str, Schema] = {}
+        self._profile = profile
         self._comments = load_comments()
 
     def comment(self, name: str) -> str:
@@ -167,18 +81,22 @@ class Schemas:
         name = message.full_name.rpartition(".")[2]
         if name not in self.components:
             self.components[name] = {}  # claimed before it is built, so that nothing builds it twice
-            self.components[name] = self._message(message)
+            self.components[name] = titled(self._message(message), name)
         return {"$ref": f"#/components/schemas/{name}"}
 
     def _message(self, message: Descriptor) -> Schema:
         properties: dict[str, Schema] = {}
+        patterns: dict[str, Schema] = {}
         required: list[str] = []
         always: list[Schema] = []
         choices: dict[str, list[Schema]] = {}
         entries: Schema | None = None
         for field in fields_of(message):
             if not field.options.inline:
-                properties[field.json] = self.result(field)
+                if _NAME.fullmatch(field.json):
+                    properties[field.json] = self.result(field)
+                else:
+                    patterns[f"^{field.json}$"] = self.result(field)
                 if not field.presence or field.options.nullable:
                     required.append(field.json)
             elif field.is_map and field.entry is not None:
@@ -190,11 +108,13 @@ class Schemas:
                 else:
                     # An optional part is described, but need not be there (a row with an error has none).
                     always.append({"anyOf": [part, {}]} if field.optional else part)
-        schema: Schema = {"title": message.name, "type": "object", "properties": properties}
+        schema: Schema = {"type": "object", "properties": properties}
         if comment := self.comment(message.full_name):
             schema["description"] = comment
         if required:
             schema["required"] = required
+        if patterns:
+            schema["patternProperties"] = patterns
         if entries is not None:
             schema["additionalProperties"] = entries
         # An inline member's own members stand in this object; which ones depends on the chain family.
@@ -202,6 +122,12 @@ class Schemas:
         if always:
             schema["allOf"] = always
         return schema
+
+    def example(self, field: Field) -> Any:
+        """Return the profile's example of a parameter, None where there is none."""
+        options = field.options
+        written = (options.mainnet_example if self._profile == "mainnet" else "") or options.example
+        return json.loads(written) if written else None
 
     def _field(self, field: Field, *, request: bool) -> Schema:
         if field.entry is not None:
@@ -221,10 +147,8 @@ class Schemas:
         if request:
             if field.options.default_value:
                 schema["default"] = _default(field)
-            if field.options.example:
-                # The first is of the local chains, which most readers ask first.
-                written = (field.options.example, field.options.mainnet_example)
-                schema["examples"] = [json.loads(example) for example in written if example]
+            if (example := self.example(field)) is not None:
+                schema["examples"] = [example]
         return schema
 
     def _list(self, field: Field, *, request: bool) -> Schema:
@@ -238,16 +162,17 @@ class Schemas:
         return schema
 
     def _tree(self, field: Field) -> Schema:
-        """Return the schema of rows that are printed nested: a row, and rows of the same kind below it."""
+        """Return the schema of rows that are printed nested: a row, rows below it, and what stands below those."""
         row = field.descriptor.message_type
-        name = f"{row.name}Tree"
-        if name not in self.components:
-            self.components[name] = {}
+        tree, branch = f"{row.name}Tree", f"{row.name}Branch"
+        if tree not in self.components:
             flat = self._message(row)
             properties = {key: value for key, value in flat["properties"].items() if key != PARENT}
-            below = {"type": "array", "items": {"$ref": f"#/components/schemas/{name}"}}
-            self.components[name] = {**flat, "title": name, "properties": {**properties, field.options.children: below}}
-        return {"anyOf": [{"$ref": f"#/components/schemas/{name}"}, {"type": "null"}]}
+            twig = {"type": "object", "description": f"A {branch} again, as deep as rows are nested."}
+            for name, below in ((branch, twig), (tree, {"$ref": f"#/components/schemas/{branch}"})):
+                nested = {field.options.children: {"type": "array", "items": below}}
+                self.components[name] = titled({**flat, "properties": {**properties, **nested}}, name)
+        return {"anyOf": [{"$ref": f"#/components/schemas/{tree}"}, NULL]}
 
     def _one(self, field: Field, *, request: bool) -> Schema:
         kind = field.kind
@@ -305,10 +230,32 @@ def _integer(field: Field, *, request: bool) -> Schema:
     return {"type": "integer", "minimum": low, "maximum": high}
 
 
+def titled(schema: Schema, title: str) -> Schema:
+    """Return the schema with a title, and every schema within it with one that says where it stands."""
+    if "$ref" in schema or schema is NULL:
+        return schema
+    named: Schema = {"title": title, **schema}
+    for word in ("properties", "patternProperties"):
+        if word in schema:
+            named[word] = {name: titled(one, f"{pascal(name)}Of{title}") for name, one in schema[word].items()}
+    for word in ("items", "additionalProperties"):
+        if isinstance(schema.get(word), dict):
+            named[word] = titled(schema[word], f"{title}{_INNER[word]}")
+    for word in ("items", "anyOf", "allOf"):
+        if isinstance(schema.get(word), list):
+            named[word] = [titled(one, f"{title}{_INNER[word]}{place}") for place, one in enumerate(schema[word])]
+    return named
+
+
+def pascal(name: str) -> str:
+    """Return a name as types are written: `blockHeight` and `block_height` become `BlockHeight`."""
+    return "".join(word[:1].upper() + word[1:] for word in re.split(r"[^A-Za-z0-9]+", name))
+
+
 def _nullable(schema: Schema) -> Schema:
     if isinstance(schema.get("type"), str) and "enum" not in schema:
         return {**schema, "type": [schema["type"], "null"]}
-    return {"anyOf": [schema, {"type": "null"}]} if schema else schema
+    return {"anyOf": [schema, NULL]} if schema else schema
 
 
 def _default(field: Field) -> Any:

@@ -61,6 +61,9 @@ def _fixed_keys(before: Settings, after: Settings) -> Iterator[str]:
     """Yield the keys that differ and are chosen at the start."""
     for key in changed_keys(before, after):
         section, *rest = key.split(".")
+        given = before.http.model_fields_set | after.http.model_fields_set
+        if key == "http.cors_origins" and "cors_origins" not in given:
+            continue  # it follows the profile, which is named
         fixed = _FIXED_MEMBERS.get(section, ())
         if len(rest) > 1 and rest[1] in fixed:
             yield key

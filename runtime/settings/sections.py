@@ -163,7 +163,9 @@ class HttpSettings(Section):
         default=MEBIBYTE, ge=1024, le=64 * MEBIBYTE, description="Largest request body that is read, in bytes."
     )
     cors_origins: Origins = Field(
-        default=(), description='Web origins that browsers may call from; `["*"]` for every origin.'
+        default=(),
+        description='Web origins that browsers may call from; `["*"]` for every origin. By default none, and in the '
+        "profile `devnet` every one.",
     )
     max_in_flight: int = Field(
         default=2000,

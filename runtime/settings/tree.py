@@ -139,6 +139,14 @@ class Settings(BaseSettings):
         return self
 
     @model_validator(mode="after")
+    def _open_the_devnet_to_browsers(self) -> Settings:
+        """Let pages of every origin call the local chains, unless it is said who may: nothing there is anybody's."""
+        if self.profile == "devnet" and "cors_origins" not in self.http.model_fields_set:
+            self.__dict__["http"] = self.http.model_copy(update={"cors_origins": ("*",)})
+            self.http.model_fields_set.discard("cors_origins")
+        return self
+
+    @model_validator(mode="after")
     def _check_sources(self) -> Settings:
         for name in self.sources:
             if name not in OFF_CHAIN:

@@ -81,11 +81,15 @@ async def run_gateway(settings: Settings) -> AsyncIterator[RunningGateway]:
         server = await Gateway.create(settings)
         stack.push_async_callback(server.drain, 1.0)
         port = await server.start()
-        http = await stack.enter_async_context(serve_face(server.channel(), settings.http, kept=server.responses))
+        http = await stack.enter_async_context(
+            serve_face(server.channel(), settings.http, kept=server.responses, profile=settings.profile)
+        )
         behind_socket = None
         if private := settings.grpc.private_listen:
             channel = await stack.enter_async_context(grpc.aio.insecure_channel(private, options=LONG_MESSAGES))
-            behind_socket = await stack.enter_async_context(serve_face(channel, settings.http, CREDENTIAL))
+            behind_socket = await stack.enter_async_context(
+                serve_face(channel, settings.http, CREDENTIAL, profile=settings.profile)
+            )
         session = await stack.enter_async_context(aiohttp.ClientSession())
         running = RunningGateway(http, f"127.0.0.1:{port}", session, behind_socket, server)
         stack.push_async_callback(running.channel.close)

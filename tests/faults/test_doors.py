@@ -201,7 +201,7 @@ def batch_of_documents() -> bytes:
     return b"POST /local/v1 HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(body) + body
 
 
-# Each is more than sockets hold: ten and twenty-eight megabytes.
+# Each is more than sockets hold: eight and twenty megabytes.
 @pytest.mark.parametrize(
     "request_bytes",
     [b"GET /openrpc.json HTTP/1.1\r\nHost: x\r\n\r\n" * 20, batch_of_documents()],

@@ -270,7 +270,7 @@ async def test_apps_change_on_both_faces_with_reflection_and_documents(
     method = "svc_widgets_ethereum_box_call_decimals"
 
     async def methods() -> set[str]:
-        document = await (await rig.gateway.session.get(f"{rig.gateway.http}/openrpc.json")).json()
+        document = await (await rig.gateway.session.get(f"{rig.gateway.http}/openrpc.json?apps=all")).json()
         return {one["name"] for one in document["methods"]}
 
     async def services() -> set[str]:

@@ -73,6 +73,16 @@ def test_lists_and_tables_in_variables() -> None:
     assert settings.log.level == "info"
 
 
+def test_browsers_may_call_the_devnet_from_everywhere_unless_it_is_said_who_may() -> None:
+    own = {"WAYPOST_HTTP__CORS_ORIGINS": "https://a.example.org"}
+    for profile, unsaid in (("devnet", ("*",)), ("mainnet", ())):
+        named = {"WAYPOST_PROFILE": profile}
+        assert load_settings(environ=named).http.cors_origins == unsaid
+        assert load_settings(environ=named | own).http.cors_origins == ("https://a.example.org",)
+        nowhere = named | {"WAYPOST_HTTP__CORS_ORIGINS": "[]"}
+        assert load_settings(environ=nowhere).http.cors_origins == ()
+
+
 def test_variables_of_others_are_left_alone() -> None:
     environ = {
         "WAYPOST_PORT": "tcp://10.0.0.1:8080",

@@ -64,5 +64,5 @@ async def test_it_is_not_ready_and_has_no_document(base: str) -> None:
         async with session.get(base + "/readyz") as response:
             assert response.status == 503
             assert "credential" in (await response.json())["message"]
-        async with session.get(base + "/openrpc.json") as response:
+        async with session.get(base + "/openrpc.json?apps=all") as response:
             assert (response.status, (await response.json())["error"]["code"]) == (503, 503)

@@ -212,19 +212,34 @@ async def test_cors_answers_configured_origins_only() -> None:
         async with face.session.options(f"{face.base}/{KEY}/v1", headers=asked) as response:
             assert response.status == 204
             assert response.headers["Access-Control-Allow-Methods"] == "POST"
+            assert "Access-Control-Allow-Private-Network" not in response.headers
+        other = {**asked, "Origin": "https://other.example", "Access-Control-Request-Private-Network": "true"}
+        async with face.session.options(f"{face.base}/{KEY}/v1", headers=other) as response:
+            assert not any(name.startswith("Access-Control") for name in response.headers)
 
 
 async def test_cors_for_everybody() -> None:
     async with serving(Options(cors_origins=("*",)), Server()) as face:
         _, _, headers = await face.post(HEALTH, "/v1", headers={"Origin": "https://any.example"})
         assert headers["Access-Control-Allow-Origin"] == "*"
+        # As a page asks that shows the document and tries its methods.
+        asked = {"Origin": "https://playground.example", "Access-Control-Request-Private-Network": "true"}
+        for path, methods in ((f"/{KEY}/v1", "POST"), ("/openrpc.json", "GET, HEAD"), ("/llms.txt", "GET, HEAD")):
+            async with face.session.options(face.base + path, headers=asked) as response:
+                assert response.status == 204
+                assert response.headers["Access-Control-Allow-Origin"] == "*"
+                assert response.headers["Access-Control-Allow-Methods"] == methods
+                assert "Content-Type" in response.headers["Access-Control-Allow-Headers"]
+                assert response.headers["Access-Control-Allow-Private-Network"] == "true"
+        async with face.session.get(f"{face.base}/openrpc.json", headers=asked) as response:
+            assert response.headers["Access-Control-Allow-Origin"] == "*"
 
 
 async def test_pages(face: Face) -> None:
     async with face.session.get(face.base + "/") as response:
         text = await response.text()
         assert response.status == 200
-    for part in ("Waypost", "/v1", "/openrpc.json", "/livez", "/readyz", face.base):
+    for part in ("Waypost", "/v1", "/openrpc.json", "/llms.txt", "/livez", "/readyz", face.base):
         assert part in text
     async with face.session.get(face.base + "/livez") as response:
         assert (response.status, await response.json()) == (200, {"live": True})

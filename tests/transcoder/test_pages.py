@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import json
+import re
 import zlib
 from typing import Any
 
@@ -12,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from waypost_internal.v1 import publication_pb2
 
+from runtime.operations import load_operations
 from tests.transcoder.scripted import KEY, Face, Options, Server, serving
 from transcoder import discover
 from transcoder.pages import Shared, accepts_gzip, zipped
@@ -29,11 +32,12 @@ def built(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     bases: list[str] = []
     build = discover.openrpc
 
-    def counted(operations: Any, base: str, *published: Any) -> Any:
+    def counted(operations: Any, base: str, *published: Any, **options: Any) -> Any:
         bases.append(base)
-        return build(operations, base, *published)
+        return build(operations, base, *published, **options)
 
     monkeypatch.setattr(discover, "openrpc", counted)
+    discover.operations_document.cache_clear()
     return bases
 
 
@@ -46,11 +50,42 @@ async def test_it_is_built_once_whatever_the_host(built: list[str]) -> None:
             _, answer, _ = await face.post(DISCOVER, headers={"Host": host})
             assert answer["result"] == document
         assert len(built) == 1
-        # The server's list changes: so does the document.
-        face.server.published = publication_pb2.ListPublicationsResponse(version="2")
-        await face.post(DISCOVER)
-        await face.post([DISCOVER] * 50)
-        assert len(built) == 2
+        # The server's list changes: so does the document of what it has.
+        for version in ("1", "2"):
+            face.server.published = publication_pb2.ListPublicationsResponse(version=version)
+            answers = await asyncio.gather(*(face.session.get(f"{face.base}/openrpc.json?apps=all") for _ in range(9)))
+            assert {answer.status for answer in answers} == {200}
+            await face.post([DISCOVER] * 50)
+        assert len(built) == 3
+
+
+async def test_it_is_built_before_it_is_asked_for(built: list[str]) -> None:
+    async with serving(Options(), Server()) as face:
+        assert len(built) == 1
+        assert (await face.post(DISCOVER, path="/wp_bad/v1"))[0] == 401
+        assert face.server.documented == []
+        assert len(built) == 1
+
+
+async def test_there_is_no_other_document(face: Face) -> None:
+    async with face.session.get(f"{face.base}/openrpc.json?apps=erc20") as response:
+        assert response.status == 400
+        error = (await response.json())["error"]
+    assert (error["data"]["reason"], error["data"]["field"]) == ("INVALID_ARGUMENT", "apps")
+    async with face.session.get(f"{face.base}/openrpc.json?cached=no") as response:
+        assert response.status == 200
+
+
+async def test_the_overview_names_every_operation(face: Face) -> None:
+    async with face.session.get(f"{face.base}/llms.txt") as response:
+        assert (response.status, response.content_type) == (200, "text/plain")
+        text = await response.text()
+    lines = re.findall(r"^- ([A-Za-z0-9_*]+)(?: or \w+)*\((.*)\): (.+\.)$", text, re.MULTILINE)
+    assert [line[0] for line in lines] == [one.name for one in load_operations() if one.available]
+    assert ("getBalance", "chain, address, blockHeight?") in [line[:2] for line in lines]
+    assert ("getBlockByNumber", "[chain, block]") in [line[:2] for line in lines]
+    for part in (f"{face.base}/<API_KEY>/v1", f"{face.base}/openrpc.json?apps=all"):
+        assert part in text
 
 
 async def test_it_is_compressed_and_has_a_tag() -> None:
@@ -105,7 +140,7 @@ async def test_discover_is_charged_before_it_is_answered(face: Face) -> None:
     # Who asks pays: the call goes in the principal's name.
     await face.post(DISCOVER)
     assert [metadata.get("x-waypost-principal") for metadata in face.server.documented] == ["key:1", "key:1"]
-    async with face.session.get(f"{face.base}/openrpc.json") as response:
+    async with face.session.get(f"{face.base}/openrpc.json?apps=all") as response:
         assert response.status == 200
     assert "x-waypost-principal" not in face.server.documented[-1]
 

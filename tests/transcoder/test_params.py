@@ -21,6 +21,8 @@ BLOCKS = [{"chain": "ethereum", "block": 1}, {"chain": "base", "block": 22}]
         {"items": " ethereum : 1 , base:22 "},
         {"items": ["ethereum:1", "base:22"]},
         {"items": ["ethereum:1", {"chain": "base", "block": "22"}]},
+        [BLOCKS],
+        [["ethereum:1", "base:22"]],
     ],
 )
 async def test_the_forms_of_items_are_one(face: Face, params: Any) -> None:
@@ -50,6 +52,8 @@ async def test_hashes_may_hold_colons(face: Face) -> None:
         ([{"chain": "a"}, {"chian": "b"}], "params[1].chian"),
         ({"itemz": "ethereum:1"}, "itemz"),
         ("ethereum:1", "params"),
+        ([BLOCKS, BLOCKS], "params[0]"),
+        ([[BLOCKS]], "params[0]"),
         ([{"chain": "e", "block": 1}] * 51, "params"),
         ({"items": ",".join(["e:1"] * 51)}, "params"),
     ],
@@ -114,11 +118,60 @@ async def test_operations_without_parameters_take_none(face: Face) -> None:
     assert "takes none" in error["message"]
 
 
-@pytest.mark.parametrize("params", [5, "x", True, ["ethereum"], [1]])
-async def test_params_by_position_are_refused(face: Face, params: Any) -> None:
+@pytest.mark.parametrize("params", [5, "x", True])
+async def test_params_are_objects_or_arrays(face: Face, params: Any) -> None:
     error = (await face.call("getBalance", params))["error"]
     assert error["code"] == 400
-    assert "address" in error["message"]
+    assert "(chain, address, blockHeight)" in error["message"]
+
+
+@pytest.mark.parametrize(
+    ("method", "values", "names"),
+    [
+        ("getBalance", ["e", "a", 7], {"chain": "e", "address": "a", "blockHeight": 7}),
+        ("getBalance", ["e", "a"], {"chain": "e", "address": "a"}),
+        ("getBalance", ["e", "a", None], {"chain": "e", "address": "a"}),
+        ("getBalance", [None, "a"], {"address": "a"}),
+        ("estimateGas", ["e", "t", "f", "0x1"], {"chain": "e", "to": "t", "from": "f", "value": "0x1"}),
+        ("getHealth", [], {}),
+    ],
+)
+async def test_params_may_be_given_by_position(face: Face, method: str, values: Any, names: dict[str, Any]) -> None:
+    assert "result" in await face.call(method, values)
+    assert "result" in await face.call(method, names)
+    assert face.server.asked[-2][1] == face.server.asked[-1][1]
+    assert len(face.server.asked[-1][1].ListFields()) == len(names)
+
+
+async def test_raw_values_by_position_arrive_as_they_were_written(face: Face) -> None:
+    value = b'[ 1.50,{"a" : 1e2} ]'
+    for params in (b'["e" , "m" ,%b]', b'{"chain":"e","method":"m","params":%b}'):
+        body = b'{"jsonrpc":"2.0","id":1,"method":"chainRpc","params":' + params % value + b"}"
+        assert "result" in (await face.post(body))[1]
+    assert face.server.asked[-2][1] == face.server.asked[-1][1]
+    assert len(face.server.asked[-1][1].ListFields()) == 3
+
+
+@pytest.mark.parametrize(
+    ("method", "values", "field", "words"),
+    [
+        ("getBalance", ["e", "a", 7, 8], "params", "chain, address, blockHeight"),
+        ("getBalance", ["e", "a", 7, None], "params", "chain, address, blockHeight"),
+        ("getHealth", [1], "params", "none"),
+        ("chainRpc", ["e", "m", [], 1], "params", "chain, method, params"),
+        ("getBalance", [1, "a"], "chain", "text"),
+        ("getBalance", [{"chain": "e", "address": "a"}], "chain", "text"),
+        ("getBalance", ["e", "a", "x"], "blockHeight", "integer"),
+        ("svc_x", ["e"], "", "named members"),
+    ],
+)
+async def test_mistakes_by_position_name_their_parameter(
+    face: Face, method: str, values: Any, field: str, words: str
+) -> None:
+    error = (await face.call(method, values))["error"]
+    assert (error["code"], error["data"]["reason"], error["data"].get("field", "")) == (400, "INVALID_ARGUMENT", field)
+    assert words in error["message"]
+    assert [name for name, _, _ in face.server.asked] == ["Admit"]
 
 
 @pytest.mark.parametrize(

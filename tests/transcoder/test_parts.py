@@ -113,9 +113,9 @@ def gateway_errors() -> list[type[server_errors.GatewayError]]:
 
 @pytest.mark.parametrize("error", gateway_errors(), ids=lambda error: error.__name__)
 def test_every_failure_of_the_server_has_the_code_of_its_reason(error: type[server_errors.GatewayError]) -> None:
-    from transcoder.discover import openrpc
+    from transcoder.openrpc import openrpc
 
-    documented = openrpc((), "")["components"]["errors"][error.reason]["code"]
+    documented = openrpc((), "", profile="mainnet")["components"]["errors"][error.reason]["code"]
     from google.rpc.error_details_pb2 import ErrorInfo
 
     rich = Status()

@@ -117,9 +117,13 @@ async def test_every_example_answers_on_both_faces(operation: Operation, faces: 
         await faces.ask_grpc(question.operation, message_of(question))
 
 
+async def documented(faces: RunningGateway, path: str = "/openrpc.json") -> dict[str, dict[str, Any]]:
+    async with faces.session.get(faces.http + path) as got:
+        return {method["name"]: method for method in (await got.json())["methods"]}
+
+
 async def test_the_document_has_these_examples(faces: RunningGateway) -> None:
-    async with faces.session.get(f"{faces.http}/openrpc.json") as got:
-        methods = {method["name"]: method for method in (await got.json())["methods"]}
+    methods = await documented(faces)
     for operation in WORKING:
         if operation.name == "svc_*":
             continue
@@ -127,8 +131,22 @@ async def test_the_document_has_these_examples(faces: RunningGateway) -> None:
         for param in methods[operation.name]["params"]:
             schema, field = param["schema"], fields[param["name"]]
             examples = schema.get("examples") or schema.get("anyOf", [{}])[0].get("examples")
-            assert examples[0] == example(field)
-            assert examples[1:] == ([example(field, mainnet=True)] if member(field).mainnet_example else [])
+            assert examples == [example(field)]
+
+
+@pytest.mark.parametrize("path", ["/openrpc.json", "/openrpc.json?apps=all"])
+async def test_every_pairing_of_the_documents_answers_by_name_and_by_position(faces: RunningGateway, path: str) -> None:
+    methods = await documented(faces, path)
+    pairings = [(name, pairing) for name, method in methods.items() for pairing in method.get("examples", ())]
+    known = {name for operation in WORKING for name in (operation.name, *operation.aliases)} - {"svc_*"}
+    assert {name for name, _ in pairings} == (known if path == "/openrpc.json" else {READ})
+    for name, pairing in pairings:
+        values = {one["name"]: one["value"] for one in pairing["params"]}
+        by_position = [] if methods[name]["paramStructure"] == "by-name" else [list(values.values())]
+        for params in (values, *by_position):
+            answer = await faces.ask(name, params)
+            assert "result" in answer, (name, params, answer["error"])
+            assert failed_rows(answer) == [], (name, params)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")

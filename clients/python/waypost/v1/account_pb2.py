@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from waypost.options.v1 import options_pb2 as waypost_dot_options_dot_v1_dot_options__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18waypost/v1/account.proto\x12\nwaypost.v1\x1a waypost/options/v1/options.proto\"\xc5\x01\n\x11GetBalanceRequest\x12%\n\x05\x63hain\x18\x01 \x01(\tB\x16\xf2\xba\xc9\xac\n\x10\x08\x01\x10\x01\x62\n\"ethereum\"\x12I\n\x07\x61\x64\x64ress\x18\x02 \x01(\tB8\xf2\xba\xc9\xac\n2\x08\x02\x10\x01\x62,\"0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045\"\x12-\n\x0c\x62lock_height\x18\x03 \x01(\x03\x42\x12\xf2\xba\xc9\xac\n\x0c\x18\x00\x62\x08\x32\x36\x30\x35\x30\x30\x30\x31H\x00\x88\x01\x01\x42\x0f\n\r_block_height\"\xa5\x01\n\x12GetBalanceResponse\x12\r\n\x05\x63hain\x18\x01 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x02 \x01(\t\x12\x14\n\x0c\x62lock_height\x18\x03 \x01(\x03\x12\r\n\x05token\x18\x04 \x01(\t\x12\x19\n\x07\x62\x61lance\x18\x05 \x01(\tB\x08\xf2\xba\xc9\xac\n\x02\x08\x08\x12\x1d\n\x0b\x62\x61lance_raw\x18\x06 \x01(\tB\x08\xf2\xba\xc9\xac\n\x02\x08\t\x12\x10\n\x08\x64\x65\x63imals\x18\x07 \x01(\x05\x32\x89\x01\n\x0e\x41\x63\x63ountService\x12w\n\nGetBalance\x12\x1d.waypost.v1.GetBalanceRequest\x1a\x1e.waypost.v1.GetBalanceResponse\"*\x90\x02\x01\xea\xba\xc9\xac\n!*\x04\x02\x03\x04\x05:\x04\x02\x03\x04\x05\x62\x13\x41\x63\x63ounts and tokensB\x96\x01\n\x0e\x64\x65v.waypost.v1B\x0c\x41\x63\x63ountProtoP\x01Z:github.com/waypost/waypost/clients/go/waypost/v1;waypostv1\xa2\x02\x03WPT\xaa\x02\nWaypost.V1\xba\x02\tWaypostV1\xca\x02\nWaypost\\V1\xea\x02\x0bWaypost::V1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x18waypost/v1/account.proto\x12\nwaypost.v1\x1a waypost/options/v1/options.proto\"\xcf\x01\n\x11GetBalanceRequest\x12%\n\x05\x63hain\x18\x01 \x01(\tB\x16\xf2\xba\xc9\xac\n\x10\x08\x01\x10\x01\x62\n\"ethereum\"\x12I\n\x07\x61\x64\x64ress\x18\x02 \x01(\tB8\xf2\xba\xc9\xac\n2\x08\x02\x10\x01\x62,\"0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045\"\x12\x37\n\x0c\x62lock_height\x18\x03 \x01(\x03\x42\x1c\xf2\xba\xc9\xac\n\x16\x18\x00\x62\x08\x32\x36\x30\x35\x30\x30\x30\x31z\x08\x32\x32\x30\x30\x30\x30\x30\x30H\x00\x88\x01\x01\x42\x0f\n\r_block_height\"\xa5\x01\n\x12GetBalanceResponse\x12\r\n\x05\x63hain\x18\x01 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x02 \x01(\t\x12\x14\n\x0c\x62lock_height\x18\x03 \x01(\x03\x12\r\n\x05token\x18\x04 \x01(\t\x12\x19\n\x07\x62\x61lance\x18\x05 \x01(\tB\x08\xf2\xba\xc9\xac\n\x02\x08\x08\x12\x1d\n\x0b\x62\x61lance_raw\x18\x06 \x01(\tB\x08\xf2\xba\xc9\xac\n\x02\x08\t\x12\x10\n\x08\x64\x65\x63imals\x18\x07 \x01(\x05\x32\x89\x01\n\x0e\x41\x63\x63ountService\x12w\n\nGetBalance\x12\x1d.waypost.v1.GetBalanceRequest\x1a\x1e.waypost.v1.GetBalanceResponse\"*\x90\x02\x01\xea\xba\xc9\xac\n!*\x04\x02\x03\x04\x05:\x04\x02\x03\x04\x05\x62\x13\x41\x63\x63ounts and tokensB\x96\x01\n\x0e\x64\x65v.waypost.v1B\x0c\x41\x63\x63ountProtoP\x01Z:github.com/waypost/waypost/clients/go/waypost/v1;waypostv1\xa2\x02\x03WPT\xaa\x02\nWaypost.V1\xba\x02\tWaypostV1\xca\x02\nWaypost\\V1\xea\x02\x0bWaypost::V1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -38,7 +38,7 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_GETBALANCEREQUEST'].fields_by_name['address']._loaded_options = None
   _globals['_GETBALANCEREQUEST'].fields_by_name['address']._serialized_options = b'\362\272\311\254\n2\010\002\020\001b,\"0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045\"'
   _globals['_GETBALANCEREQUEST'].fields_by_name['block_height']._loaded_options = None
-  _globals['_GETBALANCEREQUEST'].fields_by_name['block_height']._serialized_options = b'\362\272\311\254\n\014\030\000b\01026050001'
+  _globals['_GETBALANCEREQUEST'].fields_by_name['block_height']._serialized_options = b'\362\272\311\254\n\026\030\000b\01026050001z\01022000000'
   _globals['_GETBALANCERESPONSE'].fields_by_name['balance']._loaded_options = None
   _globals['_GETBALANCERESPONSE'].fields_by_name['balance']._serialized_options = b'\362\272\311\254\n\002\010\010'
   _globals['_GETBALANCERESPONSE'].fields_by_name['balance_raw']._loaded_options = None
@@ -46,9 +46,9 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_ACCOUNTSERVICE'].methods_by_name['GetBalance']._loaded_options = None
   _globals['_ACCOUNTSERVICE'].methods_by_name['GetBalance']._serialized_options = b'\220\002\001\352\272\311\254\n!*\004\002\003\004\005:\004\002\003\004\005b\023Accounts and tokens'
   _globals['_GETBALANCEREQUEST']._serialized_start=75
-  _globals['_GETBALANCEREQUEST']._serialized_end=272
-  _globals['_GETBALANCERESPONSE']._serialized_start=275
-  _globals['_GETBALANCERESPONSE']._serialized_end=440
-  _globals['_ACCOUNTSERVICE']._serialized_start=443
-  _globals['_ACCOUNTSERVICE']._serialized_end=580
+  _globals['_GETBALANCEREQUEST']._serialized_end=282
+  _globals['_GETBALANCERESPONSE']._serialized_start=285
+  _globals['_GETBALANCERESPONSE']._serialized_end=450
+  _globals['_ACCOUNTSERVICE']._serialized_start=453
+  _globals['_ACCOUNTSERVICE']._serialized_end=590
 # @@protoc_insertion_point(module_scope)

@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from waypost.options.v1 import options_pb2 as waypost_dot_options_dot_v1_dot_options__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19waypost/v1/approval.proto\x12\nwaypost.v1\x1a waypost/options/v1/options.proto\"\xc7\x01\n\x13GetApprovalsRequest\x12%\n\x05\x63hain\x18\x01 \x01(\tB\x16\xf2\xba\xc9\xac\n\x10\x08\x01\x10\x01\x62\n\"ethereum\"\x12I\n\x07\x61\x64\x64ress\x18\x02 \x01(\tB8\xf2\xba\xc9\xac\n2\x08\x03\x10\x01\x62,\"0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045\"\x12-\n\x0c\x62lock_height\x18\x03 \x01(\x03\x42\x12\xf2\xba\xc9\xac\n\x0c\x18\x00\x62\x08\x32\x36\x30\x35\x30\x30\x30\x31H\x00\x88\x01\x01\x42\x0f\n\r_block_height\"u\n\x14GetApprovalsResponse\x12\r\n\x05\x63hain\x18\x01 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x02 \x01(\t\x12\x14\n\x0c\x62lock_height\x18\x03 \x01(\x03\x12\'\n\tapprovals\x18\x04 \x03(\x0b\x32\x14.waypost.v1.Approval\"\xb6\x01\n\x08\x41pproval\x12(\n\x05token\x18\x01 \x01(\x0b\x32\x19.waypost.v1.ApprovalToken\x12,\n\x07spender\x18\x02 \x01(\x0b\x32\x1b.waypost.v1.ApprovalSpender\x12\x1b\n\tallowance\x18\x03 \x01(\tB\x08\xf2\xba\xc9\xac\n\x02\x08\x08\x12\x1f\n\rallowance_raw\x18\x04 \x01(\tB\x08\xf2\xba\xc9\xac\n\x02\x08\t\x12\x14\n\x0cis_unlimited\x18\x05 \x01(\x08\"0\n\rApprovalToken\x12\x0e\n\x06symbol\x18\x01 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x02 \x01(\t\"0\n\x0f\x41pprovalSpender\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x02 \x01(\t\"\xa1\x02\n\x19GetApprovalsRevokeRequest\x12%\n\x05\x63hain\x18\x01 \x01(\tB\x16\xf2\xba\xc9\xac\n\x10\x08\x01\x10\x01\x62\n\"ethereum\"\x12I\n\x07\x61\x64\x64ress\x18\x02 \x01(\tB8\xf2\xba\xc9\xac\n2\x08\x03\x10\x01\x62,\"0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045\"\x12G\n\x05token\x18\x03 \x01(\tB8\xf2\xba\xc9\xac\n2\x08\x03\x10\x01\x62,\"0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48\"\x12I\n\x07spender\x18\x04 \x01(\tB8\xf2\xba\xc9\xac\n2\x08\x03\x10\x01\x62,\"0xE592427A0AEce92De3Edee1F18E0157C05861564\"\"k\n\x1aGetApprovalsRevokeResponse\x12\n\n\x02to\x18\x01 \x01(\t\x12\x1a\n\x0c\x66rom_address\x18\x02 \x01(\tR\x04\x66rom\x12\x0c\n\x04\x64\x61ta\x18\x03 \x01(\t\x12\x17\n\x05value\x18\x04 \x01(\tB\x08\xf2\xba\xc9\xac\n\x02\x08\t2\x81\x02\n\x0f\x41pprovalService\x12m\n\x0cGetApprovals\x12\x1f.waypost.v1.GetApprovalsRequest\x1a .waypost.v1.GetApprovalsResponse\"\x1a\x90\x02\x01\xea\xba\xc9\xac\n\x11*\x01\x02:\x01\x02\x62\tApprovals\x12\x7f\n\x12GetApprovalsRevoke\x12%.waypost.v1.GetApprovalsRevokeRequest\x1a&.waypost.v1.GetApprovalsRevokeResponse\"\x1a\x90\x02\x01\xea\xba\xc9\xac\n\x11*\x01\x02:\x01\x02\x62\tApprovalsB\x97\x01\n\x0e\x64\x65v.waypost.v1B\rApprovalProtoP\x01Z:github.com/waypost/waypost/clients/go/waypost/v1;waypostv1\xa2\x02\x03WPT\xaa\x02\nWaypost.V1\xba\x02\tWaypostV1\xca\x02\nWaypost\\V1\xea\x02\x0bWaypost::V1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19waypost/v1/approval.proto\x12\nwaypost.v1\x1a waypost/options/v1/options.proto\"\xd1\x01\n\x13GetApprovalsRequest\x12%\n\x05\x63hain\x18\x01 \x01(\tB\x16\xf2\xba\xc9\xac\n\x10\x08\x01\x10\x01\x62\n\"ethereum\"\x12I\n\x07\x61\x64\x64ress\x18\x02 \x01(\tB8\xf2\xba\xc9\xac\n2\x08\x03\x10\x01\x62,\"0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045\"\x12\x37\n\x0c\x62lock_height\x18\x03 \x01(\x03\x42\x1c\xf2\xba\xc9\xac\n\x16\x18\x00\x62\x08\x32\x36\x30\x35\x30\x30\x30\x31z\x08\x32\x32\x30\x30\x30\x30\x30\x30H\x00\x88\x01\x01\x42\x0f\n\r_block_height\"u\n\x14GetApprovalsResponse\x12\r\n\x05\x63hain\x18\x01 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x02 \x01(\t\x12\x14\n\x0c\x62lock_height\x18\x03 \x01(\x03\x12\'\n\tapprovals\x18\x04 \x03(\x0b\x32\x14.waypost.v1.Approval\"\xb6\x01\n\x08\x41pproval\x12(\n\x05token\x18\x01 \x01(\x0b\x32\x19.waypost.v1.ApprovalToken\x12,\n\x07spender\x18\x02 \x01(\x0b\x32\x1b.waypost.v1.ApprovalSpender\x12\x1b\n\tallowance\x18\x03 \x01(\tB\x08\xf2\xba\xc9\xac\n\x02\x08\x08\x12\x1f\n\rallowance_raw\x18\x04 \x01(\tB\x08\xf2\xba\xc9\xac\n\x02\x08\t\x12\x14\n\x0cis_unlimited\x18\x05 \x01(\x08\"0\n\rApprovalToken\x12\x0e\n\x06symbol\x18\x01 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x02 \x01(\t\"0\n\x0f\x41pprovalSpender\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x02 \x01(\t\"\xa1\x02\n\x19GetApprovalsRevokeRequest\x12%\n\x05\x63hain\x18\x01 \x01(\tB\x16\xf2\xba\xc9\xac\n\x10\x08\x01\x10\x01\x62\n\"ethereum\"\x12I\n\x07\x61\x64\x64ress\x18\x02 \x01(\tB8\xf2\xba\xc9\xac\n2\x08\x03\x10\x01\x62,\"0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045\"\x12G\n\x05token\x18\x03 \x01(\tB8\xf2\xba\xc9\xac\n2\x08\x03\x10\x01\x62,\"0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48\"\x12I\n\x07spender\x18\x04 \x01(\tB8\xf2\xba\xc9\xac\n2\x08\x03\x10\x01\x62,\"0xE592427A0AEce92De3Edee1F18E0157C05861564\"\"k\n\x1aGetApprovalsRevokeResponse\x12\n\n\x02to\x18\x01 \x01(\t\x12\x1a\n\x0c\x66rom_address\x18\x02 \x01(\tR\x04\x66rom\x12\x0c\n\x04\x64\x61ta\x18\x03 \x01(\t\x12\x17\n\x05value\x18\x04 \x01(\tB\x08\xf2\xba\xc9\xac\n\x02\x08\t2\x81\x02\n\x0f\x41pprovalService\x12m\n\x0cGetApprovals\x12\x1f.waypost.v1.GetApprovalsRequest\x1a .waypost.v1.GetApprovalsResponse\"\x1a\x90\x02\x01\xea\xba\xc9\xac\n\x11*\x01\x02:\x01\x02\x62\tApprovals\x12\x7f\n\x12GetApprovalsRevoke\x12%.waypost.v1.GetApprovalsRevokeRequest\x1a&.waypost.v1.GetApprovalsRevokeResponse\"\x1a\x90\x02\x01\xea\xba\xc9\xac\n\x11*\x01\x02:\x01\x02\x62\tApprovalsB\x97\x01\n\x0e\x64\x65v.waypost.v1B\rApprovalProtoP\x01Z:github.com/waypost/waypost/clients/go/waypost/v1;waypostv1\xa2\x02\x03WPT\xaa\x02\nWaypost.V1\xba\x02\tWaypostV1\xca\x02\nWaypost\\V1\xea\x02\x0bWaypost::V1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -38,7 +38,7 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_GETAPPROVALSREQUEST'].fields_by_name['address']._loaded_options = None
   _globals['_GETAPPROVALSREQUEST'].fields_by_name['address']._serialized_options = b'\362\272\311\254\n2\010\003\020\001b,\"0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045\"'
   _globals['_GETAPPROVALSREQUEST'].fields_by_name['block_height']._loaded_options = None
-  _globals['_GETAPPROVALSREQUEST'].fields_by_name['block_height']._serialized_options = b'\362\272\311\254\n\014\030\000b\01026050001'
+  _globals['_GETAPPROVALSREQUEST'].fields_by_name['block_height']._serialized_options = b'\362\272\311\254\n\026\030\000b\01026050001z\01022000000'
   _globals['_APPROVAL'].fields_by_name['allowance']._loaded_options = None
   _globals['_APPROVAL'].fields_by_name['allowance']._serialized_options = b'\362\272\311\254\n\002\010\010'
   _globals['_APPROVAL'].fields_by_name['allowance_raw']._loaded_options = None
@@ -58,19 +58,19 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_APPROVALSERVICE'].methods_by_name['GetApprovalsRevoke']._loaded_options = None
   _globals['_APPROVALSERVICE'].methods_by_name['GetApprovalsRevoke']._serialized_options = b'\220\002\001\352\272\311\254\n\021*\001\002:\001\002b\tApprovals'
   _globals['_GETAPPROVALSREQUEST']._serialized_start=76
-  _globals['_GETAPPROVALSREQUEST']._serialized_end=275
-  _globals['_GETAPPROVALSRESPONSE']._serialized_start=277
-  _globals['_GETAPPROVALSRESPONSE']._serialized_end=394
-  _globals['_APPROVAL']._serialized_start=397
-  _globals['_APPROVAL']._serialized_end=579
-  _globals['_APPROVALTOKEN']._serialized_start=581
-  _globals['_APPROVALTOKEN']._serialized_end=629
-  _globals['_APPROVALSPENDER']._serialized_start=631
-  _globals['_APPROVALSPENDER']._serialized_end=679
-  _globals['_GETAPPROVALSREVOKEREQUEST']._serialized_start=682
-  _globals['_GETAPPROVALSREVOKEREQUEST']._serialized_end=971
-  _globals['_GETAPPROVALSREVOKERESPONSE']._serialized_start=973
-  _globals['_GETAPPROVALSREVOKERESPONSE']._serialized_end=1080
-  _globals['_APPROVALSERVICE']._serialized_start=1083
-  _globals['_APPROVALSERVICE']._serialized_end=1340
+  _globals['_GETAPPROVALSREQUEST']._serialized_end=285
+  _globals['_GETAPPROVALSRESPONSE']._serialized_start=287
+  _globals['_GETAPPROVALSRESPONSE']._serialized_end=404
+  _globals['_APPROVAL']._serialized_start=407
+  _globals['_APPROVAL']._serialized_end=589
+  _globals['_APPROVALTOKEN']._serialized_start=591
+  _globals['_APPROVALTOKEN']._serialized_end=639
+  _globals['_APPROVALSPENDER']._serialized_start=641
+  _globals['_APPROVALSPENDER']._serialized_end=689
+  _globals['_GETAPPROVALSREVOKEREQUEST']._serialized_start=692
+  _globals['_GETAPPROVALSREVOKEREQUEST']._serialized_end=981
+  _globals['_GETAPPROVALSREVOKERESPONSE']._serialized_start=983
+  _globals['_GETAPPROVALSREVOKERESPONSE']._serialized_end=1090
+  _globals['_APPROVALSERVICE']._serialized_start=1093
+  _globals['_APPROVALSERVICE']._serialized_end=1350
 # @@protoc_insertion_point(module_scope)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,12 +10,12 @@ import jsonschema  # type: ignore[import-untyped]
 import pytest
 from waypost_internal.v1 import publication_pb2
 
-from runtime.operations import load_operations
+from runtime.operations import load_operations, member
 from server.chains.facts import load_facts
 from server.marketplace.folders import load_catalogue
 from server.rpc.marketplace import PublicationServicer
-from tests.transcoder.test_discover import meta_validator, references
-from transcoder.discover import openrpc
+from tests.transcoder.test_openrpc import check_schemas, meta_validator, references
+from transcoder.openrpc import openrpc
 
 if TYPE_CHECKING:
     from tests.transcoder.scripted import Face
@@ -34,7 +35,7 @@ async def publications(directory: Path | None = None) -> publication_pb2.ListPub
 
 @pytest.fixture(scope="module")
 async def document() -> dict[str, Any]:
-    return openrpc(CALLED, "http://localhost:8080", (await publications(APPS)).publications)
+    return openrpc(CALLED, "http://localhost:8080", (await publications(APPS)).publications, profile="devnet")
 
 
 @pytest.fixture(scope="module")
@@ -136,6 +137,20 @@ def test_result_schemas_tell_right_from_wrong(document: dict[str, Any], methods:
     assert not accepts(schema, {"data": {**page, "logs": [{**log, "args": [ADDRESS, ADDRESS]}]}})
 
 
+def test_examples_are_of_the_method_that_they_name(methods: dict[str, Any]) -> None:
+    (name,) = [name for name, method in methods.items() if "examples" in method]
+    (field,) = [field for field in CALLED[0].method.input_type.fields if field.name == "method"]
+    assert json.loads(member(field).example) == name
+    for pairing in methods[name]["examples"]:
+        for example in pairing["params"]:
+            assert accepts(parameter(methods[name], example["name"])["schema"], example["value"])
+    assert not any("examples" in param["schema"] for method in methods.values() for param in method["params"])
+
+
+async def test_titles_name_one_schema_each_and_arrays_have_items(document: dict[str, Any]) -> None:
+    check_schemas(document)
+
+
 def test_methods_say_what_they_do(methods: dict[str, Any]) -> None:
     method = methods["svc_oneinch_base_offchainoracle_call_getRateToEth"]
     assert method["summary"] == "Calls getRateToEth of 1inch OffchainOracle."
@@ -146,18 +161,29 @@ def test_methods_say_what_they_do(methods: dict[str, Any]) -> None:
 
 async def test_the_served_document_follows_the_server(face: Face) -> None:
     face.server.published = await publications()
-    listed = (await face.call("rpc.discover"))["result"]["methods"]
-    assert sum(method["name"].startswith("svc_") for method in listed) == 133
-    async with face.session.get(face.base + "/openrpc.json") as response:
-        assert [method["name"] for method in (await response.json())["methods"]] == [m["name"] for m in listed]
+    assert len(await served_methods(face)) == 133
+    assert not any(
+        method["name"].startswith("svc_") for method in (await face.call("rpc.discover"))["result"]["methods"]
+    )
     face.server.published = await publications(APPS)
-    listed = (await face.call("rpc.discover"))["result"]["methods"]
-    assert sum(method["name"].startswith("svc_") for method in listed) == 151
+    assert len(await served_methods(face)) == 151
 
 
-async def test_without_the_server_there_is_no_document(face: Face) -> None:
+async def served_methods(face: Face) -> list[dict[str, Any]]:
+    async with face.session.get(face.base + "/openrpc.json?apps=all") as response:
+        assert response.status == 200
+        document = await response.json()
+    meta_validator().validate(document)
+    assert document["externalDocs"]["url"] == face.base + "/openrpc.json"
+    methods: list[dict[str, Any]] = document["methods"]
+    return methods
+
+
+async def test_without_the_server_there_is_no_document_of_its_methods(face: Face) -> None:
     face.server.published = None
     async with face.session.get(face.base + "/openrpc.json") as response:
+        assert response.status == 200
+    async with face.session.get(face.base + "/openrpc.json?apps=all") as response:
         assert response.status == 503
         error = (await response.json())["error"]
     assert (error["code"], error["data"]["reason"]) == (503, "UPSTREAM_UNAVAILABLE")

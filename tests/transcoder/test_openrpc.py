@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 from operator import attrgetter
@@ -18,7 +19,8 @@ from referencing.jsonschema import DRAFT7
 from runtime.operations import Operation, load_operations
 from tests.each import each
 from tests.transcoder.messages import messages
-from transcoder.discover import openrpc
+from transcoder.comments import load_comments
+from transcoder.openrpc import openrpc
 from transcoder.params import parameters_reader
 from transcoder.render import result_renderer
 
@@ -40,7 +42,7 @@ FEW = settings(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 
-EVERYTHING = openrpc(load_operations(), "http://localhost:8080")
+EVERYTHING = openrpc(load_operations(), "http://localhost:8080", profile="devnet")
 
 
 def load(name: str) -> Any:
@@ -97,6 +99,119 @@ def references(value: Any) -> set[str]:
     if isinstance(value, list):
         return set().union(*map(references, value))
     return set()
+
+
+def schemas_of(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield every schema of a document, those within others too."""
+    waiting = [*document["components"]["schemas"].values()]
+    for method in document["methods"]:
+        waiting += [method["result"]["schema"], *(param["schema"] for param in method["params"])]
+    while waiting:
+        schema = waiting.pop()
+        if "$ref" in schema:
+            continue
+        yield schema
+        for word in ("properties", "patternProperties"):
+            waiting += schema.get(word, {}).values()
+        for word in ("items", "additionalProperties", "anyOf", "allOf"):
+            inner = schema.get(word, [])
+            waiting += inner if isinstance(inner, list) else [inner] if isinstance(inner, dict) else []
+
+
+def check_schemas(document: dict[str, Any]) -> None:
+    """Assert what generators of types rely on."""
+    titles: dict[str, Any] = {}
+    for schema in schemas_of(document):
+        assert titles.setdefault(schema["title"], schema) == schema, schema["title"]
+        assert re.fullmatch(r"[A-Za-z][A-Za-z0-9]*", schema["title"])
+        assert schema.get("type") != "array" or "items" in schema, schema["title"]
+        # Written into code as they are.
+        assert all(name.isidentifier() for name in schema.get("properties", {})), schema["title"]
+    components = document["components"]["schemas"]
+    for name in components:
+        assert_ends(name, components, ())
+
+
+def assert_ends(name: str, components: dict[str, Any], above: tuple[str, ...]) -> None:
+    """Assert that replacing references by what they refer to ends."""
+    assert name not in above, " -> ".join((*above, name))
+    for reference in references(components[name]):
+        assert_ends(reference.rpartition("/")[2], components, (*above, name))
+
+
+def test_titles_name_one_schema_each_and_arrays_have_items() -> None:
+    check_schemas(EVERYTHING)
+
+
+def test_members_whose_names_are_no_names_of_types_are_described() -> None:
+    account = EVERYTHING["components"]["schemas"]["CosmosAccount"]
+    assert "@type" in account["required"]
+    schema = against({"$ref": "#/components/schemas/CosmosAccount"})
+    right = dict.fromkeys(account["required"], "1") | {"pub_key": None}
+    schema.validate(right)
+    assert not schema.is_valid(right | {"@type": 5})
+
+
+def test_a_trace_is_described_to_a_depth() -> None:
+    components = EVERYTHING["components"]["schemas"]
+    tree = components["TraceFrameTree"]
+    digits = {name for name, one in tree["properties"].items() if one.get("pattern") == "^[0-9]+$"}
+    frame = {name: "1" if name in digits else "0x" for name in tree["required"]}
+    schema = against({"$ref": "#/components/schemas/TraceFrameTree"})
+    deep = {**frame, "calls": [{**frame, "calls": [{**frame, "calls": [frame]}]}]}
+    schema.validate(deep)
+    assert not schema.is_valid({**frame, "calls": [{**frame, "calls": [{**frame, "gas": []}], "gas": []}]})
+    assert not schema.is_valid({**frame, "calls": [{"type": 5}]})
+
+
+def test_it_is_small() -> None:
+    served = openrpc([one for one in AVAILABLE if not one.stands_for_many], "http://localhost:8080", profile="mainnet")
+    assert len(gzip.compress(json.dumps(served).encode())) < 150_000
+
+
+def test_methods_say_which_rpc_they_are_and_what_they_cost() -> None:
+    for operation in load_operations():
+        method = method_named(operation.name)
+        assert method["x-service"] == operation.service
+        assert method["x-grpc"] == operation.path
+        assert method["x-cost"] == operation.cost
+        (tag,) = method["tags"]
+        assert EVERYTHING["components"]["tags"][tag["$ref"].rpartition("/")[2]] == {
+            "name": operation.service.rpartition(".")[2],
+            "description": load_comments()[operation.service],
+        }
+
+
+def test_positions_are_those_of_the_document() -> None:
+    for operation in load_operations():
+        method = method_named(operation.name)
+        assert method["paramStructure"] == ("by-name" if operation.stands_for_many else "either")
+        if operation.stands_for_many:
+            continue
+        for pairing in method["examples"]:
+            # What is given first may be given by position.
+            names = [example["name"] for example in pairing["params"]]
+            assert names == [param["name"] for param in method["params"]][: len(names)]
+            read, values = parameters_reader(operation), {one["name"]: one["value"] for one in pairing["params"]}
+            by_position = read(json.dumps(list(values.values())).encode())
+            assert by_position == read(json.dumps(values).encode())
+            assert len(by_position.ListFields()) == len(values)
+
+
+def test_examples_are_those_of_the_profile() -> None:
+    real = {method["name"]: method for method in openrpc(load_operations(), "", profile="mainnet")["methods"]}
+    differing = set()
+    for name, method in real.items():
+        for local, other in zip(method_named(name)["params"], method["params"], strict=True):
+            first, second = (one["schema"].get("examples") for one in (local, other))
+            assert (first is None) == (second is None)
+            assert first is None or len(first) == len(second) == 1
+            if first != second:
+                differing.add(name)
+    assert {"getReceipt", "getNftMetadata", "getValidator", "getBlockTransactions"} <= differing
+    (number,) = [one for one in real["getBlockTransactions"]["params"] if one["name"] == "blockNumber"]
+    assert number["schema"]["examples"] == [22_000_000]
+    assert real["getBlockTransactions"]["examples"][0]["params"][1]["value"] == 22_000_000
 
 
 def test_every_reference_leads_somewhere() -> None:

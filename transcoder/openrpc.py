@@ -1,0 +1,219 @@
+"""The OpenRPC 1.3 document of the operations that this build answers, derived from the descriptors.
+
+Decisions 2.8 and 2.9: neutral names and products' names both appear; multi-item operations are described by `items`.
+What the official tools ask of a document beyond its meta-schema stands in docs/decisions/0060.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from waypost.options.v1 import options_pb2
+from waypost.v1.common_pb2 import Reason
+
+from runtime.operations import literal
+from transcoder.fields import fields_of
+from transcoder.params import CALLED, documented_order, parameter_fields
+from transcoder.publications import publication_document
+from transcoder.schemas import Schemas, pascal, titled
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from waypost_internal.v1.publication_pb2 import Publication
+
+    from runtime.operations import Operation
+
+    Document = dict[str, Any]
+
+OPENRPC = "1.3.2"
+VERSION = "1.1.0"
+
+DESCRIPTION = (
+    "Read-only data from 24 blockchains. Post JSON-RPC 2.0 requests, single or up to 50 in an array, to "
+    "/<API_KEY>/v1. Parameters are given by name, or by position in the order shown where paramStructure is `either`. "
+    "Error codes are HTTP-style numbers; error.data.reason says precisely what happened. x-cost is what one call, or "
+    "one item of a call with items, takes of the quota; x-grpc the same operation over gRPC."
+)
+_CODED = re.compile(r"([0-9]{3}): (.*)")
+
+ALWAYS = (
+    "INVALID_ARGUMENT",
+    "UNKNOWN_PARAMETER",
+    "KEY_MISSING",
+    "KEY_INVALID",
+    "KEY_NOT_ALLOWED",
+    "RATE_LIMITED",
+    "UPSTREAM_UNAVAILABLE",
+    "DEADLINE_EXCEEDED",
+    "INTERNAL",
+)
+WITH_CHAIN = ("CHAIN_UNKNOWN", "CHAIN_UNSUPPORTED", "NOT_AVAILABLE", "NOT_FOUND")
+WHEN_CALLED = ("REVERTED", "OVERLOADED", "RANGE_TOO_LARGE", "ARCHIVE_REQUIRED")
+
+# The page of this document, and what it takes for that of the published contract methods.
+PATH = "/openrpc.json"
+APPS = "apps=all"
+
+
+def openrpc(
+    operations: Iterable[Operation], base: str, published: Sequence[Publication] | None = None, *, profile: str
+) -> Document:
+    """Return the document for operations served at a base URL (`http://host:port`, no trailing slash).
+
+    Where an operation stands for many names, the `published` ones are described; None describes the pattern itself.
+    Examples are those of the profile, `mainnet` or `devnet`.
+    """
+    schemas = Schemas(profile)
+    methods: list[Document] = []
+    tags: dict[str, Document] = {}
+    for operation in operations:
+        if published is not None and operation.stands_for_many:
+            methods += [_published(publication, operation, schemas) for publication in published]
+        else:
+            methods += [_method(operation, name, schemas) for name in (operation.name, *operation.aliases)]
+        tags[service_of(operation)] = {
+            "name": service_of(operation),
+            "description": schemas.comment(operation.service),
+        }
+    other, what = (
+        (PATH, "The operations") if published is not None else (f"{PATH}?{APPS}", "The published contract methods")
+    )
+    return {
+        "openrpc": OPENRPC,
+        "info": {"title": "Waypost", "version": VERSION, "description": DESCRIPTION},
+        "externalDocs": {"description": f"{what}, in a document of their own.", "url": base + other},
+        "servers": [
+            {
+                "name": "This gateway",
+                "url": base + "/${key}/v1",
+                "variables": {
+                    "key": {"default": "demo", "description": "API key; demo takes one request per second without one."}
+                },
+            }
+        ],
+        "methods": methods,
+        "components": {"schemas": schemas.components, "errors": _errors(schemas), "tags": tags},
+    }
+
+
+def service_of(operation: Operation) -> str:
+    """Return the name of the operation's gRPC service without its package: `AccountService`."""
+    return operation.service.rpartition(".")[2]
+
+
+def summary_of(operation: Operation, schemas: Schemas) -> tuple[str, str]:
+    """Return the first sentence of an operation's comment, and what follows it."""
+    summary, _, rest = schemas.comment(operation.method.full_name).partition(". ")
+    return summary.rstrip(".") + ".", rest
+
+
+def _method(operation: Operation, name: str, schemas: Schemas) -> Document:
+    summary, rest = summary_of(operation, schemas)
+    description = [rest] if rest else []
+    chainless = operation.families == {"chainless"}
+    if name != operation.name:
+        description.append(f"Another name of {operation.name}.")
+    if not chainless:
+        where = ", ".join(operation.chains) or "all of the family"
+        description.append(f"Chain families: {', '.join(sorted(operation.available))}; chains: {where}.")
+    if operation.takes_items:
+        description.append("The items may also be given as params itself, an array of objects.")
+    params = _params(operation, schemas)
+    document: Document = {
+        "name": name,
+        **_served(operation),
+        "summary": summary,
+        "paramStructure": "by-name" if operation.stands_for_many else "either",
+        "params": params,
+        "result": {
+            "name": "result",
+            "schema": titled(_result(operation, schemas), f"ResultOf{pascal(operation.name)}"),
+        },
+        "errors": _references("errors", *ALWAYS, *(() if chainless else WITH_CHAIN)),
+        "examples": _pairings(params, operation, schemas),
+    }
+    if description:
+        document["description"] = " ".join(description)
+    return document
+
+
+def _served(operation: Operation) -> Document:
+    return {
+        "tags": _references("tags", service_of(operation)),
+        "x-service": operation.service,
+        "x-grpc": operation.path,
+        "x-cost": operation.cost,
+    }
+
+
+def _published(publication: Publication, operation: Operation, schemas: Schemas) -> Document:
+    document = {
+        **publication_document(publication, operation, schemas),
+        **_served(operation),
+        "errors": _references("errors", *ALWAYS, *WITH_CHAIN, *WHEN_CALLED),
+    }
+    # The operation's examples are of the method that its own example names.
+    called = next(field for field in fields_of(operation.request.DESCRIPTOR) if field.name == CALLED)
+    if schemas.example(called) == publication.method:
+        document["examples"] = _pairings(document["params"], operation, schemas)
+    return document
+
+
+def _references(kind: str, *names: str) -> list[dict[str, str]]:
+    return [{"$ref": f"#/components/{kind}/{name}"} for name in names]
+
+
+def _params(operation: Operation, schemas: Schemas) -> list[Document]:
+    documents = []
+    # OpenRPC wants the required ones first.
+    for field in documented_order(operation):
+        schema = schemas.parameter(field)
+        if operation.takes_items:
+            parts = [part.json for part in fields_of(field.descriptor.message_type)]
+            form = ":".join(f"<{part}>" for part in parts)
+            text = {"type": "string", "description": f"The same as text: {form}, separated by commas."}
+            schema = {"anyOf": [{key: value for key, value in schema.items() if key != "description"}, text]}
+        documents.append(
+            {
+                "name": field.json,
+                "description": schemas.comment(field.descriptor.full_name),
+                "required": field.options.required,
+                "schema": titled(schema, f"{pascal(field.json)}Of{operation.request.DESCRIPTOR.name}"),
+            }
+        )
+    return documents
+
+
+def _pairings(params: Sequence[Document], operation: Operation, schemas: Schemas) -> list[Document]:
+    """Return pairings of the parameters' own examples: of the required ones, and of all where there are others."""
+    values = {field.json: schemas.example(field) for field in parameter_fields(operation)}
+    every = [param for param in params if values[param["name"]] is not None]
+    required = [param for param in every if param["required"]]
+    wanted = {"required parameters": required} | ({"all parameters": every} if every != required else {})
+    return [
+        {"name": name, "params": [{"name": param["name"], "value": values[param["name"]]} for param in chosen]}
+        for name, chosen in wanted.items()
+    ]
+
+
+def _result(operation: Operation, schemas: Schemas) -> Document:
+    message = operation.response.DESCRIPTOR
+    if operation.options.result == options_pb2.RESULT_SHAPE_DATA_FIELD:
+        (only,) = fields_of(message)
+        data = schemas.result(only)
+    else:
+        data = schemas.reference(message)
+    return {"type": "object", "properties": {"data": data}, "required": ["data"]}
+
+
+def _errors(schemas: Schemas) -> Document:
+    """Return every reason as an error object; the comments of the enum `Reason` begin with the code."""
+    errors = {}
+    for value in Reason.DESCRIPTOR.values:
+        coded = _CODED.fullmatch(schemas.comment(f"{Reason.DESCRIPTOR.full_name}.{value.name}"))
+        if coded is not None:
+            reason = literal(value).wire
+            errors[reason] = {"code": int(coded[1]), "message": coded[2], "data": {"reason": reason}}
+    return errors
