@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.timestamp_pb2 import Timestamp
 from waypost.generated.families import FAMILIES
-from waypost.methods import class_of, native_of, number_of, value_of, words_of
+from waypost.methods import class_of, is_repeated, native_of, number_of, value_of, words_of
 from waypost.options.v1 import options_pb2
 from waypost.v1.common_pb2 import NativeJson
 
@@ -87,7 +87,7 @@ def _written(message: Message) -> dict[str, Any]:
 
 
 def _written_value(field: FieldDescriptor, value: Any) -> Any:
-    if field.label == FieldDescriptor.LABEL_REPEATED:
+    if is_repeated(field):
         return [_written_one(field, element) for element in value]
     return _written_one(field, value)
 
@@ -219,7 +219,7 @@ def _set(message: Message, field: FieldDescriptor, value: Any, near: frozenset[s
         _set_map(message, field, value, near)
     elif member(field).format == options_pb2.FORMAT_TREE:
         _set_tree(getattr(message, field.name), field, value)
-    elif field.label == FieldDescriptor.LABEL_REPEATED:
+    elif is_repeated(field):
         getattr(message, field.name).extend([_one(field, element, near) for element in value])
     elif field.message_type is None:
         setattr(message, field.name, _one(field, value, near))

@@ -44,11 +44,17 @@ def message_of(kind: type[Message], fields: Mapping[str, Any]) -> Message:
 
 
 def _value(field: FieldDescriptor, value: Any) -> Any:
-    if field.label != FieldDescriptor.LABEL_REPEATED:
+    if not is_repeated(field):
         return _one(field, value)
     if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
         raise TypeError(f"{field.name} must be a list, not {type(value).__name__}")
     return [_one(field, element) for element in value]
+
+
+def is_repeated(field: FieldDescriptor) -> bool:
+    """Return whether the field is a list; protobuf 5 and 7 say it differently."""
+    newer: bool | None = getattr(field, "is_repeated", None)
+    return field.label == FieldDescriptor.LABEL_REPEATED if newer is None else newer
 
 
 def _one(field: FieldDescriptor, value: Any) -> Any:
