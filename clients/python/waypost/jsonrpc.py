@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import logging
+import re
 import ssl
 import time
 from functools import cache
@@ -34,6 +36,28 @@ HEADERS = {"Content-Type": "application/json", "User-Agent": USER_AGENT}
 UNAVAILABLE = 503
 # Members of `error.data` that are no facts of the reason.
 NO_FACTS = {"reason", "requestId", "field", "retryAfterMs", "jsonrpcCode", "node"}
+
+
+_KEY = re.compile(r"/[^/]+/v1")
+
+
+class KeylessUrls(logging.Filter):
+    """Takes the key out of the URLs that the HTTP library logs."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Change the record; return that it is to be logged."""
+        if isinstance(record.args, tuple):
+            record.args = tuple(map(_keyless, record.args))
+        return True
+
+
+def _keyless(value: object) -> object:
+    if isinstance(value, httpx2.URL) and _KEY.fullmatch(value.path):
+        return str(value.copy_with(raw_path=b"/.../v1"))
+    return value
+
+
+logging.getLogger("httpx2").addFilter(KeylessUrls())
 
 
 class JsonRpcTransport:

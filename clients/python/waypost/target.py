@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
@@ -43,7 +43,7 @@ class Target:
 
     transport: Transport
     address: str
-    key: str | None
+    key: str | None = field(repr=False)
     tls: bool
     roots: bytes | None
 

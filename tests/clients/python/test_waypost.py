@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 import waypost
+from waypost.target import VERSION
 
+from runtime.version import VERSION as GATEWAY_VERSION
 from tests.clients.python.failing import Failing, served
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -88,6 +91,11 @@ def test_the_stubs_do_not_load_the_client() -> None:
     loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
     options = ["waypost.options", "waypost.options.v1", "waypost.options.v1.options_pb2"]
     assert sorted(loaded) == sorted(["waypost", *options, "waypost.v1", "waypost.v1.common_pb2"])
+
+
+def test_the_version_is_the_gateways() -> None:
+    stated = tomllib.loads((CLIENT / "pyproject.toml").read_text())["project"]["version"]
+    assert stated == VERSION == GATEWAY_VERSION
 
 
 def test_names_are_found_when_they_are_used_and_others_are_not() -> None:
