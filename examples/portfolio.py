@@ -16,7 +16,7 @@ def main(target: str, key: str, address: str, *chains: str) -> None:
         if error is not None:
             print(f"{chain.chain}: {error.message}")
             continue
-        for asset in chain.holdings.assets:
+        for asset in chain.value.assets:
             worth = f"{asset.value_usd:>14,.2f}" if asset.HasField("value_usd") else f"{'no price':>14}"
             print(f"{chain.chain:<12} {asset.symbol:<10} {asset.balance:>32} {worth}")
     print(f"{'in US dollars':<56} {answer.total_usd:>14,.2f}")

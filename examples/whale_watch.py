@@ -18,7 +18,7 @@ def watch(client: Waypost, chain: str, wallet: str, at_least: Decimal, first: in
     """Print the large transfers from block `first` on; return the block to go on from."""
     head = client.blocks.get_block_height(chain=chain).height
     if head >= first:
-        window = client.logs.iterate_transfers(chain=chain, address=wallet, from_block=str(first), to_block=str(head))
+        window = client.logs.iterate_transfers(chain=chain, address=wallet, from_block=first, to_block=head)
         for transfer in window:
             if transfer.HasField("amount") and Decimal(transfer.amount) >= at_least:
                 way = f"{transfer.from_address} -> {transfer.to}"

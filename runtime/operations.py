@@ -75,6 +75,10 @@ class Operation:
         return self.name.endswith("*")
 
 
+LATEST_BLOCK = -1
+"""The newest block, in fields of FORMAT_BLOCK and FORMAT_HEX_BLOCK."""
+
+
 def member(field: FieldDescriptor) -> options_pb2.Member:
     """Return the field's `Member` options; an empty message where it has none."""
     options: options_pb2.Member = field.GetOptions().Extensions[_MEMBER]

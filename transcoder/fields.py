@@ -7,12 +7,12 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from google.protobuf.descriptor import FieldDescriptor
+from waypost.options.v1 import options_pb2
 
 from runtime.operations import literal, member
 
 if TYPE_CHECKING:
     from google.protobuf.descriptor import Descriptor, EnumDescriptor
-    from waypost.options.v1 import options_pb2
 
 NATIVE = "waypost.v1.NativeJson"
 TIMESTAMP = "google.protobuf.Timestamp"
@@ -27,6 +27,7 @@ BOUNDS = {
     FieldDescriptor.CPPTYPE_INT64: (-SAFE, SAFE),
     FieldDescriptor.CPPTYPE_UINT64: (0, SAFE),
 }
+_BLOCKS = frozenset({options_pb2.FORMAT_BLOCK, options_pb2.FORMAT_HEX_BLOCK})
 WIDE = frozenset({FieldDescriptor.CPPTYPE_INT64, FieldDescriptor.CPPTYPE_UINT64})
 REAL = frozenset({FieldDescriptor.CPPTYPE_DOUBLE, FieldDescriptor.CPPTYPE_FLOAT})
 
@@ -80,6 +81,11 @@ class Field:
         return self.descriptor.containing_oneof is not None and self.choice is None
 
     @property
+    def is_block(self) -> bool:
+        """Whether the field is a block number that may be the newest one."""
+        return self.options.format in _BLOCKS
+
+    @property
     def most(self) -> int:
         """Most elements of a list."""
         return self.options.max_length or LIST_LENGTH
@@ -92,13 +98,19 @@ class Field:
 
 @cache
 def fields_of(message: Descriptor) -> tuple[Field, ...]:
-    """Return the message's fields in their order, without those that only hold the order of a map's keys.
+    """Return the fields that JSON has of a message, in their order.
+
+    Those of the gRPC face alone are none of them, nor those that only hold the order of a map's keys.
 
     Raises:
         UnsupportedField: a field has no JSON form.
     """
     orders = {member(descriptor).order for descriptor in message.fields}
-    return tuple(_field(descriptor) for descriptor in message.fields if descriptor.name not in orders)
+    return tuple(
+        _field(descriptor)
+        for descriptor in message.fields
+        if descriptor.name not in orders and not member(descriptor).grpc_only
+    )
 
 
 @cache

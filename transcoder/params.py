@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 from google.protobuf.message_factory import GetMessageClass
+from waypost.options.v1 import options_pb2
 
 from transcoder import scalars
 from transcoder.errors import Failure
-from transcoder.fields import Field, UnsupportedField, fields_of, holds_native
+from transcoder.fields import SAFE, Field, UnsupportedField, fields_of, holds_native
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
 _NAMESPACE: dict[str, Any] = {
     name: getattr(scalars, name)
     for name in (
-        "text", "integer", "number", "boolean", "choice", "timestamp", "table", "elements", "parsed", "raw_members",
-        "raw_elements", "native", "unknown",
+        "text", "integer", "block", "number", "boolean", "choice", "timestamp", "table", "elements", "parsed",
+        "raw_members", "raw_elements", "native", "unknown", "required", "given",
     )
 }  # fmt: skip
 
@@ -81,8 +82,25 @@ def source_of(message: Descriptor) -> str:
             f"        v = o[{field.json!r}]",
             *(f"        {line}" for line in _member(field, constant, raw=raw)),
         ]
-    lines += ["    if n != len(o):", f"        raise unknown(o, N_{name}, w)", f"    return C_{name}(**f)"]
+    lines += ["    if n != len(o):", f"        raise unknown(o, N_{name}, w)", *_refusals(message)]
+    lines.append(f"    return C_{name}(**f)")
     return "\n".join(lines)
+
+
+def _refusals(message: Descriptor) -> list[str]:
+    """Return what refuses an absent number where the message cannot say so: the server would read 0.
+
+    It leaves the word to the server while a parameter before it is missing.
+    """
+    lines, before = [], ""
+    for field in fields_of(message):
+        if field.options.required and not field.presence and field.kind == "integer":
+            constant = f"F_{field.descriptor.full_name.replace('.', '_')}"
+            lines.append(f"    if {field.name!r} not in f{before}:")
+            lines.append(f"        raise required(w + {field.json!r}, {constant})")
+        if field.options.required:
+            before += f" and f.get({field.name!r})"
+    return lines
 
 
 def _member(field: Field, constant: str, *, raw: bool) -> list[str]:
@@ -104,11 +122,16 @@ def _member(field: Field, constant: str, *, raw: bool) -> list[str]:
     else:
         value = _converted(field, constant, "v", where, raw=native)
         quick = _quick(field)
-        lines.append(f"    {target} = v if {quick} else {value}" if quick else f"    {target} = {value}")
+        if _begins_above_zero(field):
+            lines.append(f"    {target} = given({value}, {where}, {constant})")
+        else:
+            lines.append(f"    {target} = v if {quick} else {value}" if quick else f"    {target} = {value}")
     return lines
 
 
 def _converted(field: Field, constant: str, source: str, where: str, *, raw: bool) -> str:
+    if field.is_block:
+        return f"block({source}, {where}, {constant})"
     if field.kind != "message":
         return f"{_CONVERTERS[field.kind]}({source}, {where}, {constant})"
     child = field.descriptor.message_type
@@ -122,9 +145,15 @@ def _quick(field: Field) -> str | None:
     if field.kind in _CLASSES:
         return f"v.__class__ is {_CLASSES[field.kind]}"
     if field.kind == "integer":
-        low, high = field.bounds
+        low, high = (0, SAFE) if field.is_block else field.bounds
         return f"v.__class__ is int and {low} <= v <= {high}"
     return None
+
+
+def _begins_above_zero(field: Field) -> bool:
+    """Return whether zero, or an empty text, is not accepted of a field of which they mean none in messages."""
+    options = field.options
+    return not field.presence and (options.min > 0 or options.format == options_pb2.FORMAT_CURSOR)
 
 
 def _is_native(field: Field) -> bool:
@@ -232,7 +261,15 @@ def _items_reader(operation: Operation) -> Parameters:
             message = f"{wanted}, not {scalars.described(value)}"
             raise Failure(400, "INVALID_ARGUMENT", message, field="params")
         scalars.bounded(value, "params", items)
-        rows = [members(_row(element, index, parts), f"params[{index}].") for index, element in enumerate(value)]
+        rows, missing = [], None
+        for index, element in enumerate(value):
+            try:
+                rows.append(members(_row(element, index, parts), f"params[{index}]."))
+            except scalars.Missing as failure:
+                # What cannot be read in any row is said first.
+                missing = missing or failure
+        if missing is not None:
+            raise missing
         return operation.request(**{items.name: rows})
 
     return read

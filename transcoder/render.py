@@ -69,27 +69,18 @@ def cursor(text: str) -> int | str:
 
 
 def native(value: NativeJson) -> orjson.Fragment | None:
-    """Return the source's own bytes, to be printed as they are; None when there are none."""
-    return _fragment(value.json) if value.json else None
+    """Return the source's own text, to be printed as it is; None when there is none."""
+    return orjson.Fragment(value.json) if value.json else None
 
 
 def native_members(value: NativeJson, where: str) -> dict[str, Any]:
-    """Return the members of a native object, each value as the source's own bytes."""
+    """Return the members of a native object, each value as the source wrote it."""
     if not value.json:
         return {}
     try:
-        return {name: _fragment(raw) for name, raw in _MEMBERS.decode(value.json).items()}
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        return {name: orjson.Fragment(bytes(raw)) for name, raw in _MEMBERS.decode(value.json).items()}
+    except msgspec.DecodeError as error:
         raise Unprintable(f"{where}: the native payload is not a JSON object") from error
-
-
-def _fragment(raw: bytes | msgspec.Raw) -> orjson.Fragment:
-    content = bytes(raw)
-    try:
-        # Node answers reach us unparsed: their UTF-8 has not been looked at yet.
-        return orjson.Fragment(content if content.isascii() else str(content, "utf-8"))
-    except UnicodeDecodeError as error:
-        raise Unprintable("a native payload is not UTF-8") from error
 
 
 def in_order(entries: Mapping[str, Any], keys: Sequence[str]) -> list[tuple[str, Any]]:
@@ -202,6 +193,8 @@ def source_of(message: Descriptor, name: str | None = None, returned: str = "d")
             lines += [f"    if m.HasField({field.name!r}):", f"        d[{field.json!r}] = {value}"]
         elif field.presence:
             pending.append(f"{field.json!r}: {value} if m.HasField({field.name!r}) else None")
+        elif field.options.nullable:
+            pending.append(f"{field.json!r}: {value} if m.{field.name} else None")
         else:
             pending.append(f"{field.json!r}: {value}")
     flush()
@@ -255,6 +248,8 @@ def _one(field: Field, source: str) -> str:
     kind, options = field.kind, field.options
     if kind == "string":
         return f"cursor({source})" if options.format == options_pb2.FORMAT_CURSOR else source
+    if kind == "integer" and options.format == options_pb2.FORMAT_INTEGER_TEXT:
+        return f"str({source})"
     if kind == "integer" and field.descriptor.cpp_type in WIDE:
         return f"(v if {-SAFE} <= (v := {source}) <= {SAFE} else wide(v, {where}))"
     if kind == "number" and field.descriptor.cpp_type in REAL:

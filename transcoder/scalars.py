@@ -17,8 +17,9 @@ from waypost.options.v1 import options_pb2
 from waypost.v1.common_pb2 import NativeJson
 
 from runtime.config_errors import nearest
+from runtime.operations import LATEST_BLOCK
 from transcoder.errors import Failure, clipped
-from transcoder.fields import Field, literals_of
+from transcoder.fields import SAFE, Field, literals_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -32,6 +33,23 @@ ALSO_INTEGERS: Mapping[int, Callable[[int], str]] = {
     options_pb2.FORMAT_HEX_BLOCK: hex,
 }
 
+# How JSON writes the blocks of a format: text, base of its digits, largest number, and what to write.
+_BLOCKS: Mapping[int, tuple[re.Pattern[str], int, int, str]] = {
+    options_pb2.FORMAT_BLOCK: (
+        re.compile("[0-9]+"),
+        10,
+        SAFE,
+        "a whole block number in decimal digits, or `latest`",
+    ),
+    options_pb2.FORMAT_HEX_BLOCK: (
+        re.compile("0x[0-9a-fA-F]+"),
+        16,
+        (1 << 56) - 1,
+        "a hex block number, or `latest`",
+    ),
+}
+_LONGEST_BLOCK = 16
+_LONGEST_BLOCK_SHOWN = 64
 _INTEGER = re.compile(r"-?(?:0|[1-9][0-9]{0,18})")
 _FRACTION = re.compile(r"(-?(?:0|[1-9][0-9]{0,18}))\.[0-9]{1,40}")
 _MOMENT = re.compile(
@@ -73,6 +91,20 @@ def integer(value: Any, where: str, field: Field) -> int:
     return int(number)
 
 
+def block(value: Any, where: str, field: Field) -> int:
+    """Return a block number, from an integer or text in the field's own digits; -1 for `latest`."""
+    if value == "latest":
+        return LATEST_BLOCK
+    written = text(value, where, field)
+    pattern, base, largest, advice = _BLOCKS[field.options.format]
+    if len(written) <= _LONGEST_BLOCK and pattern.fullmatch(written) and int(written, base) <= largest:
+        return int(written, base)
+    cut = written[:_LONGEST_BLOCK_SHOWN]
+    shown = "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in cut)
+    shown += "…" if len(written) > _LONGEST_BLOCK_SHOWN else ""
+    raise Failure(400, "INVALID_ARGUMENT", f"{where} is `{shown}`; write {advice}", field=where)
+
+
 def narrowed(field: Field) -> tuple[int, int]:
     """Return the integers that the server accepts for the field, as far as the options limit them."""
     low, high = field.bounds
@@ -81,6 +113,17 @@ def narrowed(field: Field) -> tuple[int, int]:
         max(low, options.min) if options.HasField("min") else low,
         min(high, options.max) if options.HasField("max") else high,
     )
+
+
+def given(value: Any, where: str, field: Field) -> Any:
+    """Return a value that is none of those by which messages say that there is none; worded as the server does."""
+    if value:
+        return value
+    if field.options.format == options_pb2.FORMAT_CURSOR:
+        message = f"{where} is ``; write the cursor of the previous page as it was answered"
+    else:
+        message = f"{where} is {value}; write a number of at least {field.options.min}"
+    raise Failure(400, "INVALID_ARGUMENT", message, field=where)
 
 
 def number(value: Any, where: str, field: Field) -> float:
@@ -202,8 +245,18 @@ def raw_elements(raw: msgspec.Raw, where: str, field: Field) -> list[msgspec.Raw
 
 
 def native(raw: msgspec.Raw, where: str, field: Field) -> NativeJson:
-    """Return a JSON value as the caller's own bytes."""
-    return NativeJson(json=bytes(raw))
+    """Return a JSON value as the caller wrote it."""
+    return NativeJson(json=bytes(raw).decode())
+
+
+class Missing(Failure):
+    """A required number is not given."""
+
+
+def required(where: str, field: Field) -> Missing:
+    """Return the failure for a parameter that is not given, in the words that the server has for those it sees."""
+    message = f"{where} is required; for example {field.options.example}"
+    return Missing(400, "INVALID_ARGUMENT", message, field=where)
 
 
 def unknown(given: Iterable[str], known: tuple[str, ...], where: str, otherwise: str = "") -> Failure:

@@ -90,6 +90,7 @@ class Schemas:
         required: list[str] = []
         always: list[Schema] = []
         choices: dict[str, list[Schema]] = {}
+        named: dict[str, list[Schema]] = {}
         entries: Schema | None = None
         for field in fields_of(message):
             if not field.options.inline:
@@ -97,6 +98,8 @@ class Schemas:
                     properties[field.json] = self.result(field)
                 else:
                     patterns[f"^{field.json}$"] = self.result(field)
+                if field.choice is not None:
+                    named.setdefault(field.choice, []).append({"type": "object", "required": [field.json]})
                 if not field.presence or field.options.nullable:
                     required.append(field.json)
             elif field.is_map and field.entry is not None:
@@ -118,7 +121,7 @@ class Schemas:
         if entries is not None:
             schema["additionalProperties"] = entries
         # An inline member's own members stand in this object; which ones depends on the chain family.
-        always += [{"anyOf": parts} for parts in choices.values()]
+        always += [{"anyOf": parts + named.get(choice, [])} for choice, parts in choices.items()]
         if always:
             schema["allOf"] = always
         return schema
@@ -223,7 +226,10 @@ def _text(field: Field, *, request: bool) -> Schema:
 
 def _integer(field: Field, *, request: bool) -> Schema:
     if not request:
-        return {"type": "integer"}
+        is_text = field.options.format == options_pb2.FORMAT_INTEGER_TEXT
+        return {"type": "string", "pattern": PATTERNS[options_pb2.FORMAT_UINT]} if is_text else {"type": "integer"}
+    if field.is_block:
+        return _text(field, request=True)
     if field.options.one_of:
         return {"type": "integer", "enum": [int(text) for text in field.options.one_of]}
     low, high = narrowed(field)
@@ -260,6 +266,6 @@ def _nullable(schema: Schema) -> Schema:
 
 def _default(field: Field) -> Any:
     text = field.options.default_value
-    if field.kind in {"integer", "number", "boolean"} and not field.repeated:
+    if field.kind in {"integer", "number", "boolean"} and not field.repeated and not field.is_block:
         return json.loads(text)
     return text

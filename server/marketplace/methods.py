@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from runtime.operations import LATEST_BLOCK
 from server.contracts.address import checksum_address
 from server.contracts.events import CustomError, Event
 from server.contracts.interface import Function
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
 
     from server.marketplace.catalogue import Catalogue, Deployment, MethodOperation, PublishedMethod
 
-LATEST = ("", "latest")
-
 # The members of the request that belong to some operations only: field -> JSON name, and the operations that read it.
 _RUNS: tuple[MethodOperation, ...] = ("call", "simulateCall")
 _SEARCHES: tuple[MethodOperation, ...] = ("getLogs",)
@@ -28,9 +27,10 @@ _MEMBERS: Mapping[str, tuple[str, tuple[MethodOperation, ...]]] = {
     "height": ("height", _RUNS),
     "from_block": ("fromBlock", _SEARCHES),
     "to_block": ("toBlock", _SEARCHES),
-    "cursor": ("cursor", _SEARCHES),
+    "page_token": ("cursor", _SEARCHES),
+    "page_size": ("page_size", _SEARCHES),
 }
-# Members that the gateway itself fills in with `latest`: so written they are as good as absent.
+# Members that the gateway itself fills in with the newest block: so written they are as good as absent.
 _FILLED_IN = frozenset(("height", "to_block"))
 _SHOWN = 120
 
@@ -128,10 +128,11 @@ def find_target(published: PublishedMethod, request: marketplace_pb2.CallMethodR
 
 def check_members(published: PublishedMethod, request: marketplace_pb2.CallMethodRequest) -> None:
     """Raise InvalidArgument for a member that the method's operation does not read."""
+    given = {field.name for field, _ in request.ListFields()}
     for field, (name, operations) in _MEMBERS.items():
-        if published.operation in operations or not request.HasField(field):
+        if published.operation in operations or field not in given:
             continue
-        if field in _FILLED_IN and getattr(request, field) in LATEST:
+        if field in _FILLED_IN and getattr(request, field) == LATEST_BLOCK:
             continue
         raise InvalidArgument(
             f"{name} means nothing to a method that is {published.operation}; it belongs to {' and '.join(operations)}",
@@ -141,4 +142,4 @@ def check_members(published: PublishedMethod, request: marketplace_pb2.CallMetho
 
 def height_of(request: marketplace_pb2.CallMethodRequest) -> int | None:
     """Return the block to read at, None for the latest."""
-    return None if request.height in LATEST else int(request.height)
+    return None if request.height == LATEST_BLOCK or not request.HasField("height") else request.height

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from waypost.v1 import contract_pb2, contract_pb2_grpc
 
+from runtime.operations import LATEST_BLOCK
 from server.chains.capabilities.contracts import CallRequest, ReadsCode, SimulatesCalls
 from server.rpc.pipeline.call import open_view
 
@@ -24,14 +25,14 @@ class ContractServicer(contract_pb2_grpc.ContractServiceServicer):
     ) -> contract_pb2.SimulateCallResponse:
         """Return what a contract call would return."""
         caller = self._chains.capability(request.chain, SimulatesCalls)
-        is_latest = request.block in ("", "latest")
+        is_latest = request.block == LATEST_BLOCK or not request.HasField("block")
         call = CallRequest(
             to=request.to,
             data=request.data,
             sender=request.from_address if request.HasField("from_address") else None,
             value=int(request.value, 16) if request.HasField("value") else None,
         )
-        result = await caller.simulate_call(call, open_view(None if is_latest else int(request.block, 16)))
+        result = await caller.simulate_call(call, open_view(None if is_latest else request.block))
         return contract_pb2.SimulateCallResponse(
             chain=request.chain, result="0x" + result.data.hex(), block_height=result.block
         )

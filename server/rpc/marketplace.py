@@ -79,11 +79,11 @@ class _JsonWriter:
 
     def write_outputs(self, answer: Any, values: Sequence[Any] | None) -> None:
         """Set the outputs, of a failed simulation none."""
-        answer.outputs.json = json_array(values or ())
+        answer.outputs.json = json_array(values or ()).decode()
 
     def write_arguments(self, log: Any, values: Sequence[Any]) -> None:
         """Set the arguments of an event."""
-        log.args.json = json_array(values)
+        log.args.json = json_array(values).decode()
 
 
 class _JsonFace:
@@ -95,7 +95,7 @@ class _JsonFace:
         self._request = request
 
     def read_arguments(self) -> Sequence[Any]:
-        return read_arguments(self._request.args.json)
+        return read_arguments(self._request.args.json.encode())
 
     def begin(self, method: Method, target: Target) -> tuple[Any, Any]:
         published = method.published
@@ -147,7 +147,7 @@ class MarketplaceServicer(marketplace_pb2_grpc.MarketplaceServiceServicer):
                     chain=deployment.chain,
                     address=deployment.address,
                     methods=[described(catalogue.methods[name]) for name in deployment.methods],
-                    abi=common_pb2.NativeJson(json=deployment.abi),
+                    abi=common_pb2.NativeJson(json=deployment.abi.decode()),
                 )
                 for deployment in app.deployments
             ],

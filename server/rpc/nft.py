@@ -171,5 +171,5 @@ def _standard(standard: Standard) -> nft_pb2.NftStandard:
 
 
 def _document(document: Document) -> nft_pb2.NftDocument:
-    native = common_pb2.NativeJson(json=document.others) if document.others else None
+    native = common_pb2.NativeJson(json=document.others.decode()) if document.others else None
     return nft_pb2.NftDocument(name=document.name, image=document.image, native=native)

@@ -23,7 +23,7 @@ class RawServicer(raw_pb2_grpc.RawServiceServicer):
     async def ChainRpc(self, request: raw_pb2.ChainRpcRequest, context: Any) -> raw_pb2.ChainRpcResponse:
         """Return what a node answers to one of its own methods."""
         node = self._chains.capability(request.chain, PassesCalls)
-        params = request.params.json if request.HasField("params") else None
+        params = request.params.json.encode() if request.HasField("params") else None
         try:
             result = await node.pass_call(request.method, params, open_view())
         except InvalidArgument as error:
@@ -33,5 +33,5 @@ class RawServicer(raw_pb2_grpc.RawServiceServicer):
             error.field = "params"
             raise
         return raw_pb2.ChainRpcResponse(
-            chain=request.chain, method=request.method, result=common_pb2.NativeJson(json=result)
+            chain=request.chain, method=request.method, result=common_pb2.NativeJson(json=result.decode())
         )

@@ -116,7 +116,7 @@ class RegistryServicer(registry_pb2_grpc.RegistryServiceServicer):
 
 
 def _described(contract: RegisteredContract) -> registry_pb2.ProtocolContract:
-    abi = None if contract.abi is None else common_pb2.NativeJson(json=contract.abi)
+    abi = None if contract.abi is None else common_pb2.NativeJson(json=contract.abi.decode())
     return registry_pb2.ProtocolContract(name=contract.name, address=contract.address, abi=abi)
 
 

@@ -35,6 +35,13 @@ _TROUBLES = {
     Trouble.AHEAD: system_pb2.CHAIN_TROUBLE_AHEAD,
     Trouble.NO_ENDPOINT: system_pb2.CHAIN_TROUBLE_NO_ENDPOINT,
 }
+_CHAIN_KINDS = {
+    "EVM": system_pb2.CHAIN_KIND_EVM,
+    "SVM": system_pb2.CHAIN_KIND_SVM,
+    "UTXO": system_pb2.CHAIN_KIND_UTXO,
+    "Cairo VM": system_pb2.CHAIN_KIND_CAIRO_VM,
+    "Cosmos SDK": system_pb2.CHAIN_KIND_COSMOS_SDK,
+}
 _KINDS = {system_pb2.CALENDAR_KIND_RELEASE: "release", system_pb2.CALENDAR_KIND_UPGRADE: "upgrade"}
 _KIND_NUMBERS = {word: number for number, word in _KINDS.items()}
 _TROUBLE = ("degraded", "down")
@@ -76,7 +83,7 @@ class SystemServicer(system_pb2_grpc.SystemServiceServicer):
         return system_pb2.GetChainHealthResponse(
             chain=chain.slug,
             status=_CHAIN_STATES[health.state],
-            type=chain.type,
+            type=_CHAIN_KINDS[chain.type],
             block_height=health.height,
             timestamp=asked_at,
             latency_ms=None if health.latency is None else round(health.latency * 1000, 3),

@@ -91,7 +91,7 @@ def decode_single(body: bytes, number: int) -> Outcome:
     An error with another id or none is still this request's: nothing else was asked on that exchange. A result is
     believed only under its own id.
     """
-    if not (body.isascii() or _is_utf8(body)):
+    if not is_utf8(body):
         return Failure(Kind.NOT_JSON_RPC, "an answer that is not UTF-8")
     try:
         try:
@@ -117,7 +117,7 @@ def decode_batch(body: bytes, numbers: Sequence[int]) -> dict[int, Outcome] | No
     A single error object instead of a list is returned as such: the node refused the batch as a whole. A number that
     is answered twice has no believable answer.
     """
-    if not (body.isascii() or _is_utf8(body)):
+    if not is_utf8(body):
         return Failure(Kind.NOT_JSON_RPC, "an answer that is not UTF-8")
     try:
         envelopes = _open_all(body)
@@ -211,7 +211,10 @@ def _is_present(raw: msgspec.Raw) -> bool:
     return len(raw) > len(_NULL) or (bool(raw) and bytes(raw) != _NULL)
 
 
-def _is_utf8(body: bytes) -> bool:
+def is_utf8(body: bytes) -> bool:
+    """Return whether the body of an answer is UTF-8: parsers look at no texts that they pass over."""
+    if body.isascii():
+        return True
     try:
         body.decode()
     except UnicodeDecodeError:

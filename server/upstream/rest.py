@@ -19,7 +19,7 @@ import msgspec
 
 from server.upstream.connector import PLAIN, Answer, CallPolicy, Reply
 from server.upstream.failures import Failure, Kind
-from server.upstream.jsonrpc import NodeError, describe_text
+from server.upstream.jsonrpc import NodeError, describe_text, is_utf8
 from server.upstream.pool import Pool
 from server.upstream.transport import Exchange, HttpConnector, explain_status
 
@@ -241,6 +241,8 @@ def _conditions(validators: Validators) -> Iterator[tuple[str, str]]:
 def _read(got: HttpAnswer, *, is_text: bool) -> Outcome:
     if got.status == 200:
         return _text(got) if is_text else _whole(got)
+    if not is_utf8(got.body):
+        return _text_refusal(got)
     try:
         refusal = _refusal.decode(got.body)
     except (msgspec.MsgspecError, RecursionError):
@@ -256,6 +258,8 @@ def _text(got: HttpAnswer) -> Outcome:
 
 
 def _whole(got: HttpAnswer) -> Outcome:
+    if not is_utf8(got.body):
+        return Failure(Kind.NOT_JSON_RPC, "an answer that is not UTF-8")
     try:
         _json.decode(got.body)
     except msgspec.MsgspecError:

@@ -70,6 +70,8 @@ def members(message: Message) -> dict[str, Any]:
 def natives(message: Message) -> Iterator[tuple[NativeJson, set[str]]]:
     """Yield all native JSON below a message, with the names beside it where it is printed among them."""
     for field, value in message.ListFields():
+        if member(field).grpc_only:
+            message.ClearField(field.name)
         if field.message_type is None:
             continue
         if field.message_type.GetOptions().map_entry:
@@ -144,10 +146,12 @@ async def test_rows_say_why_they_have_no_value(clients: tuple[AsyncWaypost, Asyn
 
 
 async def test_iterators_read_every_page(clients: tuple[AsyncWaypost, AsyncWaypost]) -> None:
-    block = str(ETHEREUM.height + known.CROWDED_AT)
+    block = ETHEREUM.height + known.CROWDED_AT
     for client in clients:
-        logs = client.logs.iterate_logs(chain="ethereum", from_block=block, to_block=block)
-        assert len([log.log_index async for log in logs]) >= known.CROWD
+        logs = client.logs.iterate_logs(chain="ethereum", from_block=block, to_block=block, page_size=25)
+        indexes = [log.log_index async for log in logs]
+        assert len(indexes) >= known.CROWD
+        assert indexes == sorted(set(indexes), reverse=True)
 
 
 async def test_the_client_without_an_event_loop_is_the_same(gateway: RunningGateway) -> None:

@@ -41,6 +41,14 @@ SCALARS = {
 }
 
 
+FORMATS = {
+    options_pb2.FORMAT_CURSOR: "c",
+    options_pb2.FORMAT_INTEGER_TEXT: "s",
+    options_pb2.FORMAT_BLOCK: "s",
+    options_pb2.FORMAT_HEX_BLOCK: "s",
+}
+
+
 @dataclass(frozen=True)
 class Shape:
     """A JSON shape: a letter of the page, `[` array, `{` object, `<` dynamic object."""
@@ -93,11 +101,13 @@ def stated() -> dict[str, list[tuple[str, str, dict[str, Shape]]]]:
 
 
 def members_of(message: Descriptor, variant: str) -> dict[str, Shape]:
-    """Return what the message prints; of a oneof only the variant's member."""
+    """Return what the message prints; of a oneof of chain families only the variant's member."""
     found: dict[str, Shape] = {}
     for field in message.fields:
         oneof = field.containing_oneof
-        if oneof is not None and len(oneof.fields) > 1 and field.name != variant:
+        if oneof is not None and len(oneof.fields) > 1 and field.name != variant and oneof.name != "outcome":
+            continue
+        if member(field).grpc_only:
             continue
         if member(field).inline and (field.message_type.name == "NativeJson" or is_map(field)):
             continue
@@ -126,7 +136,7 @@ def shape_of(field: FieldDescriptor, variant: str) -> Shape:
 def one(field: FieldDescriptor, variant: str) -> Shape:
     options = member(field)
     if field.message_type is None:
-        return Shape("c" if options.format == options_pb2.FORMAT_CURSOR else SCALARS[field.cpp_type])
+        return Shape(FORMATS.get(options.format) or SCALARS[field.cpp_type])
     if field.message_type.full_name == "google.protobuf.Timestamp":
         return Shape("i" if options.format == options_pb2.FORMAT_UNIX_SECONDS else "s")
     if field.message_type.name == "NativeJson":

@@ -197,7 +197,13 @@ def test_a_parameter_has_an_example_and_shows_whether_it_was_given(field: FieldD
         check_example(json.loads(options.mainnet_example), field)
         assert options.mainnet_example != options.example
     single = field.label != FieldDescriptor.LABEL_REPEATED
-    if single and (not options.required or field.cpp_type in NUMERIC) and field.enum_type is None:
+    # AIP-158: of a page's size and token, zero and an empty text mean that there is none.
+    is_page = field.name in ("page_size", "page_token")
+    if is_page:
+        assert not field.has_presence
+    elif single and options.required and field.message_type is None:
+        assert not field.has_presence, "a request without it is wrong"
+    elif single and field.enum_type is None:
         assert field.has_presence, "0 or an empty text could not be told from none"
     assert not (options.required and options.default_value)
     assert not options.nullable
@@ -225,11 +231,13 @@ def check_example(value: Any, field: FieldDescriptor) -> None:
 
 def check_scalar(value: Any, field: FieldDescriptor) -> None:
     form = member(field).format
-    if field.cpp_type in NUMERIC:
+    if form in (options_pb2.FORMAT_BLOCK, options_pb2.FORMAT_HEX_BLOCK):
+        assert isinstance(value, int) or value == "latest"
+    elif field.cpp_type in NUMERIC:
         assert isinstance(value, NUMERIC[field.cpp_type])
     elif field.enum_type is not None:
         assert value in {t for v in field.enum_type.values for t in (literal(v).wire, *literal(v).aliases)}
-    elif form in (options_pb2.FORMAT_BLOCK, options_pb2.FORMAT_CURSOR):
+    elif form == options_pb2.FORMAT_CURSOR:
         assert isinstance(value, (int, str))
     else:
         assert isinstance(value, str)
@@ -244,7 +252,7 @@ def test_field_options_fit_the_field(field: FieldDescriptor) -> None:
     options = member(field)
     timed = field.message_type is not None and field.message_type.name == "Timestamp"
     assert timed == (options.format in (options_pb2.FORMAT_RFC3339, options_pb2.FORMAT_UNIX_SECONDS))
-    assert not options.nullable or field.has_presence
+    assert not options.nullable or field.has_presence or field.type == FieldDescriptor.TYPE_STRING
     assert not options.inline or field.message_type is not None
     assert not (options.inline and options.nullable)
     assert not keyword.iskeyword(field.name), "Python stubs would drop it"
@@ -270,13 +278,27 @@ def printed(message: Descriptor, choice: FieldDescriptor | None = None) -> list[
     return names
 
 
+def is_outcome(field: FieldDescriptor) -> bool:
+    return field.containing_oneof is not None and field.containing_oneof.name == "outcome"
+
+
+@each(messages(), name=lambda message: message.full_name)
+def test_a_row_has_a_value_or_an_error(message: Descriptor) -> None:
+    if not any(field.message_type is not None and field.message_type.name == "RowError" for field in message.fields):
+        return
+    [outcome] = [oneof for oneof in message.oneofs if oneof.name == "outcome"]
+    assert [field.name for field in outcome.fields] == ["value", "error"]
+    assert outcome.fields[1].message_type.name == "RowError"
+    assert not member(outcome.fields[1]).inline
+
+
 @each(messages(), name=lambda message: message.full_name)
 def test_members_printed_in_one_object_have_different_names(message: Descriptor) -> None:
     choices = [field for oneof in message.oneofs for field in oneof.fields if len(oneof.fields) > 1] or [None]
     for choice in choices:
         names = Counter(printed(message, choice))
         assert not [name for name, times in names.items() if times > 1]
-    assert all(member(choice).inline for choice in choices if choice is not None)
+    assert all(member(choice).inline for choice in choices if choice is not None and not is_outcome(choice))
     natives = [field for field in message.fields if member(field).inline and field.message_type.name == "NativeJson"]
     assert natives in ([], list(message.fields)[-1:]), "the node's own members come last"
 
@@ -293,8 +315,7 @@ def test_operations_of_several_items_take_items_and_answer_rows() -> None:
         (items,) = operation.request.DESCRIPTOR.fields
         assert (items.name, member(items).max_length, member(items).required) == ("items", 50, True)
         rows = operation.response.DESCRIPTOR.fields_by_name["results"].message_type
-        assert rows.fields_by_name["error"].message_type.name == "RowError"
-        assert rows.fields_by_name["error"].has_presence
+        assert "outcome" in rows.oneofs_by_name
         assert operation.response.DESCRIPTOR.fields_by_name["count"].cpp_type == FieldDescriptor.CPPTYPE_INT32
 
 

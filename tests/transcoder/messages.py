@@ -127,7 +127,7 @@ def _new_value(field: Field, *, wide: bool) -> st.SearchStrategy[Any]:
     descriptor = field.descriptor
     if field.kind == "string":
         if field.options.format == options_pb2.FORMAT_CURSOR:
-            return TEXTS | st.integers(0, 2 * SAFE).map(str)
+            return st.text(min_size=1, max_size=12) | st.integers(0, 2 * SAFE).map(str)
         return TEXTS
     if field.kind == "integer":
         return _integers(descriptor, field, wide=wide)
@@ -146,13 +146,19 @@ def _new_value(field: Field, *, wide: bool) -> st.SearchStrategy[Any]:
             # No typed member has such a name: those would win over the native ones, by design.
             names = TEXTS.map(lambda name: f"~{name}")
             objects = st.dictionaries(names, JSON_VALUES, min_size=1, max_size=3)
-            return objects.map(lambda value: NativeJson(json=dumped(value)))
-        return JSON_VALUES.filter(lambda value: value is not None).map(lambda value: NativeJson(json=dumped(value)))
+            return objects.map(lambda value: NativeJson(json=dumped(value).decode()))
+        return JSON_VALUES.filter(lambda value: value is not None).map(
+            lambda value: NativeJson(json=dumped(value).decode())
+        )
     return messages(descriptor.message_type, wide=wide)
 
 
 def _integers(descriptor: FieldDescriptor, field: Field, *, wide: bool) -> st.SearchStrategy[int]:
     low, high = field.bounds
+    if field.options.min > 0 and not field.presence:
+        low = 1  # zero means none
+    if field.is_block:
+        return st.integers(0, high)
     safe = st.integers(low, high)
     if not wide or descriptor.cpp_type not in WIDE:
         return safe

@@ -55,7 +55,7 @@ def _take(message: Descriptor, members: Members, original: Any) -> Any:
     for field in fields:
         if field.options.inline and field.kind == "native" and original.HasField(field.name):
             pairs = [orjson.dumps(name) + b":" + bytes(members.pop(name)) for name in list(members)]
-            getattr(built, field.name).json = b"{" + b",".join(pairs) + b"}"
+            getattr(built, field.name).json = "{" + b",".join(pairs).decode() + "}"
     return built
 
 
@@ -99,13 +99,16 @@ def _flatten(rows: Any, field: Field, text: bytes, original: Any) -> None:
 
 def _one(field: Field, text: bytes, original: Any) -> Any:
     if field.kind == "native":
-        return NativeJson(json=text)
+        return NativeJson(json=text.decode())
     if field.kind == "message":
         return read(field.descriptor.message_type, text, original)
     value = _ANY.decode(text)
     if field.kind == "string":
         assert isinstance(value, str) or field.options.format == options_pb2.FORMAT_CURSOR
         return str(value)
+    if field.options.format == options_pb2.FORMAT_INTEGER_TEXT:
+        assert str(int(value)) == value
+        return int(value)
     if field.kind == "integer":
         assert type(value) is int
         assert int(float(value)) == value

@@ -209,7 +209,7 @@ async def test_native_params_arrive_as_written(face: Face) -> None:
     native = '[ 1.50, 123456789012345678901234567890, {"b":1,"a":"\\u00e9"} , 1e400]'
     body = f'{{"jsonrpc":"2.0","id":1,"method":"chainRpc","params":{{"chain":"e","method":"m","params":{native}}}}}'
     assert "result" in (await face.post(body.encode()))[1]
-    assert face.server.asked[-1][1].params.json == native.encode()  # type: ignore[attr-defined]
+    assert face.server.asked[-1][1].params.json == native  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("value", ["0xa,0xb", " 0xa , 0xb ", ["0xa", "0xb"]])
@@ -226,16 +226,86 @@ async def test_malformed_lists(face: Face, value: Any) -> None:
 
 
 @pytest.mark.parametrize(("value", "text"), [(5, "5"), ("5", "5"), ("latest", "latest"), ("5:2", "5:2")])
-async def test_blocks_and_cursors_may_be_integers(face: Face, value: Any, text: str) -> None:
-    assert "result" in await face.call("getLogs", {"chain": "e", "fromBlock": value, "cursor": value})
-    _, request, _ = face.server.asked[-1]
-    assert (request.from_block, request.cursor) == (text, text)  # type: ignore[attr-defined]
+async def test_cursors_may_be_integers(face: Face, value: Any, text: str) -> None:
+    assert "result" in await face.call("getLogs", {"chain": "e", "cursor": value})
+    assert face.server.asked[-1][1].page_token == text  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(
-    ("value", "text"), [(26050001, "0x18d7dd1"), (0, "0x0"), ("0x18D7DD1", "0x18D7DD1"), ("latest", "latest")]
+    ("method", "params", "message"),
+    [
+        ("getUsage", {"limit": 0}, "limit is 0; write a number of at least 1"),
+        ("getUsage", {"limit": "0"}, "limit is 0; write a number of at least 1"),
+        (
+            "getLogs",
+            {"chain": "e", "cursor": ""},
+            "cursor is ``; write the cursor of the previous page as it was answered",
+        ),
+    ],
 )
-async def test_a_hex_block_may_be_an_integer(face: Face, value: Any, text: str) -> None:
+async def test_what_means_none_in_messages_is_no_value_in_json(
+    face: Face, method: str, params: dict[str, Any], message: str
+) -> None:
+    error = (await face.call(method, params))["error"]
+    assert (error["code"], error["data"]["reason"], error["message"]) == (400, "INVALID_ARGUMENT", message)
+
+
+@pytest.mark.parametrize("name", ["pageSize", "page_size", "pageToken"])
+@pytest.mark.parametrize("method", ["getLogs", "getTransfers", "svc_a"])
+async def test_pages_are_asked_for_by_the_contracts_names_in_json(face: Face, method: str, name: str) -> None:
+    error = (await face.call(method, {name: 5}))["error"]
+    assert (error["data"]["reason"], error["data"]["field"]) == ("UNKNOWN_PARAMETER", name)
+
+
+@pytest.mark.parametrize(
+    ("value", "number"), [(5, 5), ("5", 5), ("007", 7), (0, 0), ("latest", -1), (2**53 - 1, 2**53 - 1)]
+)
+async def test_a_block_is_an_integer_its_text_or_latest(face: Face, value: Any, number: int) -> None:
+    assert "result" in await face.call("getLogs", {"chain": "e", "fromBlock": value})
+    request = face.server.asked[-1][1]
+    assert (request.from_block, request.HasField("to_block")) == (number, False)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("value", ["", "-1", -1, str(2**53), 2**53, "Latest", "pending", "0x1", "1.0", 1.5, True, []])
+async def test_what_is_no_block_is_refused_by_name(face: Face, value: Any) -> None:
+    error = (await face.call("getLogs", {"chain": "e", "fromBlock": value}))["error"]
+    assert (error["code"], error["data"]["field"]) == (400, "fromBlock")
+    if isinstance(value, (str, int)) and value is not True:
+        words = f"fromBlock is `{value}`; write a whole block number in decimal digits, or `latest`"
+        assert error["message"] == words
+
+
+@pytest.mark.parametrize(
+    ("value", "number"),
+    [(26050001, 26050001), (0, 0), ("0x18D7DD1", 26050001), ("latest", -1), ("0x" + "f" * 14, 2**56 - 1)],
+)
+async def test_a_hex_block_may_be_an_integer(face: Face, value: Any, number: int) -> None:
     params = {"chain": "e", "to": "0x0", "data": "0x", "block": value}
     assert "result" in await face.call("simulateCall", params)
-    assert face.server.asked[-1][1].block == text  # type: ignore[attr-defined]
+    assert face.server.asked[-1][1].block == number  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("value", ["", "0x", "5", "earliest", "0x" + "f" * 15, "0xg"])
+async def test_what_is_no_hex_block_is_refused_by_name(face: Face, value: str) -> None:
+    params = {"chain": "e", "to": "0x0", "data": "0x", "block": value}
+    error = (await face.call("simulateCall", params))["error"]
+    assert error["message"] == f"block is `{value}`; write a hex block number, or `latest`"
+    assert error["data"]["field"] == "block"
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "field"),
+    [
+        ("getBlockTransactions", {"chain": "ethereum"}, "blockNumber"),
+        ("getBlockTransactions", {"chain": "ethereum", "blockNumber": None}, "blockNumber"),
+        ("getBlockByNumber", [{"chain": "ethereum", "block": 0}, {"chain": "base"}], "params[1].block"),
+    ],
+)
+async def test_a_required_number_that_is_not_given_is_refused(face: Face, method: str, params: Any, field: str) -> None:
+    error = (await face.call(method, params))["error"]
+    assert error["message"] == f"{field} is required; for example 26050001"
+    assert (error["code"], error["data"]["reason"], error["data"]["field"]) == (400, "INVALID_ARGUMENT", field)
+
+
+async def test_a_required_number_may_be_zero(face: Face) -> None:
+    assert "result" in await face.call("getBlockTransactions", {"chain": "ethereum", "blockNumber": 0})

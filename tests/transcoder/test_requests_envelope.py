@@ -118,7 +118,7 @@ async def test_64_levels_are_allowed(face: Face) -> None:
     body = f'{{"jsonrpc":"2.0","id":1,"method":"svc_a_b_call_c","params":{{"args":{args}}}}}'
     answer = (await face.post(body.encode()))[1]
     assert "result" in answer, answer
-    assert face.server.asked[-1][1].args.json == args.encode()  # type: ignore[attr-defined]
+    assert face.server.asked[-1][1].args.json == args  # type: ignore[attr-defined]
     deeper = body.replace(args, f"[{args}]").encode()
     error_of((await face.post(deeper))[1], 400, "PARSE_ERROR")
 

@@ -8,6 +8,8 @@ import grpc
 from google.protobuf.message import DecodeError
 from google.rpc.error_details_pb2 import BadRequest, ErrorInfo, RequestInfo, RetryInfo
 from google.rpc.status_pb2 import Status
+from waypost.methods import words_of
+from waypost.v1.common_pb2 import Reason
 from waypost.v1.raw_pb2 import NodeError
 
 if TYPE_CHECKING:
@@ -64,15 +66,8 @@ def error_of(row: Any) -> WaypostError | None:
     """Return why a row of an answer has no value, as an exception to raise or to read; None where it has one."""
     if not row.HasField("error"):
         return None
-    error = row.error
-    reason = error.reason if isinstance(error.reason, str) else _word(error)
-    return class_for(reason)(error.message)
-
-
-def _word(error: Any) -> str:
-    from waypost.methods import words_of
-
-    return words_of(error.DESCRIPTOR.fields_by_name["reason"].enum_type)[1].get(error.reason, "")
+    words = words_of(Reason.DESCRIPTOR)[1]
+    return class_for(words.get(row.error.reason, ""))(row.error.message)
 
 
 def of_rpc(failure: grpc.RpcError) -> WaypostError:

@@ -69,7 +69,7 @@ def _one(field: FieldDescriptor, value: Any) -> Any:
 
 def native_of(text: str) -> NativeJson:
     """Return the JSON text as a message."""
-    return NativeJson(json=text.encode())
+    return NativeJson(json=text)
 
 
 def value_of(native: NativeJson) -> Any:

@@ -90,7 +90,7 @@ class BlockReader(ReadsBlocks):
             # A hash of no block is no answer, and between the two calls the block may have lost its place in the chain.
             with suppress(NotFound):
                 block, confirmations = await self._read(block_hash, endpoint, view)
-                if confirmations > 0 and block.bitcoin.number == str(number):
+                if confirmations > 0 and block.bitcoin.number == number:
                     return block
             avoid |= {endpoint}
         raise UpstreamDisagrees(f"the nodes of {self._facts.slug} do not agree on block {number}; try again")
@@ -130,8 +130,8 @@ class BlockReader(ReadsBlocks):
         if block_answer.block != NO_BLOCK:
             self._pool.forks.observe(block_answer.endpoint, block.height, block_hash)
             view.settle(block_answer.block, block_answer.endpoint)
-        native = common_pb2.NativeJson(json=payload)
-        message = block_pb2.BitcoinBlock(number=str(block.height), hash=block.hash, native=native)
+        native = common_pb2.NativeJson(json=payload.decode())
+        message = block_pb2.BitcoinBlock(number=block.height, hash=block.hash, native=native)
         return block_pb2.Block(bitcoin=message), block.confirmations
 
     def _missing(self, what: str, error: NotFound) -> NotFound:

@@ -5,12 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from runtime.operations import LATEST_BLOCK
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from waypost.v1 import log_pb2
+    from waypost.v1 import log_pb2, marketplace_pb2
 
     from server.chains.view import ReadView
+
+
+LIMIT = 1000
+"""Most logs of a page (contract section 8)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +26,21 @@ class BlockRange:
     from_block: str | None
     to_block: str | None
     cursor: str | None
+
+    @classmethod
+    def of(
+        cls, request: log_pb2.GetLogsRequest | log_pb2.GetTransfersRequest | marketplace_pb2.CallMethodRequest
+    ) -> BlockRange:
+        """Return the range that a request names."""
+        return cls(
+            from_block=_written(request.from_block) if request.HasField("from_block") else None,
+            to_block=_written(request.to_block) if request.HasField("to_block") else None,
+            cursor=request.page_token or None,
+        )
+
+
+def _written(block: int) -> str:
+    return "latest" if block == LATEST_BLOCK else str(block)
 
 
 class ContractLog(NamedTuple):
@@ -45,17 +66,22 @@ class ReadsLogs(Protocol):
     """Can search event logs."""
 
     async def read_logs(
-        self, blocks: BlockRange, address: str | None, topic0: str | None, view: ReadView
+        self, blocks: BlockRange, address: str | None, topic0: str | None, view: ReadView, limit: int = LIMIT
     ) -> log_pb2.GetLogsResponse:
-        """Return one page, newest first, without its `chain`; InvalidArgument for a reversed range or a bad cursor."""
+        """Return one page of at most `limit` logs, newest first, without its `chain`.
+
+        InvalidArgument for a reversed range or a bad cursor.
+        """
         ...
 
 
 class ReadsTransfers(Protocol):
     """Can search token transfers of an account."""
 
-    async def read_transfers(self, blocks: BlockRange, address: str, view: ReadView) -> log_pb2.GetTransfersResponse:
-        """Return one page, newest first, without its `chain`; errors as for logs."""
+    async def read_transfers(
+        self, blocks: BlockRange, address: str, view: ReadView, limit: int = LIMIT
+    ) -> log_pb2.GetTransfersResponse:
+        """Return one page of at most `limit` transfers, newest first, without its `chain`; errors as for logs."""
         ...
 
 

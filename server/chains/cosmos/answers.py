@@ -38,13 +38,13 @@ def members_of(raw: bytes | msgspec.Raw) -> Members:
 
 def native(raw: bytes | msgspec.Raw) -> common_pb2.NativeJson:
     """Return JSON to be answered as it is."""
-    return common_pb2.NativeJson(json=bytes(raw))
+    return common_pb2.NativeJson(json=bytes(raw).decode())
 
 
 def rest_of(members: Mapping[str, msgspec.Raw], typed: Container[str]) -> common_pb2.NativeJson:
     """Return the members that are not typed, as one object."""
     pairs = [b"%b:%b" % (msgspec.json.encode(name), bytes(raw)) for name, raw in members.items() if name not in typed]
-    return common_pb2.NativeJson(json=b"{%b}" % b",".join(pairs))
+    return common_pb2.NativeJson(json=(b"{%b}" % b",".join(pairs)).decode())
 
 
 def timestamp_of(text: str) -> Timestamp:

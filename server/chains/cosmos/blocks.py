@@ -40,7 +40,7 @@ _BY_NUMBER = CachedDocument(
     "block",
     block_pb2.Block.SerializeToString,
     block_pb2.Block.FromString,
-    block_of=lambda block: int(block.cosmos.number),
+    block_of=lambda block: block.cosmos.number,
 )
 _BY_HASH = CachedDocument("block-by-hash", block_pb2.Block.SerializeToString, block_pb2.Block.FromString)
 _TRANSACTIONS = CachedDocument(
@@ -175,7 +175,7 @@ class BlockReader(ReadsBlocks, ReadsBlockTransactions, ReadsBlockResults):
             block, results = await self._match(number, block, results, view)
         rows = [
             block_pb2.CosmosTransactionOutcome(
-                txhash=txhash, height=str(number), code=row.code, gas_wanted=row.gas_wanted, gas_used=row.gas_used
+                txhash=txhash, height=number, code=row.code, gas_wanted=row.gas_wanted, gas_used=row.gas_used
             )
             for txhash, row in zip(block.hashes, results, strict=True)
         ]
@@ -254,7 +254,9 @@ def _found(body: bytes, number: int) -> _Found:
 
 def _document(body: bytes, found: _Found) -> block_pb2.Block:
     rest = rest_of(members_of(body), ())
-    return block_pb2.Block(cosmos=block_pb2.CosmosBlock(number=found.body.header.height, hash=found.hash, native=rest))
+    return block_pb2.Block(
+        cosmos=block_pb2.CosmosBlock(number=int(found.body.header.height), hash=found.hash, native=rest)
+    )
 
 
 def _outcomes(_: bytes, rows: list[_TxResult]) -> list[_TxResult]:

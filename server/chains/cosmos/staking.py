@@ -311,7 +311,7 @@ def _read_unbondings(account: str, body: bytes) -> list[cosmos_pb2.UnbondingResp
             validator_address=row.validator_address,
             entries=[
                 cosmos_pb2.UnbondingEntry(
-                    creation_height=entry.creation_height,
+                    creation_height=int(entry.creation_height),
                     completion_time=timestamp_of(entry.completion_time),
                     initial_balance=entry.initial_balance,
                     balance=entry.balance,

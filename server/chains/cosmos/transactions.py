@@ -53,13 +53,13 @@ _TRANSACTION = CachedDocument(
     "transaction",
     transaction_pb2.Transaction.SerializeToString,
     transaction_pb2.Transaction.FromString,
-    block_of=lambda transaction: int(transaction.cosmos.block_number),
+    block_of=lambda transaction: transaction.cosmos.block_number,
 )
 _RECEIPT = CachedDocument(
     "receipt",
     transaction_pb2.GetReceiptResponse.SerializeToString,
     transaction_pb2.GetReceiptResponse.FromString,
-    block_of=lambda receipt: int(receipt.cosmos.tx_response.height),
+    block_of=lambda receipt: receipt.cosmos.tx_response.height,
 )
 
 
@@ -159,7 +159,7 @@ def _tx(members: Members) -> receipt_pb2.CosmosTx:
 
 def _response(found: _Response, members: Members) -> receipt_pb2.CosmosTxResponse:
     return receipt_pb2.CosmosTxResponse(
-        height=str(int(found.height)),
+        height=int(found.height),
         txhash=found.txhash,
         code=found.code,
         gas_wanted=found.gas_wanted,
@@ -173,7 +173,7 @@ def _response(found: _Response, members: Members) -> receipt_pb2.CosmosTxRespons
 def _parties(receipt: receipt_pb2.CosmosReceipt, prefix: str) -> tuple[str | None, str | None]:
     """Return sender and receiver by the first message; None where it names no party, or several."""
     messages = receipt.tx.body.messages
-    first = members_of(messages[0].json) if messages else {}
+    first = members_of(messages[0].json.encode()) if messages else {}
     sender = _named(first, _SENDERS) or _only(first, _GIVERS)
     if sender is None and _text(first.get("@type", _NULL)) in _SIGNED_BY_OPERATOR:
         sender = _account_of(_named(first, ("validator_address",)) or "", prefix)

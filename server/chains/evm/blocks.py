@@ -53,7 +53,7 @@ _BY_NUMBER = CachedDocument(
     "block",
     block_pb2.Block.SerializeToString,
     block_pb2.Block.FromString,
-    block_of=lambda block: int(block.evm.number),
+    block_of=lambda block: block.evm.number,
     hash_of=lambda block: block.evm.hash,
 )
 _BY_HASH = CachedDocument("block-by-hash", block_pb2.Block.SerializeToString, block_pb2.Block.FromString)
@@ -104,7 +104,7 @@ class BlockReader(ReadsBlocks, ReadsBlockTransactions):
 
         def read(result: bytes) -> evm_pb2.EvmBlock:
             block = parse_block(result)
-            _check(block.number == str(number))
+            _check(block.number == number)
             return block
 
         block, endpoint = await self._read("eth_getBlockByNumber", params, read, policy, view, f"block {number}")

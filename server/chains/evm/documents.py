@@ -154,7 +154,7 @@ def _time(raw: msgspec.Raw) -> Timestamp:
 
 
 _BLOCK: MemberTable = {
-    "number": ("number", decimal),
+    "number": ("number", number),
     "hash": ("hash", text),
     "parentHash": ("parent_hash", text),
     "timestamp": ("timestamp", _time),
@@ -181,7 +181,7 @@ _BLOCK: MemberTable = {
     "transactions": ("transactions", texts),
 }
 
-_PLACE: MemberTable = {"blockNumber": ("block_number", decimal), "blockHash": ("block_hash", text)}
+_PLACE: MemberTable = {"blockNumber": ("block_number", number), "blockHash": ("block_hash", text)}
 
 _TRANSACTION: MemberTable = {
     "hash": ("hash", text),
@@ -209,10 +209,10 @@ def parse_block(result: bytes) -> evm_pb2.EvmBlock:
     """
     fields, extra = convert_members(read_members(result), _BLOCK, load_forms("block"))
     block = evm_pb2.EvmBlock(**fields, transaction_count=len(fields.get("transactions", ())))
-    if not block.number or not block.hash:
+    if "number" not in fields or not block.hash:
         raise ValueError("a block without number or hash")
     if extra:
-        block.extra.json = extra
+        block.extra.json = extra.decode()
     return block
 
 
@@ -243,13 +243,15 @@ def parse_block_transactions(result: bytes, *, pays_tips: bool) -> block_pb2.Evm
 
 
 def parse_transaction(result: bytes) -> transaction_pb2.EvmMinedTransaction:
-    """Return the transaction of an `eth_getTransactionByHash` answer; `block_number` is empty while it is in no block.
+    """Return the transaction of an `eth_getTransactionByHash` answer; `block_hash` is empty while it is in no block.
 
     Raises:
         ValueError: the JSON is no transaction.
     """
     members = read_members(result)
     place, _ = convert_members({name: raw for name, raw in members.items() if name in _PLACE}, _PLACE, {})
+    if len(place) < len(_PLACE):
+        place = {}
     rest = {name: raw for name, raw in members.items() if name not in _PLACE}
     fields, extra = convert_members(rest, _TRANSACTION, load_forms("transaction"))
     if "hash" not in fields or "from_address" not in fields:
@@ -271,5 +273,5 @@ def _build_transaction(fields: dict[str, Any], extra: bytes) -> evm_pb2.EvmTrans
     if not transaction.gas_price:
         transaction.gas_price = "0"
     if extra:
-        transaction.extra.json = extra
+        transaction.extra.json = extra.decode()
     return transaction

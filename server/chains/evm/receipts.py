@@ -153,7 +153,7 @@ def _status(raw: msgspec.Raw) -> receipt_pb2.ReceiptStatus:
 # Before Byzantium receipts had a `root` instead of a status (EIP-658); it stays among the untyped members.
 _RECEIPT: MemberTable = {
     "transactionHash": ("transaction_hash", text),
-    "blockNumber": ("block_number", decimal),
+    "blockNumber": ("block_number", number),
     "blockHash": ("block_hash", text),
     "transactionIndex": ("transaction_index", number),
     "from": ("from_address", address),
@@ -192,5 +192,5 @@ def parse_receipt(result: bytes) -> receipt_pb2.EvmReceipt:
     receipt = receipt_pb2.EvmReceipt(**fields)
     receipt.decoded_logs.extend(decode_logs(receipt.logs))
     if extra:
-        receipt.extra.json = extra
+        receipt.extra.json = extra.decode()
     return receipt

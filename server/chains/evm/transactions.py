@@ -39,14 +39,14 @@ _TRANSACTION = CachedDocument(
     "transaction",
     transaction_pb2.Transaction.SerializeToString,
     transaction_pb2.Transaction.FromString,
-    block_of=lambda transaction: int(transaction.evm.block_number),
+    block_of=lambda transaction: transaction.evm.block_number,
     hash_of=lambda transaction: transaction.evm.block_hash,
 )
 _RECEIPT = CachedDocument(
     "receipt",
     transaction_pb2.GetReceiptResponse.SerializeToString,
     transaction_pb2.GetReceiptResponse.FromString,
-    block_of=lambda receipt: int(receipt.evm.block_number),
+    block_of=lambda receipt: receipt.evm.block_number,
     hash_of=lambda receipt: receipt.evm.block_hash,
 )
 
@@ -87,7 +87,7 @@ class TransactionReader(ReadsTransactions, ReadsReceipts):
         transaction = lookup.document
         if transaction is None:
             raise self._unknown(wanted, lookup.asked)
-        if not transaction.block_number:
+        if not transaction.block_hash:
             raise self._pending(wanted)
         return transaction_pb2.Transaction(evm=transaction)
 
@@ -109,9 +109,11 @@ class TransactionReader(ReadsTransactions, ReadsReceipts):
         if isinstance(found, BaseException):
             raise found
         transaction = None if isinstance(lookup, BaseException) else lookup.document
-        if found is None and transaction is not None and transaction.block_number:
+        if found is None and transaction is not None and transaction.block_hash:
             # The block is there: its receipts come a moment later, or from a node that keeps pace.
-            found = await self._receipt(wanted, view, CallPolicy(null_elsewhere=True, min_block=_block_of(transaction)))
+            found = await self._receipt(
+                wanted, view, CallPolicy(null_elsewhere=True, min_block=transaction.block_number)
+            )
         if found is None:
             raise self._missing(wanted, lookup)
         receipt, endpoint = found
@@ -125,7 +127,7 @@ class TransactionReader(ReadsTransactions, ReadsReceipts):
         transaction = lookup.document
         if transaction is None:
             return self._unknown(wanted, lookup.asked)
-        return None if transaction.block_number else self._pending(wanted)
+        return None if transaction.block_hash else self._pending(wanted)
 
     async def _price(
         self,
@@ -139,7 +141,7 @@ class TransactionReader(ReadsTransactions, ReadsReceipts):
         After a fail-over the transaction may come from an endpoint that has it in no block, or in another one, at
         another price: then the receipt's own endpoint is asked, then another; only the receipt's block is accepted.
         """
-        again = CallPolicy(null_elsewhere=True, min_block=int(receipt.block_number))
+        again = CallPolicy(null_elsewhere=True, min_block=receipt.block_number)
         policies = [replace(again, prefer=endpoint), replace(again, avoid=frozenset({endpoint}))]
         while found is None or found.block_hash != receipt.block_hash:
             if not policies:
@@ -154,8 +156,8 @@ class TransactionReader(ReadsTransactions, ReadsReceipts):
             return transaction
 
         lookup = await self._read("eth_getTransactionByHash", wanted, read, view, policy)
-        if lookup.document is not None and lookup.document.block_number:
-            self._pool.observe_block(lookup.endpoint, _block_of(lookup.document))
+        if lookup.document is not None and lookup.document.block_hash:
+            self._pool.observe_block(lookup.endpoint, lookup.document.block_number)
         return lookup
 
     async def _receipt(
@@ -201,7 +203,7 @@ class TransactionReader(ReadsTransactions, ReadsReceipts):
         transaction = lookup.document
         if transaction is None:
             return self._unknown(wanted, lookup.asked)
-        if not transaction.block_number:
+        if not transaction.block_hash:
             return self._pending(wanted)
         return UpstreamUnavailable(
             f"the nodes of {self._chain.slug} know that transaction {wanted} is in block {transaction.block_number}, "
@@ -228,7 +230,3 @@ class TransactionReader(ReadsTransactions, ReadsReceipts):
 def _check(answered: str, wanted: str) -> None:
     if answered.lower() != wanted:
         raise ValueError("another transaction than the one asked for")
-
-
-def _block_of(transaction: transaction_pb2.EvmMinedTransaction) -> int:
-    return int(transaction.block_number)

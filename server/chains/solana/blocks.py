@@ -126,13 +126,13 @@ _CACHED_BLOCK = CachedDocument(
     "block",
     block_pb2.Block.SerializeToString,
     block_pb2.Block.FromString,
-    block_of=lambda block: int(block.solana.number),
+    block_of=lambda block: block.solana.number,
 )
 _CACHED_TRANSACTION = CachedDocument(
     "transaction",
     transaction_pb2.Transaction.SerializeToString,
     transaction_pb2.Transaction.FromString,
-    block_of=lambda transaction: int(transaction.solana.block_number),
+    block_of=lambda transaction: transaction.solana.block_number,
 )
 _REISSUES = 2
 _NULL = b"null"
@@ -251,7 +251,7 @@ class BlockReader(ReadsBlocks, ReadsTransactions):
         )
         if found is None:
             raise await self._absence(signature, reply.absences, view)
-        self._pool.observe_block(reply.endpoint, int(found.block_number))
+        self._pool.observe_block(reply.endpoint, found.block_number)
         return transaction_pb2.Transaction(solana=found)
 
     async def _versioned(
@@ -327,8 +327,8 @@ def _block(result: bytes, slot: int) -> block_pb2.SolanaBlock | None:
     block = msgspec.json.decode(result, type=_Block)
     if block.parentSlot > max(slot - 1, 0):
         raise ValueError("a block of a later slot")
-    native = common_pb2.NativeJson(json=result)
-    return block_pb2.SolanaBlock(number=str(slot), hash=block.blockhash, native=native)
+    native = common_pb2.NativeJson(json=result.decode())
+    return block_pb2.SolanaBlock(number=slot, hash=block.blockhash, native=native)
 
 
 def _transaction(result: bytes, signature: str) -> transaction_pb2.SolanaTransaction | None:
@@ -343,10 +343,10 @@ def _transaction(result: bytes, signature: str) -> transaction_pb2.SolanaTransac
         raise ValueError("another transaction")
     transfer = _plain_transfer(found)
     return transaction_pb2.SolanaTransaction(
-        block_number=str(found.slot),
+        block_number=found.slot,
         from_address=found.transaction.message.accountKeys[0] if transfer is None else transfer.sender,
         to=None if transfer is None else transfer.receiver,
-        native=common_pb2.NativeJson(json=result),
+        native=common_pb2.NativeJson(json=result.decode()),
     )
 
 

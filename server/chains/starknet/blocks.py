@@ -105,13 +105,13 @@ def parse_block_transactions(result: bytes) -> block_pb2.StarknetBlockTransactio
         )
     except KeyError:
         raise ValueError("a block lacks members") from None
-    block.native.json = without(members, _TYPED_IN_BLOCK)
+    block.native.json = without(members, _TYPED_IN_BLOCK).decode()
     return block
 
 
 def _transaction(raw: msgspec.Raw) -> block_pb2.StarknetBlockTransaction:
     members = json_members(raw)
-    native = common_pb2.NativeJson(json=without(members, _TYPED_IN_TRANSACTION))
+    native = common_pb2.NativeJson(json=without(members, _TYPED_IN_TRANSACTION).decode())
     return block_pb2.StarknetBlockTransaction(hash=json_text(members["transaction_hash"]), native=native)
 
 
@@ -136,13 +136,13 @@ _CACHED_TRANSACTION = CachedDocument(
     "transaction",
     transaction_pb2.Transaction.SerializeToString,
     transaction_pb2.Transaction.FromString,
-    block_of=lambda transaction: int(transaction.starknet.block_number),
+    block_of=lambda transaction: transaction.starknet.block_number,
 )
 _CACHED_RECEIPT = CachedDocument(
     "receipt",
     transaction_pb2.GetReceiptResponse.SerializeToString,
     transaction_pb2.GetReceiptResponse.FromString,
-    block_of=lambda receipt: int(receipt.starknet.block_number),
+    block_of=lambda receipt: receipt.starknet.block_number,
 )
 
 
@@ -283,10 +283,10 @@ def _transaction_message(placed: Placed) -> transaction_pb2.Transaction:
     """
     owner = next((placed.transaction[name] for name in _OWNERS if name in placed.transaction), None)
     message = transaction_pb2.StarknetTransaction(
-        block_number=str(placed.block),
+        block_number=placed.block,
         from_address=None if owner is None else json_text(owner),
         to=_receiver(placed.transaction),
-        native=common_pb2.NativeJson(json=without(placed.transaction, _TYPED_OF_TRANSACTION)),
+        native=common_pb2.NativeJson(json=without(placed.transaction, _TYPED_OF_TRANSACTION).decode()),
     )
     return transaction_pb2.Transaction(starknet=message)
 
@@ -316,7 +316,7 @@ def _receipt_message(placed: Placed) -> transaction_pb2.GetReceiptResponse:
     """Return the receipt as it is answered, without its `chain`."""
     message = receipt_pb2.StarknetReceipt(
         transaction_hash=json_text(placed.receipt["transaction_hash"]),
-        block_number=str(placed.block),
-        native=common_pb2.NativeJson(json=without(placed.receipt, _TYPED_IN_RECEIPT)),
+        block_number=placed.block,
+        native=common_pb2.NativeJson(json=without(placed.receipt, _TYPED_IN_RECEIPT).decode()),
     )
     return transaction_pb2.GetReceiptResponse(starknet=message)

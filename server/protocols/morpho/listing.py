@@ -28,7 +28,7 @@ from server.protocols.morpho.vaults import (
 from server.protocols.plan import More, Plan, Renewed, Token
 from server.protocols.yields import VaultsQuestion, oldest
 from server.yields import morpho
-from server.yields.morpho import SECOND
+from server.yields.morpho import FIRST, SECOND
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
     Tables = Mapping[str, Vault]
 
+_VERSIONS = {FIRST: yield_vault_pb2.LEND_C_VAULT_VERSION_V1, SECOND: yield_vault_pb2.LEND_C_VAULT_VERSION_V2}
 _SPOT, _AVERAGE = yield_protocol_pb2.YIELD_BASIS_SPOT, yield_protocol_pb2.YIELD_BASIS_AVERAGE
 
 
@@ -77,7 +78,7 @@ class VaultsReader(ListingReader):
                 symbol=vault.symbol,
                 chain_id=listing.chain_id,
                 chain=yield_vault_pb2.LendCChain(id=listing.chain_id, network=vault.network),
-                version=vault.version,
+                version=_VERSIONS[vault.version],
                 whitelisted=True,
             )
             for vault in listing.vaults
@@ -192,14 +193,14 @@ def _known(chain: str, vaults: Iterable[str], tables: Tables, outcomes: Outcomes
     """Return what the vaults are, or what has to be read for it."""
     new = [vault for vault in vaults if vault not in tables]
     if any(_what(vault) not in outcomes for vault in new):
-        return More(Plan({_what(vault): describe_vault(morpho.FIRST, vault) for vault in new}))
-    queues = {vault: read_queue(morpho.FIRST, outcomes[_what(vault)]) for vault in new}
+        return More(Plan({_what(vault): describe_vault(FIRST, vault) for vault in new}))
+    queues = {vault: read_queue(FIRST, outcomes[_what(vault)]) for vault in new}
     ids = list(dict.fromkeys(one for queue in queues.values() for one in queue))
     if new and _asset(new[0]) not in outcomes:
         assets = {_asset(vault): describe_asset(outcomes[_what(vault)]) for vault in new}
         return More(Plan({"markets": describe_markets(chain, ids), **assets}))
     markets = read_parameters(ids, outcomes["markets"]) if new else {}
-    read = {vault: read_vault(morpho.FIRST, outcomes[_what(vault)], outcomes[_asset(vault)], markets) for vault in new}
+    read = {vault: read_vault(FIRST, outcomes[_what(vault)], outcomes[_asset(vault)], markets) for vault in new}
     return {vault: read.get(vault) or tables[vault] for vault in vaults}
 
 

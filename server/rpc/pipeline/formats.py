@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     Check = Callable[[str], str | None]
 
 _LONGEST_SHOWN = 64
+_PAGES = frozenset(("page_size", "page_token"))  # as AIP-158 calls them
 _REPEATED = 3  # google.protobuf.FieldDescriptorProto.Label.LABEL_REPEATED
 
 
@@ -65,9 +66,15 @@ def is_repeated(field: FieldDescriptor) -> bool:
 
 
 def json_name(field: FieldDescriptor) -> str:
-    """Return the name by which callers know the field."""
-    name: str = field.json_name  # type: ignore[attr-defined]  # missing in types-protobuf
+    """Return the name by which callers know the field: in JSON, where that has it."""
+    name: str = field.name if member(field).grpc_only else field.json_name  # type: ignore[attr-defined]  # not in stubs
     return name
+
+
+@cache
+def message_names(operation: Operation) -> Mapping[str, str]:
+    """Return the parameters of pages that JSON calls by the contract's words, with their names in messages."""
+    return {json_name(field): field.name for field in operation.method.input_type.fields if field.name in _PAGES}
 
 
 MAX_UINT256 = (1 << 256) - 1
@@ -102,12 +109,6 @@ def _uint(text: str) -> str | None:
     return "write an unsigned integer below 2^256 in decimal digits"
 
 
-def _block(text: str) -> str | None:
-    if text == "latest" or (_is_whole(text, 16) and int(text) <= MAX_INTEGER):
-        return None
-    return "write a whole block number in decimal digits, or `latest`"
-
-
 def _symbol(text: str) -> str | None:
     if text in PRICED_SYMBOLS:
         return None
@@ -134,6 +135,12 @@ def _url(text: str) -> str | None:
     return None if parts.scheme in ("http", "https") and parts.hostname else advice
 
 
+# Largest block number by format: as far as JSON can write it.
+LARGEST_BLOCKS: Mapping[int, int] = {
+    options_pb2.FORMAT_BLOCK: MAX_INTEGER,
+    options_pb2.FORMAT_HEX_BLOCK: (1 << 56) - 1,
+}
+
 CHECKS: Mapping[int, Check] = {
     options_pb2.FORMAT_EVM_ADDRESS: _evm_address,
     options_pb2.FORMAT_EVM_HASH: _pattern(r"0x[0-9a-fA-F]{64}", "write 0x and 64 hex digits"),
@@ -141,8 +148,6 @@ CHECKS: Mapping[int, Check] = {
     options_pb2.FORMAT_HEX_QUANTITY: _pattern(r"0x[0-9a-fA-F]{1,64}", "write 0x and 1 to 64 hex digits"),
     options_pb2.FORMAT_DECIMAL: _pattern(r"[0-9]{1,78}(\.[0-9]{1,78})?", "write a decimal number such as 12.5"),
     options_pb2.FORMAT_UINT: _uint,
-    options_pb2.FORMAT_BLOCK: _block,
-    options_pb2.FORMAT_HEX_BLOCK: _pattern(r"latest|0x[0-9a-fA-F]{1,14}", "write a hex block number, or `latest`"),
     options_pb2.FORMAT_CURSOR: _pattern(
         r"[A-Za-z0-9:._=-]{1,256}", "write the cursor of the previous page as it was answered"
     ),

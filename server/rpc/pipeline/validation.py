@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from google.protobuf.descriptor import FieldDescriptor
 
-from runtime.operations import literal, member
+from runtime.operations import LATEST_BLOCK, literal, member
 from server.errors import InvalidArgument
 from server.rpc.pipeline.call import Stage
-from server.rpc.pipeline.formats import CHECKS, is_repeated, item_root, json_name, shown
+from server.rpc.pipeline.formats import CHECKS, LARGEST_BLOCKS, is_repeated, item_root, json_name, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -99,6 +99,8 @@ def _field_rule(field: FieldDescriptor, items_name: str) -> Rule | None:
     absent, check = _absent(field, json_name(field)), _value_rule(field)
     if check is None and absent is None:
         return None
+    if member(field).required and field.cpp_type in _NUMBERS and not has_presence:
+        absent = _zero(check, json_name(field))
     return Rule(name, json_name(field), has_presence, absent, *_sufficient_length(field), check)
 
 
@@ -133,6 +135,11 @@ def _absent(field: FieldDescriptor, shown_name: str) -> Absent | None:
         raise InvalidArgument(f"{path} is required{advice}", field=path)
 
     return refuse
+
+
+def _zero(check: ValueRule | None, shown_name: str) -> Absent | None:
+    """Return what an unset number comes to that has no presence: its rule, for 0."""
+    return None if check is None else lambda _, prefix: check(0, prefix + shown_name)
 
 
 def _for_example(field: FieldDescriptor) -> str:
@@ -186,6 +193,8 @@ def _number_rule(field: FieldDescriptor) -> ValueRule | None:
     least = options.min if options.HasField("min") else None
     most = options.max if options.HasField("max") else None
     allowed = tuple(options.one_of)
+    if options.format in LARGEST_BLOCKS:
+        return _block_rule(LARGEST_BLOCKS[options.format])
     if least is None and most is None and not allowed:
         return None
 
@@ -197,6 +206,15 @@ def _number_rule(field: FieldDescriptor) -> ValueRule | None:
             raise InvalidArgument(f"{path} is {value}; write a number of at least {least}", field=path)
         if most is not None and not value <= most:
             raise InvalidArgument(f"{path} is {value}; write a number of at most {most}", field=path)
+
+    return check
+
+
+def _block_rule(largest: int) -> ValueRule:
+    def check(value: int, path: str) -> None:
+        if not LATEST_BLOCK <= value <= largest:
+            advice = f"write a block number from 0 to {largest}, or {LATEST_BLOCK} for the newest block"
+            raise InvalidArgument(f"{path} is {value}; {advice}", field=path)
 
     return check
 
@@ -249,6 +267,8 @@ def _default(field: FieldDescriptor) -> Any:
         return text == "true"
     if field.cpp_type in (FieldDescriptor.CPPTYPE_FLOAT, FieldDescriptor.CPPTYPE_DOUBLE):
         return float(text)
+    if member(field).format in LARGEST_BLOCKS and text == "latest":
+        return LATEST_BLOCK
     if field.cpp_type in _NUMBERS:
         return int(text)
     return text

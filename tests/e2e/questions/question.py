@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -39,7 +38,7 @@ class Question:
         """Return the same question as a request message, through protobuf's own JSON reader."""
         members = {"items": self.params} if isinstance(self.params, list) else self.params
         if self.operation is PUBLISHED:
-            args = base64.b64encode(json.dumps(members.get("args")).encode()).decode()
+            args = json.dumps(members.get("args"))
             members = {**members, "method": self.method, "args": {"json": args}}
         return ParseDict(with_enum_names(members, self.operation), self.operation.request())
 

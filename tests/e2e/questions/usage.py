@@ -16,7 +16,7 @@ REFUSED = [
     Question("getUsage", {"from": "2025-02-02", "to": "2025-02-01"}, "reversed"),
     Question("getUsage", {**PAST, "groupBy": "hour"}, "hours that are days by now"),
     Question("getUsage", {**PAST, "cursor": "chain:base"}, "cursor of another grouping"),
-    Question("getUsage", {**PAST, "limit": 0}, "no rows"),
+    Question("getUsage", {**PAST, "limit": -1}, "fewer than no rows"),
     Question("getUsage", {**PAST, "limit": 1001}, "too many rows"),
     Question("getUsage", {"from": "2025-02-30"}, "no such day"),
     Question("getUsage", {"cursor": "d" * 129}, "oversized cursor"),

@@ -59,7 +59,7 @@ async def _read_solana(driver: Any, head: int) -> None:
     assert pointing.name == known_solana.POINTING_METADATA[0]
     assert (await driver.read_block_by_number(known_solana.VERSIONED_SLOT, ReadView())).solana.hash
     found = (await driver.read_transaction(known_solana.VERSIONED, ReadView())).solana
-    assert found.block_number == str(known_solana.VERSIONED_SLOT)
+    assert found.block_number == known_solana.VERSIONED_SLOT
 
 
 def _shift_solana(by: int, call: Json, response: Json) -> None:
@@ -108,7 +108,7 @@ async def _read_starknet(driver: Any, head: int) -> None:
     block = (await driver.read_block_transactions(known_starknet.CROWDED_BLOCK, ReadView())).starknet
     assert block.transaction_count == 2
     receipt = (await driver.read_receipt(block.transactions[0].hash, ReadView())).starknet
-    assert receipt.block_number == str(known_starknet.CROWDED_BLOCK)
+    assert receipt.block_number == known_starknet.CROWDED_BLOCK
     assert (await driver.read_block_transactions(head, ReadView())).starknet.block_number == head
 
 
@@ -155,7 +155,7 @@ async def _read_bitcoin(driver: Any, head: int) -> None:
         driver.read_block_by_hash(known_bitcoin.PAYMENTS_HASH, ReadView()),
     ):
         block = (await read).bitcoin
-        assert (block.number, block.hash) == (str(known_bitcoin.PAYMENTS), known_bitcoin.PAYMENTS_HASH)
+        assert (block.number, block.hash) == (known_bitcoin.PAYMENTS, known_bitcoin.PAYMENTS_HASH)
         assert json.loads(block.native.json)["confirmations"] == head - known_bitcoin.PAYMENTS + 1
     newest = (await driver.read_block_by_number(head, ReadView())).bitcoin
     assert json.loads(newest.native.json)["confirmations"] == 1
@@ -231,12 +231,12 @@ async def _read_cosmos(driver: Any, head: int) -> None:
     assert len(await driver.read_unbondings(_STAKER, ReadView())) == 1
     assert len(await driver.read_validators("BOND_STATUS_BONDED", ReadView())) == 3
     block = (await driver.read_block_by_number(_STAKED, ReadView())).cosmos
-    assert (await driver.read_block_by_hash(block.hash, ReadView())).cosmos.number == str(_STAKED)
+    assert (await driver.read_block_by_hash(block.hash, ReadView())).cosmos.number == _STAKED
     listed = (await driver.read_block_transactions(_STAKED, ReadView())).cosmos
     assert [row.code for row in listed.transactions] == [0, known_cosmos.UNDECODABLE, 0]
     assert len((await driver.read_block_results(_STAKED, ReadView())).txs_results) == 3
     receipt = (await driver.read_receipt(listed.transactions[0].txhash, ReadView())).cosmos
-    assert receipt.tx_response.height == str(_STAKED)
+    assert receipt.tx_response.height == _STAKED
 
 
 def _shift_comet(by: int, call: Json, response: Json) -> None:

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import pytest_asyncio
+from google.protobuf.descriptor import FieldDescriptor
 from web3 import AsyncWeb3
 from web3.providers.async_base import AsyncJSONBaseProvider
 
-from runtime.operations import load_operations
+from runtime.operations import LATEST_BLOCK, load_operations
 from runtime.settings import load_settings
 from server.chains.facts import load_facts
 from server.marketplace.folders import load_catalogue
@@ -82,9 +83,11 @@ def request(name: str, **params: Any) -> Any:
     message = OPERATION.request(method=name)
     for key, value in members.items():
         field = next(one for one in OPERATION.request.DESCRIPTOR.fields if one.json_name == key)
-        setattr(message, field.name, str(value))
+        is_number = field.cpp_type == FieldDescriptor.CPPTYPE_INT64
+        number = LATEST_BLOCK if value == "latest" else value
+        setattr(message, field.name, int(number) if is_number else str(value))
     if args is not None:
-        message.args.json = json.dumps(args).encode()  # type: ignore[attr-defined]
+        message.args.json = json.dumps(args)  # type: ignore[attr-defined]
     return message
 
 

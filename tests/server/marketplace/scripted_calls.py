@@ -104,11 +104,10 @@ class Faces:
     async def plain(self, method: str, params: dict[str, Any], node: dict[str, Any]) -> dict[str, Any]:
         """Return the same of CallMethod; `args` of the parameters are JSON values."""
         chain = ScriptedChain(node)
-        request = marketplace_pb2.CallMethodRequest(
-            method=method, **{name: value for name, value in params.items() if name != "args"}
-        )
+        members = {name: value for name, value in params.items() if name != "args"}
+        request = ParseDict({"method": method, **members}, marketplace_pb2.CallMethodRequest())
         if "args" in params:
-            request.args.CopyFrom(common_pb2.NativeJson(json=json.dumps(params["args"]).encode()))
+            request.args.CopyFrom(common_pb2.NativeJson(json=json.dumps(params["args"])))
         servicer = MarketplaceServicer(self._catalogue, self._calls(chain))
 
         async def call() -> bytes:

@@ -51,9 +51,10 @@ HASHES = {
 
 
 def fields_of(operation: Operation) -> list[FieldDescriptor]:
-    """Return the parameters: the request's fields, or for a multi-item operation those of one item."""
+    """Return the parameters of both faces: the request's fields, or for a multi-item operation those of one item."""
     message = operation.method.input_type
-    return list(message.fields_by_name["items"].message_type.fields if operation.takes_items else message.fields)
+    fields = message.fields_by_name["items"].message_type.fields if operation.takes_items else message.fields
+    return [field for field in fields if not member(field).grpc_only]
 
 
 def right(operation: Operation, family: str) -> dict[str, Any]:

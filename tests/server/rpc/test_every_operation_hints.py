@@ -100,7 +100,7 @@ async def test_a_number_with_a_fraction_in_text_is_reported_to_be_whole(
 
 
 async def test_a_block_with_a_fraction_in_text_is_reported_to_be_whole(faces: RunningGateway) -> None:
-    _, message, where = await on_both(faces, "getLogs", {"chain": "ethereum", "fromBlock": "26050001.0"})
+    _, message, where = await refusal(faces, "getLogs", {"chain": "ethereum", "fromBlock": "26050001.0"})
     assert where == "fromBlock"
     assert "write a whole block number" in message
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from waypost.v1 import system_pb2
+from waypost.v1.common_pb2 import REASON_ARCHIVE_REQUIRED, REASON_NOT_FOUND
 
 from devnet import known_solana as known
 
@@ -20,7 +21,7 @@ ALICE, USDC = str(known.ALICE), str(known.USDC)
 async def test_health_and_height(client: Client):
     health = await client.ask("getChainHealth", chain="solana")
     height = await client.ask("getBlockHeight", chain="solana")
-    assert (health.status, health.type) == (system_pb2.CHAIN_STATUS_OK, "SVM")
+    assert (health.status, health.type) == (system_pb2.CHAIN_STATUS_OK, system_pb2.CHAIN_KIND_SVM)
     assert (height.chain, height.height) == ("solana", health.block_height)
 
 
@@ -50,9 +51,9 @@ async def test_history_is_refused(client: Client, operation: str):
 async def test_rows_fail_alone(client: Client):
     slots = (known.VERSIONED_SLOT, known.SKIPPED[0], 5)
     answer = await client.ask("getBlockByNumber", items=[{"chain": "solana", "block": slot} for slot in slots])
-    assert answer.results[0].block.solana.number == str(known.VERSIONED_SLOT)
-    assert [row.error.reason for row in answer.results] == ["", "NOT_FOUND", "ARCHIVE_REQUIRED"]
+    assert answer.results[0].value.solana.number == known.VERSIONED_SLOT
+    assert [row.error.reason for row in answer.results] == [0, REASON_NOT_FOUND, REASON_ARCHIVE_REQUIRED]
     sent = await client.ask("getTransactionByHash", items=[{"chain": "solana", "hash": known.VERSIONED}])
-    assert sent.results[0].transaction.solana.block_number == str(known.VERSIONED_SLOT)
-    transfer = sent.results[0].transaction.solana
+    assert sent.results[0].value.solana.block_number == known.VERSIONED_SLOT
+    transfer = sent.results[0].value.solana
     assert (transfer.from_address, transfer.to) == (str(known.BANK), str(known.BOB))

@@ -34,9 +34,7 @@ USDC = load_world()["ethereum"].token("USDC").address
 async def refusals(gateway: RunningGateway, chain: str, method: str, params: Any) -> tuple[dict[str, Any], Any]:
     """Return the JSON face's error, and the NodeError that the gRPC face answers the same call."""
     error = (await gateway.ask("chainRpc", {"chain": chain, "method": method, "params": params}))["error"]
-    request = raw_pb2.ChainRpcRequest(
-        chain=chain, method=method, params=common_pb2.NativeJson(json=json.dumps(params).encode())
-    )
+    request = raw_pb2.ChainRpcRequest(chain=chain, method=method, params=common_pb2.NativeJson(json=json.dumps(params)))
     with pytest.raises(grpc.aio.AioRpcError) as caught:
         await gateway.ask_grpc(CHAIN_RPC, request)
     packed = dict(caught.value.trailing_metadata() or ())["grpc-status-details-bin"]
@@ -126,7 +124,7 @@ async def test_the_longest_words_fit_into_the_headers_of_grpc(faces: RunningGate
         # Reverts with what it is called with.
         call = [{"to": known.UNTOUCHED, "data": data}, "latest", {known.UNTOUCHED: {"code": "0x365f5f37365ffd"}}]
         request = raw_pb2.ChainRpcRequest(
-            chain="ethereum", method="eth_call", params=common_pb2.NativeJson(json=json.dumps(call).encode())
+            chain="ethereum", method="eth_call", params=common_pb2.NativeJson(json=json.dumps(call))
         )
         with pytest.raises(grpc.aio.AioRpcError) as caught:
             await faces.ask_grpc(CHAIN_RPC, request)

@@ -78,6 +78,8 @@ def test_errors_of_any_shape_are_errors(error: bytes, expected: NodeError) -> No
         (b'{"result":1}', Kind.WRONG_ID),
         (b'{"id":true,"result":1}', Kind.WRONG_ID),
         (b'{"id":7,"result":"\xff"}', Kind.NOT_JSON_RPC),
+        (b'{"id":7,"result":"\xed\xa0\x80"}', Kind.NOT_JSON_RPC),
+        (b'\xef\xbb\xbf{"id":7,"result":"0x1"}', Kind.NOT_JSON_RPC),
         (b'{"id":7,"result":' + b"[" * 100_000, Kind.NOT_JSON_RPC),
     ],
 )

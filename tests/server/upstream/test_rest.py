@@ -122,6 +122,29 @@ async def test_the_next_endpoint_is_asked_and_a_missing_route_is_remembered() ->
     assert asked == [0]
 
 
+@pytest.mark.parametrize("body", [b'{"a":"\xff"}', b'{"a":"\xed\xa0\x80"}', b"\xef\xbb\xbf{}"])
+@pytest.mark.parametrize("status", [200, 500])
+async def test_a_body_that_is_not_utf8_or_no_json_is_no_answer(body: bytes, status: int) -> None:
+    async def answer(request: web.Request) -> web.StreamResponse:
+        return web.Response(status=status, body=body)
+
+    async with pool_of(answer, answering("{}")) as (pool, _):
+        assert (await pool.get("/route", name="route")).endpoint == "n1"
+    async with pool_of(answer) as (pool, _):
+        with pytest.raises(UpstreamUnavailable):
+            await pool.get("/route", name="route")
+
+
+async def test_words_that_are_not_utf8_are_a_refusal_with_replacements() -> None:
+    async def answer(request: web.Request) -> web.StreamResponse:
+        return web.Response(status=500, body=b'{"code":5,"message":"m","error_code":"\xff"}')
+
+    async with pool_of(answer) as (pool, table):
+        with pytest.raises(UpstreamUnavailable):
+            await pool.get("/route", name="route")
+    assert set(table.seen) == {(500, None, '{"code":5,"message":"m","error_code":"\ufffd"}')}
+
+
 async def test_a_broken_endpoint_does_not_break_reads() -> None:
     async with pool_of(answering("<html>", 502), answering("{}")) as (pool, table):
         for _turn in range(5):

@@ -173,7 +173,7 @@ class AsyncBlocks:
 
         Args:
             chain: Chain slug, for example "ethereum".
-            block_number: Block number.
+            block_number: Block number; unset is 0, the genesis block. JSON must give it.
             timeout: Seconds; by default what the operation is given.
         """
         return await self._ask(
@@ -228,7 +228,7 @@ class AsyncContracts:
         data: str,
         from_address: str | None = None,
         value: str | None = None,
-        block: str | None = None,
+        block: int | None = None,
         timeout: float | None = None,
     ) -> contract_pb2.SimulateCallResponse:
         """Returns what a contract call would return, without submitting anything.
@@ -242,8 +242,8 @@ class AsyncContracts:
             data: ABI-encoded selector and arguments, hex.
             from_address: Account to call from. Unset means the zero address.
             value: Native coin to send with the call, in wei, hex. Unset means none.
-            block: Block to call at, hex number or "latest"; a JSON integer is accepted too. Older blocks
-                need an archive node. Unset means the latest.
+            block: Block to call at; older blocks need an archive node. Unset or -1 means the newest one.
+                JSON writes it as hex text, an integer or "latest".
             timeout: Seconds; by default what the operation is given.
         """
         return await self._ask(
@@ -410,7 +410,7 @@ class AsyncCosmos:
 
         Args:
             chain: Chain slug, for example "cosmoshub".
-            block_number: Block number.
+            block_number: Block number, from 1; unset is refused.
             timeout: Seconds; by default what the operation is given.
         """
         return await self._ask(rpcs.COSMOS_GET_BLOCK_RESULTS, {"chain": chain, "block_number": block_number}, timeout)
@@ -525,11 +525,12 @@ class AsyncLogs:
         self,
         *,
         chain: str,
-        from_block: str | None = None,
-        to_block: str | None = None,
+        from_block: int | None = None,
+        to_block: int | None = None,
         address: str | None = None,
         topic0: str | None = None,
-        cursor: str | None = None,
+        page_token: str | None = None,
+        page_size: int | None = None,
         timeout: float | None = None,
     ) -> log_pb2.GetLogsResponse:
         """Returns event logs, newest first, at most 1000 per call.
@@ -539,12 +540,13 @@ class AsyncLogs:
 
         Args:
             chain: Chain slug, for example "ethereum".
-            from_block: Oldest block to look at.
-            to_block: Newest block to look at. Unset means the latest.
+            from_block: Oldest block to look at; -1 means the newest one, as unset does.
+            to_block: Newest block to look at. Unset or -1 means the chain's newest one.
             address: Contract whose logs to keep. Unset keeps those of all contracts.
             topic0: Signature hash of the event to keep. Unset keeps all events.
-            cursor: Cursor of the previous answer. It holds the window of its first page, bounds left out
-                there included.
+            page_token: Where this page begins: next_page_token of the page before. It holds the window of
+                its first page, bounds left out there included. Unset means the first page.
+            page_size: Most logs of this page. Unset means 1,000.
             timeout: Seconds; by default what the operation is given.
         """
         return await self._ask(
@@ -555,7 +557,8 @@ class AsyncLogs:
                 "to_block": to_block,
                 "address": address,
                 "topic0": topic0,
-                "cursor": cursor,
+                "page_token": page_token,
+                "page_size": page_size,
             },
             timeout,
         )
@@ -564,11 +567,12 @@ class AsyncLogs:
         self,
         *,
         chain: str,
-        from_block: str | None = None,
-        to_block: str | None = None,
+        from_block: int | None = None,
+        to_block: int | None = None,
         address: str | None = None,
         topic0: str | None = None,
-        cursor: str | None = None,
+        page_token: str | None = None,
+        page_size: int | None = None,
         timeout: float | None = None,
     ) -> AsyncIterator[evm_pb2.EvmLog]:
         """Yields `logs` of all pages.
@@ -579,12 +583,13 @@ class AsyncLogs:
 
         Args:
             chain: Chain slug, for example "ethereum".
-            from_block: Oldest block to look at.
-            to_block: Newest block to look at. Unset means the latest.
+            from_block: Oldest block to look at; -1 means the newest one, as unset does.
+            to_block: Newest block to look at. Unset or -1 means the chain's newest one.
             address: Contract whose logs to keep. Unset keeps those of all contracts.
             topic0: Signature hash of the event to keep. Unset keeps all events.
-            cursor: Cursor of the previous answer. It holds the window of its first page, bounds left out
-                there included.
+            page_token: Where this page begins: next_page_token of the page before. It holds the window of
+                its first page, bounds left out there included. Unset means the first page.
+            page_size: Most logs of this page. Unset means 1,000.
             timeout: Seconds; by default what the operation is given.
         """
         return iterate_async(
@@ -595,9 +600,10 @@ class AsyncLogs:
                 "to_block": to_block,
                 "address": address,
                 "topic0": topic0,
-                "cursor": cursor,
+                "page_token": page_token,
+                "page_size": page_size,
             },
-            Page("cursor", "cursor", "logs"),
+            Page("page_token", "next_page_token", "logs"),
         )
 
     async def get_transfers(
@@ -605,9 +611,10 @@ class AsyncLogs:
         *,
         chain: str,
         address: str,
-        from_block: str | None = None,
-        to_block: str | None = None,
-        cursor: str | None = None,
+        from_block: int | None = None,
+        to_block: int | None = None,
+        page_token: str | None = None,
+        page_size: int | None = None,
         timeout: float | None = None,
     ) -> log_pb2.GetTransfersResponse:
         """Returns ERC-20 transfers from or to an address, newest first, at most 1000 per call.
@@ -617,15 +624,24 @@ class AsyncLogs:
         Args:
             chain: Chain slug, for example "ethereum".
             address: Sender or receiver of the transfers.
-            from_block: Oldest block to look at. Unset means 10,000 blocks below the latest.
-            to_block: Newest block to look at. Unset means the latest.
-            cursor: Cursor of the previous answer. It holds the window of its first page, bounds left out
-                there included.
+            from_block: Oldest block to look at; -1 means the newest one. Unset means 10,000 blocks below
+                the latest.
+            to_block: Newest block to look at. Unset or -1 means the chain's newest one.
+            page_token: Where this page begins: next_page_token of the page before. It holds the window of
+                its first page, bounds left out there included. Unset means the first page.
+            page_size: Most transfers of this page. Unset means 1,000.
             timeout: Seconds; by default what the operation is given.
         """
         return await self._ask(
             rpcs.LOG_GET_TRANSFERS,
-            {"chain": chain, "address": address, "from_block": from_block, "to_block": to_block, "cursor": cursor},
+            {
+                "chain": chain,
+                "address": address,
+                "from_block": from_block,
+                "to_block": to_block,
+                "page_token": page_token,
+                "page_size": page_size,
+            },
             timeout,
         )
 
@@ -634,9 +650,10 @@ class AsyncLogs:
         *,
         chain: str,
         address: str,
-        from_block: str | None = None,
-        to_block: str | None = None,
-        cursor: str | None = None,
+        from_block: int | None = None,
+        to_block: int | None = None,
+        page_token: str | None = None,
+        page_size: int | None = None,
         timeout: float | None = None,
     ) -> AsyncIterator[log_pb2.TokenTransfer]:
         """Yields `transfers` of all pages.
@@ -647,16 +664,25 @@ class AsyncLogs:
         Args:
             chain: Chain slug, for example "ethereum".
             address: Sender or receiver of the transfers.
-            from_block: Oldest block to look at. Unset means 10,000 blocks below the latest.
-            to_block: Newest block to look at. Unset means the latest.
-            cursor: Cursor of the previous answer. It holds the window of its first page, bounds left out
-                there included.
+            from_block: Oldest block to look at; -1 means the newest one. Unset means 10,000 blocks below
+                the latest.
+            to_block: Newest block to look at. Unset or -1 means the chain's newest one.
+            page_token: Where this page begins: next_page_token of the page before. It holds the window of
+                its first page, bounds left out there included. Unset means the first page.
+            page_size: Most transfers of this page. Unset means 1,000.
             timeout: Seconds; by default what the operation is given.
         """
         return iterate_async(
             lambda fields: self._ask(rpcs.LOG_GET_TRANSFERS, fields, timeout),
-            {"chain": chain, "address": address, "from_block": from_block, "to_block": to_block, "cursor": cursor},
-            Page("cursor", "cursor", "transfers"),
+            {
+                "chain": chain,
+                "address": address,
+                "from_block": from_block,
+                "to_block": to_block,
+                "page_token": page_token,
+                "page_size": page_size,
+            },
+            Page("page_token", "next_page_token", "transfers"),
         )
 
 
@@ -710,10 +736,11 @@ class AsyncMarketplace:
         args: Any | common_pb2.NativeJson | None = None,
         from_address: str | None = None,
         value: str | None = None,
-        height: str | None = None,
-        from_block: str | None = None,
-        to_block: str | None = None,
-        cursor: str | None = None,
+        height: int | None = None,
+        from_block: int | None = None,
+        to_block: int | None = None,
+        page_token: str | None = None,
+        page_size: int | None = None,
         timeout: float | None = None,
     ) -> marketplace_pb2.CallMethodResponse:
         """Returns what a published method answers: outputs of a function, the outcome of a simulation, or a page
@@ -730,11 +757,14 @@ class AsyncMarketplace:
             from_address: Account to call from. Unset means no account in particular; a simulation is then
                 by the zero address.
             value: Native coin to send with the call, in wei. Unset means none.
-            height: Block to call at; older blocks need an archive node.
-            from_block: Oldest block to look for events at. Unset means 9,999 below to_block, a window of
-                10,000 blocks.
-            to_block: Newest block to look for events at, at most 9,999 above from_block.
-            cursor: Cursor of the previous answer to an event query. It holds the window of its first page.
+            height: Block to call at; older blocks need an archive node. Unset or -1 means the newest one.
+            from_block: Oldest block to look for events at; -1 means the newest one. Unset means 9,999 below
+                to_block, a window of 10,000 blocks.
+            to_block: Newest block to look for events at, at most 9,999 above from_block. Unset or -1 means
+                the chain's newest one.
+            page_token: Where this page of events begins: next_page_token of the page before. It holds the
+                window of its first page. Unset means the first page.
+            page_size: Most events of this page. Unset means 100.
             timeout: Seconds; by default what the operation is given.
         """
         return await self._ask(
@@ -749,7 +779,8 @@ class AsyncMarketplace:
                 "height": height,
                 "from_block": from_block,
                 "to_block": to_block,
-                "cursor": cursor,
+                "page_token": page_token,
+                "page_size": page_size,
             },
             timeout,
         )
@@ -763,10 +794,11 @@ class AsyncMarketplace:
         args: Any | common_pb2.NativeJson | None = None,
         from_address: str | None = None,
         value: str | None = None,
-        height: str | None = None,
-        from_block: str | None = None,
-        to_block: str | None = None,
-        cursor: str | None = None,
+        height: int | None = None,
+        from_block: int | None = None,
+        to_block: int | None = None,
+        page_token: str | None = None,
+        page_size: int | None = None,
         timeout: float | None = None,
     ) -> AsyncIterator[marketplace_outcome_pb2.MarketplaceEvent]:
         """Yields `logs` of all pages.
@@ -783,11 +815,14 @@ class AsyncMarketplace:
             from_address: Account to call from. Unset means no account in particular; a simulation is then
                 by the zero address.
             value: Native coin to send with the call, in wei. Unset means none.
-            height: Block to call at; older blocks need an archive node.
-            from_block: Oldest block to look for events at. Unset means 9,999 below to_block, a window of
-                10,000 blocks.
-            to_block: Newest block to look for events at, at most 9,999 above from_block.
-            cursor: Cursor of the previous answer to an event query. It holds the window of its first page.
+            height: Block to call at; older blocks need an archive node. Unset or -1 means the newest one.
+            from_block: Oldest block to look for events at; -1 means the newest one. Unset means 9,999 below
+                to_block, a window of 10,000 blocks.
+            to_block: Newest block to look for events at, at most 9,999 above from_block. Unset or -1 means
+                the chain's newest one.
+            page_token: Where this page of events begins: next_page_token of the page before. It holds the
+                window of its first page. Unset means the first page.
+            page_size: Most events of this page. Unset means 100.
             timeout: Seconds; by default what the operation is given.
         """
         return iterate_async(
@@ -802,9 +837,10 @@ class AsyncMarketplace:
                 "height": height,
                 "from_block": from_block,
                 "to_block": to_block,
-                "cursor": cursor,
+                "page_token": page_token,
+                "page_size": page_size,
             },
-            Page("cursor", "cursor", "logs", "events"),
+            Page("page_token", "next_page_token", "logs", "events"),
         )
 
 
@@ -1883,8 +1919,8 @@ class AsyncUsage:
         from_date: str | None = None,
         to_date: str | None = None,
         group_by: Literal["hour", "day", "operation", "chain"] | usage_pb2.UsageGroup | None = None,
-        limit: int | None = None,
-        cursor: str | None = None,
+        page_size: int | None = None,
+        page_token: str | None = None,
         timeout: float | None = None,
     ) -> usage_pb2.GetUsageResponse:
         """Returns what the key that asks has used, by hour, day, operation or chain.
@@ -1896,13 +1932,20 @@ class AsyncUsage:
             from_date: First day, UTC. Unset means six days before the last one.
             to_date: Last day, UTC. Unset means today.
             group_by: By what the figures are added up. Unset means by day.
-            limit: Most rows of one answer.
-            cursor: `cursor` of the answer before, for the rows that follow.
+            page_size: Most rows of this page. Unset means 100.
+            page_token: Where this page begins: next_page_token of the page before. Unset means the first
+                page.
             timeout: Seconds; by default what the operation is given.
         """
         return await self._ask(
             rpcs.USAGE_GET_USAGE,
-            {"from_date": from_date, "to_date": to_date, "group_by": group_by, "limit": limit, "cursor": cursor},
+            {
+                "from_date": from_date,
+                "to_date": to_date,
+                "group_by": group_by,
+                "page_size": page_size,
+                "page_token": page_token,
+            },
             timeout,
         )
 
@@ -1912,8 +1955,8 @@ class AsyncUsage:
         from_date: str | None = None,
         to_date: str | None = None,
         group_by: Literal["hour", "day", "operation", "chain"] | usage_pb2.UsageGroup | None = None,
-        limit: int | None = None,
-        cursor: str | None = None,
+        page_size: int | None = None,
+        page_token: str | None = None,
         timeout: float | None = None,
     ) -> AsyncIterator[usage_pb2.UsageRow]:
         """Yields `rows` of all pages.
@@ -1925,14 +1968,21 @@ class AsyncUsage:
             from_date: First day, UTC. Unset means six days before the last one.
             to_date: Last day, UTC. Unset means today.
             group_by: By what the figures are added up. Unset means by day.
-            limit: Most rows of one answer.
-            cursor: `cursor` of the answer before, for the rows that follow.
+            page_size: Most rows of this page. Unset means 100.
+            page_token: Where this page begins: next_page_token of the page before. Unset means the first
+                page.
             timeout: Seconds; by default what the operation is given.
         """
         return iterate_async(
             lambda fields: self._ask(rpcs.USAGE_GET_USAGE, fields, timeout),
-            {"from_date": from_date, "to_date": to_date, "group_by": group_by, "limit": limit, "cursor": cursor},
-            Page("cursor", "cursor", "rows"),
+            {
+                "from_date": from_date,
+                "to_date": to_date,
+                "group_by": group_by,
+                "page_size": page_size,
+                "page_token": page_token,
+            },
+            Page("page_token", "next_page_token", "rows"),
         )
 
 

@@ -173,7 +173,7 @@ class Blocks:
 
         Args:
             chain: Chain slug, for example "ethereum".
-            block_number: Block number.
+            block_number: Block number; unset is 0, the genesis block. JSON must give it.
             timeout: Seconds; by default what the operation is given.
         """
         return self._ask(rpcs.BLOCK_GET_BLOCK_TRANSACTIONS, {"chain": chain, "block_number": block_number}, timeout)
@@ -226,7 +226,7 @@ class Contracts:
         data: str,
         from_address: str | None = None,
         value: str | None = None,
-        block: str | None = None,
+        block: int | None = None,
         timeout: float | None = None,
     ) -> contract_pb2.SimulateCallResponse:
         """Returns what a contract call would return, without submitting anything.
@@ -240,8 +240,8 @@ class Contracts:
             data: ABI-encoded selector and arguments, hex.
             from_address: Account to call from. Unset means the zero address.
             value: Native coin to send with the call, in wei, hex. Unset means none.
-            block: Block to call at, hex number or "latest"; a JSON integer is accepted too. Older blocks
-                need an archive node. Unset means the latest.
+            block: Block to call at; older blocks need an archive node. Unset or -1 means the newest one.
+                JSON writes it as hex text, an integer or "latest".
             timeout: Seconds; by default what the operation is given.
         """
         return self._ask(
@@ -408,7 +408,7 @@ class Cosmos:
 
         Args:
             chain: Chain slug, for example "cosmoshub".
-            block_number: Block number.
+            block_number: Block number, from 1; unset is refused.
             timeout: Seconds; by default what the operation is given.
         """
         return self._ask(rpcs.COSMOS_GET_BLOCK_RESULTS, {"chain": chain, "block_number": block_number}, timeout)
@@ -523,11 +523,12 @@ class Logs:
         self,
         *,
         chain: str,
-        from_block: str | None = None,
-        to_block: str | None = None,
+        from_block: int | None = None,
+        to_block: int | None = None,
         address: str | None = None,
         topic0: str | None = None,
-        cursor: str | None = None,
+        page_token: str | None = None,
+        page_size: int | None = None,
         timeout: float | None = None,
     ) -> log_pb2.GetLogsResponse:
         """Returns event logs, newest first, at most 1000 per call.
@@ -537,12 +538,13 @@ class Logs:
 
         Args:
             chain: Chain slug, for example "ethereum".
-            from_block: Oldest block to look at.
-            to_block: Newest block to look at. Unset means the latest.
+            from_block: Oldest block to look at; -1 means the newest one, as unset does.
+            to_block: Newest block to look at. Unset or -1 means the chain's newest one.
             address: Contract whose logs to keep. Unset keeps those of all contracts.
             topic0: Signature hash of the event to keep. Unset keeps all events.
-            cursor: Cursor of the previous answer. It holds the window of its first page, bounds left out
-                there included.
+            page_token: Where this page begins: next_page_token of the page before. It holds the window of
+                its first page, bounds left out there included. Unset means the first page.
+            page_size: Most logs of this page. Unset means 1,000.
             timeout: Seconds; by default what the operation is given.
         """
         return self._ask(
@@ -553,7 +555,8 @@ class Logs:
                 "to_block": to_block,
                 "address": address,
                 "topic0": topic0,
-                "cursor": cursor,
+                "page_token": page_token,
+                "page_size": page_size,
             },
             timeout,
         )
@@ -562,11 +565,12 @@ class Logs:
         self,
         *,
         chain: str,
-        from_block: str | None = None,
-        to_block: str | None = None,
+        from_block: int | None = None,
+        to_block: int | None = None,
         address: str | None = None,
         topic0: str | None = None,
-        cursor: str | None = None,
+        page_token: str | None = None,
+        page_size: int | None = None,
         timeout: float | None = None,
     ) -> Iterator[evm_pb2.EvmLog]:
         """Yields `logs` of all pages.
@@ -577,12 +581,13 @@ class Logs:
 
         Args:
             chain: Chain slug, for example "ethereum".
-            from_block: Oldest block to look at.
-            to_block: Newest block to look at. Unset means the latest.
+            from_block: Oldest block to look at; -1 means the newest one, as unset does.
+            to_block: Newest block to look at. Unset or -1 means the chain's newest one.
             address: Contract whose logs to keep. Unset keeps those of all contracts.
             topic0: Signature hash of the event to keep. Unset keeps all events.
-            cursor: Cursor of the previous answer. It holds the window of its first page, bounds left out
-                there included.
+            page_token: Where this page begins: next_page_token of the page before. It holds the window of
+                its first page, bounds left out there included. Unset means the first page.
+            page_size: Most logs of this page. Unset means 1,000.
             timeout: Seconds; by default what the operation is given.
         """
         return iterate(
@@ -593,9 +598,10 @@ class Logs:
                 "to_block": to_block,
                 "address": address,
                 "topic0": topic0,
-                "cursor": cursor,
+                "page_token": page_token,
+                "page_size": page_size,
             },
-            Page("cursor", "cursor", "logs"),
+            Page("page_token", "next_page_token", "logs"),
         )
 
     def get_transfers(
@@ -603,9 +609,10 @@ class Logs:
         *,
         chain: str,
         address: str,
-        from_block: str | None = None,
-        to_block: str | None = None,
-        cursor: str | None = None,
+        from_block: int | None = None,
+        to_block: int | None = None,
+        page_token: str | None = None,
+        page_size: int | None = None,
         timeout: float | None = None,
     ) -> log_pb2.GetTransfersResponse:
         """Returns ERC-20 transfers from or to an address, newest first, at most 1000 per call.
@@ -615,15 +622,24 @@ class Logs:
         Args:
             chain: Chain slug, for example "ethereum".
             address: Sender or receiver of the transfers.
-            from_block: Oldest block to look at. Unset means 10,000 blocks below the latest.
-            to_block: Newest block to look at. Unset means the latest.
-            cursor: Cursor of the previous answer. It holds the window of its first page, bounds left out
-                there included.
+            from_block: Oldest block to look at; -1 means the newest one. Unset means 10,000 blocks below
+                the latest.
+            to_block: Newest block to look at. Unset or -1 means the chain's newest one.
+            page_token: Where this page begins: next_page_token of the page before. It holds the window of
+                its first page, bounds left out there included. Unset means the first page.
+            page_size: Most transfers of this page. Unset means 1,000.
             timeout: Seconds; by default what the operation is given.
         """
         return self._ask(
             rpcs.LOG_GET_TRANSFERS,
-            {"chain": chain, "address": address, "from_block": from_block, "to_block": to_block, "cursor": cursor},
+            {
+                "chain": chain,
+                "address": address,
+                "from_block": from_block,
+                "to_block": to_block,
+                "page_token": page_token,
+                "page_size": page_size,
+            },
             timeout,
         )
 
@@ -632,9 +648,10 @@ class Logs:
         *,
         chain: str,
         address: str,
-        from_block: str | None = None,
-        to_block: str | None = None,
-        cursor: str | None = None,
+        from_block: int | None = None,
+        to_block: int | None = None,
+        page_token: str | None = None,
+        page_size: int | None = None,
         timeout: float | None = None,
     ) -> Iterator[log_pb2.TokenTransfer]:
         """Yields `transfers` of all pages.
@@ -645,16 +662,25 @@ class Logs:
         Args:
             chain: Chain slug, for example "ethereum".
             address: Sender or receiver of the transfers.
-            from_block: Oldest block to look at. Unset means 10,000 blocks below the latest.
-            to_block: Newest block to look at. Unset means the latest.
-            cursor: Cursor of the previous answer. It holds the window of its first page, bounds left out
-                there included.
+            from_block: Oldest block to look at; -1 means the newest one. Unset means 10,000 blocks below
+                the latest.
+            to_block: Newest block to look at. Unset or -1 means the chain's newest one.
+            page_token: Where this page begins: next_page_token of the page before. It holds the window of
+                its first page, bounds left out there included. Unset means the first page.
+            page_size: Most transfers of this page. Unset means 1,000.
             timeout: Seconds; by default what the operation is given.
         """
         return iterate(
             lambda fields: self._ask(rpcs.LOG_GET_TRANSFERS, fields, timeout),
-            {"chain": chain, "address": address, "from_block": from_block, "to_block": to_block, "cursor": cursor},
-            Page("cursor", "cursor", "transfers"),
+            {
+                "chain": chain,
+                "address": address,
+                "from_block": from_block,
+                "to_block": to_block,
+                "page_token": page_token,
+                "page_size": page_size,
+            },
+            Page("page_token", "next_page_token", "transfers"),
         )
 
 
@@ -708,10 +734,11 @@ class Marketplace:
         args: Any | common_pb2.NativeJson | None = None,
         from_address: str | None = None,
         value: str | None = None,
-        height: str | None = None,
-        from_block: str | None = None,
-        to_block: str | None = None,
-        cursor: str | None = None,
+        height: int | None = None,
+        from_block: int | None = None,
+        to_block: int | None = None,
+        page_token: str | None = None,
+        page_size: int | None = None,
         timeout: float | None = None,
     ) -> marketplace_pb2.CallMethodResponse:
         """Returns what a published method answers: outputs of a function, the outcome of a simulation, or a page
@@ -728,11 +755,14 @@ class Marketplace:
             from_address: Account to call from. Unset means no account in particular; a simulation is then
                 by the zero address.
             value: Native coin to send with the call, in wei. Unset means none.
-            height: Block to call at; older blocks need an archive node.
-            from_block: Oldest block to look for events at. Unset means 9,999 below to_block, a window of
-                10,000 blocks.
-            to_block: Newest block to look for events at, at most 9,999 above from_block.
-            cursor: Cursor of the previous answer to an event query. It holds the window of its first page.
+            height: Block to call at; older blocks need an archive node. Unset or -1 means the newest one.
+            from_block: Oldest block to look for events at; -1 means the newest one. Unset means 9,999 below
+                to_block, a window of 10,000 blocks.
+            to_block: Newest block to look for events at, at most 9,999 above from_block. Unset or -1 means
+                the chain's newest one.
+            page_token: Where this page of events begins: next_page_token of the page before. It holds the
+                window of its first page. Unset means the first page.
+            page_size: Most events of this page. Unset means 100.
             timeout: Seconds; by default what the operation is given.
         """
         return self._ask(
@@ -747,7 +777,8 @@ class Marketplace:
                 "height": height,
                 "from_block": from_block,
                 "to_block": to_block,
-                "cursor": cursor,
+                "page_token": page_token,
+                "page_size": page_size,
             },
             timeout,
         )
@@ -761,10 +792,11 @@ class Marketplace:
         args: Any | common_pb2.NativeJson | None = None,
         from_address: str | None = None,
         value: str | None = None,
-        height: str | None = None,
-        from_block: str | None = None,
-        to_block: str | None = None,
-        cursor: str | None = None,
+        height: int | None = None,
+        from_block: int | None = None,
+        to_block: int | None = None,
+        page_token: str | None = None,
+        page_size: int | None = None,
         timeout: float | None = None,
     ) -> Iterator[marketplace_outcome_pb2.MarketplaceEvent]:
         """Yields `logs` of all pages.
@@ -781,11 +813,14 @@ class Marketplace:
             from_address: Account to call from. Unset means no account in particular; a simulation is then
                 by the zero address.
             value: Native coin to send with the call, in wei. Unset means none.
-            height: Block to call at; older blocks need an archive node.
-            from_block: Oldest block to look for events at. Unset means 9,999 below to_block, a window of
-                10,000 blocks.
-            to_block: Newest block to look for events at, at most 9,999 above from_block.
-            cursor: Cursor of the previous answer to an event query. It holds the window of its first page.
+            height: Block to call at; older blocks need an archive node. Unset or -1 means the newest one.
+            from_block: Oldest block to look for events at; -1 means the newest one. Unset means 9,999 below
+                to_block, a window of 10,000 blocks.
+            to_block: Newest block to look for events at, at most 9,999 above from_block. Unset or -1 means
+                the chain's newest one.
+            page_token: Where this page of events begins: next_page_token of the page before. It holds the
+                window of its first page. Unset means the first page.
+            page_size: Most events of this page. Unset means 100.
             timeout: Seconds; by default what the operation is given.
         """
         return iterate(
@@ -800,9 +835,10 @@ class Marketplace:
                 "height": height,
                 "from_block": from_block,
                 "to_block": to_block,
-                "cursor": cursor,
+                "page_token": page_token,
+                "page_size": page_size,
             },
-            Page("cursor", "cursor", "logs", "events"),
+            Page("page_token", "next_page_token", "logs", "events"),
         )
 
 
@@ -1869,8 +1905,8 @@ class Usage:
         from_date: str | None = None,
         to_date: str | None = None,
         group_by: Literal["hour", "day", "operation", "chain"] | usage_pb2.UsageGroup | None = None,
-        limit: int | None = None,
-        cursor: str | None = None,
+        page_size: int | None = None,
+        page_token: str | None = None,
         timeout: float | None = None,
     ) -> usage_pb2.GetUsageResponse:
         """Returns what the key that asks has used, by hour, day, operation or chain.
@@ -1882,13 +1918,20 @@ class Usage:
             from_date: First day, UTC. Unset means six days before the last one.
             to_date: Last day, UTC. Unset means today.
             group_by: By what the figures are added up. Unset means by day.
-            limit: Most rows of one answer.
-            cursor: `cursor` of the answer before, for the rows that follow.
+            page_size: Most rows of this page. Unset means 100.
+            page_token: Where this page begins: next_page_token of the page before. Unset means the first
+                page.
             timeout: Seconds; by default what the operation is given.
         """
         return self._ask(
             rpcs.USAGE_GET_USAGE,
-            {"from_date": from_date, "to_date": to_date, "group_by": group_by, "limit": limit, "cursor": cursor},
+            {
+                "from_date": from_date,
+                "to_date": to_date,
+                "group_by": group_by,
+                "page_size": page_size,
+                "page_token": page_token,
+            },
             timeout,
         )
 
@@ -1898,8 +1941,8 @@ class Usage:
         from_date: str | None = None,
         to_date: str | None = None,
         group_by: Literal["hour", "day", "operation", "chain"] | usage_pb2.UsageGroup | None = None,
-        limit: int | None = None,
-        cursor: str | None = None,
+        page_size: int | None = None,
+        page_token: str | None = None,
         timeout: float | None = None,
     ) -> Iterator[usage_pb2.UsageRow]:
         """Yields `rows` of all pages.
@@ -1911,14 +1954,21 @@ class Usage:
             from_date: First day, UTC. Unset means six days before the last one.
             to_date: Last day, UTC. Unset means today.
             group_by: By what the figures are added up. Unset means by day.
-            limit: Most rows of one answer.
-            cursor: `cursor` of the answer before, for the rows that follow.
+            page_size: Most rows of this page. Unset means 100.
+            page_token: Where this page begins: next_page_token of the page before. Unset means the first
+                page.
             timeout: Seconds; by default what the operation is given.
         """
         return iterate(
             lambda fields: self._ask(rpcs.USAGE_GET_USAGE, fields, timeout),
-            {"from_date": from_date, "to_date": to_date, "group_by": group_by, "limit": limit, "cursor": cursor},
-            Page("cursor", "cursor", "rows"),
+            {
+                "from_date": from_date,
+                "to_date": to_date,
+                "group_by": group_by,
+                "page_size": page_size,
+                "page_token": page_token,
+            },
+            Page("page_token", "next_page_token", "rows"),
         )
 
 

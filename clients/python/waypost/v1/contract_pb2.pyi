@@ -18,8 +18,8 @@ class SimulateCallRequest(_message.Message):
     data: str
     from_address: str
     value: str
-    block: str
-    def __init__(self, chain: _Optional[str] = ..., to: _Optional[str] = ..., data: _Optional[str] = ..., from_address: _Optional[str] = ..., value: _Optional[str] = ..., block: _Optional[str] = ...) -> None: ...
+    block: int
+    def __init__(self, chain: _Optional[str] = ..., to: _Optional[str] = ..., data: _Optional[str] = ..., from_address: _Optional[str] = ..., value: _Optional[str] = ..., block: _Optional[int] = ...) -> None: ...
 
 class SimulateCallResponse(_message.Message):
     __slots__ = ("chain", "result", "block_height")

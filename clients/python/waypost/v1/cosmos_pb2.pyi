@@ -121,13 +121,13 @@ class UnbondingEntry(_message.Message):
     BALANCE_FIELD_NUMBER: _ClassVar[int]
     UNBONDING_ID_FIELD_NUMBER: _ClassVar[int]
     UNBONDING_ON_HOLD_REF_COUNT_FIELD_NUMBER: _ClassVar[int]
-    creation_height: str
+    creation_height: int
     completion_time: _timestamp_pb2.Timestamp
     initial_balance: str
     balance: str
     unbonding_id: str
     unbonding_on_hold_ref_count: str
-    def __init__(self, creation_height: _Optional[str] = ..., completion_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., initial_balance: _Optional[str] = ..., balance: _Optional[str] = ..., unbonding_id: _Optional[str] = ..., unbonding_on_hold_ref_count: _Optional[str] = ...) -> None: ...
+    def __init__(self, creation_height: _Optional[int] = ..., completion_time: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., initial_balance: _Optional[str] = ..., balance: _Optional[str] = ..., unbonding_id: _Optional[str] = ..., unbonding_on_hold_ref_count: _Optional[str] = ...) -> None: ...
 
 class GetRewardsRequest(_message.Message):
     __slots__ = ("chain", "delegator")

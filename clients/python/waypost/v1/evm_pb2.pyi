@@ -37,7 +37,7 @@ class EvmBlock(_message.Message):
     TRANSACTION_COUNT_FIELD_NUMBER: _ClassVar[int]
     TRANSACTIONS_FIELD_NUMBER: _ClassVar[int]
     EXTRA_FIELD_NUMBER: _ClassVar[int]
-    number: str
+    number: int
     hash: str
     parent_hash: str
     timestamp: _timestamp_pb2.Timestamp
@@ -64,7 +64,7 @@ class EvmBlock(_message.Message):
     transaction_count: int
     transactions: _containers.RepeatedScalarFieldContainer[str]
     extra: _common_pb2.NativeJson
-    def __init__(self, number: _Optional[str] = ..., hash: _Optional[str] = ..., parent_hash: _Optional[str] = ..., timestamp: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., miner: _Optional[str] = ..., gas_limit: _Optional[str] = ..., gas_used: _Optional[str] = ..., base_fee_per_gas: _Optional[str] = ..., size: _Optional[int] = ..., difficulty: _Optional[str] = ..., nonce: _Optional[str] = ..., mix_hash: _Optional[str] = ..., extra_data: _Optional[str] = ..., state_root: _Optional[str] = ..., transactions_root: _Optional[str] = ..., receipts_root: _Optional[str] = ..., sha3_uncles: _Optional[str] = ..., logs_bloom: _Optional[str] = ..., uncles: _Optional[_Iterable[str]] = ..., withdrawals_root: _Optional[str] = ..., blob_gas_used: _Optional[str] = ..., excess_blob_gas: _Optional[str] = ..., parent_beacon_block_root: _Optional[str] = ..., requests_hash: _Optional[str] = ..., transaction_count: _Optional[int] = ..., transactions: _Optional[_Iterable[str]] = ..., extra: _Optional[_Union[_common_pb2.NativeJson, _Mapping]] = ...) -> None: ...
+    def __init__(self, number: _Optional[int] = ..., hash: _Optional[str] = ..., parent_hash: _Optional[str] = ..., timestamp: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., miner: _Optional[str] = ..., gas_limit: _Optional[str] = ..., gas_used: _Optional[str] = ..., base_fee_per_gas: _Optional[str] = ..., size: _Optional[int] = ..., difficulty: _Optional[str] = ..., nonce: _Optional[str] = ..., mix_hash: _Optional[str] = ..., extra_data: _Optional[str] = ..., state_root: _Optional[str] = ..., transactions_root: _Optional[str] = ..., receipts_root: _Optional[str] = ..., sha3_uncles: _Optional[str] = ..., logs_bloom: _Optional[str] = ..., uncles: _Optional[_Iterable[str]] = ..., withdrawals_root: _Optional[str] = ..., blob_gas_used: _Optional[str] = ..., excess_blob_gas: _Optional[str] = ..., parent_beacon_block_root: _Optional[str] = ..., requests_hash: _Optional[str] = ..., transaction_count: _Optional[int] = ..., transactions: _Optional[_Iterable[str]] = ..., extra: _Optional[_Union[_common_pb2.NativeJson, _Mapping]] = ...) -> None: ...
 
 class EvmTransaction(_message.Message):
     __slots__ = ("hash", "from_address", "to", "value", "gas_price", "gas", "input", "nonce", "type", "transaction_index", "max_fee_per_gas", "max_priority_fee_per_gas", "max_fee_per_blob_gas", "chain_id", "extra")

@@ -37,7 +37,7 @@ class EvmReceipt(_message.Message):
     DECODED_LOGS_FIELD_NUMBER: _ClassVar[int]
     EXTRA_FIELD_NUMBER: _ClassVar[int]
     transaction_hash: str
-    block_number: str
+    block_number: int
     block_hash: str
     transaction_index: int
     from_address: str
@@ -51,7 +51,7 @@ class EvmReceipt(_message.Message):
     logs: _containers.RepeatedCompositeFieldContainer[_evm_pb2.EvmLog]
     decoded_logs: _containers.RepeatedCompositeFieldContainer[DecodedLog]
     extra: _common_pb2.NativeJson
-    def __init__(self, transaction_hash: _Optional[str] = ..., block_number: _Optional[str] = ..., block_hash: _Optional[str] = ..., transaction_index: _Optional[int] = ..., from_address: _Optional[str] = ..., to: _Optional[str] = ..., status: _Optional[_Union[ReceiptStatus, str]] = ..., gas_used: _Optional[str] = ..., cumulative_gas_used: _Optional[str] = ..., effective_gas_price: _Optional[str] = ..., type: _Optional[int] = ..., contract_address: _Optional[str] = ..., logs: _Optional[_Iterable[_Union[_evm_pb2.EvmLog, _Mapping]]] = ..., decoded_logs: _Optional[_Iterable[_Union[DecodedLog, _Mapping]]] = ..., extra: _Optional[_Union[_common_pb2.NativeJson, _Mapping]] = ...) -> None: ...
+    def __init__(self, transaction_hash: _Optional[str] = ..., block_number: _Optional[int] = ..., block_hash: _Optional[str] = ..., transaction_index: _Optional[int] = ..., from_address: _Optional[str] = ..., to: _Optional[str] = ..., status: _Optional[_Union[ReceiptStatus, str]] = ..., gas_used: _Optional[str] = ..., cumulative_gas_used: _Optional[str] = ..., effective_gas_price: _Optional[str] = ..., type: _Optional[int] = ..., contract_address: _Optional[str] = ..., logs: _Optional[_Iterable[_Union[_evm_pb2.EvmLog, _Mapping]]] = ..., decoded_logs: _Optional[_Iterable[_Union[DecodedLog, _Mapping]]] = ..., extra: _Optional[_Union[_common_pb2.NativeJson, _Mapping]] = ...) -> None: ...
 
 class DecodedLog(_message.Message):
     __slots__ = ("event", "address", "log_index", "args", "arg_names")
@@ -80,9 +80,9 @@ class StarknetReceipt(_message.Message):
     BLOCK_NUMBER_FIELD_NUMBER: _ClassVar[int]
     NATIVE_FIELD_NUMBER: _ClassVar[int]
     transaction_hash: str
-    block_number: str
+    block_number: int
     native: _common_pb2.NativeJson
-    def __init__(self, transaction_hash: _Optional[str] = ..., block_number: _Optional[str] = ..., native: _Optional[_Union[_common_pb2.NativeJson, _Mapping]] = ...) -> None: ...
+    def __init__(self, transaction_hash: _Optional[str] = ..., block_number: _Optional[int] = ..., native: _Optional[_Union[_common_pb2.NativeJson, _Mapping]] = ...) -> None: ...
 
 class CosmosReceipt(_message.Message):
     __slots__ = ("tx", "tx_response")
@@ -120,7 +120,7 @@ class CosmosTxResponse(_message.Message):
     TIMESTAMP_FIELD_NUMBER: _ClassVar[int]
     RAW_LOG_FIELD_NUMBER: _ClassVar[int]
     NATIVE_FIELD_NUMBER: _ClassVar[int]
-    height: str
+    height: int
     txhash: str
     code: int
     gas_wanted: str
@@ -128,4 +128,4 @@ class CosmosTxResponse(_message.Message):
     timestamp: _timestamp_pb2.Timestamp
     raw_log: str
     native: _common_pb2.NativeJson
-    def __init__(self, height: _Optional[str] = ..., txhash: _Optional[str] = ..., code: _Optional[int] = ..., gas_wanted: _Optional[str] = ..., gas_used: _Optional[str] = ..., timestamp: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., raw_log: _Optional[str] = ..., native: _Optional[_Union[_common_pb2.NativeJson, _Mapping]] = ...) -> None: ...
+    def __init__(self, height: _Optional[int] = ..., txhash: _Optional[str] = ..., code: _Optional[int] = ..., gas_wanted: _Optional[str] = ..., gas_used: _Optional[str] = ..., timestamp: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., raw_log: _Optional[str] = ..., native: _Optional[_Union[_common_pb2.NativeJson, _Mapping]] = ...) -> None: ...

@@ -14,6 +14,15 @@ class HealthStatus(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     HEALTH_STATUS_OK: _ClassVar[HealthStatus]
     HEALTH_STATUS_DEGRADED: _ClassVar[HealthStatus]
 
+class ChainKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    CHAIN_KIND_UNSPECIFIED: _ClassVar[ChainKind]
+    CHAIN_KIND_EVM: _ClassVar[ChainKind]
+    CHAIN_KIND_SVM: _ClassVar[ChainKind]
+    CHAIN_KIND_UTXO: _ClassVar[ChainKind]
+    CHAIN_KIND_CAIRO_VM: _ClassVar[ChainKind]
+    CHAIN_KIND_COSMOS_SDK: _ClassVar[ChainKind]
+
 class ChainTrouble(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     CHAIN_TROUBLE_UNSPECIFIED: _ClassVar[ChainTrouble]
@@ -42,6 +51,12 @@ class CalendarKind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
 HEALTH_STATUS_UNSPECIFIED: HealthStatus
 HEALTH_STATUS_OK: HealthStatus
 HEALTH_STATUS_DEGRADED: HealthStatus
+CHAIN_KIND_UNSPECIFIED: ChainKind
+CHAIN_KIND_EVM: ChainKind
+CHAIN_KIND_SVM: ChainKind
+CHAIN_KIND_UTXO: ChainKind
+CHAIN_KIND_CAIRO_VM: ChainKind
+CHAIN_KIND_COSMOS_SDK: ChainKind
 CHAIN_TROUBLE_UNSPECIFIED: ChainTrouble
 CHAIN_TROUBLE_WRONG_CHAIN: ChainTrouble
 CHAIN_TROUBLE_HANGS: ChainTrouble
@@ -105,12 +120,12 @@ class GetChainHealthResponse(_message.Message):
     REASON_FIELD_NUMBER: _ClassVar[int]
     chain: str
     status: ChainStatus
-    type: str
+    type: ChainKind
     block_height: int
     timestamp: _timestamp_pb2.Timestamp
     latency_ms: float
     reason: ChainTrouble
-    def __init__(self, chain: _Optional[str] = ..., status: _Optional[_Union[ChainStatus, str]] = ..., type: _Optional[str] = ..., block_height: _Optional[int] = ..., timestamp: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., latency_ms: _Optional[float] = ..., reason: _Optional[_Union[ChainTrouble, str]] = ...) -> None: ...
+    def __init__(self, chain: _Optional[str] = ..., status: _Optional[_Union[ChainStatus, str]] = ..., type: _Optional[_Union[ChainKind, str]] = ..., block_height: _Optional[int] = ..., timestamp: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., latency_ms: _Optional[float] = ..., reason: _Optional[_Union[ChainTrouble, str]] = ...) -> None: ...
 
 class GetNetworkCalendarRequest(_message.Message):
     __slots__ = ("chain", "kind", "from_date", "to_date")

@@ -3,11 +3,21 @@ from waypost.v1 import common_pb2 as _common_pb2
 from waypost.v1 import evm_pb2 as _evm_pb2
 from waypost.v1 import receipt_pb2 as _receipt_pb2
 from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from typing import ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Mapping, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
+
+class Tracer(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    TRACER_UNSPECIFIED: _ClassVar[Tracer]
+    TRACER_CALL_TRACER: _ClassVar[Tracer]
+    TRACER_TRACE_TRANSACTION: _ClassVar[Tracer]
+TRACER_UNSPECIFIED: Tracer
+TRACER_CALL_TRACER: Tracer
+TRACER_TRACE_TRANSACTION: Tracer
 
 class GetReceiptRequest(_message.Message):
     __slots__ = ("chain", "hash")
@@ -52,16 +62,16 @@ class GetTransactionByHashResponse(_message.Message):
     def __init__(self, count: _Optional[int] = ..., results: _Optional[_Iterable[_Union[GetTransactionByHashResult, _Mapping]]] = ...) -> None: ...
 
 class GetTransactionByHashResult(_message.Message):
-    __slots__ = ("chain", "hash", "transaction", "error")
+    __slots__ = ("chain", "hash", "value", "error")
     CHAIN_FIELD_NUMBER: _ClassVar[int]
     HASH_FIELD_NUMBER: _ClassVar[int]
-    TRANSACTION_FIELD_NUMBER: _ClassVar[int]
+    VALUE_FIELD_NUMBER: _ClassVar[int]
     ERROR_FIELD_NUMBER: _ClassVar[int]
     chain: str
     hash: str
-    transaction: Transaction
+    value: Transaction
     error: _common_pb2.RowError
-    def __init__(self, chain: _Optional[str] = ..., hash: _Optional[str] = ..., transaction: _Optional[_Union[Transaction, _Mapping]] = ..., error: _Optional[_Union[_common_pb2.RowError, _Mapping]] = ...) -> None: ...
+    def __init__(self, chain: _Optional[str] = ..., hash: _Optional[str] = ..., value: _Optional[_Union[Transaction, _Mapping]] = ..., error: _Optional[_Union[_common_pb2.RowError, _Mapping]] = ...) -> None: ...
 
 class Transaction(_message.Message):
     __slots__ = ("evm", "solana", "starknet", "cosmos")
@@ -80,10 +90,10 @@ class EvmMinedTransaction(_message.Message):
     BLOCK_NUMBER_FIELD_NUMBER: _ClassVar[int]
     BLOCK_HASH_FIELD_NUMBER: _ClassVar[int]
     TRANSACTION_FIELD_NUMBER: _ClassVar[int]
-    block_number: str
+    block_number: int
     block_hash: str
     transaction: _evm_pb2.EvmTransaction
-    def __init__(self, block_number: _Optional[str] = ..., block_hash: _Optional[str] = ..., transaction: _Optional[_Union[_evm_pb2.EvmTransaction, _Mapping]] = ...) -> None: ...
+    def __init__(self, block_number: _Optional[int] = ..., block_hash: _Optional[str] = ..., transaction: _Optional[_Union[_evm_pb2.EvmTransaction, _Mapping]] = ...) -> None: ...
 
 class SolanaTransaction(_message.Message):
     __slots__ = ("block_number", "from_address", "to", "native")
@@ -91,11 +101,11 @@ class SolanaTransaction(_message.Message):
     FROM_ADDRESS_FIELD_NUMBER: _ClassVar[int]
     TO_FIELD_NUMBER: _ClassVar[int]
     NATIVE_FIELD_NUMBER: _ClassVar[int]
-    block_number: str
+    block_number: int
     from_address: str
     to: str
     native: _common_pb2.NativeJson
-    def __init__(self, block_number: _Optional[str] = ..., from_address: _Optional[str] = ..., to: _Optional[str] = ..., native: _Optional[_Union[_common_pb2.NativeJson, _Mapping]] = ...) -> None: ...
+    def __init__(self, block_number: _Optional[int] = ..., from_address: _Optional[str] = ..., to: _Optional[str] = ..., native: _Optional[_Union[_common_pb2.NativeJson, _Mapping]] = ...) -> None: ...
 
 class StarknetTransaction(_message.Message):
     __slots__ = ("block_number", "from_address", "to", "native")
@@ -103,11 +113,11 @@ class StarknetTransaction(_message.Message):
     FROM_ADDRESS_FIELD_NUMBER: _ClassVar[int]
     TO_FIELD_NUMBER: _ClassVar[int]
     NATIVE_FIELD_NUMBER: _ClassVar[int]
-    block_number: str
+    block_number: int
     from_address: str
     to: str
     native: _common_pb2.NativeJson
-    def __init__(self, block_number: _Optional[str] = ..., from_address: _Optional[str] = ..., to: _Optional[str] = ..., native: _Optional[_Union[_common_pb2.NativeJson, _Mapping]] = ...) -> None: ...
+    def __init__(self, block_number: _Optional[int] = ..., from_address: _Optional[str] = ..., to: _Optional[str] = ..., native: _Optional[_Union[_common_pb2.NativeJson, _Mapping]] = ...) -> None: ...
 
 class CosmosTransaction(_message.Message):
     __slots__ = ("block_number", "from_address", "to", "receipt")
@@ -115,11 +125,11 @@ class CosmosTransaction(_message.Message):
     FROM_ADDRESS_FIELD_NUMBER: _ClassVar[int]
     TO_FIELD_NUMBER: _ClassVar[int]
     RECEIPT_FIELD_NUMBER: _ClassVar[int]
-    block_number: str
+    block_number: int
     from_address: str
     to: str
     receipt: _receipt_pb2.CosmosReceipt
-    def __init__(self, block_number: _Optional[str] = ..., from_address: _Optional[str] = ..., to: _Optional[str] = ..., receipt: _Optional[_Union[_receipt_pb2.CosmosReceipt, _Mapping]] = ...) -> None: ...
+    def __init__(self, block_number: _Optional[int] = ..., from_address: _Optional[str] = ..., to: _Optional[str] = ..., receipt: _Optional[_Union[_receipt_pb2.CosmosReceipt, _Mapping]] = ...) -> None: ...
 
 class TraceTransactionRequest(_message.Message):
     __slots__ = ("chain", "hash")
@@ -137,9 +147,9 @@ class TraceTransactionResponse(_message.Message):
     TRACE_FIELD_NUMBER: _ClassVar[int]
     chain: str
     hash: str
-    tracer: str
+    tracer: Tracer
     trace: _containers.RepeatedCompositeFieldContainer[TraceFrame]
-    def __init__(self, chain: _Optional[str] = ..., hash: _Optional[str] = ..., tracer: _Optional[str] = ..., trace: _Optional[_Iterable[_Union[TraceFrame, _Mapping]]] = ...) -> None: ...
+    def __init__(self, chain: _Optional[str] = ..., hash: _Optional[str] = ..., tracer: _Optional[_Union[Tracer, str]] = ..., trace: _Optional[_Iterable[_Union[TraceFrame, _Mapping]]] = ...) -> None: ...
 
 class TraceFrame(_message.Message):
     __slots__ = ("parent", "type", "from_address", "to", "value", "gas", "gas_used", "input", "output", "error", "revert_reason")

@@ -27,7 +27,7 @@ from waypost.options.v1 import options_pb2 as waypost_dot_options_dot_v1_dot_opt
 from waypost.v1 import yield_protocol_pb2 as waypost_dot_v1_dot_yield__protocol__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1cwaypost/v1/yield_vault.proto\x12\nwaypost.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a waypost/options/v1/options.proto\x1a\x1fwaypost/v1/yield_protocol.proto\">\n\x15GetLendCVaultsRequest\x12%\n\x05\x63hain\x18\x01 \x01(\tB\x16\xf2\xba\xc9\xac\n\x10\x08\x01\x10\x01\x62\n\"ethereum\"\"^\n\x16GetLendCVaultsResponse\x12\r\n\x05\x63hain\x18\x01 \x01(\t\x12\r\n\x05\x63ount\x18\x02 \x01(\x05\x12&\n\x06vaults\x18\x03 \x03(\x0b\x32\x16.waypost.v1.LendCVault\"\x9a\x01\n\nLendCVault\x12\x0f\n\x07\x61\x64\x64ress\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0e\n\x06symbol\x18\x03 \x01(\t\x12\x10\n\x08\x63hain_id\x18\x04 \x01(\x03\x12%\n\x05\x63hain\x18\x05 \x01(\x0b\x32\x16.waypost.v1.LendCChain\x12\x0f\n\x07version\x18\x06 \x01(\t\x12\x13\n\x0bwhitelisted\x18\x07 \x01(\x08\")\n\nLendCChain\x12\n\n\x02id\x18\x01 \x01(\x03\x12\x0f\n\x07network\x18\x02 \x01(\t\"\x93\x01\n\x18GetLendCVaultDataRequest\x12%\n\x05\x63hain\x18\x01 \x01(\tB\x16\xf2\xba\xc9\xac\n\x10\x08\x01\x10\x01\x62\n\"ethereum\"\x12P\n\x06vaults\x18\x02 \x03(\tB@\xf2\xba\xc9\xac\n:\x08\x03\x10\x01(2H\x01X\x01\x62.[\"0xBEEF01735c132Ada46AA9aA4c54623cAA92A64CB\"]\"e\n\x19GetLendCVaultDataResponse\x12\r\n\x05\x63hain\x18\x01 \x01(\t\x12\r\n\x05\x63ount\x18\x02 \x01(\x05\x12*\n\x06vaults\x18\x03 \x03(\x0b\x32\x1a.waypost.v1.LendCVaultData\"\xec\x04\n\x0eLendCVaultData\x12\x0f\n\x07\x61\x64\x64ress\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0e\n\x06symbol\x18\x03 \x01(\t\x12\x10\n\x08\x63hain_id\x18\x04 \x01(\x03\x12\x1e\n\x0ctotal_assets\x18\x05 \x01(\tB\x08\xf2\xba\xc9\xac\n\x02\x08\t\x12\'\n\x10total_assets_usd\x18\x06 \x01(\x01\x42\x08\xf2\xba\xc9\xac\n\x02\x38\x01H\x00\x88\x01\x01\x12\x1e\n\x0ctotal_supply\x18\x07 \x01(\tB\x08\xf2\xba\xc9\xac\n\x02\x08\t\x12\x0b\n\x03\x66\x65\x65\x18\x08 \x01(\x01\x12\x1a\n\x03\x61py\x18\t \x01(\x01\x42\x08\xf2\xba\xc9\xac\n\x02\x38\x01H\x01\x88\x01\x01\x12\x1e\n\x07net_apy\x18\n \x01(\x01\x42\x08\xf2\xba\xc9\xac\n\x02\x38\x01H\x02\x88\x01\x01\x12\x1e\n\x07\x61vg_apy\x18\x0b \x01(\x01\x42\x08\xf2\xba\xc9\xac\n\x02\x38\x01H\x03\x88\x01\x01\x12\"\n\x0b\x61vg_net_apy\x18\x0c \x01(\x01\x42\x08\xf2\xba\xc9\xac\n\x02\x38\x01H\x04\x88\x01\x01\x12:\n\x0clast_updated\x18\r \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x08\xf2\xba\xc9\xac\n\x02\x08\r\x12,\n\x06source\x18\x0e \x01(\x0e\x32\x1c.waypost.v1.LendCVaultSource\x12\x34\n\x05\x62\x61sis\x18\x0f \x01(\x0e\x32\x16.waypost.v1.YieldBasisB\x08\xf2\xba\xc9\xac\n\x02\x38\x01H\x05\x88\x01\x01\x12#\n\x0c\x62lock_height\x18\x10 \x01(\x03\x42\x08\xf2\xba\xc9\xac\n\x02\x38\x01H\x06\x88\x01\x01\x42\x13\n\x11_total_assets_usdB\x06\n\x04_apyB\n\n\x08_net_apyB\n\n\x08_avg_apyB\x0e\n\x0c_avg_net_apyB\x08\n\x06_basisB\x0f\n\r_block_height*\x8f\x01\n\x10LendCVaultSource\x12#\n\x1fLEND_C_VAULT_SOURCE_UNSPECIFIED\x10\x00\x12(\n\x17LEND_C_VAULT_SOURCE_API\x10\x01\x1a\x0b\xfa\xba\xc9\xac\n\x05\n\x03\x61pi\x12,\n\x19LEND_C_VAULT_SOURCE_CHAIN\x10\x02\x1a\r\xfa\xba\xc9\xac\n\x07\n\x05\x63hainB\x99\x01\n\x0e\x64\x65v.waypost.v1B\x0fYieldVaultProtoP\x01Z:github.com/waypost/waypost/clients/go/waypost/v1;waypostv1\xa2\x02\x03WPT\xaa\x02\nWaypost.V1\xba\x02\tWaypostV1\xca\x02\nWaypost\\V1\xea\x02\x0bWaypost::V1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1cwaypost/v1/yield_vault.proto\x12\nwaypost.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a waypost/options/v1/options.proto\x1a\x1fwaypost/v1/yield_protocol.proto\">\n\x15GetLendCVaultsRequest\x12%\n\x05\x63hain\x18\x01 \x01(\tB\x16\xf2\xba\xc9\xac\n\x10\x08\x01\x10\x01\x62\n\"ethereum\"\"^\n\x16GetLendCVaultsResponse\x12\r\n\x05\x63hain\x18\x01 \x01(\t\x12\r\n\x05\x63ount\x18\x02 \x01(\x05\x12&\n\x06vaults\x18\x03 \x03(\x0b\x32\x16.waypost.v1.LendCVault\"\xb9\x01\n\nLendCVault\x12\x0f\n\x07\x61\x64\x64ress\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0e\n\x06symbol\x18\x03 \x01(\t\x12\x10\n\x08\x63hain_id\x18\x04 \x01(\x03\x12%\n\x05\x63hain\x18\x05 \x01(\x0b\x32\x16.waypost.v1.LendCChain\x12.\n\x07version\x18\x06 \x01(\x0e\x32\x1d.waypost.v1.LendCVaultVersion\x12\x13\n\x0bwhitelisted\x18\x07 \x01(\x08\")\n\nLendCChain\x12\n\n\x02id\x18\x01 \x01(\x03\x12\x0f\n\x07network\x18\x02 \x01(\t\"\x93\x01\n\x18GetLendCVaultDataRequest\x12%\n\x05\x63hain\x18\x01 \x01(\tB\x16\xf2\xba\xc9\xac\n\x10\x08\x01\x10\x01\x62\n\"ethereum\"\x12P\n\x06vaults\x18\x02 \x03(\tB@\xf2\xba\xc9\xac\n:\x08\x03\x10\x01(2H\x01X\x01\x62.[\"0xBEEF01735c132Ada46AA9aA4c54623cAA92A64CB\"]\"e\n\x19GetLendCVaultDataResponse\x12\r\n\x05\x63hain\x18\x01 \x01(\t\x12\r\n\x05\x63ount\x18\x02 \x01(\x05\x12*\n\x06vaults\x18\x03 \x03(\x0b\x32\x1a.waypost.v1.LendCVaultData\"\xec\x04\n\x0eLendCVaultData\x12\x0f\n\x07\x61\x64\x64ress\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0e\n\x06symbol\x18\x03 \x01(\t\x12\x10\n\x08\x63hain_id\x18\x04 \x01(\x03\x12\x1e\n\x0ctotal_assets\x18\x05 \x01(\tB\x08\xf2\xba\xc9\xac\n\x02\x08\t\x12\'\n\x10total_assets_usd\x18\x06 \x01(\x01\x42\x08\xf2\xba\xc9\xac\n\x02\x38\x01H\x00\x88\x01\x01\x12\x1e\n\x0ctotal_supply\x18\x07 \x01(\tB\x08\xf2\xba\xc9\xac\n\x02\x08\t\x12\x0b\n\x03\x66\x65\x65\x18\x08 \x01(\x01\x12\x1a\n\x03\x61py\x18\t \x01(\x01\x42\x08\xf2\xba\xc9\xac\n\x02\x38\x01H\x01\x88\x01\x01\x12\x1e\n\x07net_apy\x18\n \x01(\x01\x42\x08\xf2\xba\xc9\xac\n\x02\x38\x01H\x02\x88\x01\x01\x12\x1e\n\x07\x61vg_apy\x18\x0b \x01(\x01\x42\x08\xf2\xba\xc9\xac\n\x02\x38\x01H\x03\x88\x01\x01\x12\"\n\x0b\x61vg_net_apy\x18\x0c \x01(\x01\x42\x08\xf2\xba\xc9\xac\n\x02\x38\x01H\x04\x88\x01\x01\x12:\n\x0clast_updated\x18\r \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x08\xf2\xba\xc9\xac\n\x02\x08\r\x12,\n\x06source\x18\x0e \x01(\x0e\x32\x1c.waypost.v1.LendCVaultSource\x12\x34\n\x05\x62\x61sis\x18\x0f \x01(\x0e\x32\x16.waypost.v1.YieldBasisB\x08\xf2\xba\xc9\xac\n\x02\x38\x01H\x05\x88\x01\x01\x12#\n\x0c\x62lock_height\x18\x10 \x01(\x03\x42\x08\xf2\xba\xc9\xac\n\x02\x38\x01H\x06\x88\x01\x01\x42\x13\n\x11_total_assets_usdB\x06\n\x04_apyB\n\n\x08_net_apyB\n\n\x08_avg_apyB\x0e\n\x0c_avg_net_apyB\x08\n\x06_basisB\x0f\n\r_block_height*\x8b\x01\n\x11LendCVaultVersion\x12$\n LEND_C_VAULT_VERSION_UNSPECIFIED\x10\x00\x12\'\n\x17LEND_C_VAULT_VERSION_V1\x10\x01\x1a\n\xfa\xba\xc9\xac\n\x04\n\x02V1\x12\'\n\x17LEND_C_VAULT_VERSION_V2\x10\x02\x1a\n\xfa\xba\xc9\xac\n\x04\n\x02V2*\x8f\x01\n\x10LendCVaultSource\x12#\n\x1fLEND_C_VAULT_SOURCE_UNSPECIFIED\x10\x00\x12(\n\x17LEND_C_VAULT_SOURCE_API\x10\x01\x1a\x0b\xfa\xba\xc9\xac\n\x05\n\x03\x61pi\x12,\n\x19LEND_C_VAULT_SOURCE_CHAIN\x10\x02\x1a\r\xfa\xba\xc9\xac\n\x07\n\x05\x63hainB\x99\x01\n\x0e\x64\x65v.waypost.v1B\x0fYieldVaultProtoP\x01Z:github.com/waypost/waypost/clients/go/waypost/v1;waypostv1\xa2\x02\x03WPT\xaa\x02\nWaypost.V1\xba\x02\tWaypostV1\xca\x02\nWaypost\\V1\xea\x02\x0bWaypost::V1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -35,6 +35,10 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'waypost.v1.yield_vault_pb2'
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'\n\016dev.waypost.v1B\017YieldVaultProtoP\001Z:github.com/waypost/waypost/clients/go/waypost/v1;waypostv1\242\002\003WPT\252\002\nWaypost.V1\272\002\tWaypostV1\312\002\nWaypost\\V1\352\002\013Waypost::V1'
+  _globals['_LENDCVAULTVERSION'].values_by_name["LEND_C_VAULT_VERSION_V1"]._loaded_options = None
+  _globals['_LENDCVAULTVERSION'].values_by_name["LEND_C_VAULT_VERSION_V1"]._serialized_options = b'\372\272\311\254\n\004\n\002V1'
+  _globals['_LENDCVAULTVERSION'].values_by_name["LEND_C_VAULT_VERSION_V2"]._loaded_options = None
+  _globals['_LENDCVAULTVERSION'].values_by_name["LEND_C_VAULT_VERSION_V2"]._serialized_options = b'\372\272\311\254\n\004\n\002V2'
   _globals['_LENDCVAULTSOURCE'].values_by_name["LEND_C_VAULT_SOURCE_API"]._loaded_options = None
   _globals['_LENDCVAULTSOURCE'].values_by_name["LEND_C_VAULT_SOURCE_API"]._serialized_options = b'\372\272\311\254\n\005\n\003api'
   _globals['_LENDCVAULTSOURCE'].values_by_name["LEND_C_VAULT_SOURCE_CHAIN"]._loaded_options = None
@@ -65,20 +69,22 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_LENDCVAULTDATA'].fields_by_name['basis']._serialized_options = b'\362\272\311\254\n\0028\001'
   _globals['_LENDCVAULTDATA'].fields_by_name['block_height']._loaded_options = None
   _globals['_LENDCVAULTDATA'].fields_by_name['block_height']._serialized_options = b'\362\272\311\254\n\0028\001'
-  _globals['_LENDCVAULTSOURCE']._serialized_start=1381
-  _globals['_LENDCVAULTSOURCE']._serialized_end=1524
+  _globals['_LENDCVAULTVERSION']._serialized_start=1412
+  _globals['_LENDCVAULTVERSION']._serialized_end=1551
+  _globals['_LENDCVAULTSOURCE']._serialized_start=1554
+  _globals['_LENDCVAULTSOURCE']._serialized_end=1697
   _globals['_GETLENDCVAULTSREQUEST']._serialized_start=144
   _globals['_GETLENDCVAULTSREQUEST']._serialized_end=206
   _globals['_GETLENDCVAULTSRESPONSE']._serialized_start=208
   _globals['_GETLENDCVAULTSRESPONSE']._serialized_end=302
   _globals['_LENDCVAULT']._serialized_start=305
-  _globals['_LENDCVAULT']._serialized_end=459
-  _globals['_LENDCCHAIN']._serialized_start=461
-  _globals['_LENDCCHAIN']._serialized_end=502
-  _globals['_GETLENDCVAULTDATAREQUEST']._serialized_start=505
-  _globals['_GETLENDCVAULTDATAREQUEST']._serialized_end=652
-  _globals['_GETLENDCVAULTDATARESPONSE']._serialized_start=654
-  _globals['_GETLENDCVAULTDATARESPONSE']._serialized_end=755
-  _globals['_LENDCVAULTDATA']._serialized_start=758
-  _globals['_LENDCVAULTDATA']._serialized_end=1378
+  _globals['_LENDCVAULT']._serialized_end=490
+  _globals['_LENDCCHAIN']._serialized_start=492
+  _globals['_LENDCCHAIN']._serialized_end=533
+  _globals['_GETLENDCVAULTDATAREQUEST']._serialized_start=536
+  _globals['_GETLENDCVAULTDATAREQUEST']._serialized_end=683
+  _globals['_GETLENDCVAULTDATARESPONSE']._serialized_start=685
+  _globals['_GETLENDCVAULTDATARESPONSE']._serialized_end=786
+  _globals['_LENDCVAULTDATA']._serialized_start=789
+  _globals['_LENDCVAULTDATA']._serialized_end=1409
 # @@protoc_insertion_point(module_scope)

@@ -9,11 +9,20 @@ from typing import ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Map
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class LendCVaultVersion(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    LEND_C_VAULT_VERSION_UNSPECIFIED: _ClassVar[LendCVaultVersion]
+    LEND_C_VAULT_VERSION_V1: _ClassVar[LendCVaultVersion]
+    LEND_C_VAULT_VERSION_V2: _ClassVar[LendCVaultVersion]
+
 class LendCVaultSource(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     LEND_C_VAULT_SOURCE_UNSPECIFIED: _ClassVar[LendCVaultSource]
     LEND_C_VAULT_SOURCE_API: _ClassVar[LendCVaultSource]
     LEND_C_VAULT_SOURCE_CHAIN: _ClassVar[LendCVaultSource]
+LEND_C_VAULT_VERSION_UNSPECIFIED: LendCVaultVersion
+LEND_C_VAULT_VERSION_V1: LendCVaultVersion
+LEND_C_VAULT_VERSION_V2: LendCVaultVersion
 LEND_C_VAULT_SOURCE_UNSPECIFIED: LendCVaultSource
 LEND_C_VAULT_SOURCE_API: LendCVaultSource
 LEND_C_VAULT_SOURCE_CHAIN: LendCVaultSource
@@ -48,9 +57,9 @@ class LendCVault(_message.Message):
     symbol: str
     chain_id: int
     chain: LendCChain
-    version: str
+    version: LendCVaultVersion
     whitelisted: bool
-    def __init__(self, address: _Optional[str] = ..., name: _Optional[str] = ..., symbol: _Optional[str] = ..., chain_id: _Optional[int] = ..., chain: _Optional[_Union[LendCChain, _Mapping]] = ..., version: _Optional[str] = ..., whitelisted: bool = ...) -> None: ...
+    def __init__(self, address: _Optional[str] = ..., name: _Optional[str] = ..., symbol: _Optional[str] = ..., chain_id: _Optional[int] = ..., chain: _Optional[_Union[LendCChain, _Mapping]] = ..., version: _Optional[_Union[LendCVaultVersion, str]] = ..., whitelisted: bool = ...) -> None: ...
 
 class LendCChain(_message.Message):
     __slots__ = ("id", "network")

@@ -265,9 +265,9 @@ _LARGE = 256 * 1024
 
 
 class Tracer(NamedTuple):
-    """One interface: the name that callers read, method, parameters after the hash, and how its answer is read."""
+    """One interface: what callers read, method, parameters after the hash, and how its answer is read."""
 
-    name: str
+    name: transaction_pb2.Tracer
     method: str
     options: tuple[object, ...]
     parse: Callable[[bytes], Frames]
@@ -276,8 +276,13 @@ class Tracer(NamedTuple):
 # In the order of preference. The options object is always there: some nodes refuse the call without it (Monad), or
 # answer single steps by default.
 TRACERS = (
-    Tracer("callTracer", "debug_traceTransaction", ({"tracer": "callTracer", "timeout": "30s"},), parse_call_tracer),
-    Tracer("trace_transaction", "trace_transaction", (), parse_trace_list),
+    Tracer(
+        transaction_pb2.TRACER_CALL_TRACER,
+        "debug_traceTransaction",
+        ({"tracer": "callTracer", "timeout": "30s"},),
+        parse_call_tracer,
+    ),
+    Tracer(transaction_pb2.TRACER_TRACE_TRANSACTION, "trace_transaction", (), parse_trace_list),
 )
 
 
@@ -291,7 +296,7 @@ class TraceReader(TracesTransactions):
         self._pool = pool
         self._transactions = transactions
         self._clock = clock
-        self._lacking: dict[tuple[str, str], float] = {}
+        self._lacking: dict[tuple[transaction_pb2.Tracer, str], float] = {}
 
     async def read_trace(self, text: str, view: ReadView) -> transaction_pb2.TraceTransactionResponse:
         """Return the answer without its `chain` and `hash`.

@@ -127,11 +127,15 @@ def test_a_quota_is_waited_for_only_where_the_client_says_so() -> None:
 def test_an_iterator_asks_for_the_next_page_when_it_is_needed() -> None:
     case = Case(lambda client: [log.log_index for log in client.logs.iterate_logs(chain="ethereum")])
     places = []
-    pages = [log_pb2.GetLogsResponse(cursor="7"), log_pb2.GetLogsResponse(cursor="5"), log_pb2.GetLogsResponse()]
+    pages = [
+        log_pb2.GetLogsResponse(next_page_token="7"),
+        log_pb2.GetLogsResponse(next_page_token="5"),
+        log_pb2.GetLogsResponse(),
+    ]
     for number, page in enumerate(pages):
         for index in range(number):
             page.logs.add(log_index=10 * number + index)
-        places.append(case.answer(GET_LOGS, page).cursor)
+        places.append(case.answer(GET_LOGS, page).page_token)
     assert places == ["", "7", "5"]
     assert case.result.result(10) == [10, 20, 21]
 

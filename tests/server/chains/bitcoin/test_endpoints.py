@@ -212,8 +212,8 @@ async def test_a_block_between_the_reads_is_noticed(moving: BitcoinNode, http: a
             before = await driver.read_block_by_hash(known.PAYMENTS_HASH, ReadView())
             await moving.mine()
             after = await driver.read_block_by_hash(known.PAYMENTS_HASH, ReadView())
-            assert b'"confirmations":5,' in before.bitcoin.native.json
-            assert b'"confirmations":6,' in after.bitcoin.native.json
+            assert '"confirmations":5,' in before.bitcoin.native.json
+            assert '"confirmations":6,' in after.bitcoin.native.json
 
 
 async def test_a_head_that_never_rests_is_said(fronts: list[Front]) -> None:
@@ -250,7 +250,7 @@ async def test_a_block_outside_of_the_best_chain_says_nothing_about_its_node(
             assert await driver.read_height(ReadView()) == known.HEIGHT
             view = ReadView()
             block = await driver.read_block_by_hash(known.PAYMENTS_HASH, view)
-            assert b'"confirmations": -1,' in block.bitcoin.native.json
+            assert '"confirmations": -1,' in block.bitcoin.native.json
             assert view.block is None
             assert driver.pools["core"].heads.of("core") == known.HEIGHT
             assert not driver.pools["core"].heads.is_lagging("core")

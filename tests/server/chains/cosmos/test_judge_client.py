@@ -106,7 +106,7 @@ async def test_it_sends_and_the_gateway_sees_it(ledger: Any, own_driver: Operati
     after = await own_driver.read_token_balance(carol, HUB.denom, ReadView())
     assert after.raw - before == 4321
     seen = (await own_driver.read_receipt(response.hash, ReadView())).cosmos.tx_response
-    assert (seen.height, seen.code, seen.gas_used) == (str(response.height), response.code, str(response.gas_used))
+    assert (seen.height, seen.code, seen.gas_used) == (response.height, response.code, str(response.gas_used))
 
     def stake() -> Any:
         sent = ledger.delegate_tokens(operator(HUB, 3), 1_000_000, wallet)

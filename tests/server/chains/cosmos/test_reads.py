@@ -91,7 +91,7 @@ async def test_blocks_by_number_and_hash_are_the_node_s_own(
         f"{model.endpoints['cosmoshub'][0].url}/cosmos/base/tendermint/v1beta1/blocks/{STAKED}"
     ) as got:
         answer = await got.json()
-    assert by_number.number == str(STAKED)
+    assert by_number.number == STAKED
     assert by_number.hash == base64.b64decode(answer["block_id"]["hash"]).hex().upper()
     assert json.loads(by_number.native.json) == answer
     by_hash = (await driver.read_block_by_hash("0x" + by_number.hash.lower(), ReadView())).cosmos
@@ -123,7 +123,7 @@ async def test_transaction_and_receipt(driver: Operations) -> None:
     txhash = block.transactions[0].txhash
     transaction = (await driver.read_transaction("0x" + txhash.lower(), ReadView())).cosmos
     assert (transaction.from_address, transaction.to) == (ALICE, BOB)
-    assert transaction.block_number == str(HUB.first + known.SENT_AT)
+    assert transaction.block_number == HUB.first + known.SENT_AT
     receipt = transaction.receipt
     assert receipt.tx.type == "/cosmos.tx.v1beta1.Tx"
     message = json.loads(receipt.tx.body.messages[0].json)
@@ -173,7 +173,7 @@ async def test_stakes(driver: Operations) -> None:
     [unbonding] = await driver.read_unbondings(ALICE, ReadView())
     assert unbonding.validator_address == first
     assert unbonding.entries[0].balance == str(known.UNDELEGATED)
-    assert unbonding.entries[0].creation_height == str(HUB.first + known.UNSTAKED_AT)
+    assert unbonding.entries[0].creation_height == HUB.first + known.UNSTAKED_AT
     assert await driver.read_delegations(BOB, ReadView()) == []
     view = ReadView(STAKED + 1)
     rewards = await driver.read_rewards(ALICE, view)

@@ -32,7 +32,7 @@ async def test_a_block_by_number_and_by_hash_is_the_nodes_block(driver, ethereum
     by_hash = (await driver.read_block_by_hash(truth["hash"].upper().replace("0X", "0x"), ReadView())).evm
     assert by_number == by_hash
     assert (by_number.number, by_number.hash, by_number.parent_hash) == (
-        str(number),
+        number,
         truth["hash"],
         truth["parentHash"],
     )

@@ -37,14 +37,14 @@ def transaction(**members: object) -> dict[str, object]:
 def test_a_block_before_london_has_no_base_fee():
     parsed = parse_block(block(miner=ADDRESS, difficulty="0x400000000"))
     assert not parsed.HasField("base_fee_per_gas")
-    assert (parsed.number, parsed.difficulty) == ("0", "17179869184")
+    assert (parsed.number, parsed.difficulty) == (0, "17179869184")
     assert not parsed.extra.json
 
 
 def test_layer_2_members_are_kept_in_the_nodes_own_bytes():
     rest = b'"sendRoot":"0x18d","sendCount":18446744073709551617,"we\\"ird":[1.10]'
     odd = b'{"number":"0x1","hash":"0xab","timestamp":"0x1","transactions":[],' + rest + b"}"
-    assert parse_block(odd).extra.json == b"{" + rest + b"}"
+    assert parse_block(odd).extra.json == (b"{" + rest + b"}").decode()
 
 
 def test_the_effective_price_follows_eip_1559_where_tips_are_paid():

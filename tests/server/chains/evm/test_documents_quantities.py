@@ -67,12 +67,12 @@ def extra_of_block(members: dict[str, Any]) -> dict[str, Any]:
 
 def extra_of_transaction(members: dict[str, Any]) -> dict[str, Any]:
     found = parse_transaction(json.dumps(TRANSACTION | {"blockNumber": "0x10", "blockHash": HASH} | members).encode())
-    assert found.block_number == "16"
+    assert found.block_number == 16
     listed = BLOCK | {"transactions": [TRANSACTION | {"transactionIndex": "0x0", "blockNumber": "0x10"} | members]}
     [other] = parse_block_transactions(json.dumps(listed).encode(), pays_tips=True).transactions
     # One form in both operations.
     decoded = json.loads(other.extra.json)
-    assert decoded.pop("blockNumber") == found.block_number
+    assert decoded.pop("blockNumber") == str(found.block_number)
     assert decoded == json.loads(found.transaction.extra.json)
     return decoded
 

@@ -31,7 +31,7 @@ async def test_a_transaction_is_the_nodes_with_its_block(driver, ethereum, reque
     truth = await ethereum.call("eth_getTransactionByHash", receipt["transactionHash"])
     with requests([1]):
         found = (await driver.read_transaction(receipt["transactionHash"].upper().replace("0X", "0x"), ReadView())).evm
-    assert found.block_number == str(int(receipt["blockNumber"], 16))
+    assert found.block_number == int(receipt["blockNumber"], 16)
     assert found.block_hash == receipt["blockHash"]
     sent = found.transaction
     assert (sent.hash, sent.from_address, sent.to, sent.value) == (truth["hash"], ALICE, BOB, "7")
@@ -49,7 +49,7 @@ async def test_a_receipt_is_the_nodes(driver, ethereum, requests):
         receipt = (await driver.read_receipt(truth["transactionHash"], ReadView())).evm
     assert (receipt.transaction_hash, receipt.block_hash) == (truth["transactionHash"], truth["blockHash"])
     assert (receipt.from_address, receipt.to) == (ALICE, USDC)
-    assert receipt.block_number == str(int(truth["blockNumber"], 16))
+    assert receipt.block_number == int(truth["blockNumber"], 16)
     assert receipt.gas_used == str(int(truth["gasUsed"], 16))
     assert receipt.cumulative_gas_used == str(int(truth["cumulativeGasUsed"], 16))
     assert receipt.effective_gas_price == str(int(truth["effectiveGasPrice"], 16))

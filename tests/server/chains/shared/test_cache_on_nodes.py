@@ -152,7 +152,7 @@ async def test_a_block_or_transaction_that_does_not_exist_yet_is_asked_for_every
             await site.driver.read_receipt("0x" + "ab" * 32, ReadView())
         assert await site.asked() >= 2
     await site.node.call("anvil_mine", "0x1")
-    assert (await site.driver.read_block_by_number(head + 1, ReadView())).evm.number == str(head + 1)
+    assert (await site.driver.read_block_by_number(head + 1, ReadView())).evm.number == head + 1
 
 
 async def test_an_address_that_is_no_token_becomes_one_within_seconds(site: Site):

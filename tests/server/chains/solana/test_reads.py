@@ -124,7 +124,7 @@ async def test_blocks_in_the_nodes_own_bytes(driver: Operations, judge: AsyncCli
     block = (await driver.read_block_by_number(slot, ReadView())).solana
     reported = (await judge.get_block(slot, max_supported_transaction_version=0)).value
     native = json.loads(block.native.json)
-    assert (block.number, block.hash) == (str(slot), str(reported.blockhash))
+    assert (block.number, block.hash) == (slot, str(reported.blockhash))
     assert (native["blockHeight"], native["parentSlot"], native["blockTime"]) == (
         reported.block_height,
         reported.parent_slot,
@@ -157,7 +157,7 @@ async def test_transactions(driver: Operations, judge: AsyncClient, ledger: Ledg
         reported = (
             await judge.get_transaction(Signature.from_string(signature), max_supported_transaction_version=0)
         ).value
-        assert found.block_number == str(reported.slot)
+        assert found.block_number == reported.slot
         assert found.from_address == str(reported.transaction.transaction.message.account_keys[0])
         native, meta = json.loads(found.native.json), reported.transaction.meta
         assert native["meta"]["fee"] == meta.fee

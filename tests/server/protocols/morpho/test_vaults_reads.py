@@ -85,9 +85,9 @@ async def test_listings_are_one_request_a_chain_and_none_where_nothing_is_listed
     with site.sends(api=1):
         vaults = await site.vaults("ethereum")
     assert [(vault.address, vault.version) for vault in vaults] == [
-        (STEAKHOUSE, "V1"),
-        (GAUNTLET, "V1"),
-        (SECOND_GENERATION, "V2"),
+        (STEAKHOUSE, yield_vault_pb2.LEND_C_VAULT_VERSION_V1),
+        (GAUNTLET, yield_vault_pb2.LEND_C_VAULT_VERSION_V1),
+        (SECOND_GENERATION, yield_vault_pb2.LEND_C_VAULT_VERSION_V2),
     ]
     for vault in vaults:
         assert (vault.chain_id, vault.chain.id, vault.chain.network, vault.whitelisted) == (1, 1, "Ethereum", True)

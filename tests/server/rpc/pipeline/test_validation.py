@@ -62,7 +62,7 @@ def test_every_operation_has_rules_that_compile_and_defaults_that_pass(operation
         ("getBalance", {"chain": "ethereum"}, "address", "address is required; for example"),
         ("getBalance", {"address": WALLET}, "chain", "chain is required"),
         ("getBalance", {"chain": "ethereum", "address": WALLET, "block_height": -1}, "blockHeight", "at least 0"),
-        ("getBlockTransactions", {"chain": "ethereum"}, "blockNumber", "required"),
+        ("getBlockResults", {"chain": "cosmoshub"}, "blockNumber", "is 0; write a number of at least 1"),
         ("getBlockByNumber", {}, "params", "params is required"),
         (
             "getBlockByNumber",
@@ -80,15 +80,16 @@ def test_every_operation_has_rules_that_compile_and_defaults_that_pass(operation
         ("getPrices", {"items": [{"symbol": "ETH"}, {"symbol": "<b>"}]}, "params[1].symbol", "write one of BTC"),
         ("getPriceHistory", {"symbol": "ETH", "days": 91}, "days", "is 91; write a number of at most 90"),
         ("getTopPrices", {"limit": 201}, "limit", "at most 200"),
+        ("getUsage", {"page_size": 1001}, "limit", "at most 1000"),
+        ("getUsage", {"page_size": -1}, "limit", "at least 1"),
+        ("getLogs", {"chain": "ethereum", "page_size": 1001}, "page_size", "at most 1000"),
+        ("getLogs", {"chain": "ethereum", "page_size": -1}, "page_size", "at least 1"),
+        ("getTransfers", {"chain": "ethereum", "address": WALLET, "page_size": 1001}, "page_size", "at most 1000"),
+        ("svc_*", {"method": "svc_a", "page_size": 101}, "page_size", "at most 100"),
         ("getTopPrices", {"currency": 9}, "currency", "is 9; write one of USD, EUR"),
         ("getYieldsLending", {"chain": "ethereum", "protocol": 99}, "protocol", "write one of lend-a, lend-b"),
-        (
-            "getLogs",
-            {"chain": "ethereum", "from_block": "pending"},
-            "fromBlock",
-            "`pending`; write a whole block number",
-        ),
-        ("getLogs", {"chain": "ethereum", "from_block": "0x10"}, "fromBlock", "decimal digits, or `latest`"),
+        ("getLogs", {"chain": "ethereum", "from_block": -2}, "fromBlock", "is -2; write a block number from 0 to"),
+        ("getLogs", {"chain": "ethereum", "to_block": 2**53}, "toBlock", "or -1 for the newest block"),
         ("getLogs", {"chain": "ethereum", "topic0": "0x12"}, "topic0", "`0x12`; write 0x and 64 hex digits"),
         ("getLogs", {"chain": "ethereum", "address": WALLET[:-1]}, "address", "40 hex digits"),
         ("getLogs", {"chain": "ethereum", "address": WALLET.replace("d8dA", "D8dA")}, "address", "checksum"),
@@ -122,10 +123,19 @@ def test_enum_values_of_a_narrowed_set() -> None:
 def test_absent_parameters_get_their_defaults() -> None:
     assert checked("getTopPrices").limit == 50
     assert checked("searchTokens", q="eth").limit == 20
+    assert (
+        checked("getLogs", chain="ethereum").page_size
+        == checked("getLogs", chain="base", page_size=0).page_size
+        == 1000
+    )
     assert checked("getTopPrices").currency == 1
-    assert checked("getLogs", chain="ethereum").to_block == "latest"
-    assert checked("getLogs", chain="ethereum", to_block="5").to_block == "5"
+    assert checked("getLogs", chain="ethereum").to_block == -1
+    assert checked("getLogs", chain="ethereum", to_block=0).to_block == 0
     assert checked("getPriceHistory", symbol="ETH", days=3).days == 3
+
+
+def test_an_unset_number_without_presence_is_zero() -> None:
+    assert checked("getBlockTransactions", chain="ethereum").block_number == 0
 
 
 def test_an_unset_optional_parameter_stays_unset() -> None:
@@ -146,12 +156,12 @@ def test_what_is_shown_is_short_printable_and_on_one_line(text: str) -> None:
     assert "\n" not in out
 
 
-@given(st.text(max_size=90), st.sampled_from(["address", "topic0", "from_block", "to_block", "cursor"]))
+@given(st.text(max_size=90), st.sampled_from(["address", "topic0", "page_token"]))
 def test_no_text_does_more_than_pass_or_be_refused(text: str, field: str) -> None:
     refusal = None
     try:
         request = checked("getLogs", chain="ethereum", **{field: text})
     except InvalidArgument as error:
         refusal = error.field
-    named = {"from_block": "fromBlock", "to_block": "toBlock"}.get(field, field)
+    named = {"page_token": "cursor"}.get(field, field)
     assert refusal == named if refusal else getattr(request, field) == text

@@ -53,6 +53,7 @@ class Format(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     FORMAT_BECH32: _ClassVar[Format]
     FORMAT_URL: _ClassVar[Format]
     FORMAT_TREE: _ClassVar[Format]
+    FORMAT_INTEGER_TEXT: _ClassVar[Format]
 RESULT_SHAPE_UNSPECIFIED: ResultShape
 RESULT_SHAPE_DATA_OBJECT: ResultShape
 RESULT_SHAPE_DATA_FIELD: ResultShape
@@ -88,6 +89,7 @@ FORMAT_COSMOS_HASH: Format
 FORMAT_BECH32: Format
 FORMAT_URL: Format
 FORMAT_TREE: Format
+FORMAT_INTEGER_TEXT: Format
 OPERATION_FIELD_NUMBER: _ClassVar[int]
 operation: _descriptor.FieldDescriptor
 MEMBER_FIELD_NUMBER: _ClassVar[int]
@@ -124,7 +126,7 @@ class Operation(_message.Message):
     def __init__(self, name: _Optional[str] = ..., aliases: _Optional[_Iterable[str]] = ..., result: _Optional[_Union[ResultShape, str]] = ..., params: _Optional[_Union[ParamsShape, str]] = ..., families: _Optional[_Iterable[_Union[Family, str]]] = ..., chains: _Optional[_Iterable[str]] = ..., available: _Optional[_Iterable[_Union[Family, str]]] = ..., cost: _Optional[int] = ..., cache_seconds: _Optional[int] = ..., http_status_from: _Optional[str] = ..., deadline_ms: _Optional[int] = ..., group: _Optional[str] = ...) -> None: ...
 
 class Member(_message.Message):
-    __slots__ = ("format", "required", "min", "max", "max_length", "default_value", "nullable", "inline", "csv", "one_of", "min_length", "example", "children", "subject", "order", "mainnet_example")
+    __slots__ = ("format", "required", "min", "max", "max_length", "default_value", "nullable", "inline", "csv", "one_of", "min_length", "example", "children", "subject", "order", "mainnet_example", "grpc_only")
     FORMAT_FIELD_NUMBER: _ClassVar[int]
     REQUIRED_FIELD_NUMBER: _ClassVar[int]
     MIN_FIELD_NUMBER: _ClassVar[int]
@@ -141,6 +143,7 @@ class Member(_message.Message):
     SUBJECT_FIELD_NUMBER: _ClassVar[int]
     ORDER_FIELD_NUMBER: _ClassVar[int]
     MAINNET_EXAMPLE_FIELD_NUMBER: _ClassVar[int]
+    GRPC_ONLY_FIELD_NUMBER: _ClassVar[int]
     format: Format
     required: bool
     min: int
@@ -157,7 +160,8 @@ class Member(_message.Message):
     subject: bool
     order: str
     mainnet_example: str
-    def __init__(self, format: _Optional[_Union[Format, str]] = ..., required: bool = ..., min: _Optional[int] = ..., max: _Optional[int] = ..., max_length: _Optional[int] = ..., default_value: _Optional[str] = ..., nullable: bool = ..., inline: bool = ..., csv: bool = ..., one_of: _Optional[_Iterable[str]] = ..., min_length: _Optional[int] = ..., example: _Optional[str] = ..., children: _Optional[str] = ..., subject: bool = ..., order: _Optional[str] = ..., mainnet_example: _Optional[str] = ...) -> None: ...
+    grpc_only: bool
+    def __init__(self, format: _Optional[_Union[Format, str]] = ..., required: bool = ..., min: _Optional[int] = ..., max: _Optional[int] = ..., max_length: _Optional[int] = ..., default_value: _Optional[str] = ..., nullable: bool = ..., inline: bool = ..., csv: bool = ..., one_of: _Optional[_Iterable[str]] = ..., min_length: _Optional[int] = ..., example: _Optional[str] = ..., children: _Optional[str] = ..., subject: bool = ..., order: _Optional[str] = ..., mainnet_example: _Optional[str] = ..., grpc_only: bool = ...) -> None: ...
 
 class Literal(_message.Message):
     __slots__ = ("wire", "aliases", "http_status")

@@ -8,6 +8,7 @@ import pytest
 import pytest_asyncio
 from aiohttp import web
 from eth_abi import encode
+from waypost.v1 import transaction_pb2
 
 from server.chains.capabilities.blocks import TracesTransactions
 from server.chains.evm.calls import trace
@@ -106,7 +107,7 @@ async def test_a_trace_is_the_nodes_flattened(driver, node, tally):
     tally.requests.clear()
     answer = await driver.read_trace(wanted, ReadView())
     assert tally.requests == [1]
-    assert answer.tracer == "callTracer"
+    assert answer.tracer == transaction_pb2.TRACER_CALL_TRACER
     outer, inner = answer.trace
     assert (outer.type, outer.from_address, outer.to, outer.input) == ("CALL", BOB, PROXY, truth["input"])
     assert not outer.HasField("parent")
@@ -132,7 +133,10 @@ async def test_the_other_interface_gives_the_same_tree(driver, node, fronts):
     first = await driver.read_trace(wanted, ReadView())
     fronts[0].answers["debug_traceTransaction"] = NO_METHOD
     second = await driver.read_trace(wanted, ReadView())
-    assert (first.tracer, second.tracer) == ("callTracer", "trace_transaction")
+    assert (first.tracer, second.tracer) == (
+        transaction_pb2.TRACER_CALL_TRACER,
+        transaction_pb2.TRACER_TRACE_TRANSACTION,
+    )
     assert shape(first) == shape(second)
     assert first.trace[1].output == second.trace[1].output
 
@@ -145,20 +149,20 @@ async def test_what_an_endpoint_lacks_is_learnt_and_forgotten(driver, node, fron
     assert fronts[0].traces == ["debug_traceTransaction", "trace_transaction", "trace_transaction"]
     monkeypatch.setattr(driver.of(TracesTransactions), "_clock", lambda: trace.time.monotonic() + trace.LEARNED_SECONDS)
     fronts[0].answers.clear()
-    assert (await driver.read_trace(wanted, ReadView())).tracer == "callTracer"
+    assert (await driver.read_trace(wanted, ReadView())).tracer == transaction_pb2.TRACER_CALL_TRACER
 
 
 async def test_an_answer_of_another_shape_counts_as_unsupported(driver, node, fronts):
     fronts[0].answers["debug_traceTransaction"] = ONE_STEP
     answer = await driver.read_trace(await proxied(node), ReadView())
-    assert answer.tracer == "trace_transaction"
+    assert answer.tracer == transaction_pb2.TRACER_TRACE_TRANSACTION
 
 
 async def test_an_endpoint_that_can_is_found_beside_one_that_misleads(two, node, fronts):
     wanted = await proxied(node)
     fronts[0].answers["debug_traceTransaction"] = ONE_STEP
     for _ in range(3):
-        assert (await two.read_trace(wanted, ReadView())).tracer == "callTracer"
+        assert (await two.read_trace(wanted, ReadView())).tracer == transaction_pb2.TRACER_CALL_TRACER
     assert len(fronts[0].traces) <= 1
     assert len(fronts[1].traces) == 3
 
@@ -191,7 +195,7 @@ async def test_unknown_and_pending_transactions_differ(driver, node):
         await driver.read_trace(held, ReadView())
     await node.call("evm_setAutomine", True)
     await node.call("anvil_mine", "0x1")
-    assert (await driver.read_trace(held, ReadView())).tracer == "callTracer"
+    assert (await driver.read_trace(held, ReadView())).tracer == transaction_pb2.TRACER_CALL_TRACER
 
 
 @pytest.mark.parametrize("text", ["", "0x12", "ab" * 32, "0x" + "zz" * 32, "0x" + "ab" * 3000])
