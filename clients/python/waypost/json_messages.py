@@ -83,7 +83,15 @@ def params_of(request: Message, method: MethodDescriptor) -> tuple[str, Any]:
 
 
 def _written(message: Message) -> dict[str, Any]:
-    return {_name(field): _written_value(field, value) for field, value in message.ListFields()}
+    # A required number that is 0 is given, not left out: block 0 is a block.
+    zeros = {
+        _name(field): 0
+        for field in message.DESCRIPTOR.fields
+        if member(field).required and field.cpp_type in _INTEGERS and not is_repeated(field)
+    }
+    return zeros | {
+        _name(field): _written_value(field, value) for field, value in message.ListFields() if not is_absent(field)
+    }
 
 
 def _written_value(field: FieldDescriptor, value: Any) -> Any:
