@@ -7,7 +7,7 @@ NETWORK ?= devnet
 FULL ?=
 MINUTES ?= 10
 BEFORE ?=
-PACKAGES := runtime server transcoder cli devnet bench scripts waypost_gateway
+PACKAGES := runtime server transcoder cli devnet bench scripts waypost_gateway clients/python/waypost examples
 BIN := .venv/bin
 PROTOS := $(shell find proto proto_internal -name '*.proto' | sort)
 CLIENT := clients/python/waypost
@@ -41,6 +41,7 @@ generate: .venv/dev.stamp ## regenerate the committed stubs from proto/
 	@for part in v1 options; do rm -rf $(CLIENT)/$$part && mv .generated/waypost/$$part $(CLIENT)/$$part; done; rmdir .generated/waypost
 	@rm -rf generated && mv .generated generated
 	@$(BIN)/python -m scripts.service_config
+	@$(BIN)/python -m scripts.python_client
 
 operations: .venv/dev.stamp ## rewrite docs/operations.md and the README's list of groups, and the reference of docs/cli.md
 	@$(BIN)/python -m scripts.operations_table
@@ -118,4 +119,7 @@ locks: ## rewrite all lock files of Python packages (needs uv)
 clean: ## remove everything that set-up and tests made
 	@rm -rf .venv .devnet .bench .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage.d
 
-.PHONY: help setup setup-dev generate operations run lint test test-fast coverage bench performance walk structure soak chart locks clean
+clients-python: .venv/dev.stamp ## build and test the Python client, with a gateway on local chains
+	@$(PYTEST) tests/clients/python tests/e2e/test_python_client.py tests/e2e/test_python_web3.py tests/e2e/test_python_examples.py
+
+.PHONY: help setup setup-dev generate clients-python operations run lint test test-fast coverage bench performance walk structure soak chart locks clean
