@@ -1,0 +1,224 @@
+"""`make clients`: generate, build and test the clients of every language whose toolchain is here, on local chains.
+
+Each client is tried on the same things by its own tests (clients/README.md), which read from the environment where the
+gateway is and what it should answer. A toolchain that is missing is named; one that is here and fails is a failure.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import shutil
+import sys
+import tempfile
+import time
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import aiohttp
+import orjson
+
+from devnet.ports import free_port
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping, Sequence
+
+ROOT = Path(__file__).resolve().parents[1]
+CLIENTS = ROOT / "clients"
+BUF = Path(sys.executable).with_name("buf")
+HOLDER = "0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045"
+USDC = "0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48"
+# A window of the local Ethereum chain's made-up history, which is the same on every start.
+WINDOW = range(26_050_000, 26_050_021)
+READY_SECONDS = 600
+
+
+@dataclass(frozen=True)
+class Language:
+    """A client: what its toolchain is called on the PATH, and the commands, in `folder`, that make and try it."""
+
+    name: str
+    tools: tuple[str, ...]
+    generate: tuple[tuple[str, ...], ...]
+    build: tuple[tuple[str, ...], ...]
+    test: tuple[tuple[str, ...], ...]
+
+    @property
+    def folder(self) -> Path:
+        """Where the client lies."""
+        return CLIENTS / self.name
+
+    def missing(self) -> list[str]:
+        """Return the tools that are not here."""
+        return [tool for tool in self.tools if shutil.which(tool) is None]
+
+
+
+LANGUAGES = (
+    Language(
+        name="go",
+        tools=("go",),
+        generate=((str(BUF), "generate"),),
+        build=(("go", "vet", "./..."),),
+        test=(("go", "test", "-count=1", "./..."),),
+    ),
+    Language(
+        name="typescript",
+        tools=("node", "npm"),
+        generate=(
+            ("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"),
+            (str(BUF), "generate"),
+            ("sh", "-c", f"{sys.executable} -m scripts.openrpc_document | node scripts/generate.mjs"),
+        ),
+        build=(("npm", "run", "--silent", "build"),),
+        test=(("npm", "run", "--silent", "test"),),
+    ),
+    Language(
+        name="rust",
+        tools=("cargo",),
+        generate=(("sh", "generate.sh", str(BUF)),),
+        build=(("cargo", "build", "--locked", "--quiet", "--all-targets"),),
+        test=(("cargo", "test", "--locked", "--quiet"),),
+    ),
+    Language(
+        name="java",
+        tools=("java", "mvn"),
+        generate=(("sh", "generate.sh", str(BUF)),),
+        build=(("mvn", "--quiet", "--batch-mode", "test-compile"),),
+        test=(("mvn", "--quiet", "--batch-mode", "verify"),),
+    ),
+)
+
+
+async def run(commands: Sequence[Sequence[str]], folder: Path, environ: Mapping[str, str]) -> str | None:
+    """Run commands one after the other; return the output of the first that fails, None where none does."""
+    for command in commands:
+        process = await asyncio.create_subprocess_exec(
+            *command,
+            cwd=folder,
+            env=environ,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+        )
+        output, _ = await process.communicate()
+        if process.returncode:
+            return f"{' '.join(command)} ended with {process.returncode}\n{output.decode(errors='replace')}"
+    return None
+
+
+@asynccontextmanager
+async def gateway() -> AsyncIterator[dict[str, str]]:
+    """Serve the local chains on free ports; yields the environment that tells a client's tests what to expect."""
+    async with AsyncExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        config = folder / "waypost.toml"
+        http, grpc = free_port(), free_port()
+        config.write_text(
+            f'[http]\nport = {http}\nhost = "127.0.0.1"\n[grpc]\nport = {grpc}\nhost = "127.0.0.1"\n'
+            f'[storage]\nurl = "sqlite:///{folder}/waypost.db"\n'
+        )
+        options = ("--config", str(config), "--network", "devnet")
+        log = stack.enter_context((folder / "log").open("w+b"))
+        serving = await asyncio.create_subprocess_exec(
+            sys.executable, "-P", "-m", "cli", "serve", *options, cwd=ROOT, stdout=asyncio.subprocess.PIPE, stderr=log
+        )
+        stack.push_async_callback(_end, serving)
+        assert serving.stdout is not None
+        async with asyncio.timeout(READY_SECONDS):
+            while line := (await serving.stdout.readline()).decode():
+                if line.startswith("Waypost is serving"):
+                    break
+            else:
+                log.seek(0)
+                raise RuntimeError(f"the gateway did not start\n{log.read().decode(errors='replace')}")
+        keys = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-P", "-m", "cli", "keys", "create", "tight", "--rate", "1", "--burst", "1", "--json"),
+            *options,
+            cwd=ROOT,
+            stdout=asyncio.subprocess.PIPE,
+        )
+        made, _ = await keys.communicate()
+        base = f"http://127.0.0.1:{http}"
+        async with aiohttp.ClientSession() as session:
+            expected = await expectations(session, f"{base}/local/v1")
+        yield {
+            "WAYPOST_GRPC": f"127.0.0.1:{grpc}",
+            "WAYPOST_HTTP": base,
+            "WAYPOST_KEY": "local",
+            "WAYPOST_TIGHT_KEY": orjson.loads(made)["key"],
+            **expected,
+        }
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    if process.returncode is None:
+        process.terminate()
+    await process.wait()
+
+
+async def expectations(session: aiohttp.ClientSession, url: str) -> dict[str, str]:
+    """Return what clients should be answered, as the JSON-RPC face answers it."""
+
+    async def ask(method: str, params: Any) -> Any:
+        request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+        async with session.post(url, json=request) as response:
+            answer = await response.json()
+        if "result" not in answer:
+            raise RuntimeError(f"{method}: {answer['error']['message']}")
+        return answer["result"]["data"]
+
+    balance = await ask("getBalance", {"chain": "ethereum", "address": HOLDER})
+    logs = await ask(
+        "getLogs", {"chain": "ethereum", "fromBlock": WINDOW[0], "toBlock": WINDOW[-1], "address": USDC}
+    )
+    if logs["hasMore"] or logs["count"] < 3:
+        raise RuntimeError(f"{logs['count']} logs are no example of paging")
+    return {
+        "WAYPOST_HOLDER": HOLDER,
+        "WAYPOST_BALANCE": balance["balanceRaw"],
+        "WAYPOST_LOGS_ADDRESS": USDC,
+        "WAYPOST_LOGS_FROM": str(WINDOW[0]),
+        "WAYPOST_LOGS_TO": str(WINDOW[-1]),
+        "WAYPOST_LOGS_COUNT": str(logs["count"]),
+    }
+
+
+async def main(names: Sequence[str]) -> int:
+    """Make and try the named clients, all without names; return the exit status."""
+    chosen = [language for language in LANGUAGES if not names or language.name in names]
+    here = [language for language in chosen if not language.missing()]
+    for language in chosen:
+        if missing := language.missing():
+            print(f"{language.name:<11} left out: no {' and no '.join(missing)} on the PATH", flush=True)
+    failed: dict[str, str] = {}
+    environ = {**os.environ, "CI": os.environ.get("CI", "")}
+
+    async def step(language: Language, what: str, commands: Sequence[Sequence[str]], env: Mapping[str, str]) -> None:
+        began = time.monotonic()
+        if language.name not in failed:
+            if output := await run(commands, language.folder, env):
+                failed[language.name] = output
+            word = "failed" if output else "done"
+            print(f"{language.name:<11} {what:<8} {word:<6} {time.monotonic() - began:6.1f} s", flush=True)
+
+    async def make(language: Language) -> None:
+        await step(language, "generate", language.generate, environ)
+        await step(language, "build", language.build, environ)
+
+    async with gateway() as expected:
+        for language in here:
+            await make(language)
+            await step(language, "test", language.test, environ | expected)
+    for name, output in failed.items():
+        print(f"\n--- {name}\n{output}")
+    tried = len(here)
+    print(f"clients: {tried - len(failed)} passed, {len(failed)} failed, {len(chosen) - tried} left out")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(asyncio.run(main(sys.argv[1:])))
