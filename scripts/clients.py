@@ -34,6 +34,9 @@ USDC = "0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48"
 # A window of the local Ethereum chain's made-up history, which is the same on every start.
 WINDOW = range(26_050_000, 26_050_021)
 READY_SECONDS = 600
+# What the examples print, for each of the reads that they batch.
+_BALANCE = re.compile(r"^\w+ +0x[0-9a-f]{40} [0-9.]+ [A-Z]+$", re.MULTILINE)
+_BATCHED = 50
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,7 @@ class Language:
     generate: tuple[tuple[str, ...], ...]
     build: tuple[tuple[str, ...], ...]
     test: tuple[tuple[str, ...], ...]
+    example: tuple[str, ...]
 
     @property
     def folder(self) -> Path:
@@ -56,7 +60,6 @@ class Language:
         return [tool for tool in self.tools if shutil.which(tool) is None]
 
 
-
 LANGUAGES = (
     Language(
         name="go",
@@ -64,6 +67,7 @@ LANGUAGES = (
         generate=((str(BUF), "generate"),),
         build=(("go", "vet", "./..."),),
         test=(("go", "test", "-count=1", "./..."),),
+        example=("go", "run", "./examples/batch"),
     ),
     Language(
         name="typescript",
@@ -75,6 +79,7 @@ LANGUAGES = (
         ),
         build=(("npm", "run", "--silent", "build"),),
         test=(("npm", "run", "--silent", "test"),),
+        example=("node", "dist/examples/batch.js"),
     ),
     Language(
         name="rust",
@@ -82,6 +87,7 @@ LANGUAGES = (
         generate=(("sh", "generate.sh", str(BUF)),),
         build=(("cargo", "build", "--locked", "--quiet", "--all-targets"),),
         test=(("cargo", "test", "--locked", "--quiet"),),
+        example=("cargo", "run", "--locked", "--quiet", "--example", "batch"),
     ),
     Language(
         name="java",
@@ -89,24 +95,50 @@ LANGUAGES = (
         generate=(("sh", "generate.sh", str(BUF)),),
         build=(("mvn", "--quiet", "--batch-mode", "test-compile"),),
         test=(("mvn", "--quiet", "--batch-mode", "verify"),),
+        example=("mvn", "--quiet", "--batch-mode", "exec:java"),
     ),
 )
 
 
-async def run(commands: Sequence[Sequence[str]], folder: Path, environ: Mapping[str, str]) -> str | None:
-    """Run commands one after the other; return the output of the first that fails, None where none does."""
-    for command in commands:
-        process = await asyncio.create_subprocess_exec(
-            *command,
-            cwd=folder,
-            env=environ,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.STDOUT,
-        )
-        output, _ = await process.communicate()
-        if process.returncode:
-            return f"{' '.join(command)} ended with {process.returncode}\n{output.decode(errors='replace')}"
+class Failed(Exception):
+    """A command failed; the text is what it printed."""
+
+
+async def run(command: Sequence[str], folder: Path, environ: Mapping[str, str]) -> str:
+    """Return what a command prints; raises Failed where it fails."""
+    process = await asyncio.create_subprocess_exec(
+        *command,
+        cwd=folder,
+        env=environ,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    output = (await process.communicate())[0].decode(errors="replace")
+    if process.returncode:
+        raise Failed(f"{' '.join(command)} ended with {process.returncode}\n{output}")
+    return output
+
+
+async def try_out(language: Language, environ: Mapping[str, str], expected: Mapping[str, str]) -> str | None:
+    """Generate, build and try one client, each step on a line; return what the step that failed printed, None without."""
+    steps = (
+        ("generate", language.generate, environ),
+        ("build", language.build, environ),
+        ("test", language.test, {**environ, **expected}),
+        ("example", (language.example,), {**environ, **expected}),
+    )
+    for name, commands, environment in steps:
+        began = time.monotonic()
+        try:
+            for command in commands:
+                output = await run(command, language.folder, environment)
+            if name == "example" and len(_BALANCE.findall(output)) != _BATCHED:
+                raise Failed(f"the example did not print {_BATCHED} balances\n{output}")
+        except Failed as failure:
+            print(f"{language.name:<11} {name:<8} failed", flush=True)
+            return str(failure)
+        print(f"{language.name:<11} {name:<8} {time.monotonic() - began:6.1f} s", flush=True)
     return None
 
 
@@ -172,9 +204,7 @@ async def expectations(session: aiohttp.ClientSession, url: str) -> dict[str, st
         return answer["result"]["data"]
 
     balance = await ask("getBalance", {"chain": "ethereum", "address": HOLDER})
-    logs = await ask(
-        "getLogs", {"chain": "ethereum", "fromBlock": WINDOW[0], "toBlock": WINDOW[-1], "address": USDC}
-    )
+    logs = await ask("getLogs", {"chain": "ethereum", "fromBlock": WINDOW[0], "toBlock": WINDOW[-1], "address": USDC})
     if logs["hasMore"] or logs["count"] < 3:
         raise RuntimeError(f"{logs['count']} logs are no example of paging")
     return {
@@ -194,25 +224,9 @@ async def main(names: Sequence[str]) -> int:
     for language in chosen:
         if missing := language.missing():
             print(f"{language.name:<11} left out: no {' and no '.join(missing)} on the PATH", flush=True)
-    failed: dict[str, str] = {}
-    environ = {**os.environ, "CI": os.environ.get("CI", "")}
-
-    async def step(language: Language, what: str, commands: Sequence[Sequence[str]], env: Mapping[str, str]) -> None:
-        began = time.monotonic()
-        if language.name not in failed:
-            if output := await run(commands, language.folder, env):
-                failed[language.name] = output
-            word = "failed" if output else "done"
-            print(f"{language.name:<11} {what:<8} {word:<6} {time.monotonic() - began:6.1f} s", flush=True)
-
-    async def make(language: Language) -> None:
-        await step(language, "generate", language.generate, environ)
-        await step(language, "build", language.build, environ)
-
     async with gateway() as expected:
-        for language in here:
-            await make(language)
-            await step(language, "test", language.test, environ | expected)
+        outcomes = {language.name: await try_out(language, os.environ, expected) for language in here}
+    failed = {name: output for name, output in outcomes.items() if output is not None}
     for name, output in failed.items():
         print(f"\n--- {name}\n{output}")
     tried = len(here)
