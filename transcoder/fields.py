@@ -92,13 +92,19 @@ class Field:
 
 @cache
 def fields_of(message: Descriptor) -> tuple[Field, ...]:
-    """Return the message's fields in their order, without those that only hold the order of a map's keys.
+    """Return the fields that JSON has of a message, in their order.
+
+    Those of the gRPC face alone are none of them, nor those that only hold the order of a map's keys.
 
     Raises:
         UnsupportedField: a field has no JSON form.
     """
     orders = {member(descriptor).order for descriptor in message.fields}
-    return tuple(_field(descriptor) for descriptor in message.fields if descriptor.name not in orders)
+    return tuple(
+        _field(descriptor)
+        for descriptor in message.fields
+        if descriptor.name not in orders and not member(descriptor).grpc_only
+    )
 
 
 @cache

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 from google.protobuf.message_factory import GetMessageClass
+from waypost.options.v1 import options_pb2
 
 from transcoder import scalars
 from transcoder.errors import Failure
@@ -31,7 +32,7 @@ _NAMESPACE: dict[str, Any] = {
     name: getattr(scalars, name)
     for name in (
         "text", "integer", "number", "boolean", "choice", "timestamp", "table", "elements", "parsed", "raw_members",
-        "raw_elements", "native", "unknown",
+        "raw_elements", "native", "unknown", "given",
     )
 }  # fmt: skip
 
@@ -104,7 +105,10 @@ def _member(field: Field, constant: str, *, raw: bool) -> list[str]:
     else:
         value = _converted(field, constant, "v", where, raw=native)
         quick = _quick(field)
-        lines.append(f"    {target} = v if {quick} else {value}" if quick else f"    {target} = {value}")
+        if _begins_above_zero(field):
+            lines.append(f"    {target} = given({value}, {where}, {constant})")
+        else:
+            lines.append(f"    {target} = v if {quick} else {value}" if quick else f"    {target} = {value}")
     return lines
 
 
@@ -125,6 +129,12 @@ def _quick(field: Field) -> str | None:
         low, high = field.bounds
         return f"v.__class__ is int and {low} <= v <= {high}"
     return None
+
+
+def _begins_above_zero(field: Field) -> bool:
+    """Return whether zero, or an empty text, is not accepted of a field of which they mean none in messages."""
+    options = field.options
+    return not field.presence and (options.min > 0 or options.format == options_pb2.FORMAT_CURSOR)
 
 
 def _is_native(field: Field) -> bool:

@@ -202,6 +202,8 @@ def source_of(message: Descriptor, name: str | None = None, returned: str = "d")
             lines += [f"    if m.HasField({field.name!r}):", f"        d[{field.json!r}] = {value}"]
         elif field.presence:
             pending.append(f"{field.json!r}: {value} if m.HasField({field.name!r}) else None")
+        elif field.options.nullable:
+            pending.append(f"{field.json!r}: {value} if m.{field.name} else None")
         else:
             pending.append(f"{field.json!r}: {value}")
     flush()

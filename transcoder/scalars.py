@@ -83,6 +83,17 @@ def narrowed(field: Field) -> tuple[int, int]:
     )
 
 
+def given(value: Any, where: str, field: Field) -> Any:
+    """Return a value that is none of those by which messages say that there is none; worded as the server does."""
+    if value:
+        return value
+    if field.options.format == options_pb2.FORMAT_CURSOR:
+        message = f"{where} is ``; write the cursor of the previous page as it was answered"
+    else:
+        message = f"{where} is {value}; write a number of at least {field.options.min}"
+    raise Failure(400, "INVALID_ARGUMENT", message, field=where)
+
+
 def number(value: Any, where: str, field: Field) -> float:
     """Return a finite number."""
     if value.__class__ is float or value.__class__ is int:

@@ -233,26 +233,27 @@ class EventQueries:
         shapes = tuple((event.topics, event.least_data) for event in events)
         topics = events[0].filter(accept_filters(arguments, events[0]))
         searcher = self._chains.capability(target.chain, SearchesEvents)
+        limit = request.page_size or LIMIT
         page = await searcher.search_events(
             BlockRange(
                 from_block=request.from_block if request.HasField("from_block") else None,
                 to_block=request.to_block if request.HasField("to_block") else None,
-                cursor=request.cursor if request.HasField("cursor") else None,
+                cursor=request.page_token or None,
             ),
             target.address,
             topics,
             view,
             keep=lambda topics, size: any(topics == count and size >= least for count, least in shapes),
-            limit=LIMIT,
+            limit=limit,
             most_blocks=MOST_BLOCKS,
         )
         if sum(len(log.data) for log in page.logs) > _LARGE_PAGE:
             await asyncio.to_thread(_write_logs, events, page.logs, answer, writer)
         else:
             _write_logs(events, page.logs, answer, writer)
-        answer.count, answer.limit, answer.has_more = len(answer.logs), LIMIT, page.cursor is not None
+        answer.count, answer.page_size, answer.has_more = len(answer.logs), limit, page.cursor is not None
         if page.cursor is not None:
-            answer.cursor = page.cursor
+            answer.next_page_token = page.cursor
 
 
 def _write_logs(events: Sequence[Event], logs: Sequence[ContractLog], answer: Any, writer: ValueWriter) -> None:

@@ -51,7 +51,10 @@ _VALUE = Field("value", 5, "string", "Native coin to send with the call, in wei.
 _HEIGHT = Field("height", 6, "string", "Block to call at, a number or latest, as which unset counts.", "optional")
 _FROM_BLOCK = Field("from_block", 7, "string", "Oldest block. Unset means 9,999 below to_block.", "optional")
 _TO_BLOCK = Field("to_block", 8, "string", "Newest block, a number or latest, as which unset counts.", "optional")
-_CURSOR = Field("cursor", 9, "string", "Cursor of the previous answer, which holds its window.", "optional")
+_PAGE_TOKEN = Field(
+    "page_token", 9, "string", "next_page_token of the page before, which holds its window.", json="cursor"
+)
+_PAGE_SIZE = Field("page_size", 10, "int32", "Most logs of this page, up to 100, as which 0 counts.")
 
 
 def design_app(app: App, catalogue: Catalogue) -> AppFile:
@@ -141,7 +144,7 @@ def _design_event(method: PublishedMethod, request: Message, response: Message) 
     if filters:
         request.add(Field("args", 1, _group("Args", "Arguments to look for.", filters), "Arguments to look for."))
     _add_place(method, request)
-    request.add(_FROM_BLOCK, _TO_BLOCK, _CURSOR)
+    request.add(_FROM_BLOCK, _TO_BLOCK, _PAGE_TOKEN, _PAGE_SIZE)
     arguments = _group("Args", "Arguments of an event.", event_fields(event.inputs, hashed_inputs(method)))
     log = _group(
         "Log",
@@ -157,9 +160,11 @@ def _design_event(method: PublishedMethod, request: Message, response: Message) 
     _add_answered_place(response)
     response.add(
         Field("count", 3, "int32", "Number of logs in this page."),
-        Field("limit", 4, "int32", "Most logs that a page holds."),
+        Field("page_size", 4, "int32", "Most logs that the page could hold.", json="limit"),
         Field("has_more", 5, "bool", "Whether older ones may remain in the window."),
-        Field("cursor", 6, "string", "Cursor of the next page; unset when has_more is false.", "optional"),
+        Field(
+            "next_page_token", 6, "string", "page_token of the next page; empty when has_more is false.", json="cursor"
+        ),
         Field("logs", 7, log, "The logs, newest first.", "repeated"),
     )
 

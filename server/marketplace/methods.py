@@ -28,7 +28,8 @@ _MEMBERS: Mapping[str, tuple[str, tuple[MethodOperation, ...]]] = {
     "height": ("height", _RUNS),
     "from_block": ("fromBlock", _SEARCHES),
     "to_block": ("toBlock", _SEARCHES),
-    "cursor": ("cursor", _SEARCHES),
+    "page_token": ("cursor", _SEARCHES),
+    "page_size": ("page_size", _SEARCHES),
 }
 # Members that the gateway itself fills in with `latest`: so written they are as good as absent.
 _FILLED_IN = frozenset(("height", "to_block"))
@@ -128,8 +129,9 @@ def find_target(published: PublishedMethod, request: marketplace_pb2.CallMethodR
 
 def check_members(published: PublishedMethod, request: marketplace_pb2.CallMethodRequest) -> None:
     """Raise InvalidArgument for a member that the method's operation does not read."""
+    given = {field.name for field, _ in request.ListFields()}
     for field, (name, operations) in _MEMBERS.items():
-        if published.operation in operations or not request.HasField(field):
+        if published.operation in operations or field not in given:
             continue
         if field in _FILLED_IN and getattr(request, field) in LATEST:
             continue

@@ -22,7 +22,7 @@ from server.inprocess.channel import MAX_RESPONSE_BYTES
 from server.rpc.pipeline.admission import PRINCIPAL, over_quota, quota_metadata
 from server.rpc.pipeline.boundary import CACHE_CONTROL
 from server.rpc.pipeline.call import COST, current
-from server.rpc.pipeline.errors import STATUS_DETAILS, describe
+from server.rpc.pipeline.errors import FACE, STATUS_DETAILS, describe
 from server.rpc.pipeline.formats import shown
 from server.rpc.pipeline.traces import TRACEPARENT
 
@@ -155,7 +155,11 @@ class _Batch:
         self._kinds = kinds
         self._channel = channel
         self._state = state
-        metadata: list[tuple[str, str | bytes]] = [(PRINCIPAL, principal.encode()), ("x-request-id", state.request_id)]
+        metadata: list[tuple[str, str | bytes]] = [
+            (PRINCIPAL, principal.encode()),
+            ("x-request-id", state.request_id),
+            (FACE, "grpc"),
+        ]
         if CACHE_CONTROL in state.metadata:
             metadata.append((CACHE_CONTROL, state.metadata[CACHE_CONTROL]))
         if state.span is not None:

@@ -24,14 +24,14 @@ class LogServicer(log_pb2_grpc.LogServiceServicer):
         reader = self._chains.capability(request.chain, ReadsLogs)
         address = request.address if request.HasField("address") else None
         topic0 = request.topic0 if request.HasField("topic0") else None
-        response = await reader.read_logs(_blocks(request), address, topic0, open_view())
+        response = await reader.read_logs(_blocks(request), address, topic0, open_view(), request.page_size)
         response.chain = request.chain
         return response
 
     async def GetTransfers(self, request: log_pb2.GetTransfersRequest, context: Any) -> log_pb2.GetTransfersResponse:
         """Return one page of an account's transfers."""
         reader = self._chains.capability(request.chain, ReadsTransfers)
-        response = await reader.read_transfers(_blocks(request), request.address, open_view())
+        response = await reader.read_transfers(_blocks(request), request.address, open_view(), request.page_size)
         response.chain = request.chain
         return response
 
@@ -40,5 +40,5 @@ def _blocks(request: log_pb2.GetLogsRequest | log_pb2.GetTransfersRequest) -> Bl
     return BlockRange(
         from_block=request.from_block if request.HasField("from_block") else None,
         to_block=request.to_block if request.HasField("to_block") else None,
-        cursor=request.cursor if request.HasField("cursor") else None,
+        cursor=request.page_token or None,
     )

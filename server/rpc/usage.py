@@ -50,7 +50,7 @@ class UsageServicer(usage_pb2_grpc.UsageServiceServicer):
             raise NotSupported("the demo has no usage of its own; ask with an API key")
         group = _GROUPS[request.group_by]
         first, last = _days(request, group)
-        after = _after(request.cursor, group) if request.cursor else None
+        after = _after(request.page_token, group) if request.page_token else None
         try:
             sums = await self._records.read(group, _midnight(first), _midnight(last + timedelta(days=1)), account)
         except (SQLAlchemyError, OSError, TimeoutError) as error:
@@ -60,7 +60,7 @@ class UsageServicer(usage_pb2_grpc.UsageServiceServicer):
                 retry_after_ms=2000,
             ) from None
         left = sums if after is None else [one for one in sums if _text(one) > after]
-        page = left[: request.limit]
+        page = left[: request.page_size]
         return usage_pb2.GetUsageResponse(
             account=account,
             from_date=first.isoformat(),
@@ -68,7 +68,7 @@ class UsageServicer(usage_pb2_grpc.UsageServiceServicer):
             group_by=request.group_by,
             rows=[_row(one, group) for one in page],
             total=_total(sums),
-            cursor=f"{group}:{_text(page[-1])}" if len(left) > len(page) else None,
+            next_page_token=f"{group}:{_text(page[-1])}" if len(left) > len(page) else None,
         )
 
 

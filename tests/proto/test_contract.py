@@ -99,6 +99,8 @@ def members_of(message: Descriptor, variant: str) -> dict[str, Shape]:
         oneof = field.containing_oneof
         if oneof is not None and len(oneof.fields) > 1 and field.name != variant:
             continue
+        if member(field).grpc_only:
+            continue
         if member(field).inline and (field.message_type.name == "NativeJson" or is_map(field)):
             continue
         if member(field).inline:

@@ -197,7 +197,11 @@ def test_a_parameter_has_an_example_and_shows_whether_it_was_given(field: FieldD
         check_example(json.loads(options.mainnet_example), field)
         assert options.mainnet_example != options.example
     single = field.label != FieldDescriptor.LABEL_REPEATED
-    if single and (not options.required or field.cpp_type in NUMERIC) and field.enum_type is None:
+    # AIP-158: of a page's size and token, zero and an empty text mean that there is none.
+    is_page = field.name in ("page_size", "page_token")
+    if is_page:
+        assert not field.has_presence
+    elif single and (not options.required or field.cpp_type in NUMERIC) and field.enum_type is None:
         assert field.has_presence, "0 or an empty text could not be told from none"
     assert not (options.required and options.default_value)
     assert not options.nullable
@@ -244,7 +248,7 @@ def test_field_options_fit_the_field(field: FieldDescriptor) -> None:
     options = member(field)
     timed = field.message_type is not None and field.message_type.name == "Timestamp"
     assert timed == (options.format in (options_pb2.FORMAT_RFC3339, options_pb2.FORMAT_UNIX_SECONDS))
-    assert not options.nullable or field.has_presence
+    assert not options.nullable or field.has_presence or field.type == FieldDescriptor.TYPE_STRING
     assert not options.inline or field.message_type is not None
     assert not (options.inline and options.nullable)
     assert not keyword.iskeyword(field.name), "Python stubs would drop it"

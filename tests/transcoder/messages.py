@@ -127,7 +127,7 @@ def _new_value(field: Field, *, wide: bool) -> st.SearchStrategy[Any]:
     descriptor = field.descriptor
     if field.kind == "string":
         if field.options.format == options_pb2.FORMAT_CURSOR:
-            return TEXTS | st.integers(0, 2 * SAFE).map(str)
+            return st.text(min_size=1, max_size=12) | st.integers(0, 2 * SAFE).map(str)
         return TEXTS
     if field.kind == "integer":
         return _integers(descriptor, field, wide=wide)
@@ -153,6 +153,8 @@ def _new_value(field: Field, *, wide: bool) -> st.SearchStrategy[Any]:
 
 def _integers(descriptor: FieldDescriptor, field: Field, *, wide: bool) -> st.SearchStrategy[int]:
     low, high = field.bounds
+    if field.options.min > 0 and not field.presence:
+        low = 1  # zero means none
     safe = st.integers(low, high)
     if not wide or descriptor.cpp_type not in WIDE:
         return safe

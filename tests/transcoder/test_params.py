@@ -176,7 +176,33 @@ async def test_malformed_lists(face: Face, value: Any) -> None:
 async def test_blocks_and_cursors_may_be_integers(face: Face, value: Any, text: str) -> None:
     assert "result" in await face.call("getLogs", {"chain": "e", "fromBlock": value, "cursor": value})
     _, request, _ = face.server.asked[-1]
-    assert (request.from_block, request.cursor) == (text, text)  # type: ignore[attr-defined]
+    assert (request.from_block, request.page_token) == (text, text)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("method", "params", "message"),
+    [
+        ("getUsage", {"limit": 0}, "limit is 0; write a number of at least 1"),
+        ("getUsage", {"limit": "0"}, "limit is 0; write a number of at least 1"),
+        (
+            "getLogs",
+            {"chain": "e", "cursor": ""},
+            "cursor is ``; write the cursor of the previous page as it was answered",
+        ),
+    ],
+)
+async def test_what_means_none_in_messages_is_no_value_in_json(
+    face: Face, method: str, params: dict[str, Any], message: str
+) -> None:
+    error = (await face.call(method, params))["error"]
+    assert (error["code"], error["data"]["reason"], error["message"]) == (400, "INVALID_ARGUMENT", message)
+
+
+@pytest.mark.parametrize("name", ["pageSize", "page_size", "pageToken"])
+@pytest.mark.parametrize("method", ["getLogs", "getTransfers", "svc_a"])
+async def test_pages_are_asked_for_by_the_contracts_names_in_json(face: Face, method: str, name: str) -> None:
+    error = (await face.call(method, {name: 5}))["error"]
+    assert (error["data"]["reason"], error["data"]["field"]) == ("UNKNOWN_PARAMETER", name)
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from server.chains.view import ReadView
 
 
+LIMIT = 1000
+"""Most logs of a page (contract section 8)."""
+
+
 @dataclass(frozen=True, slots=True)
 class BlockRange:
     """A range of blocks as its caller wrote it: decimal numbers, `latest`, or None where left out; and the cursor."""
@@ -45,17 +49,22 @@ class ReadsLogs(Protocol):
     """Can search event logs."""
 
     async def read_logs(
-        self, blocks: BlockRange, address: str | None, topic0: str | None, view: ReadView
+        self, blocks: BlockRange, address: str | None, topic0: str | None, view: ReadView, limit: int = LIMIT
     ) -> log_pb2.GetLogsResponse:
-        """Return one page, newest first, without its `chain`; InvalidArgument for a reversed range or a bad cursor."""
+        """Return one page of at most `limit` logs, newest first, without its `chain`.
+
+        InvalidArgument for a reversed range or a bad cursor.
+        """
         ...
 
 
 class ReadsTransfers(Protocol):
     """Can search token transfers of an account."""
 
-    async def read_transfers(self, blocks: BlockRange, address: str, view: ReadView) -> log_pb2.GetTransfersResponse:
-        """Return one page, newest first, without its `chain`; errors as for logs."""
+    async def read_transfers(
+        self, blocks: BlockRange, address: str, view: ReadView, limit: int = LIMIT
+    ) -> log_pb2.GetTransfersResponse:
+        """Return one page of at most `limit` transfers, newest first, without its `chain`; errors as for logs."""
         ...
 
 

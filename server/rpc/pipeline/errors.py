@@ -24,7 +24,7 @@ from server.errors import (
     UpstreamUnavailable,
     VersionRefused,
 )
-from server.rpc.pipeline.formats import subject_path
+from server.rpc.pipeline.formats import message_names, subject_path
 from server.upstream.node_words import shorten_data
 
 if TYPE_CHECKING:
@@ -50,6 +50,8 @@ _SELECTOR_BYTES = 4
 # The name of a detail's type, and the lengths around it.
 _WRAPPING_BYTES = 64
 _URL = "type.googleapis.com/"
+# Metadata of calls that are made within this process for a caller over gRPC.
+FACE = "x-waypost-face"
 # The failures of which `facts_of` has more to state than their reason.
 _WITH_FACTS = (Reverted, ArchiveRequired, NotFound, RangeTooLarge, VersionRefused)
 
@@ -87,7 +89,7 @@ async def answer_failure(name: str, state: RequestState, context: Context, failu
     trailing = (*state.trailing_metadata(), (STATUS_DETAILS, _serialise(error, state)))
     if error.retry_after_ms is not None:
         trailing = (*trailing, (RETRY_PUSHBACK, str(error.retry_after_ms)))
-    await context.abort(error.status, clip(error.message), trailing)
+    await context.abort(error.status, clip(_worded(error, state)[0]), trailing)
     raise AssertionError("abort always raises")
 
 
@@ -102,16 +104,28 @@ def describe(failure: GatewayError, state: RequestState) -> status_pb2.Status:
 
 def _serialise(failure: GatewayError, state: RequestState) -> bytes:
     """Return `describe` serialised: pieces of a message are joined by joining their bytes."""
-    field = failure.field
-    if not field and state.operation is not None and isinstance(failure, NotFound | Pending):
-        field = subject_path(state.operation)
-    constant = (failure.status.value[0], failure.reason, clip(failure.message), field, failure.retry_after_ms)
+    message, field = _worded(failure, state)
+    constant = (failure.status.value[0], failure.reason, clip(message), field, failure.retry_after_ms)
     facts = facts_of(failure) if isinstance(failure, _WITH_FACTS) else None
     status = _of_content(*constant) if facts is None else _compose(*constant, facts)
     status += _detail(error_details_pb2.RequestInfo(request_id=state.request_id))
     if failure.node is not None:
         status += _detail(_node_error(failure.node, MAX_STATUS_BYTES - len(status)))
     return status
+
+
+def _worded(failure: GatewayError, state: RequestState) -> tuple[str, str | None]:
+    """Return the message of a failure and the parameter that it is about, as the caller's face calls that."""
+    message, field = failure.message, failure.field
+    if state.operation is None:
+        return message, field
+    if not field and isinstance(failure, NotFound | Pending):
+        field = subject_path(state.operation)
+    # The transcoder's calls are trusted, and so are those that a batch over gRPC makes.
+    if not field or (state.trusted and FACE not in state.metadata):
+        return message, field
+    own = message_names(state.operation).get(field, field)
+    return own + message[len(field) :] if message.startswith(field) else message, own
 
 
 @lru_cache(maxsize=256)

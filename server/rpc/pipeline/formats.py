@@ -65,9 +65,16 @@ def is_repeated(field: FieldDescriptor) -> bool:
 
 
 def json_name(field: FieldDescriptor) -> str:
-    """Return the name by which callers know the field."""
-    name: str = field.json_name  # type: ignore[attr-defined]  # missing in types-protobuf
+    """Return the name by which callers know the field: in JSON, where that has it."""
+    name: str = field.name if member(field).grpc_only else field.json_name  # type: ignore[attr-defined]  # not in stubs
     return name
+
+
+@cache
+def message_names(operation: Operation) -> Mapping[str, str]:
+    """Return the parameters that JSON calls by a word of its own, with their names in messages (decisions/0062)."""
+    names = {json_name(field): field.name for field in operation.method.input_type.fields}
+    return {name: own for name, own in names.items() if name.lower() != own.replace("_", "")}
 
 
 MAX_UINT256 = (1 << 256) - 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,6 +13,7 @@ from devnet import known_marketplace as places
 from devnet.evm.calls import encode_call, to_hex
 from devnet.evm.world import load_world
 from tests.rewinding import rewound
+from tests.server.marketplace.conftest import OPERATION, request
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -69,6 +71,17 @@ async def test_pages_hold_every_event_once_newest_first(marketplace: Marketplace
             assert sizes == [100, 100, 40]
             assert page["cursor"] is None
             assert all(isinstance(cursor, str) and cursor.endswith(f":{expected[-1][0]}") for cursor in cursors)
+        pages, token = [], ""
+        while not pages or token:
+            # Over gRPC alone a page may be smaller.
+            message = request(APPROVAL, **WHERE, **window, cursor=token)
+            message.page_size = 70
+            events = (await marketplace.gateway.ask_grpc(OPERATION, message)).events
+            pages.append([(log.block_number, log.log_index) for log in events.logs])
+            token = events.next_page_token
+            assert (events.page_size, events.has_more) == (70, bool(token))
+        assert list(chain.from_iterable(pages)) == expected
+        assert list(map(len, pages)) == [70, 70, 70, 30]
         amounts = [int(log["args"][2]) for log in found]
         assert amounts == list(range(BLOCKS * PER_BLOCK - 1, -1, -1))
 

@@ -50,23 +50,23 @@ async def ask(servicer: UsageServicer, principal: Principal = LOCAL, **fields: A
     state = RequestState("r", None, 0.0, {})
     state.principal = principal
     REQUEST.set(state)
-    wanted = {"group_by": usage_pb2.USAGE_GROUP_HOUR, "limit": 100, **fields}
+    wanted = {"group_by": usage_pb2.USAGE_GROUP_HOUR, "page_size": 100, **fields}
     return await servicer.GetUsage(usage_pb2.GetUsageRequest(**wanted), None)
 
 
 async def test_pages_join_to_the_whole(servicer: UsageServicer) -> None:
     whole = await ask(servicer)
-    assert (len(whole.rows), whole.HasField("cursor")) == (12, False)
+    assert (len(whole.rows), whole.next_page_token) == (12, "")
     assert [row.figures.units for row in whole.rows] == [2 * hour for hour in range(12)]
     assert whole.total.requests == 24
     assert dict(whole.total.errors) == {"REVERTED": 24}
-    rows, cursor = [], ""
+    rows, token = [], ""
     for _ in range(3):
-        page = await ask(servicer, limit=5, cursor=cursor)
+        page = await ask(servicer, page_size=5, page_token=token)
         rows += page.rows
-        cursor = page.cursor
+        token = page.next_page_token
         assert page.total == whole.total
-    assert (rows, cursor) == (list(whole.rows), "")
+    assert (rows, token) == (list(whole.rows), "")
 
 
 async def test_groups_are_of_the_caller_alone(servicer: UsageServicer) -> None:
@@ -88,8 +88,8 @@ async def test_what_cannot_be_asked_names_its_parameter(servicer: UsageServicer,
     for field, fields in (
         ("from", {"from_date": "2026-02-02", "to_date": "2026-02-01"}),
         ("from", {"from_date": "2020-01-01"}),
-        ("cursor", {"cursor": "day:2026-02-02"}),
-        ("cursor", {"cursor": "nonsense"}),
+        ("cursor", {"page_token": "day:2026-02-02"}),
+        ("cursor", {"page_token": "nonsense"}),
     ):
         with pytest.raises(InvalidArgument) as caught:
             await ask(servicer, **fields)

@@ -26,7 +26,7 @@ from waypost.options.v1 import options_pb2 as waypost_dot_options_dot_v1_dot_opt
 from waypost.v1 import evm_pb2 as waypost_dot_v1_dot_evm__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x14waypost/v1/log.proto\x12\nwaypost.v1\x1a waypost/options/v1/options.proto\x1a\x14waypost/v1/evm.proto\"\xb9\x03\n\x0eGetLogsRequest\x12%\n\x05\x63hain\x18\x01 \x01(\tB\x16\xf2\xba\xc9\xac\n\x10\x08\x01\x10\x01\x62\n\"ethereum\"\x12\x33\n\nfrom_block\x18\x02 \x01(\tB\x1a\xf2\xba\xc9\xac\n\x14\x08\n2\x06latestb\x08\x32\x36\x30\x35\x30\x30\x30\x30H\x00\x88\x01\x01\x12\x31\n\x08to_block\x18\x03 \x01(\tB\x1a\xf2\xba\xc9\xac\n\x14\x08\n2\x06latestb\x08\x32\x36\x30\x35\x30\x30\x32\x30H\x01\x88\x01\x01\x12L\n\x07\x61\x64\x64ress\x18\x04 \x01(\tB6\xf2\xba\xc9\xac\n0\x08\x03\x62,\"0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48\"H\x02\x88\x01\x01\x12\x63\n\x06topic0\x18\x05 \x01(\tBN\xf2\xba\xc9\xac\nH\x08\x05\x62\x44\"0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef\"H\x03\x88\x01\x01\x12\'\n\x06\x63ursor\x18\x06 \x01(\tB\x12\xf2\xba\xc9\xac\n\x0c\x08\x0c\x62\x08\x32\x36\x30\x35\x30\x30\x31\x30H\x04\x88\x01\x01\x42\r\n\x0b_from_blockB\x0b\n\t_to_blockB\n\n\x08_addressB\t\n\x07_topic0B\t\n\x07_cursor\"\x9e\x01\n\x0fGetLogsResponse\x12\r\n\x05\x63hain\x18\x01 \x01(\t\x12\r\n\x05\x63ount\x18\x02 \x01(\x05\x12\r\n\x05limit\x18\x03 \x01(\x05\x12\x10\n\x08has_more\x18\x04 \x01(\x08\x12\x1f\n\x06\x63ursor\x18\x05 \x01(\tB\n\xf2\xba\xc9\xac\n\x04\x08\x0c\x38\x01H\x00\x88\x01\x01\x12 \n\x04logs\x18\x06 \x03(\x0b\x32\x12.waypost.v1.EvmLogB\t\n\x07_cursor\"\xb7\x02\n\x13GetTransfersRequest\x12%\n\x05\x63hain\x18\x01 \x01(\tB\x16\xf2\xba\xc9\xac\n\x10\x08\x01\x10\x01\x62\n\"ethereum\"\x12I\n\x07\x61\x64\x64ress\x18\x02 \x01(\tB8\xf2\xba\xc9\xac\n2\x08\x03\x10\x01\x62,\"0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045\"\x12+\n\nfrom_block\x18\x03 \x01(\tB\x12\xf2\xba\xc9\xac\n\x0c\x08\nb\x08\x32\x36\x30\x35\x30\x30\x30\x30H\x00\x88\x01\x01\x12\x31\n\x08to_block\x18\x04 \x01(\tB\x1a\xf2\xba\xc9\xac\n\x14\x08\n2\x06latestb\x08\x32\x36\x30\x35\x30\x30\x32\x30H\x01\x88\x01\x01\x12\'\n\x06\x63ursor\x18\x05 \x01(\tB\x12\xf2\xba\xc9\xac\n\x0c\x08\x0c\x62\x08\x32\x36\x30\x35\x30\x30\x31\x30H\x02\x88\x01\x01\x42\r\n\x0b_from_blockB\x0b\n\t_to_blockB\t\n\x07_cursor\"\xc0\x01\n\x14GetTransfersResponse\x12\r\n\x05\x63hain\x18\x01 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x02 \x01(\t\x12\r\n\x05\x63ount\x18\x03 \x01(\x05\x12\r\n\x05limit\x18\x04 \x01(\x05\x12\x10\n\x08has_more\x18\x05 \x01(\x08\x12\x1f\n\x06\x63ursor\x18\x06 \x01(\tB\n\xf2\xba\xc9\xac\n\x04\x08\x0c\x38\x01H\x00\x88\x01\x01\x12,\n\ttransfers\x18\x07 \x03(\x0b\x32\x19.waypost.v1.TokenTransferB\t\n\x07_cursor\"\xa1\x02\n\rTokenTransfer\x12\r\n\x05token\x18\x01 \x01(\t\x12\x1a\n\x0c\x66rom_address\x18\x02 \x01(\tR\x04\x66rom\x12\n\n\x02to\x18\x03 \x01(\t\x12\x17\n\x05value\x18\x04 \x01(\tB\x08\xf2\xba\xc9\xac\n\x02\x08\t\x12\x14\n\x0c\x62lock_number\x18\x05 \x01(\x03\x12\x18\n\x10transaction_hash\x18\x06 \x01(\t\x12\x11\n\tlog_index\x18\x07 \x01(\x05\x12\x0f\n\x07removed\x18\x08 \x01(\x08\x12\x13\n\x06symbol\x18\t \x01(\tH\x00\x88\x01\x01\x12\x15\n\x08\x64\x65\x63imals\x18\n \x01(\x05H\x01\x88\x01\x01\x12\x1d\n\x06\x61mount\x18\x0b \x01(\tB\x08\xf2\xba\xc9\xac\n\x02\x08\x08H\x02\x88\x01\x01\x42\t\n\x07_symbolB\x0b\n\t_decimalsB\t\n\x07_amount2\xf9\x01\n\nLogService\x12m\n\x07GetLogs\x12\x1a.waypost.v1.GetLogsRequest\x1a\x1b.waypost.v1.GetLogsResponse\")\x90\x02\x01\xea\xba\xc9\xac\n *\x01\x02:\x01\x02@\x05X\xb0\xea\x01\x62\x12Logs and transfers\x12|\n\x0cGetTransfers\x12\x1f.waypost.v1.GetTransfersRequest\x1a .waypost.v1.GetTransfersResponse\")\x90\x02\x01\xea\xba\xc9\xac\n *\x01\x02:\x01\x02@\x05X\xb0\xea\x01\x62\x12Logs and transfersB\x92\x01\n\x0e\x64\x65v.waypost.v1B\x08LogProtoP\x01Z:github.com/waypost/waypost/clients/go/waypost/v1;waypostv1\xa2\x02\x03WPT\xaa\x02\nWaypost.V1\xba\x02\tWaypostV1\xca\x02\nWaypost\\V1\xea\x02\x0bWaypost::V1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x14waypost/v1/log.proto\x12\nwaypost.v1\x1a waypost/options/v1/options.proto\x1a\x14waypost/v1/evm.proto\"\xe3\x03\n\x0eGetLogsRequest\x12%\n\x05\x63hain\x18\x01 \x01(\tB\x16\xf2\xba\xc9\xac\n\x10\x08\x01\x10\x01\x62\n\"ethereum\"\x12\x33\n\nfrom_block\x18\x02 \x01(\tB\x1a\xf2\xba\xc9\xac\n\x14\x08\n2\x06latestb\x08\x32\x36\x30\x35\x30\x30\x30\x30H\x00\x88\x01\x01\x12\x31\n\x08to_block\x18\x03 \x01(\tB\x1a\xf2\xba\xc9\xac\n\x14\x08\n2\x06latestb\x08\x32\x36\x30\x35\x30\x30\x32\x30H\x01\x88\x01\x01\x12L\n\x07\x61\x64\x64ress\x18\x04 \x01(\tB6\xf2\xba\xc9\xac\n0\x08\x03\x62,\"0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48\"H\x02\x88\x01\x01\x12\x63\n\x06topic0\x18\x05 \x01(\tBN\xf2\xba\xc9\xac\nH\x08\x05\x62\x44\"0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef\"H\x03\x88\x01\x01\x12.\n\npage_token\x18\x06 \x01(\tB\x12\xf2\xba\xc9\xac\n\x0c\x08\x0c\x62\x08\x32\x36\x30\x35\x30\x30\x31\x30R\x06\x63ursor\x12,\n\tpage_size\x18\x07 \x01(\x05\x42\x19\xf2\xba\xc9\xac\n\x13\x18\x01 \xe8\x07\x32\x04\x31\x30\x30\x30\x62\x03\x31\x30\x30\xa0\x01\x01\x42\r\n\x0b_from_blockB\x0b\n\t_to_blockB\n\n\x08_addressB\t\n\x07_topic0\"\xaa\x01\n\x0fGetLogsResponse\x12\r\n\x05\x63hain\x18\x01 \x01(\t\x12\r\n\x05\x63ount\x18\x02 \x01(\x05\x12\x18\n\tpage_size\x18\x03 \x01(\x05R\x05limit\x12\x10\n\x08has_more\x18\x04 \x01(\x08\x12+\n\x0fnext_page_token\x18\x05 \x01(\tB\n\xf2\xba\xc9\xac\n\x04\x08\x0c\x38\x01R\x06\x63ursor\x12 \n\x04logs\x18\x06 \x03(\x0b\x32\x12.waypost.v1.EvmLog\"\xe1\x02\n\x13GetTransfersRequest\x12%\n\x05\x63hain\x18\x01 \x01(\tB\x16\xf2\xba\xc9\xac\n\x10\x08\x01\x10\x01\x62\n\"ethereum\"\x12I\n\x07\x61\x64\x64ress\x18\x02 \x01(\tB8\xf2\xba\xc9\xac\n2\x08\x03\x10\x01\x62,\"0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045\"\x12+\n\nfrom_block\x18\x03 \x01(\tB\x12\xf2\xba\xc9\xac\n\x0c\x08\nb\x08\x32\x36\x30\x35\x30\x30\x30\x30H\x00\x88\x01\x01\x12\x31\n\x08to_block\x18\x04 \x01(\tB\x1a\xf2\xba\xc9\xac\n\x14\x08\n2\x06latestb\x08\x32\x36\x30\x35\x30\x30\x32\x30H\x01\x88\x01\x01\x12.\n\npage_token\x18\x05 \x01(\tB\x12\xf2\xba\xc9\xac\n\x0c\x08\x0c\x62\x08\x32\x36\x30\x35\x30\x30\x31\x30R\x06\x63ursor\x12,\n\tpage_size\x18\x06 \x01(\x05\x42\x19\xf2\xba\xc9\xac\n\x13\x18\x01 \xe8\x07\x32\x04\x31\x30\x30\x30\x62\x03\x31\x30\x30\xa0\x01\x01\x42\r\n\x0b_from_blockB\x0b\n\t_to_block\"\xcc\x01\n\x14GetTransfersResponse\x12\r\n\x05\x63hain\x18\x01 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x02 \x01(\t\x12\r\n\x05\x63ount\x18\x03 \x01(\x05\x12\x18\n\tpage_size\x18\x04 \x01(\x05R\x05limit\x12\x10\n\x08has_more\x18\x05 \x01(\x08\x12+\n\x0fnext_page_token\x18\x06 \x01(\tB\n\xf2\xba\xc9\xac\n\x04\x08\x0c\x38\x01R\x06\x63ursor\x12,\n\ttransfers\x18\x07 \x03(\x0b\x32\x19.waypost.v1.TokenTransfer\"\xa1\x02\n\rTokenTransfer\x12\r\n\x05token\x18\x01 \x01(\t\x12\x1a\n\x0c\x66rom_address\x18\x02 \x01(\tR\x04\x66rom\x12\n\n\x02to\x18\x03 \x01(\t\x12\x17\n\x05value\x18\x04 \x01(\tB\x08\xf2\xba\xc9\xac\n\x02\x08\t\x12\x14\n\x0c\x62lock_number\x18\x05 \x01(\x03\x12\x18\n\x10transaction_hash\x18\x06 \x01(\t\x12\x11\n\tlog_index\x18\x07 \x01(\x05\x12\x0f\n\x07removed\x18\x08 \x01(\x08\x12\x13\n\x06symbol\x18\t \x01(\tH\x00\x88\x01\x01\x12\x15\n\x08\x64\x65\x63imals\x18\n \x01(\x05H\x01\x88\x01\x01\x12\x1d\n\x06\x61mount\x18\x0b \x01(\tB\x08\xf2\xba\xc9\xac\n\x02\x08\x08H\x02\x88\x01\x01\x42\t\n\x07_symbolB\x0b\n\t_decimalsB\t\n\x07_amount2\xf9\x01\n\nLogService\x12m\n\x07GetLogs\x12\x1a.waypost.v1.GetLogsRequest\x1a\x1b.waypost.v1.GetLogsResponse\")\x90\x02\x01\xea\xba\xc9\xac\n *\x01\x02:\x01\x02@\x05X\xb0\xea\x01\x62\x12Logs and transfers\x12|\n\x0cGetTransfers\x12\x1f.waypost.v1.GetTransfersRequest\x1a .waypost.v1.GetTransfersResponse\")\x90\x02\x01\xea\xba\xc9\xac\n *\x01\x02:\x01\x02@\x05X\xb0\xea\x01\x62\x12Logs and transfersB\x92\x01\n\x0e\x64\x65v.waypost.v1B\x08LogProtoP\x01Z:github.com/waypost/waypost/clients/go/waypost/v1;waypostv1\xa2\x02\x03WPT\xaa\x02\nWaypost.V1\xba\x02\tWaypostV1\xca\x02\nWaypost\\V1\xea\x02\x0bWaypost::V1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -44,10 +44,12 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_GETLOGSREQUEST'].fields_by_name['address']._serialized_options = b'\362\272\311\254\n0\010\003b,\"0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48\"'
   _globals['_GETLOGSREQUEST'].fields_by_name['topic0']._loaded_options = None
   _globals['_GETLOGSREQUEST'].fields_by_name['topic0']._serialized_options = b'\362\272\311\254\nH\010\005bD\"0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef\"'
-  _globals['_GETLOGSREQUEST'].fields_by_name['cursor']._loaded_options = None
-  _globals['_GETLOGSREQUEST'].fields_by_name['cursor']._serialized_options = b'\362\272\311\254\n\014\010\014b\01026050010'
-  _globals['_GETLOGSRESPONSE'].fields_by_name['cursor']._loaded_options = None
-  _globals['_GETLOGSRESPONSE'].fields_by_name['cursor']._serialized_options = b'\362\272\311\254\n\004\010\0148\001'
+  _globals['_GETLOGSREQUEST'].fields_by_name['page_token']._loaded_options = None
+  _globals['_GETLOGSREQUEST'].fields_by_name['page_token']._serialized_options = b'\362\272\311\254\n\014\010\014b\01026050010'
+  _globals['_GETLOGSREQUEST'].fields_by_name['page_size']._loaded_options = None
+  _globals['_GETLOGSREQUEST'].fields_by_name['page_size']._serialized_options = b'\362\272\311\254\n\023\030\001 \350\0072\0041000b\003100\240\001\001'
+  _globals['_GETLOGSRESPONSE'].fields_by_name['next_page_token']._loaded_options = None
+  _globals['_GETLOGSRESPONSE'].fields_by_name['next_page_token']._serialized_options = b'\362\272\311\254\n\004\010\0148\001'
   _globals['_GETTRANSFERSREQUEST'].fields_by_name['chain']._loaded_options = None
   _globals['_GETTRANSFERSREQUEST'].fields_by_name['chain']._serialized_options = b'\362\272\311\254\n\020\010\001\020\001b\n\"ethereum\"'
   _globals['_GETTRANSFERSREQUEST'].fields_by_name['address']._loaded_options = None
@@ -56,10 +58,12 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_GETTRANSFERSREQUEST'].fields_by_name['from_block']._serialized_options = b'\362\272\311\254\n\014\010\nb\01026050000'
   _globals['_GETTRANSFERSREQUEST'].fields_by_name['to_block']._loaded_options = None
   _globals['_GETTRANSFERSREQUEST'].fields_by_name['to_block']._serialized_options = b'\362\272\311\254\n\024\010\n2\006latestb\01026050020'
-  _globals['_GETTRANSFERSREQUEST'].fields_by_name['cursor']._loaded_options = None
-  _globals['_GETTRANSFERSREQUEST'].fields_by_name['cursor']._serialized_options = b'\362\272\311\254\n\014\010\014b\01026050010'
-  _globals['_GETTRANSFERSRESPONSE'].fields_by_name['cursor']._loaded_options = None
-  _globals['_GETTRANSFERSRESPONSE'].fields_by_name['cursor']._serialized_options = b'\362\272\311\254\n\004\010\0148\001'
+  _globals['_GETTRANSFERSREQUEST'].fields_by_name['page_token']._loaded_options = None
+  _globals['_GETTRANSFERSREQUEST'].fields_by_name['page_token']._serialized_options = b'\362\272\311\254\n\014\010\014b\01026050010'
+  _globals['_GETTRANSFERSREQUEST'].fields_by_name['page_size']._loaded_options = None
+  _globals['_GETTRANSFERSREQUEST'].fields_by_name['page_size']._serialized_options = b'\362\272\311\254\n\023\030\001 \350\0072\0041000b\003100\240\001\001'
+  _globals['_GETTRANSFERSRESPONSE'].fields_by_name['next_page_token']._loaded_options = None
+  _globals['_GETTRANSFERSRESPONSE'].fields_by_name['next_page_token']._serialized_options = b'\362\272\311\254\n\004\010\0148\001'
   _globals['_TOKENTRANSFER'].fields_by_name['value']._loaded_options = None
   _globals['_TOKENTRANSFER'].fields_by_name['value']._serialized_options = b'\362\272\311\254\n\002\010\t'
   _globals['_TOKENTRANSFER'].fields_by_name['amount']._loaded_options = None
@@ -69,15 +73,15 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_LOGSERVICE'].methods_by_name['GetTransfers']._loaded_options = None
   _globals['_LOGSERVICE'].methods_by_name['GetTransfers']._serialized_options = b'\220\002\001\352\272\311\254\n *\001\002:\001\002@\005X\260\352\001b\022Logs and transfers'
   _globals['_GETLOGSREQUEST']._serialized_start=93
-  _globals['_GETLOGSREQUEST']._serialized_end=534
-  _globals['_GETLOGSRESPONSE']._serialized_start=537
-  _globals['_GETLOGSRESPONSE']._serialized_end=695
-  _globals['_GETTRANSFERSREQUEST']._serialized_start=698
-  _globals['_GETTRANSFERSREQUEST']._serialized_end=1009
-  _globals['_GETTRANSFERSRESPONSE']._serialized_start=1012
-  _globals['_GETTRANSFERSRESPONSE']._serialized_end=1204
-  _globals['_TOKENTRANSFER']._serialized_start=1207
-  _globals['_TOKENTRANSFER']._serialized_end=1496
-  _globals['_LOGSERVICE']._serialized_start=1499
-  _globals['_LOGSERVICE']._serialized_end=1748
+  _globals['_GETLOGSREQUEST']._serialized_end=576
+  _globals['_GETLOGSRESPONSE']._serialized_start=579
+  _globals['_GETLOGSRESPONSE']._serialized_end=749
+  _globals['_GETTRANSFERSREQUEST']._serialized_start=752
+  _globals['_GETTRANSFERSREQUEST']._serialized_end=1105
+  _globals['_GETTRANSFERSRESPONSE']._serialized_start=1108
+  _globals['_GETTRANSFERSRESPONSE']._serialized_end=1312
+  _globals['_TOKENTRANSFER']._serialized_start=1315
+  _globals['_TOKENTRANSFER']._serialized_end=1604
+  _globals['_LOGSERVICE']._serialized_start=1607
+  _globals['_LOGSERVICE']._serialized_end=1856
 # @@protoc_insertion_point(module_scope)

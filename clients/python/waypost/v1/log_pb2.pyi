@@ -8,68 +8,72 @@ from typing import ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Map
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class GetLogsRequest(_message.Message):
-    __slots__ = ("chain", "from_block", "to_block", "address", "topic0", "cursor")
+    __slots__ = ("chain", "from_block", "to_block", "address", "topic0", "page_token", "page_size")
     CHAIN_FIELD_NUMBER: _ClassVar[int]
     FROM_BLOCK_FIELD_NUMBER: _ClassVar[int]
     TO_BLOCK_FIELD_NUMBER: _ClassVar[int]
     ADDRESS_FIELD_NUMBER: _ClassVar[int]
     TOPIC0_FIELD_NUMBER: _ClassVar[int]
-    CURSOR_FIELD_NUMBER: _ClassVar[int]
+    PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
     chain: str
     from_block: str
     to_block: str
     address: str
     topic0: str
-    cursor: str
-    def __init__(self, chain: _Optional[str] = ..., from_block: _Optional[str] = ..., to_block: _Optional[str] = ..., address: _Optional[str] = ..., topic0: _Optional[str] = ..., cursor: _Optional[str] = ...) -> None: ...
+    page_token: str
+    page_size: int
+    def __init__(self, chain: _Optional[str] = ..., from_block: _Optional[str] = ..., to_block: _Optional[str] = ..., address: _Optional[str] = ..., topic0: _Optional[str] = ..., page_token: _Optional[str] = ..., page_size: _Optional[int] = ...) -> None: ...
 
 class GetLogsResponse(_message.Message):
-    __slots__ = ("chain", "count", "limit", "has_more", "cursor", "logs")
+    __slots__ = ("chain", "count", "page_size", "has_more", "next_page_token", "logs")
     CHAIN_FIELD_NUMBER: _ClassVar[int]
     COUNT_FIELD_NUMBER: _ClassVar[int]
-    LIMIT_FIELD_NUMBER: _ClassVar[int]
+    PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
     HAS_MORE_FIELD_NUMBER: _ClassVar[int]
-    CURSOR_FIELD_NUMBER: _ClassVar[int]
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
     LOGS_FIELD_NUMBER: _ClassVar[int]
     chain: str
     count: int
-    limit: int
+    page_size: int
     has_more: bool
-    cursor: str
+    next_page_token: str
     logs: _containers.RepeatedCompositeFieldContainer[_evm_pb2.EvmLog]
-    def __init__(self, chain: _Optional[str] = ..., count: _Optional[int] = ..., limit: _Optional[int] = ..., has_more: bool = ..., cursor: _Optional[str] = ..., logs: _Optional[_Iterable[_Union[_evm_pb2.EvmLog, _Mapping]]] = ...) -> None: ...
+    def __init__(self, chain: _Optional[str] = ..., count: _Optional[int] = ..., page_size: _Optional[int] = ..., has_more: bool = ..., next_page_token: _Optional[str] = ..., logs: _Optional[_Iterable[_Union[_evm_pb2.EvmLog, _Mapping]]] = ...) -> None: ...
 
 class GetTransfersRequest(_message.Message):
-    __slots__ = ("chain", "address", "from_block", "to_block", "cursor")
+    __slots__ = ("chain", "address", "from_block", "to_block", "page_token", "page_size")
     CHAIN_FIELD_NUMBER: _ClassVar[int]
     ADDRESS_FIELD_NUMBER: _ClassVar[int]
     FROM_BLOCK_FIELD_NUMBER: _ClassVar[int]
     TO_BLOCK_FIELD_NUMBER: _ClassVar[int]
-    CURSOR_FIELD_NUMBER: _ClassVar[int]
+    PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
     chain: str
     address: str
     from_block: str
     to_block: str
-    cursor: str
-    def __init__(self, chain: _Optional[str] = ..., address: _Optional[str] = ..., from_block: _Optional[str] = ..., to_block: _Optional[str] = ..., cursor: _Optional[str] = ...) -> None: ...
+    page_token: str
+    page_size: int
+    def __init__(self, chain: _Optional[str] = ..., address: _Optional[str] = ..., from_block: _Optional[str] = ..., to_block: _Optional[str] = ..., page_token: _Optional[str] = ..., page_size: _Optional[int] = ...) -> None: ...
 
 class GetTransfersResponse(_message.Message):
-    __slots__ = ("chain", "address", "count", "limit", "has_more", "cursor", "transfers")
+    __slots__ = ("chain", "address", "count", "page_size", "has_more", "next_page_token", "transfers")
     CHAIN_FIELD_NUMBER: _ClassVar[int]
     ADDRESS_FIELD_NUMBER: _ClassVar[int]
     COUNT_FIELD_NUMBER: _ClassVar[int]
-    LIMIT_FIELD_NUMBER: _ClassVar[int]
+    PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
     HAS_MORE_FIELD_NUMBER: _ClassVar[int]
-    CURSOR_FIELD_NUMBER: _ClassVar[int]
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
     TRANSFERS_FIELD_NUMBER: _ClassVar[int]
     chain: str
     address: str
     count: int
-    limit: int
+    page_size: int
     has_more: bool
-    cursor: str
+    next_page_token: str
     transfers: _containers.RepeatedCompositeFieldContainer[TokenTransfer]
-    def __init__(self, chain: _Optional[str] = ..., address: _Optional[str] = ..., count: _Optional[int] = ..., limit: _Optional[int] = ..., has_more: bool = ..., cursor: _Optional[str] = ..., transfers: _Optional[_Iterable[_Union[TokenTransfer, _Mapping]]] = ...) -> None: ...
+    def __init__(self, chain: _Optional[str] = ..., address: _Optional[str] = ..., count: _Optional[int] = ..., page_size: _Optional[int] = ..., has_more: bool = ..., next_page_token: _Optional[str] = ..., transfers: _Optional[_Iterable[_Union[TokenTransfer, _Mapping]]] = ...) -> None: ...
 
 class TokenTransfer(_message.Message):
     __slots__ = ("token", "from_address", "to", "value", "block_number", "transaction_hash", "log_index", "removed", "symbol", "decimals", "amount")

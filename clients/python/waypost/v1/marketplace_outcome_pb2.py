@@ -26,7 +26,7 @@ from waypost.options.v1 import options_pb2 as waypost_dot_options_dot_v1_dot_opt
 from waypost.v1 import common_pb2 as waypost_dot_v1_dot_common__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n$waypost/v1/marketplace_outcome.proto\x12\nwaypost.v1\x1a waypost/options/v1/options.proto\x1a\x17waypost/v1/common.proto\"P\n\x0fMarketplaceCall\x12\'\n\x07outputs\x18\x01 \x01(\x0b\x32\x16.waypost.v1.NativeJson\x12\x14\n\x0c\x62lock_height\x18\x02 \x01(\x03\"\xd0\x02\n\x15MarketplaceSimulation\x12\'\n\x07outputs\x18\x01 \x01(\x0b\x32\x16.waypost.v1.NativeJson\x12,\n\x06status\x18\x02 \x01(\x0e\x32\x1c.waypost.v1.SimulationStatus\x12\x1a\n\x08gas_used\x18\x03 \x01(\tB\x08\xf2\xba\xc9\xac\n\x02\x08\t\x12&\n\x04logs\x18\x04 \x03(\x0b\x32\x18.waypost.v1.SimulatedLog\x12\x1b\n\x0elogs_available\x18\x05 \x01(\x08H\x00\x88\x01\x01\x12\x13\n\x06reason\x18\x06 \x01(\tH\x01\x88\x01\x01\x12\x14\n\x0c\x62lock_height\x18\x07 \x01(\x03\x12\x1f\n\x12gas_used_available\x18\x08 \x01(\x08H\x02\x88\x01\x01\x42\x11\n\x0f_logs_availableB\t\n\x07_reasonB\x15\n\x13_gas_used_available\"=\n\x0cSimulatedLog\x12\x0f\n\x07\x61\x64\x64ress\x18\x01 \x01(\t\x12\x0e\n\x06topics\x18\x02 \x03(\t\x12\x0c\n\x04\x64\x61ta\x18\x03 \x01(\t\"\x9b\x01\n\x11MarketplaceEvents\x12\r\n\x05\x63ount\x18\x01 \x01(\x05\x12\r\n\x05limit\x18\x02 \x01(\x05\x12\x10\n\x08has_more\x18\x03 \x01(\x08\x12\x1f\n\x06\x63ursor\x18\x04 \x01(\tB\n\xf2\xba\xc9\xac\n\x04\x08\x0c\x38\x01H\x00\x88\x01\x01\x12*\n\x04logs\x18\x05 \x03(\x0b\x32\x1c.waypost.v1.MarketplaceEventB\t\n\x07_cursor\"\x8c\x01\n\x10MarketplaceEvent\x12\x0f\n\x07\x61\x64\x64ress\x18\x01 \x01(\t\x12\x14\n\x0c\x62lock_number\x18\x02 \x01(\x03\x12\x18\n\x10transaction_hash\x18\x03 \x01(\t\x12\x11\n\tlog_index\x18\x04 \x01(\x05\x12$\n\x04\x61rgs\x18\x05 \x01(\x0b\x32\x16.waypost.v1.NativeJson*\x8d\x01\n\x10SimulationStatus\x12!\n\x1dSIMULATION_STATUS_UNSPECIFIED\x10\x00\x12*\n\x19SIMULATION_STATUS_SUCCESS\x10\x01\x1a\x0b\xfa\xba\xc9\xac\n\x05\n\x03\x30x1\x12*\n\x19SIMULATION_STATUS_FAILURE\x10\x02\x1a\x0b\xfa\xba\xc9\xac\n\x05\n\x03\x30x0B\xa1\x01\n\x0e\x64\x65v.waypost.v1B\x17MarketplaceOutcomeProtoP\x01Z:github.com/waypost/waypost/clients/go/waypost/v1;waypostv1\xa2\x02\x03WPT\xaa\x02\nWaypost.V1\xba\x02\tWaypostV1\xca\x02\nWaypost\\V1\xea\x02\x0bWaypost::V1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n$waypost/v1/marketplace_outcome.proto\x12\nwaypost.v1\x1a waypost/options/v1/options.proto\x1a\x17waypost/v1/common.proto\"P\n\x0fMarketplaceCall\x12\'\n\x07outputs\x18\x01 \x01(\x0b\x32\x16.waypost.v1.NativeJson\x12\x14\n\x0c\x62lock_height\x18\x02 \x01(\x03\"\xd0\x02\n\x15MarketplaceSimulation\x12\'\n\x07outputs\x18\x01 \x01(\x0b\x32\x16.waypost.v1.NativeJson\x12,\n\x06status\x18\x02 \x01(\x0e\x32\x1c.waypost.v1.SimulationStatus\x12\x1a\n\x08gas_used\x18\x03 \x01(\tB\x08\xf2\xba\xc9\xac\n\x02\x08\t\x12&\n\x04logs\x18\x04 \x03(\x0b\x32\x18.waypost.v1.SimulatedLog\x12\x1b\n\x0elogs_available\x18\x05 \x01(\x08H\x00\x88\x01\x01\x12\x13\n\x06reason\x18\x06 \x01(\tH\x01\x88\x01\x01\x12\x14\n\x0c\x62lock_height\x18\x07 \x01(\x03\x12\x1f\n\x12gas_used_available\x18\x08 \x01(\x08H\x02\x88\x01\x01\x42\x11\n\x0f_logs_availableB\t\n\x07_reasonB\x15\n\x13_gas_used_available\"=\n\x0cSimulatedLog\x12\x0f\n\x07\x61\x64\x64ress\x18\x01 \x01(\t\x12\x0e\n\x06topics\x18\x02 \x03(\t\x12\x0c\n\x04\x64\x61ta\x18\x03 \x01(\t\"\xa7\x01\n\x11MarketplaceEvents\x12\r\n\x05\x63ount\x18\x01 \x01(\x05\x12\x18\n\tpage_size\x18\x02 \x01(\x05R\x05limit\x12\x10\n\x08has_more\x18\x03 \x01(\x08\x12+\n\x0fnext_page_token\x18\x04 \x01(\tB\n\xf2\xba\xc9\xac\n\x04\x08\x0c\x38\x01R\x06\x63ursor\x12*\n\x04logs\x18\x05 \x03(\x0b\x32\x1c.waypost.v1.MarketplaceEvent\"\x8c\x01\n\x10MarketplaceEvent\x12\x0f\n\x07\x61\x64\x64ress\x18\x01 \x01(\t\x12\x14\n\x0c\x62lock_number\x18\x02 \x01(\x03\x12\x18\n\x10transaction_hash\x18\x03 \x01(\t\x12\x11\n\tlog_index\x18\x04 \x01(\x05\x12$\n\x04\x61rgs\x18\x05 \x01(\x0b\x32\x16.waypost.v1.NativeJson*\x8d\x01\n\x10SimulationStatus\x12!\n\x1dSIMULATION_STATUS_UNSPECIFIED\x10\x00\x12*\n\x19SIMULATION_STATUS_SUCCESS\x10\x01\x1a\x0b\xfa\xba\xc9\xac\n\x05\n\x03\x30x1\x12*\n\x19SIMULATION_STATUS_FAILURE\x10\x02\x1a\x0b\xfa\xba\xc9\xac\n\x05\n\x03\x30x0B\xa1\x01\n\x0e\x64\x65v.waypost.v1B\x17MarketplaceOutcomeProtoP\x01Z:github.com/waypost/waypost/clients/go/waypost/v1;waypostv1\xa2\x02\x03WPT\xaa\x02\nWaypost.V1\xba\x02\tWaypostV1\xca\x02\nWaypost\\V1\xea\x02\x0bWaypost::V1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -40,10 +40,10 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_SIMULATIONSTATUS'].values_by_name["SIMULATION_STATUS_FAILURE"]._serialized_options = b'\372\272\311\254\n\005\n\0030x0'
   _globals['_MARKETPLACESIMULATION'].fields_by_name['gas_used']._loaded_options = None
   _globals['_MARKETPLACESIMULATION'].fields_by_name['gas_used']._serialized_options = b'\362\272\311\254\n\002\010\t'
-  _globals['_MARKETPLACEEVENTS'].fields_by_name['cursor']._loaded_options = None
-  _globals['_MARKETPLACEEVENTS'].fields_by_name['cursor']._serialized_options = b'\362\272\311\254\n\004\010\0148\001'
-  _globals['_SIMULATIONSTATUS']._serialized_start=897
-  _globals['_SIMULATIONSTATUS']._serialized_end=1038
+  _globals['_MARKETPLACEEVENTS'].fields_by_name['next_page_token']._loaded_options = None
+  _globals['_MARKETPLACEEVENTS'].fields_by_name['next_page_token']._serialized_options = b'\362\272\311\254\n\004\010\0148\001'
+  _globals['_SIMULATIONSTATUS']._serialized_start=909
+  _globals['_SIMULATIONSTATUS']._serialized_end=1050
   _globals['_MARKETPLACECALL']._serialized_start=111
   _globals['_MARKETPLACECALL']._serialized_end=191
   _globals['_MARKETPLACESIMULATION']._serialized_start=194
@@ -51,7 +51,7 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_SIMULATEDLOG']._serialized_start=532
   _globals['_SIMULATEDLOG']._serialized_end=593
   _globals['_MARKETPLACEEVENTS']._serialized_start=596
-  _globals['_MARKETPLACEEVENTS']._serialized_end=751
-  _globals['_MARKETPLACEEVENT']._serialized_start=754
-  _globals['_MARKETPLACEEVENT']._serialized_end=894
+  _globals['_MARKETPLACEEVENTS']._serialized_end=763
+  _globals['_MARKETPLACEEVENT']._serialized_start=766
+  _globals['_MARKETPLACEEVENT']._serialized_end=906
 # @@protoc_insertion_point(module_scope)

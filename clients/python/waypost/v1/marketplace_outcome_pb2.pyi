@@ -56,18 +56,18 @@ class SimulatedLog(_message.Message):
     def __init__(self, address: _Optional[str] = ..., topics: _Optional[_Iterable[str]] = ..., data: _Optional[str] = ...) -> None: ...
 
 class MarketplaceEvents(_message.Message):
-    __slots__ = ("count", "limit", "has_more", "cursor", "logs")
+    __slots__ = ("count", "page_size", "has_more", "next_page_token", "logs")
     COUNT_FIELD_NUMBER: _ClassVar[int]
-    LIMIT_FIELD_NUMBER: _ClassVar[int]
+    PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
     HAS_MORE_FIELD_NUMBER: _ClassVar[int]
-    CURSOR_FIELD_NUMBER: _ClassVar[int]
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
     LOGS_FIELD_NUMBER: _ClassVar[int]
     count: int
-    limit: int
+    page_size: int
     has_more: bool
-    cursor: str
+    next_page_token: str
     logs: _containers.RepeatedCompositeFieldContainer[MarketplaceEvent]
-    def __init__(self, count: _Optional[int] = ..., limit: _Optional[int] = ..., has_more: bool = ..., cursor: _Optional[str] = ..., logs: _Optional[_Iterable[_Union[MarketplaceEvent, _Mapping]]] = ...) -> None: ...
+    def __init__(self, count: _Optional[int] = ..., page_size: _Optional[int] = ..., has_more: bool = ..., next_page_token: _Optional[str] = ..., logs: _Optional[_Iterable[_Union[MarketplaceEvent, _Mapping]]] = ...) -> None: ...
 
 class MarketplaceEvent(_message.Message):
     __slots__ = ("address", "block_number", "transaction_hash", "log_index", "args")

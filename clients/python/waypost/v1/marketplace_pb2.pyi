@@ -110,7 +110,7 @@ class MarketplaceDeployment(_message.Message):
     def __init__(self, name: _Optional[str] = ..., chain: _Optional[str] = ..., address: _Optional[str] = ..., methods: _Optional[_Iterable[_Union[MarketplaceMethod, _Mapping]]] = ..., abi: _Optional[_Union[_common_pb2.NativeJson, _Mapping]] = ...) -> None: ...
 
 class CallMethodRequest(_message.Message):
-    __slots__ = ("method", "chain", "address", "args", "from_address", "value", "height", "from_block", "to_block", "cursor")
+    __slots__ = ("method", "chain", "address", "args", "from_address", "value", "height", "from_block", "to_block", "page_token", "page_size")
     METHOD_FIELD_NUMBER: _ClassVar[int]
     CHAIN_FIELD_NUMBER: _ClassVar[int]
     ADDRESS_FIELD_NUMBER: _ClassVar[int]
@@ -120,7 +120,8 @@ class CallMethodRequest(_message.Message):
     HEIGHT_FIELD_NUMBER: _ClassVar[int]
     FROM_BLOCK_FIELD_NUMBER: _ClassVar[int]
     TO_BLOCK_FIELD_NUMBER: _ClassVar[int]
-    CURSOR_FIELD_NUMBER: _ClassVar[int]
+    PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
+    PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
     method: str
     chain: str
     address: str
@@ -130,8 +131,9 @@ class CallMethodRequest(_message.Message):
     height: str
     from_block: str
     to_block: str
-    cursor: str
-    def __init__(self, method: _Optional[str] = ..., chain: _Optional[str] = ..., address: _Optional[str] = ..., args: _Optional[_Union[_common_pb2.NativeJson, _Mapping]] = ..., from_address: _Optional[str] = ..., value: _Optional[str] = ..., height: _Optional[str] = ..., from_block: _Optional[str] = ..., to_block: _Optional[str] = ..., cursor: _Optional[str] = ...) -> None: ...
+    page_token: str
+    page_size: int
+    def __init__(self, method: _Optional[str] = ..., chain: _Optional[str] = ..., address: _Optional[str] = ..., args: _Optional[_Union[_common_pb2.NativeJson, _Mapping]] = ..., from_address: _Optional[str] = ..., value: _Optional[str] = ..., height: _Optional[str] = ..., from_block: _Optional[str] = ..., to_block: _Optional[str] = ..., page_token: _Optional[str] = ..., page_size: _Optional[int] = ...) -> None: ...
 
 class CallMethodResponse(_message.Message):
     __slots__ = ("chain", "address", "method", "abi_name", "deployment_name", "operation", "abi_type", "call", "simulation", "events")

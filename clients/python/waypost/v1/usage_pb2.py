@@ -26,7 +26,7 @@ from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__
 from waypost.options.v1 import options_pb2 as waypost_dot_options_dot_v1_dot_options__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16waypost/v1/usage.proto\x12\nwaypost.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a waypost/options/v1/options.proto\"\xc6\x02\n\x0fGetUsageRequest\x12\x34\n\tfrom_date\x18\x01 \x01(\tB\x16\xf2\xba\xc9\xac\n\x10\x08\x10\x62\x0c\"2026-01-01\"H\x00R\x04\x66rom\x88\x01\x01\x12\x30\n\x07to_date\x18\x02 \x01(\tB\x16\xf2\xba\xc9\xac\n\x10\x08\x10\x62\x0c\"2026-12-31\"H\x01R\x02to\x88\x01\x01\x12<\n\x08group_by\x18\x03 \x01(\x0e\x32\x16.waypost.v1.UsageGroupB\x12\xf2\xba\xc9\xac\n\x0c\x32\x03\x64\x61yb\x05\"day\"\x12)\n\x05limit\x18\x04 \x01(\x05\x42\x15\xf2\xba\xc9\xac\n\x0f\x18\x01 \xe8\x07\x32\x03\x31\x30\x30\x62\x03\x31\x30\x30H\x02\x88\x01\x01\x12\x33\n\x06\x63ursor\x18\x05 \x01(\tB\x1e\xf2\xba\xc9\xac\n\x18(\x80\x01\x62\x13\"day:2026-01-01T00\"H\x03\x88\x01\x01\x42\x0c\n\n_from_dateB\n\n\x08_to_dateB\x08\n\x06_limitB\t\n\x07_cursor\"\x86\x02\n\x10GetUsageResponse\x12\x0f\n\x07\x61\x63\x63ount\x18\x01 \x01(\t\x12!\n\tfrom_date\x18\x02 \x01(\tB\x08\xf2\xba\xc9\xac\n\x02\x08\x10R\x04\x66rom\x12\x1d\n\x07to_date\x18\x03 \x01(\tB\x08\xf2\xba\xc9\xac\n\x02\x08\x10R\x02to\x12(\n\x08group_by\x18\x04 \x01(\x0e\x32\x16.waypost.v1.UsageGroup\x12\"\n\x04rows\x18\x05 \x03(\x0b\x32\x14.waypost.v1.UsageRow\x12\'\n\x05total\x18\x06 \x01(\x0b\x32\x18.waypost.v1.UsageFigures\x12\x1d\n\x06\x63ursor\x18\x07 \x01(\tB\x08\xf2\xba\xc9\xac\n\x02\x38\x01H\x00\x88\x01\x01\x42\t\n\x07_cursor\"\xc7\x01\n\x08UsageRow\x12\x38\n\x05start\x18\x01 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x08\xf2\xba\xc9\xac\n\x02\x08\rH\x00\x88\x01\x01\x12\x16\n\toperation\x18\x02 \x01(\tH\x01\x88\x01\x01\x12\x12\n\x05\x63hain\x18\x03 \x01(\tH\x02\x88\x01\x01\x12\x33\n\x07\x66igures\x18\x04 \x01(\x0b\x32\x18.waypost.v1.UsageFiguresB\x08\xf2\xba\xc9\xac\n\x02@\x01\x42\x08\n\x06_startB\x0c\n\n_operationB\x08\n\x06_chain\"\xb0\x02\n\x0cUsageFigures\x12\x10\n\x08requests\x18\x01 \x01(\x03\x12\r\n\x05items\x18\x02 \x01(\x03\x12\r\n\x05units\x18\x03 \x01(\x03\x12\x12\n\ncache_hits\x18\x04 \x01(\x03\x12\x34\n\x06\x65rrors\x18\x05 \x03(\x0b\x32$.waypost.v1.UsageFigures.ErrorsEntry\x12\x19\n\x11upstream_requests\x18\x06 \x01(\x03\x12\x1b\n\x13upstream_bytes_sent\x18\x07 \x01(\x03\x12\x1f\n\x17upstream_bytes_received\x18\x08 \x01(\x03\x12\x0e\n\x06joined\x18\t \x01(\x03\x12\x0e\n\x06\x66olded\x18\n \x01(\x03\x1a-\n\x0b\x45rrorsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x03:\x02\x38\x01*\xc3\x01\n\nUsageGroup\x12\x1b\n\x17USAGE_GROUP_UNSPECIFIED\x10\x00\x12\"\n\x10USAGE_GROUP_HOUR\x10\x01\x1a\x0c\xfa\xba\xc9\xac\n\x06\n\x04hour\x12 \n\x0fUSAGE_GROUP_DAY\x10\x02\x1a\x0b\xfa\xba\xc9\xac\n\x05\n\x03\x64\x61y\x12,\n\x15USAGE_GROUP_OPERATION\x10\x03\x1a\x11\xfa\xba\xc9\xac\n\x0b\n\toperation\x12$\n\x11USAGE_GROUP_CHAIN\x10\x04\x1a\r\xfa\xba\xc9\xac\n\x07\n\x05\x63hain2o\n\x0cUsageService\x12_\n\x08GetUsage\x12\x1b.waypost.v1.GetUsageRequest\x1a\x1c.waypost.v1.GetUsageResponse\"\x18\x90\x02\x01\xea\xba\xc9\xac\n\x0f*\x01\x01:\x01\x01@\x05\x62\x05UsageB\x94\x01\n\x0e\x64\x65v.waypost.v1B\nUsageProtoP\x01Z:github.com/waypost/waypost/clients/go/waypost/v1;waypostv1\xa2\x02\x03WPT\xaa\x02\nWaypost.V1\xba\x02\tWaypostV1\xca\x02\nWaypost\\V1\xea\x02\x0bWaypost::V1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16waypost/v1/usage.proto\x12\nwaypost.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a waypost/options/v1/options.proto\"\xbe\x02\n\x0fGetUsageRequest\x12\x34\n\tfrom_date\x18\x01 \x01(\tB\x16\xf2\xba\xc9\xac\n\x10\x08\x10\x62\x0c\"2026-01-01\"H\x00R\x04\x66rom\x88\x01\x01\x12\x30\n\x07to_date\x18\x02 \x01(\tB\x16\xf2\xba\xc9\xac\n\x10\x08\x10\x62\x0c\"2026-12-31\"H\x01R\x02to\x88\x01\x01\x12<\n\x08group_by\x18\x03 \x01(\x0e\x32\x16.waypost.v1.UsageGroupB\x12\xf2\xba\xc9\xac\n\x0c\x32\x03\x64\x61yb\x05\"day\"\x12/\n\tpage_size\x18\x04 \x01(\x05\x42\x15\xf2\xba\xc9\xac\n\x0f\x18\x01 \xe8\x07\x32\x03\x31\x30\x30\x62\x03\x31\x30\x30R\x05limit\x12:\n\npage_token\x18\x05 \x01(\tB\x1e\xf2\xba\xc9\xac\n\x18(\x80\x01\x62\x13\"day:2026-01-01T00\"R\x06\x63ursorB\x0c\n\n_from_dateB\n\n\x08_to_date\"\x87\x02\n\x10GetUsageResponse\x12\x0f\n\x07\x61\x63\x63ount\x18\x01 \x01(\t\x12!\n\tfrom_date\x18\x02 \x01(\tB\x08\xf2\xba\xc9\xac\n\x02\x08\x10R\x04\x66rom\x12\x1d\n\x07to_date\x18\x03 \x01(\tB\x08\xf2\xba\xc9\xac\n\x02\x08\x10R\x02to\x12(\n\x08group_by\x18\x04 \x01(\x0e\x32\x16.waypost.v1.UsageGroup\x12\"\n\x04rows\x18\x05 \x03(\x0b\x32\x14.waypost.v1.UsageRow\x12\'\n\x05total\x18\x06 \x01(\x0b\x32\x18.waypost.v1.UsageFigures\x12)\n\x0fnext_page_token\x18\x07 \x01(\tB\x08\xf2\xba\xc9\xac\n\x02\x38\x01R\x06\x63ursor\"\xc7\x01\n\x08UsageRow\x12\x38\n\x05start\x18\x01 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x08\xf2\xba\xc9\xac\n\x02\x08\rH\x00\x88\x01\x01\x12\x16\n\toperation\x18\x02 \x01(\tH\x01\x88\x01\x01\x12\x12\n\x05\x63hain\x18\x03 \x01(\tH\x02\x88\x01\x01\x12\x33\n\x07\x66igures\x18\x04 \x01(\x0b\x32\x18.waypost.v1.UsageFiguresB\x08\xf2\xba\xc9\xac\n\x02@\x01\x42\x08\n\x06_startB\x0c\n\n_operationB\x08\n\x06_chain\"\xb0\x02\n\x0cUsageFigures\x12\x10\n\x08requests\x18\x01 \x01(\x03\x12\r\n\x05items\x18\x02 \x01(\x03\x12\r\n\x05units\x18\x03 \x01(\x03\x12\x12\n\ncache_hits\x18\x04 \x01(\x03\x12\x34\n\x06\x65rrors\x18\x05 \x03(\x0b\x32$.waypost.v1.UsageFigures.ErrorsEntry\x12\x19\n\x11upstream_requests\x18\x06 \x01(\x03\x12\x1b\n\x13upstream_bytes_sent\x18\x07 \x01(\x03\x12\x1f\n\x17upstream_bytes_received\x18\x08 \x01(\x03\x12\x0e\n\x06joined\x18\t \x01(\x03\x12\x0e\n\x06\x66olded\x18\n \x01(\x03\x1a-\n\x0b\x45rrorsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x03:\x02\x38\x01*\xc3\x01\n\nUsageGroup\x12\x1b\n\x17USAGE_GROUP_UNSPECIFIED\x10\x00\x12\"\n\x10USAGE_GROUP_HOUR\x10\x01\x1a\x0c\xfa\xba\xc9\xac\n\x06\n\x04hour\x12 \n\x0fUSAGE_GROUP_DAY\x10\x02\x1a\x0b\xfa\xba\xc9\xac\n\x05\n\x03\x64\x61y\x12,\n\x15USAGE_GROUP_OPERATION\x10\x03\x1a\x11\xfa\xba\xc9\xac\n\x0b\n\toperation\x12$\n\x11USAGE_GROUP_CHAIN\x10\x04\x1a\r\xfa\xba\xc9\xac\n\x07\n\x05\x63hain2o\n\x0cUsageService\x12_\n\x08GetUsage\x12\x1b.waypost.v1.GetUsageRequest\x1a\x1c.waypost.v1.GetUsageResponse\"\x18\x90\x02\x01\xea\xba\xc9\xac\n\x0f*\x01\x01:\x01\x01@\x05\x62\x05UsageB\x94\x01\n\x0e\x64\x65v.waypost.v1B\nUsageProtoP\x01Z:github.com/waypost/waypost/clients/go/waypost/v1;waypostv1\xa2\x02\x03WPT\xaa\x02\nWaypost.V1\xba\x02\tWaypostV1\xca\x02\nWaypost\\V1\xea\x02\x0bWaypost::V1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -48,16 +48,16 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_GETUSAGEREQUEST'].fields_by_name['to_date']._serialized_options = b'\362\272\311\254\n\020\010\020b\014\"2026-12-31\"'
   _globals['_GETUSAGEREQUEST'].fields_by_name['group_by']._loaded_options = None
   _globals['_GETUSAGEREQUEST'].fields_by_name['group_by']._serialized_options = b'\362\272\311\254\n\0142\003dayb\005\"day\"'
-  _globals['_GETUSAGEREQUEST'].fields_by_name['limit']._loaded_options = None
-  _globals['_GETUSAGEREQUEST'].fields_by_name['limit']._serialized_options = b'\362\272\311\254\n\017\030\001 \350\0072\003100b\003100'
-  _globals['_GETUSAGEREQUEST'].fields_by_name['cursor']._loaded_options = None
-  _globals['_GETUSAGEREQUEST'].fields_by_name['cursor']._serialized_options = b'\362\272\311\254\n\030(\200\001b\023\"day:2026-01-01T00\"'
+  _globals['_GETUSAGEREQUEST'].fields_by_name['page_size']._loaded_options = None
+  _globals['_GETUSAGEREQUEST'].fields_by_name['page_size']._serialized_options = b'\362\272\311\254\n\017\030\001 \350\0072\003100b\003100'
+  _globals['_GETUSAGEREQUEST'].fields_by_name['page_token']._loaded_options = None
+  _globals['_GETUSAGEREQUEST'].fields_by_name['page_token']._serialized_options = b'\362\272\311\254\n\030(\200\001b\023\"day:2026-01-01T00\"'
   _globals['_GETUSAGERESPONSE'].fields_by_name['from_date']._loaded_options = None
   _globals['_GETUSAGERESPONSE'].fields_by_name['from_date']._serialized_options = b'\362\272\311\254\n\002\010\020'
   _globals['_GETUSAGERESPONSE'].fields_by_name['to_date']._loaded_options = None
   _globals['_GETUSAGERESPONSE'].fields_by_name['to_date']._serialized_options = b'\362\272\311\254\n\002\010\020'
-  _globals['_GETUSAGERESPONSE'].fields_by_name['cursor']._loaded_options = None
-  _globals['_GETUSAGERESPONSE'].fields_by_name['cursor']._serialized_options = b'\362\272\311\254\n\0028\001'
+  _globals['_GETUSAGERESPONSE'].fields_by_name['next_page_token']._loaded_options = None
+  _globals['_GETUSAGERESPONSE'].fields_by_name['next_page_token']._serialized_options = b'\362\272\311\254\n\0028\001'
   _globals['_USAGEROW'].fields_by_name['start']._loaded_options = None
   _globals['_USAGEROW'].fields_by_name['start']._serialized_options = b'\362\272\311\254\n\002\010\r'
   _globals['_USAGEROW'].fields_by_name['figures']._loaded_options = None
@@ -66,18 +66,18 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_USAGEFIGURES_ERRORSENTRY']._serialized_options = b'8\001'
   _globals['_USAGESERVICE'].methods_by_name['GetUsage']._loaded_options = None
   _globals['_USAGESERVICE'].methods_by_name['GetUsage']._serialized_options = b'\220\002\001\352\272\311\254\n\017*\001\001:\001\001@\005b\005Usage'
-  _globals['_USAGEGROUP']._serialized_start=1209
-  _globals['_USAGEGROUP']._serialized_end=1404
+  _globals['_USAGEGROUP']._serialized_start=1202
+  _globals['_USAGEGROUP']._serialized_end=1397
   _globals['_GETUSAGEREQUEST']._serialized_start=106
-  _globals['_GETUSAGEREQUEST']._serialized_end=432
-  _globals['_GETUSAGERESPONSE']._serialized_start=435
-  _globals['_GETUSAGERESPONSE']._serialized_end=697
-  _globals['_USAGEROW']._serialized_start=700
-  _globals['_USAGEROW']._serialized_end=899
-  _globals['_USAGEFIGURES']._serialized_start=902
-  _globals['_USAGEFIGURES']._serialized_end=1206
-  _globals['_USAGEFIGURES_ERRORSENTRY']._serialized_start=1161
-  _globals['_USAGEFIGURES_ERRORSENTRY']._serialized_end=1206
-  _globals['_USAGESERVICE']._serialized_start=1406
-  _globals['_USAGESERVICE']._serialized_end=1517
+  _globals['_GETUSAGEREQUEST']._serialized_end=424
+  _globals['_GETUSAGERESPONSE']._serialized_start=427
+  _globals['_GETUSAGERESPONSE']._serialized_end=690
+  _globals['_USAGEROW']._serialized_start=693
+  _globals['_USAGEROW']._serialized_end=892
+  _globals['_USAGEFIGURES']._serialized_start=895
+  _globals['_USAGEFIGURES']._serialized_end=1199
+  _globals['_USAGEFIGURES_ERRORSENTRY']._serialized_start=1154
+  _globals['_USAGEFIGURES_ERRORSENTRY']._serialized_end=1199
+  _globals['_USAGESERVICE']._serialized_start=1399
+  _globals['_USAGESERVICE']._serialized_end=1510
 # @@protoc_insertion_point(module_scope)

@@ -22,36 +22,36 @@ USAGE_GROUP_OPERATION: UsageGroup
 USAGE_GROUP_CHAIN: UsageGroup
 
 class GetUsageRequest(_message.Message):
-    __slots__ = ("from_date", "to_date", "group_by", "limit", "cursor")
+    __slots__ = ("from_date", "to_date", "group_by", "page_size", "page_token")
     FROM_DATE_FIELD_NUMBER: _ClassVar[int]
     TO_DATE_FIELD_NUMBER: _ClassVar[int]
     GROUP_BY_FIELD_NUMBER: _ClassVar[int]
-    LIMIT_FIELD_NUMBER: _ClassVar[int]
-    CURSOR_FIELD_NUMBER: _ClassVar[int]
+    PAGE_SIZE_FIELD_NUMBER: _ClassVar[int]
+    PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
     from_date: str
     to_date: str
     group_by: UsageGroup
-    limit: int
-    cursor: str
-    def __init__(self, from_date: _Optional[str] = ..., to_date: _Optional[str] = ..., group_by: _Optional[_Union[UsageGroup, str]] = ..., limit: _Optional[int] = ..., cursor: _Optional[str] = ...) -> None: ...
+    page_size: int
+    page_token: str
+    def __init__(self, from_date: _Optional[str] = ..., to_date: _Optional[str] = ..., group_by: _Optional[_Union[UsageGroup, str]] = ..., page_size: _Optional[int] = ..., page_token: _Optional[str] = ...) -> None: ...
 
 class GetUsageResponse(_message.Message):
-    __slots__ = ("account", "from_date", "to_date", "group_by", "rows", "total", "cursor")
+    __slots__ = ("account", "from_date", "to_date", "group_by", "rows", "total", "next_page_token")
     ACCOUNT_FIELD_NUMBER: _ClassVar[int]
     FROM_DATE_FIELD_NUMBER: _ClassVar[int]
     TO_DATE_FIELD_NUMBER: _ClassVar[int]
     GROUP_BY_FIELD_NUMBER: _ClassVar[int]
     ROWS_FIELD_NUMBER: _ClassVar[int]
     TOTAL_FIELD_NUMBER: _ClassVar[int]
-    CURSOR_FIELD_NUMBER: _ClassVar[int]
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _ClassVar[int]
     account: str
     from_date: str
     to_date: str
     group_by: UsageGroup
     rows: _containers.RepeatedCompositeFieldContainer[UsageRow]
     total: UsageFigures
-    cursor: str
-    def __init__(self, account: _Optional[str] = ..., from_date: _Optional[str] = ..., to_date: _Optional[str] = ..., group_by: _Optional[_Union[UsageGroup, str]] = ..., rows: _Optional[_Iterable[_Union[UsageRow, _Mapping]]] = ..., total: _Optional[_Union[UsageFigures, _Mapping]] = ..., cursor: _Optional[str] = ...) -> None: ...
+    next_page_token: str
+    def __init__(self, account: _Optional[str] = ..., from_date: _Optional[str] = ..., to_date: _Optional[str] = ..., group_by: _Optional[_Union[UsageGroup, str]] = ..., rows: _Optional[_Iterable[_Union[UsageRow, _Mapping]]] = ..., total: _Optional[_Union[UsageFigures, _Mapping]] = ..., next_page_token: _Optional[str] = ...) -> None: ...
 
 class UsageRow(_message.Message):
     __slots__ = ("start", "operation", "chain", "figures")

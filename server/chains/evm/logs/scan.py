@@ -12,6 +12,7 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from server.chains.capabilities.logs import LIMIT
 from server.chains.evm.contents import check_contents
 from server.chains.evm.logs.entries import Place, PlacedEntry, read_entries
 from server.chains.evm.logs.limits import Pace
@@ -40,9 +41,6 @@ if TYPE_CHECKING:
     from server.upstream.pool import Pool
 
 Found = TypeVar("Found")
-
-LIMIT = 1000
-"""Most logs of a page (contract section 8)."""
 
 MAX_QUESTIONS = 32
 """Most `eth_getLogs` that one page costs."""

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from waypost.v1 import log_pb2
 
-from server.chains.capabilities.logs import ContractLog, EventPage, ReadsLogs, SearchesEvents
+from server.chains.capabilities.logs import LIMIT, ContractLog, EventPage, ReadsLogs, SearchesEvents
 from server.chains.evm.logs.entries import log_messages
-from server.chains.evm.logs.scan import LIMIT, LogFilter
+from server.chains.evm.logs.scan import LogFilter
 from server.contracts.address import checksum_address, parse_address
 
 if TYPE_CHECKING:
@@ -35,20 +35,20 @@ class LogReader(ReadsLogs):
         self._scanner = scanner
 
     async def read_logs(
-        self, blocks: BlockRange, address: str | None, topic0: str | None, view: ReadView
+        self, blocks: BlockRange, address: str | None, topic0: str | None, view: ReadView, limit: int = LIMIT
     ) -> log_pb2.GetLogsResponse:
         """Return one page of logs, newest first, without the answer's `chain`."""
         contract = None if address is None else parse_address(address, "address")
         topics = () if topic0 is None else (topic0.lower(),)
         window = await self._windows.find(blocks, view)
         span = _FIRST_SPANS[contract is not None, topic0 is not None]
-        page = await self._scanner.read_page(window, [LogFilter(contract, topics, span)], view)
+        page = await self._scanner.read_page(window, [LogFilter(contract, topics, span)], view, limit=limit)
         logs = log_messages(page.logs)
         return log_pb2.GetLogsResponse(
             count=len(logs),
-            limit=LIMIT,
+            page_size=limit,
             has_more=page.below is not None,
-            cursor=None if page.below is None else window.cursor(page.below),
+            next_page_token=None if page.below is None else window.cursor(page.below),
             logs=logs,
         )
 

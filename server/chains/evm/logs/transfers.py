@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from waypost.v1 import log_pb2
 
-from server.chains.capabilities.logs import ReadsTransfers
-from server.chains.evm.logs.scan import LIMIT, LogFilter
+from server.chains.capabilities.logs import LIMIT, ReadsTransfers
+from server.chains.evm.logs.scan import LogFilter
 from server.contracts.address import address_bytes, checksum_address, parse_address
 from server.contracts.words import address_word, decimal_text, quantity
 
@@ -46,7 +46,9 @@ class TransferReader(ReadsTransfers):
         self._scanner = scanner
         self._units = units
 
-    async def read_transfers(self, blocks: BlockRange, address: str, view: ReadView) -> log_pb2.GetTransfersResponse:
+    async def read_transfers(
+        self, blocks: BlockRange, address: str, view: ReadView, limit: int = LIMIT
+    ) -> log_pb2.GetTransfersResponse:
         """Return one page of transfers, newest first, without the answer's `chain`."""
         account = parse_address(address, "address")
         topic = "0x" + address_word(address_bytes(account)).hex()
@@ -55,7 +57,7 @@ class TransferReader(ReadsTransfers):
             LogFilter(None, (TRANSFER, None, topic), _FIRST_SPAN),
         ]
         window = await self._windows.find(blocks, view, DEPTH)
-        page = await self._scanner.read_page(window, filters, view, keep=self._is_transfer)
+        page = await self._scanner.read_page(window, filters, view, keep=self._is_transfer, limit=limit)
         transfers = [_transfer(place, entry) for place, entry in page.logs]
         if transfers:
             units = await self._units.read((transfer.token for transfer in transfers), view.deadline)
@@ -64,9 +66,9 @@ class TransferReader(ReadsTransfers):
         return log_pb2.GetTransfersResponse(
             address=account,
             count=len(transfers),
-            limit=LIMIT,
+            page_size=limit,
             has_more=page.below is not None,
-            cursor=None if page.below is None else window.cursor(page.below),
+            next_page_token=None if page.below is None else window.cursor(page.below),
             transfers=transfers,
         )
 

@@ -7,9 +7,17 @@ from google.rpc import error_details_pb2
 from grpc import StatusCode
 
 from runtime.operations import load_operations
-from server.errors import ArchiveRequired, GatewayError, NotFound, Pending, RateLimited, UpstreamUnavailable
+from server.errors import (
+    ArchiveRequired,
+    GatewayError,
+    InvalidArgument,
+    NotFound,
+    Pending,
+    RateLimited,
+    UpstreamUnavailable,
+)
 from server.rpc.pipeline.call import REQUEST, RequestState
-from server.rpc.pipeline.errors import describe
+from server.rpc.pipeline.errors import FACE, describe
 from server.rpc.rows import gather_rows
 
 OPERATIONS = {operation.name: operation for operation in load_operations()}
@@ -46,6 +54,31 @@ def test_an_absence_names_the_subject(kind: type[GatewayError], operation: str |
 def test_another_failure_names_only_what_it_says(kind: type[GatewayError]) -> None:
     assert named(kind("it fails"), "getReceipt") is None
     assert named(kind("it fails", field="chain"), "getReceipt") == "chain"
+
+
+@pytest.mark.parametrize(
+    ("operation", "name", "own"),
+    [
+        ("getUsage", "limit", "page_size"),
+        ("getLogs", "cursor", "page_token"),
+        ("getNetworkCalendar", "from", "from_date"),
+        ("getLogs", "fromBlock", "fromBlock"),
+        ("getTopPrices", "limit", "limit"),
+    ],
+)
+def test_a_parameter_that_json_calls_by_another_word_is_named_as_the_caller_writes_it(
+    operation: str, name: str, own: str
+) -> None:
+    failure = InvalidArgument(f"{name} is wrong; the {name} is that of before", field=name)
+    for trusted, metadata, shown in (
+        (False, {}, own),
+        (True, {}, name),
+        (True, {FACE: "grpc"}, own),
+    ):
+        status = describe(failure, RequestState("id", OPERATIONS[operation], 0.0, metadata, trusted))
+        bad = error_details_pb2.BadRequest.FromString(status.details[1].value)
+        assert bad.field_violations[0].field == shown
+        assert status.message == f"{shown} is wrong; the {name} is that of before"
 
 
 async def test_where_every_row_fails_the_first_ones_parameter_is_named_by_its_item() -> None:

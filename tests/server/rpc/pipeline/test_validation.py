@@ -80,6 +80,12 @@ def test_every_operation_has_rules_that_compile_and_defaults_that_pass(operation
         ("getPrices", {"items": [{"symbol": "ETH"}, {"symbol": "<b>"}]}, "params[1].symbol", "write one of BTC"),
         ("getPriceHistory", {"symbol": "ETH", "days": 91}, "days", "is 91; write a number of at most 90"),
         ("getTopPrices", {"limit": 201}, "limit", "at most 200"),
+        ("getUsage", {"page_size": 1001}, "limit", "at most 1000"),
+        ("getUsage", {"page_size": -1}, "limit", "at least 1"),
+        ("getLogs", {"chain": "ethereum", "page_size": 1001}, "page_size", "at most 1000"),
+        ("getLogs", {"chain": "ethereum", "page_size": -1}, "page_size", "at least 1"),
+        ("getTransfers", {"chain": "ethereum", "address": WALLET, "page_size": 1001}, "page_size", "at most 1000"),
+        ("svc_*", {"method": "svc_a", "page_size": 101}, "page_size", "at most 100"),
         ("getTopPrices", {"currency": 9}, "currency", "is 9; write one of USD, EUR"),
         ("getYieldsLending", {"chain": "ethereum", "protocol": 99}, "protocol", "write one of lend-a, lend-b"),
         (
@@ -122,6 +128,11 @@ def test_enum_values_of_a_narrowed_set() -> None:
 def test_absent_parameters_get_their_defaults() -> None:
     assert checked("getTopPrices").limit == 50
     assert checked("searchTokens", q="eth").limit == 20
+    assert (
+        checked("getLogs", chain="ethereum").page_size
+        == checked("getLogs", chain="base", page_size=0).page_size
+        == 1000
+    )
     assert checked("getTopPrices").currency == 1
     assert checked("getLogs", chain="ethereum").to_block == "latest"
     assert checked("getLogs", chain="ethereum", to_block="5").to_block == "5"
@@ -146,12 +157,12 @@ def test_what_is_shown_is_short_printable_and_on_one_line(text: str) -> None:
     assert "\n" not in out
 
 
-@given(st.text(max_size=90), st.sampled_from(["address", "topic0", "from_block", "to_block", "cursor"]))
+@given(st.text(max_size=90), st.sampled_from(["address", "topic0", "from_block", "to_block", "page_token"]))
 def test_no_text_does_more_than_pass_or_be_refused(text: str, field: str) -> None:
     refusal = None
     try:
         request = checked("getLogs", chain="ethereum", **{field: text})
     except InvalidArgument as error:
         refusal = error.field
-    named = {"from_block": "fromBlock", "to_block": "toBlock"}.get(field, field)
+    named = {"from_block": "fromBlock", "to_block": "toBlock", "page_token": "cursor"}.get(field, field)
     assert refusal == named if refusal else getattr(request, field) == text

@@ -124,7 +124,7 @@ class Operation(_message.Message):
     def __init__(self, name: _Optional[str] = ..., aliases: _Optional[_Iterable[str]] = ..., result: _Optional[_Union[ResultShape, str]] = ..., params: _Optional[_Union[ParamsShape, str]] = ..., families: _Optional[_Iterable[_Union[Family, str]]] = ..., chains: _Optional[_Iterable[str]] = ..., available: _Optional[_Iterable[_Union[Family, str]]] = ..., cost: _Optional[int] = ..., cache_seconds: _Optional[int] = ..., http_status_from: _Optional[str] = ..., deadline_ms: _Optional[int] = ..., group: _Optional[str] = ...) -> None: ...
 
 class Member(_message.Message):
-    __slots__ = ("format", "required", "min", "max", "max_length", "default_value", "nullable", "inline", "csv", "one_of", "min_length", "example", "children", "subject", "order", "mainnet_example")
+    __slots__ = ("format", "required", "min", "max", "max_length", "default_value", "nullable", "inline", "csv", "one_of", "min_length", "example", "children", "subject", "order", "mainnet_example", "grpc_only")
     FORMAT_FIELD_NUMBER: _ClassVar[int]
     REQUIRED_FIELD_NUMBER: _ClassVar[int]
     MIN_FIELD_NUMBER: _ClassVar[int]
@@ -141,6 +141,7 @@ class Member(_message.Message):
     SUBJECT_FIELD_NUMBER: _ClassVar[int]
     ORDER_FIELD_NUMBER: _ClassVar[int]
     MAINNET_EXAMPLE_FIELD_NUMBER: _ClassVar[int]
+    GRPC_ONLY_FIELD_NUMBER: _ClassVar[int]
     format: Format
     required: bool
     min: int
@@ -157,7 +158,8 @@ class Member(_message.Message):
     subject: bool
     order: str
     mainnet_example: str
-    def __init__(self, format: _Optional[_Union[Format, str]] = ..., required: bool = ..., min: _Optional[int] = ..., max: _Optional[int] = ..., max_length: _Optional[int] = ..., default_value: _Optional[str] = ..., nullable: bool = ..., inline: bool = ..., csv: bool = ..., one_of: _Optional[_Iterable[str]] = ..., min_length: _Optional[int] = ..., example: _Optional[str] = ..., children: _Optional[str] = ..., subject: bool = ..., order: _Optional[str] = ..., mainnet_example: _Optional[str] = ...) -> None: ...
+    grpc_only: bool
+    def __init__(self, format: _Optional[_Union[Format, str]] = ..., required: bool = ..., min: _Optional[int] = ..., max: _Optional[int] = ..., max_length: _Optional[int] = ..., default_value: _Optional[str] = ..., nullable: bool = ..., inline: bool = ..., csv: bool = ..., one_of: _Optional[_Iterable[str]] = ..., min_length: _Optional[int] = ..., example: _Optional[str] = ..., children: _Optional[str] = ..., subject: bool = ..., order: _Optional[str] = ..., mainnet_example: _Optional[str] = ..., grpc_only: bool = ...) -> None: ...
 
 class Literal(_message.Message):
     __slots__ = ("wire", "aliases", "http_status")

@@ -88,7 +88,7 @@ async def test_a_page_stops_at_its_budget_and_the_next_goes_on(reader, node, fro
     expected = await truth(node, FIRST, FIRST + 100, address=LOGGER)
     page = await reader.read_logs(window(FIRST, FIRST + 100), LOGGER, None, ReadView())
     assert (page.count, page.has_more) == (0, True)
-    assert FIRST + 80 < int(page.cursor) < FIRST + 100
+    assert FIRST + 80 < int(page.next_page_token) < FIRST + 100
     places, pages = await walk(reader, window(FIRST, FIRST + 100), LOGGER)
     assert places == expected
     assert len(pages) > 5
@@ -108,10 +108,10 @@ async def test_a_failure_after_some_blocks_costs_nothing_that_was_read(reader, n
     places = [(log.block_number, log.log_index) for log in page.logs]
     assert places == expected[: len(places)]
     assert page.has_more
-    while page.cursor != str(FIRST + 5):
-        page = await reader.read_logs(window(FIRST, FIRST + 15, page.cursor), None, None, ReadView())
+    while page.next_page_token != str(FIRST + 5):
+        page = await reader.read_logs(window(FIRST, FIRST + 15, page.next_page_token), None, None, ReadView())
     with pytest.raises(ArchiveRequired):
-        await reader.read_logs(window(FIRST, FIRST + 15, page.cursor), None, None, ReadView())
+        await reader.read_logs(window(FIRST, FIRST + 15, page.next_page_token), None, None, ReadView())
 
 
 @pytest.mark.alone("what fits into 1.5 seconds depends on the machine")
@@ -125,7 +125,7 @@ async def test_a_node_that_is_too_slow_for_a_range_is_asked_for_less(reader, nod
     assert time.monotonic() - began < 1.5
     assert [high - low + 1 for low, high in fronts[0].asked] == [16, 8]
     places = [(log.block_number, log.log_index) for log in page.logs]
-    assert (places, page.has_more, page.cursor) == (expected[: len(places)], True, str(FIRST + 7))
+    assert (places, page.has_more, page.next_page_token) == (expected[: len(places)], True, str(FIRST + 7))
     assert len(places) == len([place for place in expected if place[0] > FIRST + 7])
 
 

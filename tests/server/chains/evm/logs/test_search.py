@@ -27,7 +27,7 @@ async def test_logs_are_the_nodes_newest_first(reader, node, tally):
     expected = await truth(node, FIRST, FIRST + 3)
     page = await reader.read_logs(window(FIRST, FIRST + 3), LOGGER, None, ReadView())
     assert [(log.block_number, log.log_index) for log in page.logs] == expected
-    assert (page.count, page.has_more, page.HasField("cursor")) == (4, False, False)
+    assert (page.count, page.has_more, bool(page.next_page_token)) == (4, False, False)
     [*_, raw] = await node.call("eth_getLogs", {"fromBlock": hex(FIRST), "toBlock": hex(FIRST + 3)})
     log = page.logs[0]
     assert (log.address.lower(), list(log.topics), log.data) == (raw["address"].lower(), raw["topics"], raw["data"])
@@ -52,8 +52,19 @@ async def test_pages_of_a_crowded_block_join_without_loss(reader, node):
     assert places == expected
     crowded = FIRST + 4
     assert [page.count for page in pages] == [1000, 1000, 1000, 300]
-    assert pages[0].cursor == f"{crowded}:{2300 - 4}"
-    assert pages[1].cursor == f"{crowded}:{2300 - 1004}"
+    assert pages[0].next_page_token == f"{crowded}:{2300 - 4}"
+    assert pages[1].next_page_token == f"{crowded}:{2300 - 1004}"
+
+
+async def test_pages_of_the_callers_own_size_join_without_loss(reader, node):
+    expected = await truth(node, FIRST, FIRST + 3)
+    places, token = [], None
+    for left in (4, 1):
+        page = await reader.read_logs(window(FIRST, FIRST + 3, token), LOGGER, None, ReadView(), 3)
+        assert (page.count, page.page_size, page.has_more) == (min(left, 3), 3, left > 3)
+        places += [(log.block_number, log.log_index) for log in page.logs]
+        token = page.next_page_token
+    assert (places, token) == (expected, "")
 
 
 async def test_a_page_that_ends_between_two_blocks_has_a_block_number_for_cursor(reader, node):
@@ -88,9 +99,9 @@ async def test_filters(reader, node):
 async def test_the_default_window_is_the_newest_block_and_a_cursor_freezes_it(reader, node):
     block = await write_logs(node, 1500, TOPIC, ONE, TWO)
     page = await reader.read_logs(window("latest"), None, None, ReadView())
-    assert (page.count, page.cursor) == (1000, f"{block}:500")
+    assert (page.count, page.next_page_token) == (1000, f"{block}:500")
     await write_logs(node, 7, TOPIC, ONE, TWO)
-    rest = await reader.read_logs(window("latest", "latest", page.cursor), None, None, ReadView())
+    rest = await reader.read_logs(window("latest", "latest", page.next_page_token), None, None, ReadView())
     assert (rest.count, rest.has_more) == (500, False)
     assert {log.block_number for log in rest.logs} == {block}
     assert [log.log_index for log in rest.logs] == list(range(499, -1, -1))
@@ -99,7 +110,7 @@ async def test_the_default_window_is_the_newest_block_and_a_cursor_freezes_it(re
 async def test_a_later_page_costs_one_question(reader, tally):
     page = await reader.read_logs(window(FIRST, FIRST + 30), LOGGER, TOPIC, ReadView())
     tally.requests.clear()
-    await reader.read_logs(window(FIRST, FIRST + 30, page.cursor), LOGGER, TOPIC, ReadView())
+    await reader.read_logs(window(FIRST, FIRST + 30, page.next_page_token), LOGGER, TOPIC, ReadView())
     assert tally.requests == [1]
 
 
@@ -107,7 +118,7 @@ async def test_beyond_the_newest_block_there_is_nothing(reader, node, fronts):
     head = await node.height()
     for blocks in (window(head + 10), window(head + 10, head + 20), window(head + 1, head + 1)):
         page = await reader.read_logs(blocks, None, None, ReadView())
-        assert (page.count, page.has_more, page.HasField("cursor")) == (0, False, False)
+        assert (page.count, page.has_more, bool(page.next_page_token)) == (0, False, False)
     assert fronts[0].asked == []
     page = await reader.read_logs(window(head, head + 1000), None, None, ReadView())
     assert not page.has_more

@@ -116,7 +116,7 @@ async def test_transfers_of_both_directions_newest_first_each_once(polygon, node
         (who, BOB),
         (zero, who),
     ]
-    assert (page.count, page.limit, page.has_more, page.HasField("cursor")) == (6, 1000, False, False)
+    assert (page.count, page.page_size, page.has_more, bool(page.next_page_token)) == (6, 1000, False, False)
     truth = await node.call("eth_getLogs", {"fromBlock": hex(node.blocks["oldest"] + 1), "address": USDC})
     newest = page.transfers[3]
     assert (newest.transaction_hash, newest.block_number, newest.log_index) == (
@@ -167,7 +167,7 @@ async def test_the_cursor_carries_the_window_that_was_left_out(polygon, node, mo
     block = await write_logs(node, 1005, TRANSFER, BOB, account)
     low = await node.height() - DEPTH
     page = await polygon.read_transfers(ALL, account, ReadView())
-    assert (page.count, page.cursor) == (1000, f"{block}:5:{low}")
+    assert (page.count, page.next_page_token) == (1000, f"{block}:5:{low}")
     await node.call("anvil_mine", hex(50))
     asked: list[int] = []
     real = scan.LogScanner.read_page
@@ -177,7 +177,7 @@ async def test_the_cursor_carries_the_window_that_was_left_out(polygon, node, mo
         return await real(self, window, *args, **options)
 
     monkeypatch.setattr(scan.LogScanner, "read_page", spy)
-    rest = await polygon.read_transfers(BlockRange(None, "latest", page.cursor), account, ReadView())
+    rest = await polygon.read_transfers(BlockRange(None, "latest", page.next_page_token), account, ReadView())
     assert (rest.count, rest.has_more, asked) == (5, False, [low])
     assert [one.log_index for one in rest.transfers] == [4, 3, 2, 1, 0]
 

@@ -38,9 +38,9 @@ async def walk(driver, blocks: BlockRange, address=None, topic0=None) -> tuple[l
         page = await driver.read_logs(blocks, address, topic0, ReadView())
         pages.append(page)
         places += [(log.block_number, log.log_index) for log in page.logs]
-        assert page.count == len(page.logs) <= page.limit == 1000
-        assert page.has_more == page.HasField("cursor")
+        assert page.count == len(page.logs) <= page.page_size == 1000
+        assert page.has_more == bool(page.next_page_token)
         if not page.has_more:
             return places, pages
-        blocks = BlockRange(blocks.from_block, blocks.to_block, page.cursor)
+        blocks = BlockRange(blocks.from_block, blocks.to_block, page.next_page_token)
         assert len(pages) < 200
