@@ -121,7 +121,7 @@ async def run(command: Sequence[str], folder: Path, environ: Mapping[str, str]) 
 
 
 async def try_out(language: Language, environ: Mapping[str, str], expected: Mapping[str, str]) -> str | None:
-    """Generate, build and try one client, each step on a line; return what the step that failed printed, None without."""
+    """Generate, build and try one client, a line each; return what the failing step printed, else None."""
     steps = (
         ("generate", language.generate, environ),
         ("build", language.build, environ),

@@ -1,4 +1,4 @@
-"""Prints the OpenRPC document of this tree, without published contract methods: `python -m scripts.openrpc_document`."""
+"""Prints the OpenRPC document of this tree without published methods: `python -m scripts.openrpc_document`."""
 
 from __future__ import annotations
 
