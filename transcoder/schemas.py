@@ -179,6 +179,10 @@ class Schemas:
         for field in fields_of(message):
             if not field.options.inline:
                 properties[field.json] = self.result(field)
+                if field.choice is not None:
+                    # A null stands for none of the choice: nothing is required then.
+                    part = {} if field.options.nullable else {"required": [field.json]}
+                    choices.setdefault(field.choice, []).append(part)
                 if not field.presence or field.options.nullable:
                     required.append(field.json)
             elif field.is_map and field.entry is not None:

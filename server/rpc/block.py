@@ -44,7 +44,7 @@ class BlockServicer(block_pb2_grpc.BlockServiceServicer):
 
         async def read(item: block_pb2.GetBlockByNumberItem) -> block_pb2.GetBlockByNumberResult:
             block = await self._reader(item.chain).read_block_by_number(item.block, open_row())
-            return block_pb2.GetBlockByNumberResult(chain=item.chain, height=str(item.block), block=block)
+            return block_pb2.GetBlockByNumberResult(chain=item.chain, height=str(item.block), value=block)
 
         rows = await gather_rows(
             [read(item) for item in request.items],
@@ -63,7 +63,7 @@ class BlockServicer(block_pb2_grpc.BlockServiceServicer):
 
         async def read(item: block_pb2.GetBlockByHashItem) -> block_pb2.GetBlockByHashResult:
             block = await self._reader(item.chain).read_block_by_hash(item.hash, open_row())
-            return block_pb2.GetBlockByHashResult(chain=item.chain, hash=item.hash, block=block)
+            return block_pb2.GetBlockByHashResult(chain=item.chain, hash=item.hash, value=block)
 
         rows = await gather_rows(
             [read(item) for item in request.items],

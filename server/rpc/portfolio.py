@@ -52,7 +52,7 @@ def _chain(row: ChainAssets | ChainFailure) -> portfolio_pb2.PortfolioChain:
     return portfolio_pb2.PortfolioChain(
         chain=row.chain,
         status=portfolio_pb2.PORTFOLIO_STATUS_OK,
-        holdings=portfolio_pb2.PortfolioHoldings(
+        value=portfolio_pb2.PortfolioHoldings(
             block_height=row.block,
             total_usd=float(row.total),
             assets=[_asset(asset) for asset in row.assets],

@@ -88,15 +88,10 @@ def _row(row: SummaryRow) -> position_summary_pb2.ProtocolPositions:
         )
     if isinstance(row.outcome, GatewayError):
         return position_summary_pb2.ProtocolPositions(
-            protocol=row.protocol, status=position_summary_pb2.SUMMARY_STATUS_ERROR, error=_error(row.outcome)
+            protocol=row.protocol, status=position_summary_pb2.SUMMARY_STATUS_ERROR, error=row_error(row.outcome)
         )
     return position_summary_pb2.ProtocolPositions(
         protocol=row.protocol,
         status=position_summary_pb2.SUMMARY_STATUS_OK,
-        data=position_summary_pb2.SummaryData(**{row.member: row.outcome}),
+        value=position_summary_pb2.SummaryData(**{row.member: row.outcome}),
     )
-
-
-def _error(error: GatewayError) -> position_summary_pb2.ProtocolError:
-    row = row_error(error)
-    return position_summary_pb2.ProtocolError(code=row.code, message=row.message, reason=f"REASON_{row.reason}")

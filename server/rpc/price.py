@@ -45,7 +45,7 @@ class PriceServicer(price_pb2_grpc.PriceServiceServicer):
         prices = await self._read([item.symbol for item in request.items])
 
         async def read(symbol: str) -> price_pb2.GetPricesResult:
-            return price_pb2.GetPricesResult(symbol=symbol, price=self._price(symbol, prices))
+            return price_pb2.GetPricesResult(symbol=symbol, value=self._price(symbol, prices))
 
         def failed(index: int, error: GatewayError) -> price_pb2.GetPricesResult:
             return price_pb2.GetPricesResult(symbol=request.items[index].symbol, error=row_error(error))

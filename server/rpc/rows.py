@@ -47,7 +47,12 @@ _CODES = {
 
 def row_error(error: GatewayError) -> common_pb2.RowError:
     """Return a failure as the `error` of a row."""
-    return common_pb2.RowError(code=_CODES.get(error.status, 500), message=error.message, reason=error.reason)
+    return common_pb2.RowError(
+        code=_CODES.get(error.status, 500),
+        message=error.message,
+        reason=f"REASON_{error.reason}",
+        status=error.status.value[0],
+    )
 
 
 def check_items(check: Callable[[Checked], object], values: Sequence[Checked]) -> None:

@@ -39,7 +39,7 @@ class TransactionServicer(transaction_pb2_grpc.TransactionServiceServicer):
             item: transaction_pb2.GetTransactionByHashItem,
         ) -> transaction_pb2.GetTransactionByHashResult:
             transaction = await self._reader(item.chain).read_transaction(item.hash, open_row())
-            return transaction_pb2.GetTransactionByHashResult(chain=item.chain, hash=item.hash, transaction=transaction)
+            return transaction_pb2.GetTransactionByHashResult(chain=item.chain, hash=item.hash, value=transaction)
 
         rows = await gather_rows(
             [read(item) for item in request.items],

@@ -165,7 +165,12 @@ def _unavailable(failure: Failure) -> yield_pb2.UnavailableYields:
     source, error = failure
     row = row_error(error)
     return yield_pb2.UnavailableYields(
-        protocol=source.protocol, chain=source.chain, code=row.code, reason=f"REASON_{row.reason}", message=row.message
+        protocol=source.protocol,
+        chain=source.chain,
+        code=row.code,
+        reason=row.reason,
+        message=row.message,
+        status=row.status,
     )
 
 

@@ -93,11 +93,11 @@ def stated() -> dict[str, list[tuple[str, str, dict[str, Shape]]]]:
 
 
 def members_of(message: Descriptor, variant: str) -> dict[str, Shape]:
-    """Return what the message prints; of a oneof only the variant's member."""
+    """Return what the message prints; of a oneof of chain families only the variant's member."""
     found: dict[str, Shape] = {}
     for field in message.fields:
         oneof = field.containing_oneof
-        if oneof is not None and len(oneof.fields) > 1 and field.name != variant:
+        if oneof is not None and len(oneof.fields) > 1 and field.name != variant and oneof.name != "outcome":
             continue
         if member(field).grpc_only:
             continue

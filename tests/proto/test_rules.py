@@ -274,13 +274,27 @@ def printed(message: Descriptor, choice: FieldDescriptor | None = None) -> list[
     return names
 
 
+def is_outcome(field: FieldDescriptor) -> bool:
+    return field.containing_oneof is not None and field.containing_oneof.name == "outcome"
+
+
+@each(messages(), name=lambda message: message.full_name)
+def test_a_row_has_a_value_or_an_error(message: Descriptor) -> None:
+    if not any(field.message_type is not None and field.message_type.name == "RowError" for field in message.fields):
+        return
+    [outcome] = [oneof for oneof in message.oneofs if oneof.name == "outcome"]
+    assert [field.name for field in outcome.fields] == ["value", "error"]
+    assert outcome.fields[1].message_type.name == "RowError"
+    assert not member(outcome.fields[1]).inline
+
+
 @each(messages(), name=lambda message: message.full_name)
 def test_members_printed_in_one_object_have_different_names(message: Descriptor) -> None:
     choices = [field for oneof in message.oneofs for field in oneof.fields if len(oneof.fields) > 1] or [None]
     for choice in choices:
         names = Counter(printed(message, choice))
         assert not [name for name, times in names.items() if times > 1]
-    assert all(member(choice).inline for choice in choices if choice is not None)
+    assert all(member(choice).inline for choice in choices if choice is not None and not is_outcome(choice))
     natives = [field for field in message.fields if member(field).inline and field.message_type.name == "NativeJson"]
     assert natives in ([], list(message.fields)[-1:]), "the node's own members come last"
 
@@ -297,8 +311,7 @@ def test_operations_of_several_items_take_items_and_answer_rows() -> None:
         (items,) = operation.request.DESCRIPTOR.fields
         assert (items.name, member(items).max_length, member(items).required) == ("items", 50, True)
         rows = operation.response.DESCRIPTOR.fields_by_name["results"].message_type
-        assert rows.fields_by_name["error"].message_type.name == "RowError"
-        assert rows.fields_by_name["error"].has_presence
+        assert "outcome" in rows.oneofs_by_name
         assert operation.response.DESCRIPTOR.fields_by_name["count"].cpp_type == FieldDescriptor.CPPTYPE_INT32
 
 

@@ -7,8 +7,10 @@ import time
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
+import grpc
 import pytest
 from waypost.v1 import system_pb2
+from waypost.v1.common_pb2 import REASON_NOT_FOUND
 
 from devnet import known
 from devnet.evm.calls import encode_call
@@ -110,8 +112,8 @@ async def test_blocks(client: Client, full_devnet: Devnet, slug: str):
     full = await client.ask("getBlockTransactions", chain=slug, blockNumber=str(number))
     [row], [hash_row] = by_number.results, by_hash.results
     assert (by_number.count, row.chain, row.height) == (1, slug, str(number))
-    assert row.block == hash_row.block
-    assert (row.block.evm.hash, list(row.block.evm.transactions)) == (truth["hash"], truth["transactions"])
+    assert row.value == hash_row.value
+    assert (row.value.evm.hash, list(row.value.evm.transactions)) == (truth["hash"], truth["transactions"])
     assert full.chain == slug
     assert [one.hash for one in full.evm.transactions] == truth["transactions"]
     assert full.evm.transaction_count == len(truth["transactions"]) >= known.CROWD
@@ -122,9 +124,10 @@ async def test_blocks_of_many_chains_with_errors_in_their_rows(client: Client):
     items.append({"chain": "ethereum", "block": "99999999999"})
     answer = await client.ask("getBlockByNumber", items=items)
     assert [row.chain for row in answer.results] == [item["chain"] for item in items]
-    assert [row.HasField("error") for row in answer.results] == [False] * 16 + [True]
+    assert [row.WhichOneof("outcome") for row in answer.results] == ["value"] * 16 + ["error"]
     last = answer.results[-1]
-    assert (last.error.code, last.error.reason, last.HasField("block")) == (404, "NOT_FOUND", False)
+    assert last.error.status == grpc.StatusCode.NOT_FOUND.value[0]
+    assert (last.error.code, last.error.reason, last.WhichOneof("outcome")) == (404, REASON_NOT_FOUND, "error")
     refusal = await client.refused("getBlockByNumber", items=items[-1:])
     assert (refusal.reason, refusal.field) == ("NOT_FOUND", "params[0].block")
 

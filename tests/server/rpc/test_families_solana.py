@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from waypost.v1 import system_pb2
+from waypost.v1.common_pb2 import REASON_ARCHIVE_REQUIRED, REASON_NOT_FOUND
 
 from devnet import known_solana as known
 
@@ -50,9 +51,9 @@ async def test_history_is_refused(client: Client, operation: str):
 async def test_rows_fail_alone(client: Client):
     slots = (known.VERSIONED_SLOT, known.SKIPPED[0], 5)
     answer = await client.ask("getBlockByNumber", items=[{"chain": "solana", "block": slot} for slot in slots])
-    assert answer.results[0].block.solana.number == str(known.VERSIONED_SLOT)
-    assert [row.error.reason for row in answer.results] == ["", "NOT_FOUND", "ARCHIVE_REQUIRED"]
+    assert answer.results[0].value.solana.number == str(known.VERSIONED_SLOT)
+    assert [row.error.reason for row in answer.results] == [0, REASON_NOT_FOUND, REASON_ARCHIVE_REQUIRED]
     sent = await client.ask("getTransactionByHash", items=[{"chain": "solana", "hash": known.VERSIONED}])
-    assert sent.results[0].transaction.solana.block_number == str(known.VERSIONED_SLOT)
-    transfer = sent.results[0].transaction.solana
+    assert sent.results[0].value.solana.block_number == str(known.VERSIONED_SLOT)
+    transfer = sent.results[0].value.solana
     assert (transfer.from_address, transfer.to) == (str(known.BANK), str(known.BOB))

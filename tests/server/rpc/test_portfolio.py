@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from waypost.v1 import portfolio_pb2
+from waypost.v1.common_pb2 import REASON_UPSTREAM_UNAVAILABLE
 
 from devnet import known, known_cosmos, known_solana
 from devnet.cosmos.world import CHAINS as COSMOS
@@ -51,7 +52,7 @@ async def test_every_evm_chain_with_everything_on_it(client: Client, full_devnet
     assert [row.chain for row in answer.chains] == list(WORLD)
     total, unpriced = Fraction(0), 0
     for row in answer.chains:
-        chain, holdings = WORLD[row.chain], row.holdings
+        chain, holdings = WORLD[row.chain], row.value
         assert (row.status, row.HasField("error")) == (OK, False)
         assert holdings.block_height == int(await full_devnet.nodes[row.chain].call("eth_blockNumber"), 16)
         held = {asset.address: (asset.symbol, int(asset.balance_raw), asset.decimals) for asset in holdings.assets}
@@ -80,14 +81,14 @@ async def test_every_evm_chain_with_everything_on_it(client: Client, full_devnet
 @pytest.mark.parametrize("slug", list(WORLD))
 async def test_coin_and_wrapped_coin_are_worth_what_the_feeds_say(client: Client, slug: str):
     answer = await client.ask("getPortfolio", address=known.VITALIK, chains=[slug])
-    rows = {asset.address: asset for asset in answer.chains[0].holdings.assets}
+    rows = {asset.address: asset for asset in answer.chains[0].value.assets}
     for address in ("native", WORLD[slug].wrapped_native.address):
         assert rows[address].price_usd == pytest.approx(float(DOLLARS[slug]), rel=1e-12)
 
 
 async def test_what_is_another_issuers_claim_is_not_priced(client: Client):
     answer = await client.ask("getPortfolio", address=known.VITALIK, chains=["avalanche", "moonbeam"])
-    rows = {(row.chain, asset.symbol): asset for row in answer.chains for asset in row.holdings.assets}
+    rows = {(row.chain, asset.symbol): asset for row in answer.chains for asset in row.value.assets}
     assert not rows["avalanche", "BTC.b"].HasField("price_usd")
     assert not rows["moonbeam", "DAI"].HasField("price_usd")
     assert rows["avalanche", "WETH.e"].price_usd == pytest.approx(float(DOLLARS["ethereum"]))
@@ -96,9 +97,7 @@ async def test_what_is_another_issuers_claim_is_not_priced(client: Client):
 async def test_an_empty_wallet_is_an_answer(client: Client):
     answer = await client.ask("getPortfolio", address=known.UNTOUCHED, chains=["base", "ethereum"])
     assert [row.chain for row in answer.chains] == ["base", "ethereum"]
-    assert [(row.status, len(row.holdings.assets), row.HasField("holdings")) for row in answer.chains] == [
-        (OK, 0, True)
-    ] * 2
+    assert [(row.status, len(row.value.assets), row.HasField("value")) for row in answer.chains] == [(OK, 0, True)] * 2
     assert (answer.total_usd, answer.unpriced) == (0, 0)
 
 
@@ -106,8 +105,8 @@ async def test_a_chain_without_nodes_is_an_error_row(client: Client):
     # An EVM address, asked for on starknet by name: the local chain is not among those that run.
     answer = await client.ask("getPortfolio", address=known.VITALIK, chains=["starknet", "ethereum"])
     dead, alive = answer.chains
-    assert (dead.status, dead.HasField("holdings")) == (ERROR, False)
-    assert (dead.error.code, dead.error.reason) == (503, "UPSTREAM_UNAVAILABLE")
+    assert (dead.status, dead.HasField("value")) == (ERROR, False)
+    assert (dead.error.code, dead.error.reason) == (503, REASON_UPSTREAM_UNAVAILABLE)
     assert alive.status == OK
     assert answer.total_usd == alive.holdings.total_usd > 0
     refusal = await client.refused("getPortfolio", address=known.VITALIK, chains=["starknet"])
@@ -118,9 +117,9 @@ async def test_solana_and_cosmos(client: Client):
     answer = await client.ask("getPortfolio", address=str(known_solana.ALICE))
     [row] = answer.chains
     assert (row.chain, row.status) == ("solana", OK)
-    held = {asset.symbol: (asset.balance, asset.decimals) for asset in row.holdings.assets}
+    held = {asset.symbol: (asset.balance, asset.decimals) for asset in row.value.assets}
     assert held == {"SOL": ("12.345678901", 9), "WSOL": ("1.5", 9), "USDC": ("1234.567898", 6)}
-    assert row.holdings.block_height >= known_solana.FIRST_SLOT
+    assert row.value.block_height >= known_solana.FIRST_SLOT
     hub = await client.ask("getPortfolio", address=cosmos_address(COSMOS["cosmoshub"], known_cosmos.ALICE))
     [row] = hub.chains
-    assert [(asset.symbol, asset.address) for asset in row.holdings.assets] == [("ATOM", "uatom")]
+    assert [(asset.symbol, asset.address) for asset in row.value.assets] == [("ATOM", "uatom")]

@@ -345,6 +345,6 @@ async def test_a_coin_that_no_catalogue_lists_is_a_row_without_a_price(
     assert (coin["priceUsd"], coin["valueUsd"], coin["decimals"]) == (None, None, 18)
     assert any(asset["priceUsd"] for asset in moonbeam["assets"])
     assert moonbeam["unpriced"] >= 1
-    [same] = [asset for asset in typed.chains[0].holdings.assets if asset.address == "native"]
+    [same] = [asset for asset in typed.chains[0].value.assets if asset.address == "native"]
     assert (same.symbol, same.balance_raw, same.HasField("price_usd")) == ("GLMR", coin["balanceRaw"], False)
     assert any(asset["address"] == "native" and asset["priceUsd"] for asset in ethereum["assets"])

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import grpc
 import pytest
+from waypost.v1.common_pb2 import REASON_PRICE_UNAVAILABLE
 
 from devnet.offchain.prices import past_price
 from runtime.settings import Settings
@@ -38,11 +39,11 @@ async def test_every_symbol_has_a_price_in_both_currencies(client: Client):
     assert [row.symbol for row in answer.results] == list(PRICED_SYMBOLS)
     for row in answer.results:
         assert not row.HasField("error"), row.symbol
-        assert row.price.price_usd == float(DOLLARS[row.symbol])
-        assert row.price.price_eur == pytest.approx(float(DOLLARS[row.symbol] / EURO), rel=1e-14)
-        assert row.price.name == load_tokens().by_symbol[row.symbol].name
+        assert row.value.price_usd == float(DOLLARS[row.symbol])
+        assert row.value.price_eur == pytest.approx(float(DOLLARS[row.symbol] / EURO), rel=1e-14)
+        assert row.value.name == load_tokens().by_symbol[row.symbol].name
         # No older than the newest local blocks, which are made by hand here.
-        assert before - 6 * 3600 <= row.price.last_updated.ToMilliseconds() / 1000 <= time.time() + 1
+        assert before - 6 * 3600 <= row.value.last_updated.ToMilliseconds() / 1000 <= time.time() + 1
 
 
 @pytest.mark.parametrize("symbol", ["BTC", "sUSDS", "ETHV"])
@@ -123,9 +124,9 @@ async def test_without_a_live_source_there_is_no_price_and_no_zero(full_devnet: 
         assert (refused.status, refused.reason) == (grpc.StatusCode.UNAVAILABLE, "PRICE_UNAVAILABLE")
         assert (await client.refused("getPriceHistory", symbol="BTC")).reason == "PRICE_UNAVAILABLE"
         rows = (await client.ask("getPrices", items=[{"symbol": "BTC"}, {"symbol": "KSM"}])).results
-        assert rows[0].price.price_usd == float(DOLLARS["BTC"])
-        assert (rows[1].error.code, rows[1].error.reason) == (503, "PRICE_UNAVAILABLE")
-        assert not rows[1].HasField("price")
+        assert rows[0].value.price_usd == float(DOLLARS["BTC"])
+        assert (rows[1].error.code, rows[1].error.reason) == (503, REASON_PRICE_UNAVAILABLE)
+        assert not rows[1].HasField("value")
         assert (await client.refused("getPrices", items=[{"symbol": "KSM"}])).reason == "PRICE_UNAVAILABLE"
         priced = {row.symbol for row in (await client.ask("getTopPrices", limit=200)).results}
         assert "BTC" in priced

@@ -132,16 +132,16 @@ class GetBlockByNumberResponse(_message.Message):
     def __init__(self, count: _Optional[int] = ..., results: _Optional[_Iterable[_Union[GetBlockByNumberResult, _Mapping]]] = ...) -> None: ...
 
 class GetBlockByNumberResult(_message.Message):
-    __slots__ = ("chain", "height", "block", "error")
+    __slots__ = ("chain", "height", "value", "error")
     CHAIN_FIELD_NUMBER: _ClassVar[int]
     HEIGHT_FIELD_NUMBER: _ClassVar[int]
-    BLOCK_FIELD_NUMBER: _ClassVar[int]
+    VALUE_FIELD_NUMBER: _ClassVar[int]
     ERROR_FIELD_NUMBER: _ClassVar[int]
     chain: str
     height: str
-    block: Block
+    value: Block
     error: _common_pb2.RowError
-    def __init__(self, chain: _Optional[str] = ..., height: _Optional[str] = ..., block: _Optional[_Union[Block, _Mapping]] = ..., error: _Optional[_Union[_common_pb2.RowError, _Mapping]] = ...) -> None: ...
+    def __init__(self, chain: _Optional[str] = ..., height: _Optional[str] = ..., value: _Optional[_Union[Block, _Mapping]] = ..., error: _Optional[_Union[_common_pb2.RowError, _Mapping]] = ...) -> None: ...
 
 class GetBlockByHashRequest(_message.Message):
     __slots__ = ("items",)
@@ -166,16 +166,16 @@ class GetBlockByHashResponse(_message.Message):
     def __init__(self, count: _Optional[int] = ..., results: _Optional[_Iterable[_Union[GetBlockByHashResult, _Mapping]]] = ...) -> None: ...
 
 class GetBlockByHashResult(_message.Message):
-    __slots__ = ("chain", "hash", "block", "error")
+    __slots__ = ("chain", "hash", "value", "error")
     CHAIN_FIELD_NUMBER: _ClassVar[int]
     HASH_FIELD_NUMBER: _ClassVar[int]
-    BLOCK_FIELD_NUMBER: _ClassVar[int]
+    VALUE_FIELD_NUMBER: _ClassVar[int]
     ERROR_FIELD_NUMBER: _ClassVar[int]
     chain: str
     hash: str
-    block: Block
+    value: Block
     error: _common_pb2.RowError
-    def __init__(self, chain: _Optional[str] = ..., hash: _Optional[str] = ..., block: _Optional[_Union[Block, _Mapping]] = ..., error: _Optional[_Union[_common_pb2.RowError, _Mapping]] = ...) -> None: ...
+    def __init__(self, chain: _Optional[str] = ..., hash: _Optional[str] = ..., value: _Optional[_Union[Block, _Mapping]] = ..., error: _Optional[_Union[_common_pb2.RowError, _Mapping]] = ...) -> None: ...
 
 class Block(_message.Message):
     __slots__ = ("evm", "solana", "bitcoin", "cosmos")

@@ -27,7 +27,7 @@ from waypost.options.v1 import options_pb2 as waypost_dot_options_dot_v1_dot_opt
 from waypost.v1 import common_pb2 as waypost_dot_v1_dot_common__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1awaypost/v1/portfolio.proto\x12\nwaypost.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a waypost/options/v1/options.proto\x1a\x17waypost/v1/common.proto\"\x94\x01\n\x13GetPortfolioRequest\x12I\n\x07\x61\x64\x64ress\x18\x01 \x01(\tB8\xf2\xba\xc9\xac\n2\x08\x02\x10\x01\x62,\"0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045\"\x12\x32\n\x06\x63hains\x18\x02 \x03(\tB\"\xf2\xba\xc9\xac\n\x1c\x08\x01(\x18H\x01\x62\x14[\"ethereum\", \"base\"]\"\xc6\x01\n\x14GetPortfolioResponse\x12\x0f\n\x07\x61\x64\x64ress\x18\x01 \x01(\t\x12\x11\n\ttotal_usd\x18\x02 \x01(\x01\x12\x10\n\x08unpriced\x18\x05 \x01(\x05\x12*\n\x06\x63hains\x18\x03 \x03(\x0b\x32\x1a.waypost.v1.PortfolioChain\x12\x37\n\ttimestamp\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x08\xf2\xba\xc9\xac\n\x02\x08\r\x12\x13\n\x0bnot_allowed\x18\x06 \x03(\t\"\xcd\x01\n\x0ePortfolioChain\x12\r\n\x05\x63hain\x18\x01 \x01(\t\x12+\n\x06status\x18\x04 \x01(\x0e\x32\x1b.waypost.v1.PortfolioStatus\x12>\n\x08holdings\x18\x02 \x01(\x0b\x32\x1d.waypost.v1.PortfolioHoldingsB\x08\xf2\xba\xc9\xac\n\x02@\x01H\x00\x88\x01\x01\x12(\n\x05\x65rror\x18\x03 \x01(\x0b\x32\x14.waypost.v1.RowErrorH\x01\x88\x01\x01\x42\x0b\n\t_holdingsB\x08\n\x06_error\"\xa0\x01\n\x11PortfolioHoldings\x12\x19\n\x0c\x62lock_height\x18\x01 \x01(\x03H\x00\x88\x01\x01\x12\x11\n\ttotal_usd\x18\x02 \x01(\x01\x12\x10\n\x08unpriced\x18\x04 \x01(\x05\x12\x0e\n\x06unread\x18\x05 \x03(\t\x12*\n\x06\x61ssets\x18\x03 \x03(\x0b\x32\x1a.waypost.v1.PortfolioAssetB\x0f\n\r_block_height\"\xeb\x01\n\x0ePortfolioAsset\x12\x0e\n\x06symbol\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x03 \x01(\t\x12\x19\n\x07\x62\x61lance\x18\x04 \x01(\tB\x08\xf2\xba\xc9\xac\n\x02\x08\x08\x12\x1d\n\x0b\x62\x61lance_raw\x18\x05 \x01(\tB\x08\xf2\xba\xc9\xac\n\x02\x08\t\x12\x10\n\x08\x64\x65\x63imals\x18\x06 \x01(\x05\x12 \n\tprice_usd\x18\x07 \x01(\x01\x42\x08\xf2\xba\xc9\xac\n\x02\x38\x01H\x00\x88\x01\x01\x12 \n\tvalue_usd\x18\x08 \x01(\x01\x42\x08\xf2\xba\xc9\xac\n\x02\x38\x01H\x01\x88\x01\x01\x42\x0c\n\n_price_usdB\x0c\n\n_value_usd*\x83\x01\n\x0fPortfolioStatus\x12 \n\x1cPORTFOLIO_STATUS_UNSPECIFIED\x10\x00\x12#\n\x13PORTFOLIO_STATUS_OK\x10\x01\x1a\n\xfa\xba\xc9\xac\n\x04\n\x02ok\x12)\n\x16PORTFOLIO_STATUS_ERROR\x10\x02\x1a\r\xfa\xba\xc9\xac\n\x07\n\x05\x65rror2\x8f\x01\n\x10PortfolioService\x12{\n\x0cGetPortfolio\x12\x1f.waypost.v1.GetPortfolioRequest\x1a .waypost.v1.GetPortfolioResponse\"(\x90\x02\x01\xea\xba\xc9\xac\n\x1f*\x05\x02\x03\x04\x05\x06:\x05\x02\x03\x04\x05\x06@\nX\xb0\xea\x01\x62\tPortfolioB\x98\x01\n\x0e\x64\x65v.waypost.v1B\x0ePortfolioProtoP\x01Z:github.com/waypost/waypost/clients/go/waypost/v1;waypostv1\xa2\x02\x03WPT\xaa\x02\nWaypost.V1\xba\x02\tWaypostV1\xca\x02\nWaypost\\V1\xea\x02\x0bWaypost::V1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1awaypost/v1/portfolio.proto\x12\nwaypost.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a waypost/options/v1/options.proto\x1a\x17waypost/v1/common.proto\"\x94\x01\n\x13GetPortfolioRequest\x12I\n\x07\x61\x64\x64ress\x18\x01 \x01(\tB8\xf2\xba\xc9\xac\n2\x08\x02\x10\x01\x62,\"0xd8dA6BF26964aF9D7eEd9e03E53415D37aA96045\"\x12\x32\n\x06\x63hains\x18\x02 \x03(\tB\"\xf2\xba\xc9\xac\n\x1c\x08\x01(\x18H\x01\x62\x14[\"ethereum\", \"base\"]\"\xc6\x01\n\x14GetPortfolioResponse\x12\x0f\n\x07\x61\x64\x64ress\x18\x01 \x01(\t\x12\x11\n\ttotal_usd\x18\x02 \x01(\x01\x12\x10\n\x08unpriced\x18\x05 \x01(\x05\x12*\n\x06\x63hains\x18\x03 \x03(\x0b\x32\x1a.waypost.v1.PortfolioChain\x12\x37\n\ttimestamp\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x08\xf2\xba\xc9\xac\n\x02\x08\r\x12\x13\n\x0bnot_allowed\x18\x06 \x03(\t\"\xb8\x01\n\x0ePortfolioChain\x12\r\n\x05\x63hain\x18\x01 \x01(\t\x12+\n\x06status\x18\x04 \x01(\x0e\x32\x1b.waypost.v1.PortfolioStatus\x12\x38\n\x05value\x18\x02 \x01(\x0b\x32\x1d.waypost.v1.PortfolioHoldingsB\x08\xf2\xba\xc9\xac\n\x02@\x01H\x00\x12%\n\x05\x65rror\x18\x03 \x01(\x0b\x32\x14.waypost.v1.RowErrorH\x00\x42\t\n\x07outcome\"\xa0\x01\n\x11PortfolioHoldings\x12\x19\n\x0c\x62lock_height\x18\x01 \x01(\x03H\x00\x88\x01\x01\x12\x11\n\ttotal_usd\x18\x02 \x01(\x01\x12\x10\n\x08unpriced\x18\x04 \x01(\x05\x12\x0e\n\x06unread\x18\x05 \x03(\t\x12*\n\x06\x61ssets\x18\x03 \x03(\x0b\x32\x1a.waypost.v1.PortfolioAssetB\x0f\n\r_block_height\"\xeb\x01\n\x0ePortfolioAsset\x12\x0e\n\x06symbol\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x03 \x01(\t\x12\x19\n\x07\x62\x61lance\x18\x04 \x01(\tB\x08\xf2\xba\xc9\xac\n\x02\x08\x08\x12\x1d\n\x0b\x62\x61lance_raw\x18\x05 \x01(\tB\x08\xf2\xba\xc9\xac\n\x02\x08\t\x12\x10\n\x08\x64\x65\x63imals\x18\x06 \x01(\x05\x12 \n\tprice_usd\x18\x07 \x01(\x01\x42\x08\xf2\xba\xc9\xac\n\x02\x38\x01H\x00\x88\x01\x01\x12 \n\tvalue_usd\x18\x08 \x01(\x01\x42\x08\xf2\xba\xc9\xac\n\x02\x38\x01H\x01\x88\x01\x01\x42\x0c\n\n_price_usdB\x0c\n\n_value_usd*\x83\x01\n\x0fPortfolioStatus\x12 \n\x1cPORTFOLIO_STATUS_UNSPECIFIED\x10\x00\x12#\n\x13PORTFOLIO_STATUS_OK\x10\x01\x1a\n\xfa\xba\xc9\xac\n\x04\n\x02ok\x12)\n\x16PORTFOLIO_STATUS_ERROR\x10\x02\x1a\r\xfa\xba\xc9\xac\n\x07\n\x05\x65rror2\x8f\x01\n\x10PortfolioService\x12{\n\x0cGetPortfolio\x12\x1f.waypost.v1.GetPortfolioRequest\x1a .waypost.v1.GetPortfolioResponse\"(\x90\x02\x01\xea\xba\xc9\xac\n\x1f*\x05\x02\x03\x04\x05\x06:\x05\x02\x03\x04\x05\x06@\nX\xb0\xea\x01\x62\tPortfolioB\x98\x01\n\x0e\x64\x65v.waypost.v1B\x0ePortfolioProtoP\x01Z:github.com/waypost/waypost/clients/go/waypost/v1;waypostv1\xa2\x02\x03WPT\xaa\x02\nWaypost.V1\xba\x02\tWaypostV1\xca\x02\nWaypost\\V1\xea\x02\x0bWaypost::V1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -45,8 +45,8 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_GETPORTFOLIOREQUEST'].fields_by_name['chains']._serialized_options = b'\362\272\311\254\n\034\010\001(\030H\001b\024[\"ethereum\", \"base\"]'
   _globals['_GETPORTFOLIORESPONSE'].fields_by_name['timestamp']._loaded_options = None
   _globals['_GETPORTFOLIORESPONSE'].fields_by_name['timestamp']._serialized_options = b'\362\272\311\254\n\002\010\r'
-  _globals['_PORTFOLIOCHAIN'].fields_by_name['holdings']._loaded_options = None
-  _globals['_PORTFOLIOCHAIN'].fields_by_name['holdings']._serialized_options = b'\362\272\311\254\n\002@\001'
+  _globals['_PORTFOLIOCHAIN'].fields_by_name['value']._loaded_options = None
+  _globals['_PORTFOLIOCHAIN'].fields_by_name['value']._serialized_options = b'\362\272\311\254\n\002@\001'
   _globals['_PORTFOLIOASSET'].fields_by_name['balance']._loaded_options = None
   _globals['_PORTFOLIOASSET'].fields_by_name['balance']._serialized_options = b'\362\272\311\254\n\002\010\010'
   _globals['_PORTFOLIOASSET'].fields_by_name['balance_raw']._loaded_options = None
@@ -57,18 +57,18 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_PORTFOLIOASSET'].fields_by_name['value_usd']._serialized_options = b'\362\272\311\254\n\0028\001'
   _globals['_PORTFOLIOSERVICE'].methods_by_name['GetPortfolio']._loaded_options = None
   _globals['_PORTFOLIOSERVICE'].methods_by_name['GetPortfolio']._serialized_options = b'\220\002\001\352\272\311\254\n\037*\005\002\003\004\005\006:\005\002\003\004\005\006@\nX\260\352\001b\tPortfolio'
-  _globals['_PORTFOLIOSTATUS']._serialized_start=1096
-  _globals['_PORTFOLIOSTATUS']._serialized_end=1227
+  _globals['_PORTFOLIOSTATUS']._serialized_start=1075
+  _globals['_PORTFOLIOSTATUS']._serialized_end=1206
   _globals['_GETPORTFOLIOREQUEST']._serialized_start=135
   _globals['_GETPORTFOLIOREQUEST']._serialized_end=283
   _globals['_GETPORTFOLIORESPONSE']._serialized_start=286
   _globals['_GETPORTFOLIORESPONSE']._serialized_end=484
   _globals['_PORTFOLIOCHAIN']._serialized_start=487
-  _globals['_PORTFOLIOCHAIN']._serialized_end=692
-  _globals['_PORTFOLIOHOLDINGS']._serialized_start=695
-  _globals['_PORTFOLIOHOLDINGS']._serialized_end=855
-  _globals['_PORTFOLIOASSET']._serialized_start=858
-  _globals['_PORTFOLIOASSET']._serialized_end=1093
-  _globals['_PORTFOLIOSERVICE']._serialized_start=1230
-  _globals['_PORTFOLIOSERVICE']._serialized_end=1373
+  _globals['_PORTFOLIOCHAIN']._serialized_end=671
+  _globals['_PORTFOLIOHOLDINGS']._serialized_start=674
+  _globals['_PORTFOLIOHOLDINGS']._serialized_end=834
+  _globals['_PORTFOLIOASSET']._serialized_start=837
+  _globals['_PORTFOLIOASSET']._serialized_end=1072
+  _globals['_PORTFOLIOSERVICE']._serialized_start=1209
+  _globals['_PORTFOLIOSERVICE']._serialized_end=1352
 # @@protoc_insertion_point(module_scope)

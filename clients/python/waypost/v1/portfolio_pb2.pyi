@@ -43,16 +43,16 @@ class GetPortfolioResponse(_message.Message):
     def __init__(self, address: _Optional[str] = ..., total_usd: _Optional[float] = ..., unpriced: _Optional[int] = ..., chains: _Optional[_Iterable[_Union[PortfolioChain, _Mapping]]] = ..., timestamp: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., not_allowed: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class PortfolioChain(_message.Message):
-    __slots__ = ("chain", "status", "holdings", "error")
+    __slots__ = ("chain", "status", "value", "error")
     CHAIN_FIELD_NUMBER: _ClassVar[int]
     STATUS_FIELD_NUMBER: _ClassVar[int]
-    HOLDINGS_FIELD_NUMBER: _ClassVar[int]
+    VALUE_FIELD_NUMBER: _ClassVar[int]
     ERROR_FIELD_NUMBER: _ClassVar[int]
     chain: str
     status: PortfolioStatus
-    holdings: PortfolioHoldings
+    value: PortfolioHoldings
     error: _common_pb2.RowError
-    def __init__(self, chain: _Optional[str] = ..., status: _Optional[_Union[PortfolioStatus, str]] = ..., holdings: _Optional[_Union[PortfolioHoldings, _Mapping]] = ..., error: _Optional[_Union[_common_pb2.RowError, _Mapping]] = ...) -> None: ...
+    def __init__(self, chain: _Optional[str] = ..., status: _Optional[_Union[PortfolioStatus, str]] = ..., value: _Optional[_Union[PortfolioHoldings, _Mapping]] = ..., error: _Optional[_Union[_common_pb2.RowError, _Mapping]] = ...) -> None: ...
 
 class PortfolioHoldings(_message.Message):
     __slots__ = ("block_height", "total_usd", "unpriced", "unread", "assets")

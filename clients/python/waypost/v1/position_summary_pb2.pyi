@@ -64,26 +64,16 @@ class GetDefiSummaryResponse(_message.Message):
     def __init__(self, address: _Optional[str] = ..., chain: _Optional[str] = ..., block_height: _Optional[int] = ..., timestamp: _Optional[_Union[_timestamp_pb2.Timestamp, _Mapping]] = ..., protocols: _Optional[_Iterable[_Union[ProtocolPositions, _Mapping]]] = ...) -> None: ...
 
 class ProtocolPositions(_message.Message):
-    __slots__ = ("protocol", "status", "data", "error")
+    __slots__ = ("protocol", "status", "value", "error")
     PROTOCOL_FIELD_NUMBER: _ClassVar[int]
     STATUS_FIELD_NUMBER: _ClassVar[int]
-    DATA_FIELD_NUMBER: _ClassVar[int]
+    VALUE_FIELD_NUMBER: _ClassVar[int]
     ERROR_FIELD_NUMBER: _ClassVar[int]
     protocol: SummaryProtocol
     status: SummaryStatus
-    data: SummaryData
-    error: ProtocolError
-    def __init__(self, protocol: _Optional[_Union[SummaryProtocol, str]] = ..., status: _Optional[_Union[SummaryStatus, str]] = ..., data: _Optional[_Union[SummaryData, _Mapping]] = ..., error: _Optional[_Union[ProtocolError, _Mapping]] = ...) -> None: ...
-
-class ProtocolError(_message.Message):
-    __slots__ = ("code", "message", "reason")
-    CODE_FIELD_NUMBER: _ClassVar[int]
-    MESSAGE_FIELD_NUMBER: _ClassVar[int]
-    REASON_FIELD_NUMBER: _ClassVar[int]
-    code: int
-    message: str
-    reason: _common_pb2.Reason
-    def __init__(self, code: _Optional[int] = ..., message: _Optional[str] = ..., reason: _Optional[_Union[_common_pb2.Reason, str]] = ...) -> None: ...
+    value: SummaryData
+    error: _common_pb2.RowError
+    def __init__(self, protocol: _Optional[_Union[SummaryProtocol, str]] = ..., status: _Optional[_Union[SummaryStatus, str]] = ..., value: _Optional[_Union[SummaryData, _Mapping]] = ..., error: _Optional[_Union[_common_pb2.RowError, _Mapping]] = ...) -> None: ...
 
 class SummaryData(_message.Message):
     __slots__ = ("lend_a_v2", "lend_a_v3", "lend_b_v2", "lend_b_v3", "lend_c", "stake_a", "pool_a_lend")

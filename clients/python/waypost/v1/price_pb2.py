@@ -27,7 +27,7 @@ from waypost.options.v1 import options_pb2 as waypost_dot_options_dot_v1_dot_opt
 from waypost.v1 import common_pb2 as waypost_dot_v1_dot_common__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16waypost/v1/price.proto\x12\nwaypost.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a waypost/options/v1/options.proto\x1a\x17waypost/v1/common.proto\"4\n\x0fGetPriceRequest\x12!\n\x06symbol\x18\x01 \x01(\tB\x11\xf2\xba\xc9\xac\n\x0b\x08\x0f\x10\x01\x62\x05\"ETH\"\"\xaf\x01\n\x10GetPriceResponse\x12\x0e\n\x06symbol\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x11\n\tprice_usd\x18\x03 \x01(\x01\x12 \n\tprice_eur\x18\x04 \x01(\x01\x42\x08\xf2\xba\xc9\xac\n\x02\x38\x01H\x00\x88\x01\x01\x12:\n\x0clast_updated\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x08\xf2\xba\xc9\xac\n\x02\x08\rB\x0c\n\n_price_eur\"r\n\x10GetPricesRequest\x12^\n\x05items\x18\x01 \x03(\x0b\x32\x19.waypost.v1.GetPricesItemB4\xf2\xba\xc9\xac\n.\x10\x01(2X\x01\x62&[{\"symbol\": \"ETH\"}, {\"symbol\": \"BTC\"}]\"2\n\rGetPricesItem\x12!\n\x06symbol\x18\x01 \x01(\tB\x11\xf2\xba\xc9\xac\n\x0b\x08\x0f\x10\x01\x62\x05\"ETH\"\"P\n\x11GetPricesResponse\x12\r\n\x05\x63ount\x18\x01 \x01(\x05\x12,\n\x07results\x18\x02 \x03(\x0b\x32\x1b.waypost.v1.GetPricesResult\"\x95\x01\n\x0fGetPricesResult\x12\x0e\n\x06symbol\x18\x01 \x01(\t\x12\x34\n\x05price\x18\x02 \x01(\x0b\x32\x16.waypost.v1.TokenPriceB\x08\xf2\xba\xc9\xac\n\x02@\x01H\x00\x88\x01\x01\x12(\n\x05\x65rror\x18\x03 \x01(\x0b\x32\x14.waypost.v1.RowErrorH\x01\x88\x01\x01\x42\x08\n\x06_priceB\x08\n\x06_error\"\x99\x01\n\nTokenPrice\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x11\n\tprice_usd\x18\x02 \x01(\x01\x12 \n\tprice_eur\x18\x03 \x01(\x01\x42\x08\xf2\xba\xc9\xac\n\x02\x38\x01H\x00\x88\x01\x01\x12:\n\x0clast_updated\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x08\xf2\xba\xc9\xac\n\x02\x08\rB\x0c\n\n_price_eur\"\x84\x01\n\x13GetTopPricesRequest\x12\'\n\x05limit\x18\x01 \x01(\x05\x42\x13\xf2\xba\xc9\xac\n\r\x18\x01 \xc8\x01\x32\x02\x35\x30\x62\x02\x35\x30H\x00\x88\x01\x01\x12:\n\x08\x63urrency\x18\x02 \x01(\x0e\x32\x14.waypost.v1.CurrencyB\x12\xf2\xba\xc9\xac\n\x0c\x32\x03USDb\x05\"USD\"B\x08\n\x06_limit\"L\n\x14GetTopPricesResponse\x12\r\n\x05\x63ount\x18\x01 \x01(\x05\x12%\n\x07results\x18\x02 \x03(\x0b\x32\x14.waypost.v1.TopPrice\"\xab\x01\n\x08TopPrice\x12\x0e\n\x06symbol\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\r\n\x05price\x18\x03 \x01(\x01\x12&\n\x08\x63urrency\x18\x04 \x01(\x0e\x32\x14.waypost.v1.Currency\x12\x0e\n\x06\x63hains\x18\x05 \x01(\x05\x12:\n\x0clast_updated\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x08\xf2\xba\xc9\xac\n\x02\x08\r\"\xa7\x01\n\x16GetPriceHistoryRequest\x12!\n\x06symbol\x18\x01 \x01(\tB\x11\xf2\xba\xc9\xac\n\x0b\x08\x0f\x10\x01\x62\x05\"ETH\"\x12%\n\x04\x64\x61ys\x18\x02 \x01(\x05\x42\x12\xf2\xba\xc9\xac\n\x0c\x18\x01 Z2\x02\x33\x30\x62\x02\x33\x30H\x00\x88\x01\x01\x12:\n\x08\x63urrency\x18\x03 \x01(\x0e\x32\x14.waypost.v1.CurrencyB\x12\xf2\xba\xc9\xac\n\x0c\x32\x03USDb\x05\"USD\"B\x07\n\x05_days\"\x87\x01\n\x17GetPriceHistoryResponse\x12\x0e\n\x06symbol\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12&\n\x08\x63urrency\x18\x03 \x01(\x0e\x32\x14.waypost.v1.Currency\x12&\n\x06prices\x18\x04 \x03(\x0b\x32\x16.waypost.v1.PricePoint\"E\n\nPricePoint\x12\x16\n\x04\x64\x61te\x18\x01 \x01(\tB\x08\xf2\xba\xc9\xac\n\x02\x08\x10\x12\r\n\x05price\x18\x02 \x01(\x01\x12\x10\n\x08\x63omplete\x18\x03 \x01(\x08*b\n\x08\x43urrency\x12\x18\n\x14\x43URRENCY_UNSPECIFIED\x10\x00\x12\x1d\n\x0c\x43URRENCY_USD\x10\x01\x1a\x0b\xfa\xba\xc9\xac\n\x05\n\x03USD\x12\x1d\n\x0c\x43URRENCY_EUR\x10\x02\x1a\x0b\xfa\xba\xc9\xac\n\x05\n\x03\x45UR2\xb6\x03\n\x0cPriceService\x12^\n\x08GetPrice\x12\x1b.waypost.v1.GetPriceRequest\x1a\x1c.waypost.v1.GetPriceResponse\"\x17\x90\x02\x01\xea\xba\xc9\xac\n\x0e*\x01\x01:\x01\x01\x62\x06Prices\x12\x63\n\tGetPrices\x12\x1c.waypost.v1.GetPricesRequest\x1a\x1d.waypost.v1.GetPricesResponse\"\x19\x90\x02\x01\xea\xba\xc9\xac\n\x10 \x02*\x01\x01:\x01\x01\x62\x06Prices\x12l\n\x0cGetTopPrices\x12\x1f.waypost.v1.GetTopPricesRequest\x1a .waypost.v1.GetTopPricesResponse\"\x19\x90\x02\x01\xea\xba\xc9\xac\n\x10*\x01\x01:\x01\x01@\x05\x62\x06Prices\x12s\n\x0fGetPriceHistory\x12\".waypost.v1.GetPriceHistoryRequest\x1a#.waypost.v1.GetPriceHistoryResponse\"\x17\x90\x02\x01\xea\xba\xc9\xac\n\x0e*\x01\x01:\x01\x01\x62\x06PricesB\x94\x01\n\x0e\x64\x65v.waypost.v1B\nPriceProtoP\x01Z:github.com/waypost/waypost/clients/go/waypost/v1;waypostv1\xa2\x02\x03WPT\xaa\x02\nWaypost.V1\xba\x02\tWaypostV1\xca\x02\nWaypost\\V1\xea\x02\x0bWaypost::V1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16waypost/v1/price.proto\x12\nwaypost.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a waypost/options/v1/options.proto\x1a\x17waypost/v1/common.proto\"4\n\x0fGetPriceRequest\x12!\n\x06symbol\x18\x01 \x01(\tB\x11\xf2\xba\xc9\xac\n\x0b\x08\x0f\x10\x01\x62\x05\"ETH\"\"\xaf\x01\n\x10GetPriceResponse\x12\x0e\n\x06symbol\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x11\n\tprice_usd\x18\x03 \x01(\x01\x12 \n\tprice_eur\x18\x04 \x01(\x01\x42\x08\xf2\xba\xc9\xac\n\x02\x38\x01H\x00\x88\x01\x01\x12:\n\x0clast_updated\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x08\xf2\xba\xc9\xac\n\x02\x08\rB\x0c\n\n_price_eur\"r\n\x10GetPricesRequest\x12^\n\x05items\x18\x01 \x03(\x0b\x32\x19.waypost.v1.GetPricesItemB4\xf2\xba\xc9\xac\n.\x10\x01(2X\x01\x62&[{\"symbol\": \"ETH\"}, {\"symbol\": \"BTC\"}]\"2\n\rGetPricesItem\x12!\n\x06symbol\x18\x01 \x01(\tB\x11\xf2\xba\xc9\xac\n\x0b\x08\x0f\x10\x01\x62\x05\"ETH\"\"P\n\x11GetPricesResponse\x12\r\n\x05\x63ount\x18\x01 \x01(\x05\x12,\n\x07results\x18\x02 \x03(\x0b\x32\x1b.waypost.v1.GetPricesResult\"\x86\x01\n\x0fGetPricesResult\x12\x0e\n\x06symbol\x18\x01 \x01(\t\x12\x31\n\x05value\x18\x02 \x01(\x0b\x32\x16.waypost.v1.TokenPriceB\x08\xf2\xba\xc9\xac\n\x02@\x01H\x00\x12%\n\x05\x65rror\x18\x03 \x01(\x0b\x32\x14.waypost.v1.RowErrorH\x00\x42\t\n\x07outcome\"\x99\x01\n\nTokenPrice\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x11\n\tprice_usd\x18\x02 \x01(\x01\x12 \n\tprice_eur\x18\x03 \x01(\x01\x42\x08\xf2\xba\xc9\xac\n\x02\x38\x01H\x00\x88\x01\x01\x12:\n\x0clast_updated\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x08\xf2\xba\xc9\xac\n\x02\x08\rB\x0c\n\n_price_eur\"\x84\x01\n\x13GetTopPricesRequest\x12\'\n\x05limit\x18\x01 \x01(\x05\x42\x13\xf2\xba\xc9\xac\n\r\x18\x01 \xc8\x01\x32\x02\x35\x30\x62\x02\x35\x30H\x00\x88\x01\x01\x12:\n\x08\x63urrency\x18\x02 \x01(\x0e\x32\x14.waypost.v1.CurrencyB\x12\xf2\xba\xc9\xac\n\x0c\x32\x03USDb\x05\"USD\"B\x08\n\x06_limit\"L\n\x14GetTopPricesResponse\x12\r\n\x05\x63ount\x18\x01 \x01(\x05\x12%\n\x07results\x18\x02 \x03(\x0b\x32\x14.waypost.v1.TopPrice\"\xab\x01\n\x08TopPrice\x12\x0e\n\x06symbol\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\r\n\x05price\x18\x03 \x01(\x01\x12&\n\x08\x63urrency\x18\x04 \x01(\x0e\x32\x14.waypost.v1.Currency\x12\x0e\n\x06\x63hains\x18\x05 \x01(\x05\x12:\n\x0clast_updated\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x08\xf2\xba\xc9\xac\n\x02\x08\r\"\xa7\x01\n\x16GetPriceHistoryRequest\x12!\n\x06symbol\x18\x01 \x01(\tB\x11\xf2\xba\xc9\xac\n\x0b\x08\x0f\x10\x01\x62\x05\"ETH\"\x12%\n\x04\x64\x61ys\x18\x02 \x01(\x05\x42\x12\xf2\xba\xc9\xac\n\x0c\x18\x01 Z2\x02\x33\x30\x62\x02\x33\x30H\x00\x88\x01\x01\x12:\n\x08\x63urrency\x18\x03 \x01(\x0e\x32\x14.waypost.v1.CurrencyB\x12\xf2\xba\xc9\xac\n\x0c\x32\x03USDb\x05\"USD\"B\x07\n\x05_days\"\x87\x01\n\x17GetPriceHistoryResponse\x12\x0e\n\x06symbol\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12&\n\x08\x63urrency\x18\x03 \x01(\x0e\x32\x14.waypost.v1.Currency\x12&\n\x06prices\x18\x04 \x03(\x0b\x32\x16.waypost.v1.PricePoint\"E\n\nPricePoint\x12\x16\n\x04\x64\x61te\x18\x01 \x01(\tB\x08\xf2\xba\xc9\xac\n\x02\x08\x10\x12\r\n\x05price\x18\x02 \x01(\x01\x12\x10\n\x08\x63omplete\x18\x03 \x01(\x08*b\n\x08\x43urrency\x12\x18\n\x14\x43URRENCY_UNSPECIFIED\x10\x00\x12\x1d\n\x0c\x43URRENCY_USD\x10\x01\x1a\x0b\xfa\xba\xc9\xac\n\x05\n\x03USD\x12\x1d\n\x0c\x43URRENCY_EUR\x10\x02\x1a\x0b\xfa\xba\xc9\xac\n\x05\n\x03\x45UR2\xb6\x03\n\x0cPriceService\x12^\n\x08GetPrice\x12\x1b.waypost.v1.GetPriceRequest\x1a\x1c.waypost.v1.GetPriceResponse\"\x17\x90\x02\x01\xea\xba\xc9\xac\n\x0e*\x01\x01:\x01\x01\x62\x06Prices\x12\x63\n\tGetPrices\x12\x1c.waypost.v1.GetPricesRequest\x1a\x1d.waypost.v1.GetPricesResponse\"\x19\x90\x02\x01\xea\xba\xc9\xac\n\x10 \x02*\x01\x01:\x01\x01\x62\x06Prices\x12l\n\x0cGetTopPrices\x12\x1f.waypost.v1.GetTopPricesRequest\x1a .waypost.v1.GetTopPricesResponse\"\x19\x90\x02\x01\xea\xba\xc9\xac\n\x10*\x01\x01:\x01\x01@\x05\x62\x06Prices\x12s\n\x0fGetPriceHistory\x12\".waypost.v1.GetPriceHistoryRequest\x1a#.waypost.v1.GetPriceHistoryResponse\"\x17\x90\x02\x01\xea\xba\xc9\xac\n\x0e*\x01\x01:\x01\x01\x62\x06PricesB\x94\x01\n\x0e\x64\x65v.waypost.v1B\nPriceProtoP\x01Z:github.com/waypost/waypost/clients/go/waypost/v1;waypostv1\xa2\x02\x03WPT\xaa\x02\nWaypost.V1\xba\x02\tWaypostV1\xca\x02\nWaypost\\V1\xea\x02\x0bWaypost::V1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -49,8 +49,8 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_GETPRICESREQUEST'].fields_by_name['items']._serialized_options = b'\362\272\311\254\n.\020\001(2X\001b&[{\"symbol\": \"ETH\"}, {\"symbol\": \"BTC\"}]'
   _globals['_GETPRICESITEM'].fields_by_name['symbol']._loaded_options = None
   _globals['_GETPRICESITEM'].fields_by_name['symbol']._serialized_options = b'\362\272\311\254\n\013\010\017\020\001b\005\"ETH\"'
-  _globals['_GETPRICESRESULT'].fields_by_name['price']._loaded_options = None
-  _globals['_GETPRICESRESULT'].fields_by_name['price']._serialized_options = b'\362\272\311\254\n\002@\001'
+  _globals['_GETPRICESRESULT'].fields_by_name['value']._loaded_options = None
+  _globals['_GETPRICESRESULT'].fields_by_name['value']._serialized_options = b'\362\272\311\254\n\002@\001'
   _globals['_TOKENPRICE'].fields_by_name['price_eur']._loaded_options = None
   _globals['_TOKENPRICE'].fields_by_name['price_eur']._serialized_options = b'\362\272\311\254\n\0028\001'
   _globals['_TOKENPRICE'].fields_by_name['last_updated']._loaded_options = None
@@ -77,8 +77,8 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_PRICESERVICE'].methods_by_name['GetTopPrices']._serialized_options = b'\220\002\001\352\272\311\254\n\020*\001\001:\001\001@\005b\006Prices'
   _globals['_PRICESERVICE'].methods_by_name['GetPriceHistory']._loaded_options = None
   _globals['_PRICESERVICE'].methods_by_name['GetPriceHistory']._serialized_options = b'\220\002\001\352\272\311\254\n\016*\001\001:\001\001b\006Prices'
-  _globals['_CURRENCY']._serialized_start=1686
-  _globals['_CURRENCY']._serialized_end=1784
+  _globals['_CURRENCY']._serialized_start=1671
+  _globals['_CURRENCY']._serialized_end=1769
   _globals['_GETPRICEREQUEST']._serialized_start=130
   _globals['_GETPRICEREQUEST']._serialized_end=182
   _globals['_GETPRICERESPONSE']._serialized_start=185
@@ -90,21 +90,21 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_GETPRICESRESPONSE']._serialized_start=530
   _globals['_GETPRICESRESPONSE']._serialized_end=610
   _globals['_GETPRICESRESULT']._serialized_start=613
-  _globals['_GETPRICESRESULT']._serialized_end=762
-  _globals['_TOKENPRICE']._serialized_start=765
-  _globals['_TOKENPRICE']._serialized_end=918
-  _globals['_GETTOPPRICESREQUEST']._serialized_start=921
-  _globals['_GETTOPPRICESREQUEST']._serialized_end=1053
-  _globals['_GETTOPPRICESRESPONSE']._serialized_start=1055
-  _globals['_GETTOPPRICESRESPONSE']._serialized_end=1131
-  _globals['_TOPPRICE']._serialized_start=1134
-  _globals['_TOPPRICE']._serialized_end=1305
-  _globals['_GETPRICEHISTORYREQUEST']._serialized_start=1308
-  _globals['_GETPRICEHISTORYREQUEST']._serialized_end=1475
-  _globals['_GETPRICEHISTORYRESPONSE']._serialized_start=1478
-  _globals['_GETPRICEHISTORYRESPONSE']._serialized_end=1613
-  _globals['_PRICEPOINT']._serialized_start=1615
-  _globals['_PRICEPOINT']._serialized_end=1684
-  _globals['_PRICESERVICE']._serialized_start=1787
-  _globals['_PRICESERVICE']._serialized_end=2225
+  _globals['_GETPRICESRESULT']._serialized_end=747
+  _globals['_TOKENPRICE']._serialized_start=750
+  _globals['_TOKENPRICE']._serialized_end=903
+  _globals['_GETTOPPRICESREQUEST']._serialized_start=906
+  _globals['_GETTOPPRICESREQUEST']._serialized_end=1038
+  _globals['_GETTOPPRICESRESPONSE']._serialized_start=1040
+  _globals['_GETTOPPRICESRESPONSE']._serialized_end=1116
+  _globals['_TOPPRICE']._serialized_start=1119
+  _globals['_TOPPRICE']._serialized_end=1290
+  _globals['_GETPRICEHISTORYREQUEST']._serialized_start=1293
+  _globals['_GETPRICEHISTORYREQUEST']._serialized_end=1460
+  _globals['_GETPRICEHISTORYRESPONSE']._serialized_start=1463
+  _globals['_GETPRICEHISTORYRESPONSE']._serialized_end=1598
+  _globals['_PRICEPOINT']._serialized_start=1600
+  _globals['_PRICEPOINT']._serialized_end=1669
+  _globals['_PRICESERVICE']._serialized_start=1772
+  _globals['_PRICESERVICE']._serialized_end=2210
 # @@protoc_insertion_point(module_scope)

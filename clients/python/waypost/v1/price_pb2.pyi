@@ -59,14 +59,14 @@ class GetPricesResponse(_message.Message):
     def __init__(self, count: _Optional[int] = ..., results: _Optional[_Iterable[_Union[GetPricesResult, _Mapping]]] = ...) -> None: ...
 
 class GetPricesResult(_message.Message):
-    __slots__ = ("symbol", "price", "error")
+    __slots__ = ("symbol", "value", "error")
     SYMBOL_FIELD_NUMBER: _ClassVar[int]
-    PRICE_FIELD_NUMBER: _ClassVar[int]
+    VALUE_FIELD_NUMBER: _ClassVar[int]
     ERROR_FIELD_NUMBER: _ClassVar[int]
     symbol: str
-    price: TokenPrice
+    value: TokenPrice
     error: _common_pb2.RowError
-    def __init__(self, symbol: _Optional[str] = ..., price: _Optional[_Union[TokenPrice, _Mapping]] = ..., error: _Optional[_Union[_common_pb2.RowError, _Mapping]] = ...) -> None: ...
+    def __init__(self, symbol: _Optional[str] = ..., value: _Optional[_Union[TokenPrice, _Mapping]] = ..., error: _Optional[_Union[_common_pb2.RowError, _Mapping]] = ...) -> None: ...
 
 class TokenPrice(_message.Message):
     __slots__ = ("name", "price_usd", "price_eur", "last_updated")

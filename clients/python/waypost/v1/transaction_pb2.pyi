@@ -52,16 +52,16 @@ class GetTransactionByHashResponse(_message.Message):
     def __init__(self, count: _Optional[int] = ..., results: _Optional[_Iterable[_Union[GetTransactionByHashResult, _Mapping]]] = ...) -> None: ...
 
 class GetTransactionByHashResult(_message.Message):
-    __slots__ = ("chain", "hash", "transaction", "error")
+    __slots__ = ("chain", "hash", "value", "error")
     CHAIN_FIELD_NUMBER: _ClassVar[int]
     HASH_FIELD_NUMBER: _ClassVar[int]
-    TRANSACTION_FIELD_NUMBER: _ClassVar[int]
+    VALUE_FIELD_NUMBER: _ClassVar[int]
     ERROR_FIELD_NUMBER: _ClassVar[int]
     chain: str
     hash: str
-    transaction: Transaction
+    value: Transaction
     error: _common_pb2.RowError
-    def __init__(self, chain: _Optional[str] = ..., hash: _Optional[str] = ..., transaction: _Optional[_Union[Transaction, _Mapping]] = ..., error: _Optional[_Union[_common_pb2.RowError, _Mapping]] = ...) -> None: ...
+    def __init__(self, chain: _Optional[str] = ..., hash: _Optional[str] = ..., value: _Optional[_Union[Transaction, _Mapping]] = ..., error: _Optional[_Union[_common_pb2.RowError, _Mapping]] = ...) -> None: ...
 
 class Transaction(_message.Message):
     __slots__ = ("evm", "solana", "starknet", "cosmos")

@@ -106,18 +106,20 @@ class GetYieldsBestResponse(_message.Message):
     def __init__(self, results: _Optional[_Iterable[_Union[BestYield, _Mapping]]] = ..., unavailable: _Optional[_Iterable[_Union[UnavailableYields, _Mapping]]] = ...) -> None: ...
 
 class UnavailableYields(_message.Message):
-    __slots__ = ("protocol", "chain", "code", "reason", "message")
+    __slots__ = ("protocol", "chain", "code", "reason", "message", "status")
     PROTOCOL_FIELD_NUMBER: _ClassVar[int]
     CHAIN_FIELD_NUMBER: _ClassVar[int]
     CODE_FIELD_NUMBER: _ClassVar[int]
     REASON_FIELD_NUMBER: _ClassVar[int]
     MESSAGE_FIELD_NUMBER: _ClassVar[int]
+    STATUS_FIELD_NUMBER: _ClassVar[int]
     protocol: _yield_protocol_pb2.YieldProtocol
     chain: str
     code: int
     reason: _common_pb2.Reason
     message: str
-    def __init__(self, protocol: _Optional[_Union[_yield_protocol_pb2.YieldProtocol, str]] = ..., chain: _Optional[str] = ..., code: _Optional[int] = ..., reason: _Optional[_Union[_common_pb2.Reason, str]] = ..., message: _Optional[str] = ...) -> None: ...
+    status: int
+    def __init__(self, protocol: _Optional[_Union[_yield_protocol_pb2.YieldProtocol, str]] = ..., chain: _Optional[str] = ..., code: _Optional[int] = ..., reason: _Optional[_Union[_common_pb2.Reason, str]] = ..., message: _Optional[str] = ..., status: _Optional[int] = ...) -> None: ...
 
 class BestYield(_message.Message):
     __slots__ = ("chain", "protocol", "type", "pool", "apy", "tvl", "updated_at", "symbol", "block_height")
